@@ -22,9 +22,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import tailback
-from tailback import _native, batteries, folders, running
+from tailback import _native, folders, running
 from tailback.spread import parcel
 from tailback.spread.shard import PartDone, Shard, using
+from tailback_studies import batteries
 
 BRIEF = {"duration": "25s"}
 TINY_RUNS = 400

@@ -23,8 +23,6 @@ from pathlib import Path
 import numpy as np
 
 import tailback
-from tailback.batteries.l4s_battery import BATTERY
-from tailback.batteries.side_by_side import run_battery
 from tailback.comparison.families import false_discovery
 from tailback.comparison.judging import judge
 from tailback.comparison.model import VariantResults
@@ -35,6 +33,8 @@ from tailback.metrics import Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference, paired, unpaired
 from tailback.points import point_key
 from tailback.results import Results
+from tailback_studies.batteries.l4s_battery import BATTERY
+from tailback_studies.batteries.side_by_side import run_battery
 
 SWEEP = """
 title = "A against A"

@@ -33,11 +33,11 @@ from statistics import median
 from typing import Any
 
 import instructions
+from tailback.experiments.l4s_tests_2020 import points
+from tailback.experiments.l4s_tests_2020.layout import ROWS, published_names
 
 import tailback
 from tailback.errors import ScenarioWarning
-from tailback.experiments.l4s_tests_2020 import points
-from tailback.experiments.l4s_tests_2020.layout import ROWS, published_names
 from tailback.metrics.statistics import nearest_rank
 from tailback.results import Results
 from tailback.running import Job

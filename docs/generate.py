@@ -17,12 +17,13 @@ from typing import Any
 import prose
 import trust
 
-from tailback import experiments, metrics, store
+from tailback import metrics, store
 from tailback._native import json_schema, registry_json
 from tailback.cli.tables.listing import type_of
-from tailback.reproduction import judges
-from tailback.reproduction.experiment import ALL_CELLS
 from tailback.revision import revision
+from tailback_studies import experiments
+from tailback_studies.reproduction import judges
+from tailback_studies.reproduction.experiment import ALL_CELLS
 
 HERE = Path(__file__).resolve().parent
 

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailback import experiments
 from tailback.report import Facts, Report, Section, Table, Text, Value, to_markdown
 from tailback.report.tables import left, right, words
-from tailback.reproduction.entries import KINDS
-from tailback.reproduction.judges import FILE, Judge, from_csv
-from tailback.reproduction.shown import blind_columns, size
+from tailback_studies import experiments
+from tailback_studies.reproduction.entries import KINDS
+from tailback_studies.reproduction.judges import FILE, Judge, from_csv
+from tailback_studies.reproduction.shown import blind_columns, size
 
 VALIDATION = ("validation", "The simulator against Linux")
 """What is judged beside the experiments: its folder in docs, and what it is."""

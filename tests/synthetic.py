@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from tailback.experiments.dctcp_internet_2014 import points as pts
+from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def sawtooth(flows: dict[str, tuple[float, float, float]], events: bool) -> pl.D
 
 def measured(parts: tuple[str, ...], *, quick: bool = False, seeds: int = 3) -> Any:
     """What a call with these parts might have measured."""
-    from tailback.experiments.dctcp_internet_2014.builder import Measured
-    from tailback.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
+    from tailback_studies.experiments.dctcp_internet_2014.builder import Measured
+    from tailback_studies.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
 
     readings = [(name, changes) for name, _, changes, _ in READINGS]
     batches = pts.plan(parts, OPTIONS, readings, quick=quick)

@@ -12,14 +12,14 @@ from typing import Any
 import polars as pl
 
 from synthetic import expand
-from tailback import batteries
-from tailback.batteries.l4s_battery.cases import Spot, spot
-from tailback.batteries.side_by_side import BatteryComparison, Place
 from tailback.comparison.judging import judge
 from tailback.comparison.model import VariantResults
 from tailback.comparison.quantities import select
 from tailback.points import Key
 from tailback.results import Results, Run
+from tailback_studies import batteries
+from tailback_studies.batteries.l4s_battery.cases import Spot, spot
+from tailback_studies.batteries.side_by_side import BatteryComparison, Place
 
 UNITS = {"kbit": 1e3, "Mbit": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9}
 BINS = (1000, 3000, 9000, 27000, 81000, 243000, 729000, 1000000)

@@ -18,8 +18,11 @@ from drawn import check as hold
 from drawn import draw
 from tailback import check
 from tailback.errors import InputError, ScenarioError, ScenarioWarning
-from tailback.experiments import get
-from tailback.experiments.abe_2017 import (
+from tailback.kernel.kit import Kit
+from tailback.metrics.statistics import estimate
+from tailback.results import Results
+from tailback_studies.experiments import get
+from tailback_studies.experiments.abe_2017 import (
     enter,
     equal,
     groups,
@@ -32,11 +35,8 @@ from tailback.experiments.abe_2017 import (
     tradeoff,
     truth,
 )
-from tailback.experiments.abe_2017.cells import cells
-from tailback.experiments.abe_2017.measured import Measured
-from tailback.kernel.kit import Kit
-from tailback.metrics.statistics import estimate
-from tailback.results import Results
+from tailback_studies.experiments.abe_2017.cells import cells
+from tailback_studies.experiments.abe_2017.measured import Measured
 
 SCENARIOS = sorted((Path(layout.__file__).parent / "scenarios").glob("*.toml"))
 

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "tailback"
+STUDIES = ROOT / "python" / "tailback_studies"
 CRATES = ROOT / "crates"
 
 Graph = Mapping[str, set[str]]
@@ -43,15 +44,15 @@ def test_circles_are_found() -> None:
     assert circles({"a": {"b"}, "b": {"a"}, "c": {"a"}}) == [["a", "b"]]
 
 
-def _modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        inside = path.relative_to(PACKAGE)
+def _modules(package: Path = PACKAGE) -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(package.rglob("*.py")):
+        inside = path.relative_to(package)
         name = ".".join(inside.with_suffix("").parts).removesuffix(".__init__")
         yield name, ast.parse(path.read_text(encoding="utf-8"))
 
 
-def _imports(module: ast.Module, known: Iterable[str]) -> Iterator[str]:
-    """What a module imports of ours, wherever it does; not what only a type checker reads."""
+def _imports(module: ast.Module, known: Iterable[str], package: Path = PACKAGE) -> Iterator[str]:
+    """What a module imports of a package, wherever it does; not what only a type checker reads."""
     known = set(known)
     skipped = {
         id(inner)
@@ -69,14 +70,14 @@ def _imports(module: ast.Module, known: Iterable[str]) -> Iterator[str]:
         else:
             continue
         for name in names:
-            inside = name.removeprefix("tailback.")
+            inside = name.removeprefix(f"{package.name}.")
             if inside != name and inside in known:
                 yield inside
 
 
-def python_graph() -> dict[str, set[str]]:
-    """Folders of the package, and modules that stand in none, by what they import."""
-    modules = dict(_modules())
+def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
+    """Folders of a package, and modules that stand in none, by what they import."""
+    modules = dict(_modules(package))
     known = set(modules)
 
     def room(name: str) -> str:
@@ -87,7 +88,8 @@ def python_graph() -> dict[str, set[str]]:
         # The package itself offers what is in it.
         if name in ("", "__init__", "__main__"):
             continue
-        graph[room(name)] |= {room(other) for other in _imports(module, known)} - {room(name)}
+        others = {room(other) for other in _imports(module, known, package)}
+        graph[room(name)] |= others - {room(name)}
     return graph
 
 
@@ -98,6 +100,30 @@ OFFERED = {"comparison": "report"}
 def test_no_folder_of_the_package_imports_itself_through_others() -> None:
     graph = {room: named - {OFFERED.get(room)} for room, named in python_graph().items()}
     assert circles(graph) == []
+
+
+def test_no_folder_of_the_studies_imports_itself_through_others() -> None:
+    assert circles(python_graph(STUDIES)) == []
+
+
+def test_the_core_names_no_study() -> None:
+    named = {
+        name: sorted(set(_imports(module, dict(_modules(STUDIES)), STUDIES)))
+        for name, module in _modules()
+    }
+    assert {name: imports for name, imports in named.items() if imports} == {}
+
+
+def test_studies_use_the_modules_of_the_core_that_the_page_lists() -> None:
+    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `tailback\.([a-z_.]+)` \|", page, flags=re.M))
+    core = set(dict(_modules()))
+    used = {imported for _, module in _modules(STUDIES) for imported in _imports(module, core)}
+    # A module of a package that is listed is not listed by that.
+    packages = {name for name in used if any(other.startswith(f"{name}.") for other in core)}
+    assert listed - core == set()
+    assert used - packages - listed == set()
+    assert listed - used == set()
 
 
 def _rust_files(folder: Path) -> Iterator[Path]:
@@ -154,9 +180,10 @@ def test_the_files_of_a_folder_do_not_name_one_another_in_circles(folder: str) -
 
 def test_the_rooms_that_the_architecture_names_are_there() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rust, python = page.split("## Rooms, in Python")
+    rust, _, rest = page.partition("## Rooms, in Python")
+    python, _, studies = rest.partition("## Studies, in Python")
     missing = []
-    for part, base in ((rust, CRATES), (python, PACKAGE)):
+    for part, base in ((rust, CRATES), (python, PACKAGE), (studies, STUDIES)):
         for row in re.findall(r"^\|[^|]*\|([^|]*)\|$", part, flags=re.M):
             folder = base
             for name in re.findall(r"`([a-z_/]+(?:\.[a-z]+)?)`", row):

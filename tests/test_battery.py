@@ -14,17 +14,17 @@ import pytest
 from conftest import Tailback
 from synthetic import expand
 from synthetic_battery import base_units, made
-from tailback import batteries
-from tailback.batteries import Part
-from tailback.batteries.l4s_battery import BATTERY, L4sBattery, cases, measures
-from tailback.batteries.l4s_battery.gather import Gathered
-from tailback.batteries.l4s_battery.measures import Group
-from tailback.batteries.side_by_side import BatteryComparison, run_battery
 from tailback.comparison.variants import Variant, parse
 from tailback.errors import InputError, ScenarioError
-from tailback.experiments import NAMES as EXPERIMENTS
-from tailback.experiments import get as experiment
 from tailback.report.tc import qdisc
+from tailback_studies import batteries
+from tailback_studies.batteries import Part
+from tailback_studies.batteries.l4s_battery import BATTERY, L4sBattery, cases, measures
+from tailback_studies.batteries.l4s_battery.gather import Gathered
+from tailback_studies.batteries.l4s_battery.measures import Group
+from tailback_studies.batteries.side_by_side import BatteryComparison, run_battery
+from tailback_studies.experiments import NAMES as EXPERIMENTS
+from tailback_studies.experiments import get as experiment
 
 FILES = [path for part in BATTERY.parts for path in part.files]
 
@@ -139,7 +139,7 @@ def test_percentiles_are_means_over_seeds() -> None:
 
 
 def test_normalised_values_of_a_point() -> None:
-    from tailback.batteries.l4s_battery.combinations import normalised
+    from tailback_studies.batteries.l4s_battery.combinations import normalised
 
     found = made(["a", "b"], parts=["flows"], seeds=2)
     point = next(p for p in Gathered(found).of("flows") if (p.at.l_flows, p.at.c_flows) == (2, 8))

@@ -13,12 +13,12 @@ import polars as pl
 import pytest
 
 from tailback.errors import InputError
-from tailback.experiments import get
-from tailback.experiments.ccafct_2020 import EXPERIMENT, layout, points, report, truth
-from tailback.experiments.ccafct_2020.layout import ROWS, Row
 from tailback.report import to_markdown
-from tailback.reproduction.shown import facts
 from tailback.running import run_many
+from tailback_studies.experiments import get
+from tailback_studies.experiments.ccafct_2020 import EXPERIMENT, layout, points, report, truth
+from tailback_studies.experiments.ccafct_2020.layout import ROWS, Row
+from tailback_studies.reproduction.shown import facts
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ import pytest
 
 import tailback
 from tailback.errors import InputError
-from tailback.experiments import get
-from tailback.experiments.dualpi2_2022 import (
+from tailback.report import Cell
+from tailback_studies.experiments import get
+from tailback_studies.experiments.dualpi2_2022 import (
     GROUPS,
     PARTS,
     law,
@@ -26,8 +27,7 @@ from tailback.experiments.dualpi2_2022 import (
     signature,
     truth,
 )
-from tailback.experiments.dualpi2_2022.layout import CASES, RUNS, Case, Run
-from tailback.report import Cell
+from tailback_studies.experiments.dualpi2_2022.layout import CASES, RUNS, Case, Run
 
 
 def one(archive: str, stem: str) -> Run:

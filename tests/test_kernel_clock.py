@@ -10,11 +10,10 @@ import pytest
 
 import tailback as package
 from conftest import SCENARIO, Tailback
-from tailback import engines, running
+from tailback import engines, running, virtual_time
 from tailback.errors import InputError
 from tailback.kernel import guest
 from tailback.kernel.kit import Kit
-from tailback.validation import clock
 
 
 def test_the_clocks_have_versions_of_their_own(kernel_kit: Kit) -> None:
@@ -53,16 +52,16 @@ def test_a_run_in_real_time_lasts_as_long_as_it_says(
 
 
 def test_departures_of_the_simulator_are_where_the_rate_has_them(tmp_path: Path) -> None:
-    scenario = clock.TIMED.scenario(4.0, packets=True)
-    gaps = clock.gaps(package.run(scenario, out=tmp_path), clock.TIMED)
+    scenario = virtual_time.TIMED.scenario(4.0, packets=True)
+    gaps = virtual_time.gaps(package.run(scenario, out=tmp_path), virtual_time.TIMED)
     assert gaps.slot_us == 1211.2
     assert gaps.count > 2000
     assert gaps.off_max_us == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_page_shows_every_cell_on_both_clocks() -> None:
-    def measured(throughput: float) -> clock.Measured:
-        return clock.Measured(
+    def measured(throughput: float) -> virtual_time.Measured:
+        return virtual_time.Measured(
             [throughput, throughput + 0.2],
             [5.0, 5.0],
             [9.0, 9.0],
@@ -73,8 +72,8 @@ def test_the_page_shows_every_cell_on_both_clocks() -> None:
         )
 
     both = {"virtual": measured(9.4), "real": measured(8.45)}
-    gaps = clock.Gaps(1211.2, 1000, 12.234, 0.1, 0.2, 0.3)
-    made = clock.Comparison(
+    gaps = virtual_time.Gaps(1211.2, 1000, 12.234, 0.1, 0.2, 0.3)
+    made = virtual_time.Comparison(
         20.0,
         2,
         1,
@@ -82,18 +81,18 @@ def test_the_page_shows_every_cell_on_both_clocks() -> None:
         2,
         (0.5, 1.5),
         True,
-        [(cell, both) for cell in clock.CELLS],
-        [(cell, both) for cell in clock.OFFLOADED],
+        [(cell, both) for cell in virtual_time.CELLS],
+        [(cell, both) for cell in virtual_time.OFFLOADED],
         {"virtual": gaps, "real": gaps},
     )
-    text = clock.page(made)
+    text = virtual_time.page(made)
     assert "| Linux | 7.3.4 |\n| seeds | 2 |\n| duration of a run, s | 20 |" in text
     assert "guests included) | 0.5 |\n| load after them | 1.5 |" in text
     assert "SCHED_RR" in text
-    for cell in clock.CELLS:
+    for cell in virtual_time.CELLS:
         assert f"| {cell.name} | virtual | 9.5 (9.4 to 9.6) | 5 (5 to 5) |" in text
         assert f"| {cell.name} | real | 8.55 | 5 | 9 | 3.5 |" in text
-    assert text.count("real, on |") == len(clock.OFFLOADED)
+    assert text.count("real, on |") == len(virtual_time.OFFLOADED)
     # (9.5 - 8.55) / 9.5, and 12.234 of 1223.434.
     assert "| throughput | 10.00 | 10.00 |" in text
     assert "| of the rate lost, % | 1.00 | 1.00 |" in text

@@ -11,8 +11,10 @@ import polars as pl
 import pytest
 
 from tailback.errors import InputError
-from tailback.experiments import get
-from tailback.experiments.l4s_tests_2020 import (
+from tailback.report import to_markdown
+from tailback.running import check, run_many
+from tailback_studies.experiments import get
+from tailback_studies.experiments.l4s_tests_2020 import (
     EXPERIMENT,
     both_ways,
     layout,
@@ -22,10 +24,8 @@ from tailback.experiments.l4s_tests_2020 import (
     steps,
     truth,
 )
-from tailback.experiments.l4s_tests_2020.layout import DEFECTS, S1, S6, Flow, Row
-from tailback.report import to_markdown
-from tailback.reproduction.shown import facts
-from tailback.running import check, run_many
+from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, S1, S6, Flow, Row
+from tailback_studies.reproduction.shown import facts
 
 FOLDER = Path(layout.__file__).parent
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tailback.errors import InputError
-from tailback.experiments import quic_and_tcp
-from tailback.experiments.quic_and_tcp import layout, page, points
-from tailback.experiments.quic_and_tcp.layout import CCS, Pair, Place
 from tailback.report import Table
+from tailback_studies.experiments import quic_and_tcp
+from tailback_studies.experiments.quic_and_tcp import layout, page, points
+from tailback_studies.experiments.quic_and_tcp.layout import CCS, Pair, Place
 
 PLACE = Place(layout.MET_AT_100, 40, "fifo 1 BDP")
 STACK = layout.STACKS[0]

@@ -18,8 +18,9 @@ from tailback import InputError
 from tailback.errors import ScenarioWarning
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell, Report, Section
-from tailback.reproduction.entries import Entry, counted
-from tailback.reproduction.experiment import (
+from tailback.running import Job, check
+from tailback_studies.reproduction.entries import Entry, counted
+from tailback_studies.reproduction.experiment import (
     Findings,
     Found,
     Reproduction,
@@ -27,7 +28,7 @@ from tailback.reproduction.experiment import (
     Study,
     known_parts,
 )
-from tailback.reproduction.goals import (
+from tailback_studies.reproduction.goals import (
     CellsWithin,
     ErrorsBelow,
     cells_verdicts,
@@ -35,11 +36,10 @@ from tailback.reproduction.goals import (
     summary,
     with_tolerances,
 )
-from tailback.reproduction.judges import Noise, from_csv, judge, to_csv
-from tailback.reproduction.page import Page
-from tailback.reproduction.shown import NO_OFFLOADS, facts, goals_table, span
-from tailback.reproduction.sources import set_value
-from tailback.running import Job, check
+from tailback_studies.reproduction.judges import Noise, from_csv, judge, to_csv
+from tailback_studies.reproduction.page import Page
+from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table, span
+from tailback_studies.reproduction.sources import set_value
 
 SCENARIO: dict[str, Any] = {
     "duration": "4s",

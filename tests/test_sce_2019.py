@@ -16,8 +16,11 @@ import tailback
 from conftest import Tailback
 from drawn import check, draw
 from synthetic import FakeRun
-from tailback.experiments import get
-from tailback.experiments.sce_2019 import (
+from tailback.figures import export
+from tailback.kernel.kit import Kit
+from tailback.names import unknown
+from tailback_studies.experiments import get
+from tailback_studies.experiments.sce_2019 import (
     GROUPS,
     PARTS,
     ablation,
@@ -27,12 +30,9 @@ from tailback.experiments.sce_2019 import (
     tables,
     truth,
 )
-from tailback.experiments.sce_2019 import points as pts
-from tailback.experiments.sce_2019.layout import Setup, TableId
-from tailback.figures import export
-from tailback.kernel.kit import Kit
-from tailback.names import unknown
-from tailback.reproduction.readings import BASELINE
+from tailback_studies.experiments.sce_2019 import points as pts
+from tailback_studies.experiments.sce_2019.layout import Setup, TableId
+from tailback_studies.reproduction.readings import BASELINE
 
 
 def number(quantity: str, mode: str, *ccs: str) -> int:

@@ -18,10 +18,10 @@ import prose
 from conftest import Tailback
 from tailback import running
 from tailback.kernel.kit import Kit
-from tailback.reproduction.judges import from_csv
-from tailback.validation import causes, grid
-from tailback.validation.cells import Cell, Measure, cell
-from tailback.validation.verdicts import LIMITS, OF_RATE, judges, misses, verdict
+from tailback_studies.reproduction.judges import from_csv
+from tailback_studies.validation import causes, grid
+from tailback_studies.validation.cells import Cell, Measure, cell
+from tailback_studies.validation.verdicts import LIMITS, OF_RATE, judges, misses, verdict
 
 THROUGHPUT, ORDER, DELAY, SIGNALS, RATIO, COMPLETION, RETRANSMITS = LIMITS
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:
+def completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:
     """Of names with a help text each; where they cannot be had, nothing is completed."""
 
     def complete(
@@ -51,10 +51,11 @@ def _engines(_context: click.Context) -> Iterable[tuple[str, str]]:
     return ((name, "") for name in engines.NAMES)
 
 
-def _experiments(_context: click.Context) -> Iterable[tuple[str, str]]:
-    from tailback import experiments
+def _lists(_context: click.Context) -> Iterable[tuple[str, str]]:
+    from tailback import studies
+    from tailback.cli.commands.list import LISTS
 
-    return ((name, experiments.get(name).doc) for name in experiments.NAMES)
+    return ((word, "") for word in (*LISTS, *studies.lists()))
 
 
 def _examples(_context: click.Context) -> Iterable[tuple[str, str]]:
@@ -113,12 +114,12 @@ def _kinds(_context: click.Context) -> Iterable[tuple[str, str]]:
     return ((kind.name, kind.doc) for kind in KINDS.values())
 
 
-engine_names = _completer(_engines)
-experiment_names = _completer(_experiments)
-example_names = _completer(_examples)
-metric_names = _completer(_metrics)
-sweep_ids = _completer(_sweeps)
-run_ids = _completer(_runs)
-swept_keys = _completer(_keys)
-plot_quantities = _completer(_quantities)
-plot_kinds = _completer(_kinds)
+engine_names = completer(_engines)
+list_words = completer(_lists)
+example_names = completer(_examples)
+metric_names = completer(_metrics)
+sweep_ids = completer(_sweeps)
+run_ids = completer(_runs)
+swept_keys = completer(_keys)
+plot_quantities = completer(_quantities)
+plot_kinds = completer(_kinds)

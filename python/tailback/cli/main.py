@@ -13,15 +13,16 @@ from typing import NoReturn
 
 import click
 
+from tailback import studies
 from tailback._native import engine_version
 from tailback.cli import boundary
 
 COMMANDS = (
     *("new", "run", "check", "tune", "compare", "baseline", "explain", "plot", "report"),
-    *("results", "merge", "export", "verify", "reproduce", "validate", "kernel", "build"),
+    *("results", "merge", "export", "verify", "kernel", "build"),
     *("list", "completion"),
 )
-"""Each is what its module in `commands` has of that name."""
+"""Each is what its module in `commands` has of that name; studies add more."""
 
 
 class Commands(click.Group):
@@ -29,7 +30,7 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (as click calls it)
         """Their names, in the order of the help."""
-        return sorted(COMMANDS)
+        return sorted((*COMMANDS, *studies.commands()))
 
     def get_command(
         self,
@@ -38,7 +39,10 @@ class Commands(click.Group):
     ) -> click.Command | None:
         """The command of a name, if there is one."""
         if cmd_name not in COMMANDS:
-            return None
+            place = studies.commands().get(cmd_name)
+            command = None if place is None else studies.load(place)
+            assert command is None or isinstance(command, click.Command)
+            return command
         module = importlib.import_module(f"tailback.cli.commands.{cmd_name}")
         # Python has a word for it where it ends in an underscore.
         found = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailback import progress, terminal
+from tailback import progress, studies, terminal
 from tailback.cli.boundary import EXCEEDED, FAILED, OK, UNKNOWN
 from tailback.cli.options import (
     Auto,
@@ -205,7 +205,6 @@ class _Asked:
         self, seeds: int | Auto | None
     ) -> tuple[Callable[[int | None], Comparison], int | None]:
         """What compares with so many seeds, and how many there can be."""
-        from tailback import batteries
         from tailback.comparison import baseline, quantities
 
         battery = self.battery
@@ -214,7 +213,7 @@ class _Asked:
         if self.parts or self.quick or self.presets:
             raise InputError(
                 "--part, --quick and --preset are for batteries; expected one of "
-                f"{', '.join(batteries.NAMES)}"
+                f"{', '.join(studies.batteries())}"
             )
         first = Path(self.sources[0])
         base = baseline.read(first) if baseline.is_named_so(first) else None
@@ -236,12 +235,11 @@ class _Asked:
         return (lambda _: _compare_stored(self.sources, chosen, self.out)), None
 
     def _of_battery(self, name: str) -> Callable[[int | None], Comparison]:
-        from tailback import batteries
-        from tailback.batteries.side_by_side import run_battery
         from tailback.comparison import variants
 
-        return lambda seeds: run_battery(
-            batteries.get(name),
+        run = studies.load(studies.batteries()[name])
+        return lambda seeds: run(
+            name,
             variants.parse(self.variants, self.engine),
             parts=self.parts,
             presets=self.presets,
@@ -297,14 +295,13 @@ def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) ->
 
 def _battery(sources: tuple[str, ...]) -> str | None:
     """The battery that is meant: a word that is none of the files here."""
-    from tailback import batteries
-
     word = sources[0]
-    if len(sources) > 1 or word in batteries.NAMES:
+    known = tuple(studies.batteries())
+    if len(sources) > 1 or word in known:
         return word if len(sources) == 1 else None
     a_path = Path(word).exists() or Path(word).suffix or "/" in word or os.sep in word
     if not a_path:
-        raise InputError(f"{word}: no such file, and {unknown('battery', word, batteries.NAMES)}")
+        raise InputError(f"{word}: no such file, and {unknown('battery', word, known)}")
     return None
 
 

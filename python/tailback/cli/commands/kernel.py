@@ -191,17 +191,17 @@ def clock(
     """
     import tempfile
 
-    from tailback.validation import clock as clocks
+    from tailback import virtual_time
 
     with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
-        made = clocks.compare(
+        made = virtual_time.compare(
             out if out is not None else Path(folder),
             duration_s=4.0 if quick else 20.0,
             seeds=seeds,
             jobs=jobs,
             quick=quick,
         )
-    text = clocks.page(made)
+    text = virtual_time.page(made)
     if target is not None:
         target.write_text(text, encoding="utf-8")
     if as_json:

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import click
 
-from tailback import terminal
+from tailback import names, studies, terminal
 from tailback.cli.boundary import OK
+from tailback.cli.completing import list_words
 from tailback.cli.options import with_option
+from tailback.errors import InputError
 
-LISTS = ("cc", "aqm", "traffic", "programs", "metrics", "experiments")
+LISTS = ("cc", "aqm", "traffic", "programs", "metrics")
+"""What the core has; studies add more."""
 
 
 @click.command("list")
-@click.argument("what", required=False, type=click.Choice(LISTS))
+@click.argument(
+    "what", required=False, metavar=f"[{'|'.join(LISTS)}|...]", shell_complete=list_words
+)
 @click.option("--options", is_flag=True, help="Show the options of each entry too.")
 @with_option
 def list_(what: str | None, options: bool) -> int:
-    """List what there is to choose from."""
+    """List what there is to choose from.
+
+    Studies add lists: `tailback list experiments`.
+    """
     from tailback.cli.tables import listing
 
-    for kind in (what,) if what else LISTS:
+    known = (*LISTS, *studies.lists())
+    if what is not None and what not in known:
+        raise InputError(names.unknown("list", what, known))
+    for kind in (what,) if what else known:
         if what is None:
             terminal.out(f"{kind}:")
         for line in listing.lines(kind, options=options):

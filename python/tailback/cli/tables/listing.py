@@ -6,6 +6,8 @@ import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from tailback import studies
+
 KERNEL_HAS = {"cc": "ccs", "aqm": "qdiscs"}
 """Where a kit has what a registry lists."""
 
@@ -26,11 +28,8 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
                 yield f"    a run without it: {metric.missing}"
         if options:
             yield f"all: {metrics.RULE}"
-    elif kind == "experiments":
-        from tailback import experiments
-
-        entries = [experiments.get(name) for name in experiments.NAMES]
-        yield from _aligned((e.name, e.title) for e in entries)
+    elif kind in studies.lists():
+        yield from _aligned(studies.listed(kind))
     else:
         from tailback.crates import asked, copies
 

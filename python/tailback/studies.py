@@ -1,0 +1,109 @@
+"""Packages of studies: what they add to the command line.
+
+A study is Python outside this package: published experiments, batteries, a validation. Its
+distribution declares an entry point in the group `tailback.studies` whose value is a `Studies`.
+Ours, `tailback_studies`, is installed with tailback; this package imports no study by name.
+Everything in a `Studies` is a place, `"module:attribute"`, imported when it is asked for, so that
+a command loads only what it needs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from importlib import import_module, metadata
+from typing import Any
+
+from tailback.errors import InputError
+
+GROUP = "tailback.studies"
+"""The group of entry points."""
+
+
+@dataclass(frozen=True)
+class Studies:
+    """What a package of studies adds, by name."""
+
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """Commands of `tailback`: places of `click.Command` objects."""
+    lists: Mapping[str, str] = field(default_factory=dict)
+    """Words of `tailback list`: functions without arguments that yield pairs of name and title."""
+    experiments: Mapping[str, str] = field(default_factory=dict)
+    """Names for `tailback reproduce`: modules that have an `EXPERIMENT`, without an attribute."""
+    batteries: Mapping[str, str] = field(default_factory=dict)
+    """Names for `tailback compare`: functions that are called with the name and the variants, and
+    with `parts`, `presets`, `quick`, `seeds`, `chosen`, `jobs`, `out` and `read_only` by keyword,
+    and return a `Comparison`."""
+
+
+@functools.cache
+def installed() -> Mapping[str, Studies]:
+    """The studies of this installation, by the name of their entry point.
+
+    Raises `InputError` for an entry point that cannot be loaded or is no `Studies`, and for a name
+    that two packages have.
+    """
+    found: dict[str, Studies] = {}
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            studies = entry.load()
+        except Exception as error:
+            raise InputError(
+                f"entry point {GROUP}: {entry.name} = {entry.value} cannot be loaded ({error}); "
+                "repair or remove that package"
+            ) from error
+        if not isinstance(studies, Studies):
+            raise InputError(
+                f"entry point {GROUP}: {entry.name} = {entry.value} is no tailback.studies.Studies"
+            )
+        # Two copies of one distribution on the path declare the same entry point twice.
+        found.setdefault(entry.name, studies)
+    for kind in fields(Studies):
+        owners: dict[str, str] = {}
+        for package, studies in found.items():
+            for name in getattr(studies, kind.name):
+                other = owners.setdefault(name, package)
+                if other != package:
+                    raise InputError(
+                        f"entry points {GROUP}: {other} and {package} both add {name} to "
+                        f"{kind.name}; remove one of them"
+                    )
+    return found
+
+
+def _merged(kind: Callable[[Studies], Mapping[str, str]]) -> dict[str, str]:
+    return {
+        name: place for studies in installed().values() for name, place in kind(studies).items()
+    }
+
+
+def commands() -> dict[str, str]:
+    """Places of all commands that studies add, by name."""
+    return _merged(lambda studies: studies.commands)
+
+
+def lists() -> dict[str, str]:
+    """Places of all lists, by their word."""
+    return _merged(lambda studies: studies.lists)
+
+
+def experiments() -> dict[str, str]:
+    """Modules of all experiments, by name."""
+    return _merged(lambda studies: studies.experiments)
+
+
+def batteries() -> dict[str, str]:
+    """Places of what runs each battery, by name."""
+    return _merged(lambda studies: studies.batteries)
+
+
+def listed(word: str) -> Iterator[tuple[str, str]]:
+    """Names and titles of a list."""
+    yield from load(lists()[word])()
+
+
+def load(place: str) -> Any:
+    """Imports what is at a place."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,36 @@
+"""Studies that come with tailback: published experiments, batteries, the simulator's validation.
+
+They use the core through the modules that docs/studies.md lists, and reach the command line through
+the entry point `tailback.studies`, as a package of anybody's does.
+"""
+
+from __future__ import annotations
+
+from tailback.studies import Studies
+
+BATTERIES = {
+    "l4s-battery": "tailback_studies.batteries.l4s_battery",
+}
+"""Batteries by name: modules that have a `BATTERY`."""
+
+STUDIES = Studies(
+    commands={
+        "reproduce": "tailback_studies.cli.commands.reproduce:reproduce",
+        "validate": "tailback_studies.cli.commands.validate:validate",
+    },
+    lists={"experiments": "tailback_studies.experiments:listed"},
+    experiments={
+        "abe-2017": "tailback_studies.experiments.abe_2017",
+        "dctcp-internet-2014": "tailback_studies.experiments.dctcp_internet_2014",
+        "dualpi2-2022": "tailback_studies.experiments.dualpi2_2022",
+        "l4s-tests-2020": "tailback_studies.experiments.l4s_tests_2020",
+        "ccafct-2020": "tailback_studies.experiments.ccafct_2020",
+        "sce-2019": "tailback_studies.experiments.sce_2019",
+        "dualpi2-2019-wrr": "tailback_studies.experiments.dualpi2_2019_wrr",
+        "dualpi2-2019-refactoring": "tailback_studies.experiments.dualpi2_2019_refactoring",
+        "kernels": "tailback_studies.experiments.kernels",
+        "quic-and-tcp": "tailback_studies.experiments.quic_and_tcp",
+    },
+    batteries=dict.fromkeys(BATTERIES, "tailback_studies.batteries.side_by_side:run_named"),
+)
+"""What this package adds; an experiment is one line here."""

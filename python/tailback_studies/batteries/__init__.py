@@ -1,0 +1,111 @@
+"""Batteries: scenarios that belong together, run on several versions of something, one package
+each.
+
+A new battery is a new package, whose module has a constant `BATTERY`, and one line in
+`tailback_studies.BATTERIES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tailback.errors import InputError
+from tailback.names import unknown
+from tailback_studies import BATTERIES
+
+if TYPE_CHECKING:
+    from tailback.report import Report
+    from tailback_studies.batteries.side_by_side import BatteryComparison
+
+NAMES = tuple(BATTERIES)
+
+Row = Mapping[str, Any]
+"""One step of an axis of a sweep: values by path."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Scenarios of one kind."""
+
+    name: str
+    """The word on the command line."""
+    title: str
+    files: Sequence[Path]
+    group: str = ""
+    """Another word, for several parts at once."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A reading of the battery, for every variant alike."""
+
+    name: str
+    doc: str
+    sets: Mapping[str, Any] = field(default_factory=dict)
+    """Values by path; those of flows that a file has not are left out there."""
+    only: Sequence[str] = ()
+    """The parts that it is about; without any all."""
+    by_row: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
+    """Values that go with those of an axis: by its path and value."""
+
+
+class Battery(Protocol):
+    """A battery."""
+
+    @property
+    def name(self) -> str:
+        """The word on the command line."""
+
+    @property
+    def title(self) -> str:
+        """Heading of its reports."""
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """What it consists of."""
+
+    @property
+    def presets(self) -> Mapping[str, Preset]:
+        """What can be chosen, by name."""
+
+    @property
+    def kernel_preset(self) -> str:
+        """The preset that every variant has as soon as one of them runs on the kernel engine."""
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """What is compared: `link.utilisation`, `class.delay_ms.mean` ..."""
+
+    @property
+    def quick(self) -> Mapping[str, object]:
+        """Values for a quick run, by path."""
+
+    def keeps(self, file: str, row: Row) -> bool:
+        """Whether a quick run has this step of an axis of this file (its stem)."""
+
+    def case(self, file: str, params: Row) -> str:
+        """A point of this file, in words; unlike every other of its part."""
+
+    def report(self, made: BatteryComparison) -> Report:
+        """The report of a comparison."""
+
+
+def get(name: str) -> Battery:
+    """The battery of this name."""
+    if name not in BATTERIES:
+        raise InputError(unknown("battery", name, NAMES))
+    battery: Battery = import_module(BATTERIES[name]).BATTERY
+    return battery
+
+
+def choose(battery: Battery, words: Sequence[str]) -> list[Part]:
+    """The parts of these names or groups, in the battery's order; without any all."""
+    valid = [word for part in battery.parts for word in (part.group, part.name) if word]
+    for word in words:
+        if word not in valid:
+            raise InputError(unknown("part", word, valid))
+    return [p for p in battery.parts if not words or p.name in words or p.group in words]

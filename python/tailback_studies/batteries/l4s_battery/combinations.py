@@ -1,0 +1,95 @@
+"""Several flows in each class: rates and windows over those of a fair share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailback.figures.spread import Drawn, Item, Look, spread
+from tailback.report import Facts, Figure
+from tailback_studies.batteries.l4s_battery.drawing import CLASSES, RANKED, several
+from tailback_studies.batteries.l4s_battery.gather import Gathered, Point
+from tailback_studies.batteries.l4s_battery.measures import (
+    normalised_rate,
+    normalised_window,
+    scaled,
+)
+
+EQUAL_SPLITS = tuple(f"{n}-{n}" for n in range(1, 11))
+
+
+SPLITS = tuple(f"{n}-{10 - n}" for n in range(11))
+
+
+def combinations(gathered: Gathered, facts: Facts) -> list[Figure]:
+    """A.4: normalised rate and window per flow against the combination."""
+    points = gathered.of("flows")
+    out: list[Figure] = []
+    for name, combos, what in (
+        ("a4-equal", EQUAL_SPLITS, "as many flows in each class"),
+        ("a4-splits", SPLITS, "ten flows"),
+    ):
+        chosen = [p for p in points if f"{p.at.l_flows}-{p.at.c_flows}" in combos]
+
+        def draw(
+            columns: Sequence[str], chosen: Sequence[Point] = chosen, combos: Sequence[str] = combos
+        ) -> Drawn | None:
+            items = [
+                Item(row, column, _combination(p), series, stat, _normal_flag(gathered, p, *key))
+                for p in chosen
+                for column in columns
+                for row, series, stat in normalised(p, column)
+                for key in [(column, series, row)]
+            ]
+            if not items:
+                return None
+            known = {item.x for item in items}
+            return spread(
+                items,
+                Look("", "flows L-C", rule=1.0, height=140),
+                rows=list(_NORMALISED),
+                columns=columns,
+                xs=[combo for combo in combos if combo in known],
+                colours=CLASSES,
+            )
+
+        out += several(
+            gathered,
+            draw,
+            name,
+            f"Normalised rate and window per flow, 40 Mbit/s, 10 ms: {what}",
+            "Rate of each flow over link / N; its window over C / (n_L / (q_L + RTT_L) + n_C / "
+            f"(q_C + RTT_C)), each second. {RANKED}",
+            facts,
+        )
+    return out
+
+
+_NORMALISED = {"normalised rate": "rate_mbit.mean", "normalised window": "window_bytes.mean"}
+
+
+def _combination(point: Point) -> str:
+    return f"{point.at.l_flows}-{point.at.c_flows}"
+
+
+def _normal_flag(gathered: Gathered, point: Point, variant: str, series: str, row: str) -> bool:
+    return gathered.flagged(point, variant, series, _NORMALISED[row])
+
+
+def normalised(point: Point, variant: str) -> list[tuple[str, str, dict[str, float]]]:
+    """Row, class and statistic of the normalised rate and window."""
+    view = point.views[variant]
+    total = sum(group.flows for group in view.groups.values())
+    out = []
+    for name in view.groups:
+        own = view.classes[name]
+        # Both are proportional to what was measured, so that ranks keep their places.
+        rate = normalised_rate(1.0, point.at.link, total)
+        window = normalised_window(1.0, point.at.link, view.groups.values())
+        for row, quantity, factor in (
+            ("normalised rate", "rate_mbit", rate),
+            ("normalised window", "window_bytes", window),
+        ):
+            stat = scaled(own.get(quantity, {}), factor)
+            if "mean" in stat:
+                out.append((row, name, stat))
+    return out

@@ -1,0 +1,95 @@
+"""How a figure of a battery is drawn: one column per version, the baseline first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tailback.figures.spread import Drawn, Item, Look, spread
+from tailback.figures.theme import CATEGORIES
+from tailback.report import Facts, Figure
+from tailback.report.text import plain
+from tailback_studies.batteries.l4s_battery.gather import Gathered, Point, View
+
+L, C, GREEN, PINK, SKY, AMBER = CATEGORIES[:6]
+CLASSES = {"L": L, "C": C}
+
+
+OTHERS = 4
+"""Versions beside the baseline in one figure; more make another."""
+
+
+RANKED = "Thin lines from P1 to P99, thick ones from P25 to P75, points at the mean"
+
+
+STAR = "∗ differs from {base} by more than noise"
+
+
+Stat = Mapping[str, float]
+
+
+Values = Callable[[View, Point], Mapping[str, Stat]]
+"""Statistics by series, of a version at a point."""
+
+
+Flags = Callable[[Point, str, str], bool]
+"""Whether point, version and series are flagged."""
+
+
+def figure(
+    gathered: Gathered,
+    points: Sequence[Point],
+    look: Look,
+    values: Values,
+    flags: Flags,
+    *,
+    name: str,
+    title: str,
+    caption: str,
+    row: Callable[[Point], str],
+    x: Callable[[Point], str],
+    xs: Sequence[str],
+    colours: Mapping[str, str],
+    facts: Facts,
+) -> list[Figure]:
+    """A figure, or several where there are many versions; none where there is nothing to draw."""
+    rows = list(dict.fromkeys(row(point) for point in points))
+    known = [text for text in xs if any(x(point) == text for point in points)]
+
+    def draw(columns: Sequence[str]) -> Drawn | None:
+        items = [
+            Item(row(point), column, x(point), series, stat, flags(point, column, series))
+            for point in points
+            for column in columns
+            for series, stat in values(point.views[column], point).items()
+            if "mean" in stat
+        ]
+        if not items:
+            return None
+        used = {item.series for item in items}
+        shown = {series: colour for series, colour in colours.items() if series in used}
+        return spread(items, look, rows=rows, columns=columns, xs=known, colours=shown)
+
+    return several(gathered, draw, name, title, caption, facts)
+
+
+def several(
+    gathered: Gathered,
+    draw: Callable[[Sequence[str]], Drawn | None],
+    name: str,
+    title: str,
+    caption: str,
+    facts: Facts,
+) -> list[Figure]:
+    base, *others = [variant.name for variant in gathered.made.variants]
+    sets = [others[i : i + OTHERS] for i in range(0, len(others), OTHERS)]
+    out = []
+    for i, chosen in enumerate(sets):
+        drawn = draw([base, *chosen])
+        if drawn is not None:
+            which = f", {', '.join(chosen)}" if len(sets) > 1 else ""
+            suffix = f"-{i + 1}" if len(sets) > 1 else ""
+            star = STAR.format(base=plain(base))
+            out.append(
+                Figure(f"{name}{suffix}", f"{title}{which}", drawn, f"{caption}. {star}.", facts)
+            )
+    return out

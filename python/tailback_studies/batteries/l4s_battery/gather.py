@@ -1,0 +1,122 @@
+"""What the figures draw: statistics of every point, version and class, means over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tailback.metrics import Estimate
+from tailback.results import Run
+from tailback_studies.batteries.l4s_battery.cases import Spot, spot
+from tailback_studies.batteries.l4s_battery.measures import Group, flow_groups, over_seeds
+from tailback_studies.batteries.side_by_side import BatteryComparison
+
+SAMPLED = ("rate_mbit", "window_bytes", "utilisation", "mark_share", "drop_share")
+
+
+@dataclass(frozen=True)
+class View:
+    """What one version gave at a point."""
+
+    runs: Sequence[Run]
+
+    @cached_property
+    def classes(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Statistics by class and quantity."""
+        found: dict[str, dict[str, list[Mapping[str, Any] | None]]] = {}
+        for run in self.runs:
+            for part in run.summary.get("classes") or []:
+                own = found.setdefault(part["name"], {})
+                own.setdefault("delay_ms", []).append(part["delay_ms"])
+                samples = part.get("samples") or {}
+                for quantity in SAMPLED:
+                    own.setdefault(quantity, []).append(samples.get(quantity))
+        return {
+            name: {quantity: over_seeds(stats) for quantity, stats in own.items()}
+            for name, own in found.items()
+        }
+
+    @cached_property
+    def utilisation(self) -> dict[str, float]:
+        """Of the link, by all traffic."""
+        queues = [next(iter(run.summary["queues"].values())) for run in self.runs]
+        return over_seeds([(queue.get("samples") or {}).get("utilisation") for queue in queues])
+
+    @cached_property
+    def groups(self) -> dict[str, Group]:
+        """The flows of each class that has some."""
+        if not self.runs:
+            return {}
+        found = flow_groups(self.runs[0].manifest["canonical"])
+        return {
+            name: Group(n, rtt, self.classes[name]["delay_ms"]["mean"])
+            for name, (n, rtt) in found.items()
+            if self.classes.get(name, {}).get("delay_ms", {}).get("mean") is not None
+        }
+
+    @cached_property
+    def completions(self) -> dict[str, list[tuple[int, dict[str, float]]]]:
+        """Normalised completion times by source of web traffic: upper end of the bin in bytes."""
+        found: dict[str, dict[int, list[Mapping[str, Any] | None]]] = {}
+        for run in self.runs:
+            for source in run.summary.get("traffic") or []:
+                for each in (source.get("completions") or {}).get("bins", []):
+                    bins = found.setdefault(source["name"], {})
+                    bins.setdefault(each["upto_bytes"], []).append(each["normalised"])
+        return {
+            name: [(upto, over_seeds(stats)) for upto, stats in sorted(bins.items())]
+            for name, bins in found.items()
+        }
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the battery."""
+
+    part: str
+    case: str
+    at: Spot
+    views: Mapping[str, View]
+    """By version."""
+
+
+class Gathered:
+    """A comparison as the figures want it."""
+
+    def __init__(self, made: BatteryComparison) -> None:
+        self.made = made
+        names = [variant.name for variant in made.variants]
+        self.points = []
+        for params, groups in made.points():
+            place = made.place(params)
+            views = {name: View(runs) for name, runs in zip(names, groups, strict=True)}
+            at = spot(place.file, place.params)
+            case = str(dict(params)["case"])
+            self.points.append(Point(place.part, case, at, views))
+        self._flags: set[tuple[str, str, str, str, str]] = set()
+        self._values: dict[tuple[str, str, str, str, str], Estimate] = {}
+        for cell in made.cells:
+            part, case = str(cell.params["part"]), str(cell.params["case"])
+            for variant, value in cell.values.items():
+                self._values[part, case, cell.name, cell.quantity, variant] = value
+            for variant, difference in cell.differences.items():
+                if difference.flagged:
+                    self._flags.add((part, case, cell.name, cell.quantity, variant))
+
+    def of(self, part: str) -> list[Point]:
+        """The points of a part."""
+        return [point for point in self.points if point.part == part]
+
+    def flagged(self, point: Point, variant: str, name: str, *quantities: str) -> bool:
+        """Whether one of these quantities of a class (or link, or of the run) is more than noise
+        away from the baseline."""
+        return any(
+            (point.part, point.case, name, quantity, variant) in self._flags
+            for quantity in quantities
+        )
+
+    def value(self, point: Point, variant: str, name: str, quantity: str) -> Estimate | None:
+        """A quantity that was compared."""
+        return self._values.get((point.part, point.case, name, quantity, variant))

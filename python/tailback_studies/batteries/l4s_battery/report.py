@@ -1,0 +1,328 @@
+"""The report of a battery: what differs, the figures of the reports on DualPI2, what was run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from tailback.comparison.model import Cell, Judged, VariantResults
+from tailback.comparison.text import difference_text, percent, with_spread_of
+from tailback.metrics import is_of
+from tailback.metrics.naming import identifier
+from tailback.metrics.statistics import median
+from tailback.points import Key, point_key
+from tailback.report.comparison import csv_of, described, facts_of, how_to_read, label_of
+from tailback.report.model import Block, Column, Facts, Mark, Report, Section, Table, Text, Value
+from tailback.report.tables import left, right
+from tailback.report.tc import qdisc
+from tailback.report.text import code, plain
+from tailback.results import Run
+from tailback_studies.batteries.l4s_battery.combinations import combinations
+from tailback_studies.batteries.l4s_battery.gather import Gathered
+from tailback_studies.batteries.l4s_battery.panels import Panels
+from tailback_studies.batteries.l4s_battery.tails import tails
+from tailback_studies.batteries.side_by_side import BatteryComparison
+
+CLEAREST = 30
+"""Differences that are listed one by one."""
+EQUAL = {"1-1": ("A.1", "1-1"), "1h-1h": ("A.2", "1h-1h"), "1l-1l": ("A.3", "1l-1l")}
+
+
+def of(made: BatteryComparison) -> Report:
+    """The report."""
+    facts = facts_of(made)
+    gathered = Gathered(made)
+    titles = {part.name: part.title for part in made.parts}
+    sections = [
+        Section("summary", "What differs beyond noise", _summary(made, facts)),
+        Section("versions", "Versions", _versions(made, facts)),
+    ]
+    for part, (number, kind) in EQUAL.items():
+        if part in titles:
+            panels = Panels(gathered, part, "equal", f"eq-{kind}", f"equal RTT, {kind}", facts)
+            sections.append(
+                Section(
+                    f"eq-{kind}",
+                    f"{number} Equal RTT, {kind}",
+                    [
+                        *panels.utilisation(),
+                        *panels.delay(),
+                        *panels.window(),
+                        *panels.marks(),
+                        *panels.ratios(),
+                        *panels.completions(),
+                    ],
+                )
+            )
+    if "flows" in titles:
+        sections.append(Section("flows", "A.4 Flow combinations", combinations(gathered, facts)))
+    equal = {part: f"equal RTT, {kind}" for part, (_, kind) in EQUAL.items() if part in titles}
+    sections.append(Section("tails", "A.5 Queue delay, CCDF", tails(gathered, equal, facts)))
+    if "mixed-rtt" in titles:
+        mixed = Panels(gathered, "mixed-rtt", "mixed", "mixed", "mixed RTT, 40 Mbit/s", facts)
+        sections += [
+            Section("mixed-rates", "B.1 Mixed RTT: rates", [*mixed.rate(), *mixed.ratios()]),
+            Section("mixed-queue", "B.2 Mixed RTT: queue", [*mixed.delay(), *mixed.marks()]),
+        ]
+    if "overload" in titles:
+        over = Panels(
+            gathered, "overload", "overload", "overload", "overload, 100 Mbit/s, 10 ms", facts
+        )
+        blocks = [*over.delay(), *over.rate(), *over.marks(), *over.utilisation()]
+        sections.append(Section("overload", "C.1 Overload", blocks))
+    sections.append(Section("how", "How to read it", [Text("\n\n".join(_how(made)))]))
+    judged = _judged(made)
+    return Report(
+        name=made.id,
+        title=made.title,
+        lead=f"{plain(', '.join(v.name for v in made.others))} against "
+        f"{plain(made.baseline.name)}: "
+        f"{len(made.flagged())} of {judged} differences are more than noise.",
+        meta=[
+            *((label_of(made, variant), described(variant)) for variant in made.variants),
+            ("battery", _battery(made)),
+            ("comparison", made.id),
+        ],
+        sections=[section for section in sections if section.blocks],
+        files={"cells.csv": csv_of(made)},
+    )
+
+
+def _battery(made: BatteryComparison) -> str:
+    quick = ", quick: shorter runs and fewer points" if made.quick else ""
+    presets = "".join(f"; {preset.name}: {preset.doc}" for preset in made.presets)
+    parts = ", ".join(part.name for part in made.parts)
+    return f"{made.battery.name}{quick}; parts {parts}; {len(made.points())} points{presets}"
+
+
+def _judged(made: BatteryComparison) -> int:
+    return sum(d.q is not None for cell in made.cells for d in cell.differences.values())
+
+
+# --- what differs ------------------------------------------------------------------------------
+
+
+def _summary(made: BatteryComparison, facts: Facts) -> list[Block]:
+    blocks: list[Block] = [Text("\n\n".join(_sentences(made)))]
+    blocks += [_by_quantity(made, variant, facts) for variant in made.others]
+    flagged = made.flagged()
+    if flagged:
+        blocks.append(_clearest(made, flagged, facts))
+    if made.failures:
+        blocks.append(Text("\n\n".join(f"**Failed**: {plain(text)}" for text in made.failures)))
+    return blocks
+
+
+def _sentences(made: BatteryComparison) -> list[str]:
+    out = []
+    for variant in made.others:
+        own = [(c, d) for c in made.cells if (d := c.differences.get(variant.name)) is not None]
+        found = [(c, d) for c, d in own if d.flagged]
+        told = [d for _, d in own if d.q is not None]
+        if not found:
+            text = f"of {len(told)} differences none is more than noise"
+            same = len(own) - len(told)
+            if same:
+                text += f"; {same} values are the same in every run or were measured once"
+            out.append(f"**{plain(variant.name)}**: {text}.")
+            continue
+        groups: dict[tuple[str, str], list[Judged]] = {}
+        for c, d in found:
+            groups.setdefault((c.quantity, c.name), []).append(d)
+        most = sorted(groups.items(), key=lambda item: -len(item[1]))[:3]
+        words = []
+        for (quantity, name), ds in most:
+            middle = median([d.relative for d in ds if d.relative is not None])
+            where = f" of {plain(name)}" if name else ""
+            words.append(
+                f"{identifier(quantity)}{where} at {len(ds)} points (median {percent(middle)})"
+            )
+        out.append(
+            f"**{plain(variant.name)}**: {len(found)} of {len(told)} differences are more than "
+            f"noise; most of them {', '.join(words)}."
+        )
+    out += [f"{plain(note[0].upper() + note[1:])}." for note in made.notes()]
+    return out
+
+
+def _by_quantity(made: BatteryComparison, variant: VariantResults, facts: Facts) -> Table:
+    """A row for each quantity of each class, a column for each part."""
+    groups: dict[tuple[str, str], dict[str, list[Judged]]] = {}
+    shown: set[tuple[str, str]] = set()
+    for cell in made.cells:
+        d = cell.differences.get(variant.name)
+        if d is not None:
+            key = (cell.quantity, cell.name)
+            groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
+            if not cell.nothing:
+                shown.add(key)
+    # In the order of the battery, whatever is missing at the first points.
+    order = {name.split(".", 1)[1]: i for i, name in enumerate(made.battery.metrics)}
+    rows: list[list[Value]] = []
+    for (quantity, name), by_part in sorted(
+        groups.items(), key=lambda item: order.get(item[0][0], len(order))
+    ):
+        if (quantity, name) not in shown:
+            continue
+        row: list[Value] = [identifier(quantity), name]
+        for part in made.parts:
+            found = by_part.get(part.name)
+            if not found:
+                row.append(None)
+                continue
+            flagged = sum(d.flagged for d in found)
+            middle = percent(median([d.relative for d in found if d.relative is not None]))
+            text = f"{flagged}/{len(found)}, {middle}"
+            row.append(Mark(text, "info") if flagged else text)
+        rows.append(row)
+    columns = [*left("quantity", "of"), *right(*(part.name for part in made.parts))]
+    caption = (
+        "Points where the difference is more than noise, of all points; behind it the median "
+        f"difference over all of them, in percent of {plain(made.baseline.name)}. On a grey "
+        "ground: some are. What is 0 everywhere is left out."
+    )
+    title = f"{variant.name} against {made.baseline.name}, by part"
+    number = made.others.index(variant) + 1
+    return Table(f"by-quantity-{number}", title, columns, rows, caption, facts)
+
+
+def _clearest(
+    made: BatteryComparison, flagged: list[tuple[Cell, str, Judged]], facts: Facts
+) -> Table:
+    def clearness(item: tuple[Cell, str, Judged]) -> tuple[float, float]:
+        _, _, d = item
+        return (d.q if d.q is not None else 1.0, -abs(d.effect_size or 0.0))
+
+    columns = [
+        *left("part", "point", "of", "quantity", "version"),
+        *right(made.baseline.name, "version’s", "difference", "effect, d", "q"),
+    ]
+    rows: list[list[Value]] = [
+        [
+            str(cell.params["part"]),
+            str(cell.params["case"]),
+            cell.name or cell.kind,
+            cell.metric.title,
+            variant,
+            with_spread_of(cell.values.get(made.baseline.name)),
+            with_spread_of(cell.values.get(variant)),
+            difference_text(d),
+            None if d.effect_size is None else f"{d.effect_size:+.1f}",
+            None if d.q is None else f"{d.q:.1g}",
+        ]
+        for cell, variant, d in sorted(flagged, key=clearness)[:CLEAREST]
+    ]
+    caption = (
+        "By q, then by effect size (Cohen's d of the differences seed by seed). cells.csv has all."
+    )
+    return Table("clearest", "The clearest differences", columns, rows, caption, facts)
+
+
+# --- what was run ------------------------------------------------------------------------------
+
+
+def _versions(made: BatteryComparison, facts: Facts) -> list[Block]:
+    columns = [Column(word, align="left", words=True) for word in ("version", "what", "value")]
+    rows: list[list[Value]] = []
+    for variant in made.variants:
+        runs = list(variant.results)
+        items: list[tuple[str, str]] = [
+            ("set", plain(", ".join(f"{k} = {v}" for k, v in variant.sets.items()) or "nothing")),
+            *_lines("qdisc", runs, lambda run: qdisc(_queue(run))),
+            *_lines("L", runs, lambda run: _sender(run, "L")),
+            *_lines("C", runs, lambda run: _sender(run, "C")),
+            ("engine", plain(f"{variant.engine} {variant.engine_version}")),
+            ("kernel", plain(_kernel(variant))),
+            ("follows", plain(_follows(runs))),
+        ]
+        for i, (what, text) in enumerate((w, t) for w, t in items if t):
+            name = f"**{plain(variant.name)}**" if i == 0 else ""
+            rows.append([name, what, text])
+    caption = (
+        "Parameters as `tc` prints them, from what was run; in brackets what the simulator has "
+        "besides. L and C: the senders of the long flows."
+    )
+    return [Table("versions", "Parameters, engines and hashes", columns, rows, caption, facts)]
+
+
+def _queue(run: Run) -> Mapping[str, object]:
+    queue: Mapping[str, object] = run.manifest["canonical"]["links"][0]["queue"]
+    return queue
+
+
+def _lines(what: str, runs: Iterable[Run], read: Callable[[Run], str]) -> list[tuple[str, str]]:
+    """What it was, with the links where it differs between them."""
+    links: dict[str, set[float]] = {}
+    seen: set[Key] = set()
+    for run in runs:
+        point = point_key(run)
+        if point in seen:
+            continue
+        seen.add(point)
+        text = read(run)
+        rate = run.manifest["canonical"]["links"][0]["rate"]
+        if text:
+            links.setdefault(text, set()).add(rate / 1e6 if isinstance(rate, int) else 0.0)
+    if len(links) == 1:
+        return [(what, code(next(iter(links))))]
+    return [
+        (f"{what}, {', '.join(f'{rate:g}' for rate in sorted(rates))} Mbit/s", code(text))
+        for text, rates in links.items()
+    ]
+
+
+def _sender(run: Run, name: str) -> str:
+    flows = run.manifest["canonical"]["flows"]
+    flow = next((f for f in flows if is_of(f["name"], name)), None)
+    if flow is None:
+        return ""
+    cc = flow["cc"]
+    options = [f"{key} {_word(value)}" for key, value in cc.get("options", {}).items()]
+    return " ".join([cc["name"], *options, "ecn" if flow["ecn"] else "no ecn"])
+
+
+def _word(value: object) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def _kernel(variant: VariantResults) -> str:
+    """The kernel that ran it, its kit, and the modules of the user's by their hashes."""
+    first = next(iter(variant.results), None)
+    environment = first.manifest.get("environment") if first else None
+    kit = environment.get("kit") if isinstance(environment, Mapping) else None
+    if not kit:
+        return variant.kernel or ""
+    modules = {found for run in variant.results for found in _modules(run.manifest["canonical"])}
+    known = kit.get("extra") or {}
+    texts = [
+        f"module {name} {str(known[name])[:16]}" if name in known else f"module {name}"
+        for name in sorted(modules)
+    ]
+    kit_name = f"kit {variant.kernel or ''} {str(kit.get('hash', ''))[:16]}".replace("  ", " ")
+    return ", ".join([f"Linux {kit.get('kernel', '')}", kit_name, *texts])
+
+
+def _modules(canonical: object) -> set[str]:
+    """Modules that a canonical point names."""
+    if isinstance(canonical, Mapping):
+        own = {canonical["module"]} if isinstance(canonical.get("module"), str) else set()
+        return own.union(*map(_modules, canonical.values()))
+    if isinstance(canonical, list):
+        return set().union(*map(_modules, canonical))
+    return set()
+
+
+def _follows(runs: Iterable[Run]) -> str:
+    found: dict[str, None] = {}
+    for run in runs:
+        found.update(dict.fromkeys(f"{k}: {v}" for k, v in run.manifest["follows"].items()))
+    return "; ".join(sorted(found))
+
+
+def _how(made: BatteryComparison) -> list[str]:
+    return [
+        "Every version ran the same points with the same seeds. Queue delay is per packet; rate, "
+        "window, utilisation, marks and drops are statistics over seconds, by nearest rank, after "
+        "40 times the largest RTT (in s) and 4 s. Percentiles in the figures are means over seeds "
+        "of those of each run.",
+        *how_to_read(made),
+    ]

@@ -1,0 +1,283 @@
+"""Runs a battery on several versions and compares them, with one pool and one control of false
+discoveries over everything."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tailback import _native, engines, running, toml
+from tailback.comparison.judging import judge
+from tailback.comparison.model import Comparison, VariantResults
+from tailback.comparison.quantities import select
+from tailback.comparison.run import SEEDS, load_one
+from tailback.comparison.variants import Variant, values_of
+from tailback.errors import InputError, RunsFailed, ScenarioError
+from tailback.names import unknown
+from tailback.points import Key, Swept, key_of
+from tailback.results import Results, Run
+from tailback_studies.batteries import Battery, Part, Preset, Row, choose, get
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a point of the battery is from."""
+
+    part: str
+    file: str
+    """Its stem."""
+    params: Row
+    """What is swept there, in base units."""
+
+
+@dataclass(frozen=True, repr=False)
+class BatteryComparison(Comparison):
+    """Versions side by side over a battery; a point's parameters begin with part and case."""
+
+    battery: Battery = field(kw_only=True)
+    parts: Sequence[Part] = field(kw_only=True)
+    presets: Sequence[Preset] = field(kw_only=True)
+    quick: bool = field(kw_only=True)
+    places: Mapping[tuple[str, str], Place] = field(kw_only=True)
+    """By part and case."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "battery": self.battery.name,
+            "parts": [part.name for part in self.parts],
+            "presets": [preset.name for preset in self.presets],
+            "quick": self.quick,
+            **super().to_dict(),
+        }
+
+    def place(self, params: Key) -> Place:
+        """Where a point is from."""
+        named = dict(params)
+        return self.places[str(named["part"]), str(named["case"])]
+
+    def report(self, folder: Path | str | None = None) -> Path:
+        """Writes the report, PDF included; returns the path of its page."""
+        from tailback.report import write
+
+        target = Path(folder) if folder is not None else self.folder
+        return write(self.battery.report(self), target, pdf=True)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario file of a part, read for each variant."""
+
+    part: Part
+    path: Path
+    loaded: Sequence[_native.Scenario]
+
+
+def run_battery(
+    battery: Battery,
+    variants: Sequence[Variant],
+    *,
+    parts: Sequence[str] = (),
+    presets: Sequence[str] = (),
+    quick: bool = False,
+    seeds: int | None = None,
+    chosen: Sequence[str] = (),
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    progress: bool | None = None,
+    base: Mapping[str, object] | None = None,
+    read_only: bool = False,
+) -> BatteryComparison:
+    """Runs the parts (default: all) on every variant, the first being the baseline.
+
+    `presets` and `base`, values by path, are for every variant. Everything is read before the first
+    run; what is wrong in any of the variants and files is said at once.
+    """
+    if len(variants) < 2:
+        raise InputError(
+            f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: {battery.name} lays at "
+            "least two side by side, and the first is the baseline; a name alone is the battery "
+            "as it is (--variant base)"
+        )
+    picked = choose(battery, parts)
+    for variant in variants:
+        engines.get(variant.engine)
+    readings = _presets(battery, presets, variants)
+    wanted = select([*battery.metrics, *chosen])
+    every = SEEDS if seeds is None else seeds
+    cases = _read(battery, picked, variants, readings, base or {}, quick, every)
+    flat = [case for each in cases for case in each.loaded]
+    runners = [engines.get(v.engine) for _ in cases for v in variants]
+    failures: list[str] = []
+    try:
+        results = running.run_loaded(
+            flat, runners, jobs=jobs, out=out, progress=progress, read_only=read_only
+        )
+    except RunsFailed as failed:
+        results, failures = failed.results, failed.failures
+    places: dict[tuple[str, str], Place] = {}
+    columns = []
+    for i, variant in enumerate(variants):
+        own = results[i :: len(variants)]
+        points = [
+            _named(battery, case, run, places)
+            for case, found in zip(cases, own, strict=True)
+            for run in found
+        ]
+        planned: dict[Key, list[int]] = {}
+        for case in cases:
+            for point in case.loaded[i].points:
+                swept = _swept_at(battery, case, point)
+                planned.setdefault(key_of(*swept), []).append(point.seed)
+        digest = hashlib.sha256(" ".join(found.id for found in own).encode()).hexdigest()[:20]
+        first = own[0]
+        merged = Results(digest, battery.title, first.engine, first.version, [], points, first.root)
+        sets = values_of(variant.sets)
+        columns.append(
+            VariantResults(
+                variant.name, first.engine, first.version, sets, merged, planned, variant.kernel
+            )
+        )
+    made = judge(columns, wanted, failures)
+    return BatteryComparison(
+        **vars(made), battery=battery, parts=picked, presets=readings, quick=quick, places=places
+    )
+
+
+def _presets(battery: Battery, names: Sequence[str], variants: Sequence[Variant]) -> list[Preset]:
+    for name in names:
+        if name not in battery.presets:
+            raise InputError(unknown("preset", name, list(battery.presets)))
+    asked = list(dict.fromkeys(names))
+    # One that Linux has not would leave nothing to compare.
+    if battery.kernel_preset not in asked and any(v.engine != "sim" for v in variants):
+        asked.append(battery.kernel_preset)
+    return [battery.presets[name] for name in asked]
+
+
+def _read(
+    battery: Battery,
+    parts: Sequence[Part],
+    variants: Sequence[Variant],
+    presets: Sequence[Preset],
+    base: Mapping[str, object],
+    quick: bool,
+    seeds: int,
+) -> list[Case]:
+    tables = {p: tomllib.loads(p.read_text("utf-8")) for part in battery.parts for p in part.files}
+    everyone = {name for table in tables.values() for name in _names(table)}
+    wrong: dict[str, None] = {}
+    cases: list[Case] = []
+    used: dict[str, set[str]] = {variant.name: set() for variant in variants}
+    for part in parts:
+        for path in part.files:
+            table = tables[path]
+            absent = everyone - _names(table)
+            common: dict[str, object] = {}
+            for preset in presets:
+                if not preset.only or part.name in preset.only or part.group in preset.only:
+                    common.update(preset.sets)
+            common.update(base)
+            sweep = _sweep(battery, path.stem, table, presets, quick)
+            if sweep is not None:
+                common["sweep"] = sweep
+            if quick:
+                common.update(battery.quick)
+            texts = {key: toml.value(value) for key, value in common.items()}
+            loaded = []
+            for variant in variants:
+                own = {k: v for k, v in variant.sets.items() if not _is_of(k, absent)}
+                used[variant.name] |= own.keys()
+                for key in own:
+                    if key in _swept(table, sweep):
+                        raise InputError(
+                            f'variant "{variant.name}" sets {key}, which {battery.name} sweeps in '
+                            f"part {part.name}; expected something that it does not sweep"
+                        )
+                sets = {k: v for k, v in texts.items() if not _is_of(k, absent)}
+                try:
+                    merged = replace(variant, sets={**sets, **own})
+                    loaded.append(load_one(path, merged, seeds))
+                except ScenarioError as error:
+                    # The same in every file: said once.
+                    wrong.update(dict.fromkeys(error.diagnostics))
+            cases.append(Case(part, path, loaded))
+    if wrong:
+        raise ScenarioError(list(wrong))
+    for variant in variants:
+        for key in variant.sets:
+            if key not in used[variant.name]:
+                chosen = ", ".join(part.name for part in parts)
+                raise InputError(
+                    f'variant "{variant.name}" sets {key}, which part {chosen} has not'
+                )
+    return cases
+
+
+def _names(table: Mapping[str, Any]) -> set[str]:
+    """The paths of a file's flows and sources of traffic."""
+    return {
+        f"{kind}.{part['name']}" for kind in ("flows", "traffic") for part in table.get(kind, [])
+    }
+
+
+def _is_of(path: str, named: set[str]) -> bool:
+    return any(path == name or path.startswith(f"{name}.") for name in named)
+
+
+def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+    """The axes of a sweep, each with its steps: the grid, then the zips."""
+    axes = [[{path: v} for v in vs] for path, vs in sweep.items() if path not in ("zip", "seeds")]
+    for zipped in sweep.get("zip", []):
+        axes.append(
+            [dict(zip(zipped, row, strict=True)) for row in zip(*zipped.values(), strict=True)]
+        )
+    return axes
+
+
+def _sweep(
+    battery: Battery, file: str, table: Mapping[str, Any], presets: Sequence[Preset], quick: bool
+) -> dict[str, Any] | None:
+    """The sweep of a file as it is to be run; None: as it stands there."""
+    axes = _axes(table.get("sweep", {}))
+    added = [preset.by_row for preset in presets if preset.by_row]
+    if not axes or not (quick or added):
+        return None
+    zips = []
+    for axis in axes:
+        rows = [row for row in axis if not quick or battery.keeps(file, row)]
+        for by_row in added:
+            for path, more in by_row.items():
+                if path in axis[0]:
+                    rows = [{**row, **more[str(row[path])]} for row in rows]
+        zips.append({path: [row[path] for row in rows] for path in rows[0]})
+    return {"zip": zips}
+
+
+def _swept(table: Mapping[str, Any], sweep: Mapping[str, Any] | None) -> set[str]:
+    chosen = table.get("sweep", {}) if sweep is None else sweep
+    return {path for axis in _axes(chosen) for path in axis[0]}
+
+
+def _swept_at(
+    battery: Battery, case: Case, point: Swept
+) -> tuple[dict[str, float | str], dict[str, str]]:
+    """Parameters and labels of a point among those of the whole battery."""
+    labels = {"part": case.part.name, "case": battery.case(case.path.stem, point.params)}
+    return {**labels, **point.params}, labels
+
+
+def _named(battery: Battery, case: Case, run: Run, places: dict[tuple[str, str], Place]) -> Run:
+    params, labels = _swept_at(battery, case, run)
+    part, text = labels["part"], labels["case"]
+    places[part, text] = Place(part, case.path.stem, run.params)
+    return Run(params, labels, run.seed, run.run_id, run.path)
+
+
+def run_named(name: str, versions: Sequence[Variant], **asked: Any) -> BatteryComparison:
+    """`run_battery` of the battery of this name, as `tailback compare` calls it."""
+    return run_battery(get(name), versions, **asked)

@@ -1,0 +1,1 @@
+"""What studies add to the command line."""

@@ -1,0 +1,1 @@
+"""Commands that studies add, a module each."""

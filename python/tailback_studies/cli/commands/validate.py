@@ -1,0 +1,87 @@
+"""`tailback validate`: the simulator against the Linux kernel."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from tailback import names, terminal
+from tailback.cli.boundary import FAILED, OK
+from tailback.cli.options import (
+    jobs_option,
+    json_option,
+    out_option,
+    quiet_option,
+    seeds_option,
+    walls_options,
+)
+from tailback.errors import InputError
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Fewer cells, seeds and seconds: a first look.")
+@click.option("--queue", "queues", multiple=True, metavar="NAME", help="Only cells of this queue.")
+@click.option(
+    "--write",
+    is_flag=True,
+    help="Write docs/validation.md (with --queue docs/validation-NAME.md) and its figures too.",
+)
+@click.option(
+    "--stored",
+    is_flag=True,
+    help="Compare what is stored and run nothing of the grid: how far a run has come.",
+)
+@seeds_option
+@jobs_option
+@out_option
+@walls_options
+@quiet_option
+@json_option
+def validate(
+    quick: bool,
+    queues: tuple[str, ...],
+    write: bool,
+    stored: bool,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare the simulator with the Linux kernel over a grid of cells.
+
+    Congestion controls alone and together, Accurate ECN, BBR and short connections, in every queue
+    that both engines have, 5 seeds each. What is stored already is not run again: stopped, it goes
+    on where it was. Exit status 1 if a goal does not hold, a cell is not measured or a run failed.
+    """
+    began = time.monotonic()
+    from tailback_studies import validation
+    from tailback_studies.validation import grid
+
+    known = [queue.name for queue in grid.QUEUES]
+    for queue in queues:
+        if queue not in known:
+            raise InputError(names.unknown("queue", queue, known))
+    docs = Path("docs")
+    if write and not docs.is_dir():
+        raise InputError("--write: no folder docs here; run it where the sources are")
+    made = validation.validate(
+        quick=quick, seeds=seeds, jobs=jobs, out=out, only=queues, stored=stored
+    )
+    if not made.cells:
+        raise InputError("no cell has all its runs" + (" stored" if stored else ""))
+    if as_json:
+        terminal.out_json(made.to_dict())
+    from tailback_studies.validation import page
+
+    pages = [page.save(made)]
+    if write:
+        pages.append(page.save_page(made, docs))
+    if not as_json:
+        from tailback_studies.cli.tables import validation as shown
+
+        shown.show(made, pages, time.monotonic() - began)
+    for message in made.ran.failures:
+        terminal.complain(message)
+    return OK if made.holds and not made.ran.failures else FAILED

@@ -1,0 +1,95 @@
+"""The table at the end of `reproduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from tailback.cli.tables.layout import new_console, print_table
+from tailback.numbers import short
+
+if TYPE_CHECKING:
+    from tailback_studies.reproduction.experiment import Experiment, ReproduceResult
+
+
+def show(experiment: Experiment, result: ReproduceResult) -> None:
+    """How far off each quantity is, and where the report is."""
+    console = new_console()
+    if not result.summary:
+        console.print(f"{experiment.title}\nno published numbers to compare with")
+        console.print(f"report: {result.report_dir}", soft_wrap=True)
+        return
+    table = Table(title=experiment.title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("quantity")
+    for name in ("cells", "median error", "90 % below", "median rel.", "90 % below"):
+        table.add_column(name, justify="right")
+    expected = [row for row in result.summary if "expected" in row]
+    goals = any("goal" in row or "within" in row for row in result.summary)
+    if goals:
+        table.add_column("goal", justify="right")
+        table.add_column("")
+    for row in result.summary:
+        if row in expected:
+            continue
+        table.add_row(
+            row["quantity"],
+            str(row["cells"]),
+            short(row["median_abs_error"]),
+            short(row["p90_abs_error"]),
+            _percent(row["median_rel_error"]),
+            _percent(row["p90_rel_error"]),
+            *(_goal(row) if goals else ()),
+        )
+    if len(expected) < len(result.summary):
+        print_table(table)
+    if expected:
+        _show_expectations(expected)
+    console.print(f"report: {result.report_dir}", soft_wrap=True)
+
+
+def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
+    """What theory or the source lead one to expect, and whether it came out."""
+    table = Table(title="Expectations", title_justify="left", box=None, pad_edge=False)
+    for name in ("", "expected", "measured"):
+        table.add_column(name)
+    table.add_column("cells", justify="right")
+    table.add_column("")
+    for row in rows:
+        held = f"{row['held']}/{row['cells']}"
+        verdict = "holds" if row["holds"] else "does not"
+        table.add_row(row["title"], row["expected"], row["measured"], held, verdict)
+    print_table(table)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{short(100 * value, 2)} %"
+
+
+def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What a group's errors were to stay below, and whether they do."""
+    verdict = "holds" if row.get("holds") else "missed"
+    if "within" in row:
+        return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict
+    goal = row.get("goal")
+    if goal is None:
+        return "", ""
+    found, wanted = (
+        " / ".join(short(n) if goal["error"] == "absolute" else _percent(n) for n in pair)
+        for pair in (
+            (row["median_goal_error"], row["p90_goal_error"]),
+            (goal["median"], goal["p90"]),
+        )
+    )
+    reached = found if goal["error"] == "capacity" else ""
+    over = " of capacity" if reached else ""
+    return f"{reached}{over and ' for '}{wanted}{over}", verdict
+
+
+def _limit(goal: Mapping[str, Any] | None) -> str:
+    """How far off each cell of a group may be."""
+    if goal is None:
+        return ""
+    limit = goal["limit"]
+    return f"within {_percent(limit) if goal['error'] == 'relative' else short(limit)}"

@@ -1,0 +1,66 @@
+"""What `validate` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from tailback.cli.tables.layout import new_console, print_table
+from tailback_studies.reproduction.judges import Judge
+from tailback_studies.validation import Validation
+
+MOST = 12
+"""Cells that are named."""
+
+
+def show(made: Validation, pages: list[Path], took_s: float) -> None:
+    """The goals, what is furthest beyond a limit, where the page is, how long it took."""
+    console = new_console()
+    engines = ", ".join(f"{name} {version}" for name, version in made.ran.versions.items())
+    console.print(f"{len(made.cells)} of {made.ran.cells} cells on {engines}")
+    console.print()
+    print_table(_goals(made.judges))
+    if made.misses:
+        console.print()
+        print_table(_worst(made))
+        if len(made.misses) > MOST:
+            console.print(f"{len(made.misses) - MOST} more; --json and the report have them")
+    for page in pages:
+        console.print(f"report: {page}", soft_wrap=True)
+    each = ", ".join(f"{name} {made.cpu_s(name):.0f} s" for name in made.ran.versions)
+    console.print(f"time: {took_s:.0f} s; processor time of all runs: {each}")
+
+
+def _goals(judges: Sequence[Judge]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("goal")
+    for title in ("asked for", "cells", "within", "or noise", "holds"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for judge in judges:
+        middle = "" if judge.median is None else f"{100 * judge.median:.2f} %"
+        table.add_row(
+            judge.judge if judge.error != "capacity" else f"{judge.judge}, of the rate",
+            judge.limit,
+            str(judge.cells),
+            middle if judge.within is None else str(judge.within),
+            "" if judge.within_or_chance is None else str(judge.within_or_chance),
+            Text("yes") if judge.holds else Text("no", "bold"),
+        )
+    return table
+
+
+def _worst(made: Validation) -> Table:
+    from tailback_studies.validation import tables
+
+    table = Table(title="Furthest beyond a limit", title_justify="left", box=None, pad_edge=False)
+    table.add_column("cell", no_wrap=True)
+    for title in ("what", "simulator", "kernel", "error", "cause"):
+        table.add_column(title)
+    for miss, cause in list(zip(made.misses, made.causes, strict=True))[:MOST]:
+        sim, kernel = (tables.number(miss.measure, engine) for engine in ("sim", "kernel"))
+        error = tables.signed(miss.limit.error(miss.measure))
+        table.add_row(miss.cell.id, miss.limit.name, sim, kernel, error, cause.text)
+    return table

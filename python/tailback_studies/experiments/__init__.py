@@ -1,0 +1,34 @@
+"""Published experiments, one package each.
+
+A new experiment is a new package, whose module has a constant `EXPERIMENT`, and one line in
+`tailback_studies.STUDIES`. Experiments of other packages are found through their entry points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+
+from tailback import studies
+from tailback.errors import InputError
+from tailback.names import unknown
+from tailback_studies import STUDIES
+from tailback_studies.reproduction.experiment import Experiment
+
+NAMES = tuple(STUDIES.experiments)
+"""Those of this package."""
+
+
+def get(name: str) -> Experiment:
+    """The experiment of this name, of any package that is installed."""
+    known = {**STUDIES.experiments, **studies.experiments()}
+    if name not in known:
+        raise InputError(unknown("experiment", name, tuple(known)))
+    experiment: Experiment = import_module(known[name]).EXPERIMENT
+    return experiment
+
+
+def listed() -> Iterator[tuple[str, str]]:
+    """Name and title of each, for `tailback list experiments`."""
+    for name in {**STUDIES.experiments, **studies.experiments()}:
+        yield name, get(name).title

@@ -1,0 +1,48 @@
+""" "Alternative Backoff: Achieving Low Latency and High Throughput with ECN and AQM" (2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tailback_studies.experiments.abe_2017.layout import PARTS, kernel_only
+from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
+
+
+class Abe2017(Reproduction):
+    """The experiment."""
+
+    name = "abe-2017"
+    title = (
+        "Alternative Backoff: Achieving Low Latency and High Throughput with ECN and AQM: "
+        "Khademi, Armitage, Welzl, Zander, Fairhurst, Ros, 2017"
+    )
+    doc = "What a sender gains by a gentler backoff on marks than on losses, and what it costs."
+    parts: Sequence[str] = tuple(PARTS)
+
+    def study(self, request: Request) -> Study:
+        """The parts, with those of the simulator left out on real Linux."""
+        if request.engine != "sim":
+            request = replace(request, parts=kernel_only(request.parts, request.named, self.name))
+        from tailback.report import summarise
+        from tailback_studies.experiments.abe_2017 import measured, page, report, truth
+        from tailback_studies.experiments.abe_2017.cells import cells
+
+        plans = measured.plan(request)
+
+        def findings(results: Found) -> Findings:
+            found = measured.measured(plans, results)
+            verdicts, numbers = truth.verdicts(found), cells(found)
+            made = report.ran(results)
+            written = report.report(found, verdicts, numbers, made, quick=request.quick)
+            told = [{**cell.json(), "predicted": predicted} for cell, predicted in numbers]
+            summary = summarise([cell for cell, _ in numbers])
+            summary += [verdict.json() for verdict in verdicts]
+            judges = [verdict.judge() for verdict in verdicts]
+            note = page.page(written, verdicts, made) if request.page else None
+            return Findings(written, told, summary, judges, note)
+
+        return Study({name: [job for _, job in own] for name, own in plans.items()}, findings)
+
+
+EXPERIMENT = Abe2017()

@@ -1,0 +1,144 @@
+"""The numbers of every part as rows of cells.csv and of `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailback.report import Cell
+from tailback.report.tables import csv_text
+from tailback_studies.experiments.abe_2017 import (
+    enter,
+    equal,
+    groups,
+    layout,
+    short,
+    single,
+    tradeoff,
+)
+from tailback_studies.experiments.abe_2017.measured import Measured
+
+#: A cell, and what theory says of it.
+Predicted = tuple[Cell, float | None]
+
+
+def cells(found: Measured) -> list[Predicted]:
+    """Every number."""
+    return [
+        *_single(found.single),
+        *_equal(found.equal),
+        *_enter(found.enter),
+        *_groups(found.groups),
+        *_short(found.sizes, found.steps),
+        *_tradeoff(found.tradeoff),
+    ]
+
+
+def _one(name: str, quantity: str, unit: str, value: float | None) -> Cell:
+    return Cell(name, quantity, unit, None, value, 0 if value is None else 1, None)
+
+
+def part_title(part: str) -> str:
+    """As the source numbers it."""
+    return part.replace("-", " ").capitalize()
+
+
+def _single(points: Sequence[single.Point]) -> list[Predicted]:
+    out: list[Predicted] = []
+    for p in points:
+        s = p.setup
+        cc = s.cc if s.fast_convergence else f"{s.cc} without fast convergence"
+        name = (
+            f"{part_title(s.part)}/{cc}/{s.queue}/{s.rate_mbit:g}Mbit/{p.rtt_ms:g}ms/"
+            f"beta {p.beta:g}"
+        )
+        predicted = None if p.doubt else p.predicted
+        out.append((Cell.of(name, "utilisation", "", None, p.utilisation), predicted))
+        if not p.standard:
+            out.append((Cell.of(name, "throughput_gain", "", None, p.gain), None))
+        for percentile in ("p50", "p99"):
+            value = p.delay[percentile]
+            out.append((_one(name, f"queue_delay_{percentile}", "ms", value), None))
+    return out
+
+
+def _equal(points: Sequence[equal.Point]) -> list[Predicted]:
+    return [
+        (
+            Cell.of(
+                f"Equal probability/{p.cc}/{p.marks} marks/beta {p.beta:g}",
+                "rate_ratio_equal_p",
+                "",
+                None,
+                p.ratio,
+            ),
+            p.table,
+        )
+        for p in points
+        if p.beta != layout.STANDARD[p.cc]
+    ]
+
+
+def _enter(points: Sequence[enter.Point]) -> list[Predicted]:
+    return [
+        (
+            Cell.of(
+                f"Experiment 5/{p.cc}/{p.queue}/{p.rtt_ms:g}ms/beta {p.beta:g}",
+                "convergence",
+                "s",
+                None,
+                p.seconds,
+            ),
+            None,
+        )
+        for p in points
+    ]
+
+
+def _groups(points: Sequence[groups.Point]) -> list[Predicted]:
+    out: list[Predicted] = []
+    for p in points:
+        rtt = "all RTTs" if p.rtt_ms is None else f"{p.rtt_ms:g}ms"
+        name = f"Experiment 6/{p.abe} against {p.standard}/{p.queue}/{rtt}/beta {p.beta:g}"
+        # The poster has a range of averages, and no ratio of a pair or a factor.
+        out.append((Cell.of(name, "throughput_ratio", "", None, p.ratio), p.predicted))
+    return out
+
+
+def _short(sizes: Sequence[short.Point], steps: Sequence[short.Steps]) -> list[Predicted]:
+    out: list[Predicted] = []
+    for p in sizes:
+        name = f"Experiment 7/{p.cc}/{p.queue}/{p.segments} segments/beta {p.beta:g}"
+        out.append((Cell.of(name, "completion", "s", None, p.completion), None))
+    for s in steps:
+        name = f"Experiment 7/{s.cc}/{s.queue}/{s.rtt_ms:g}ms/beta {s.beta:g}"
+        out.append((Cell.of(name, "reduction_steps", "", None, s.steps), float(s.bound)))
+    return out
+
+
+def _tradeoff(points: Sequence[tradeoff.Point]) -> list[Predicted]:
+    out: list[Predicted] = []
+    for p in points:
+        name = f"Trade-off/{p.cc}/{p.queue}/beta {p.beta:g}"
+        for quantity, unit, value in (
+            ("gain_alone", "", p.gain),
+            ("competitor_loss", "", p.loss),
+            ("queue_delay_mean", "ms", p.delay_ms),
+        ):
+            out.append((_one(name, quantity, unit, value), None))
+        out.append((Cell.of(name, "convergence", "s", None, p.convergence_s), None))
+    return out
+
+
+def predicted(numbers: Sequence[Predicted]) -> str:
+    """Measured against predicted as CSV, where theory says something."""
+
+    def short_form(number: float) -> str:
+        return f"{number:.6g}"
+
+    rows: list[Sequence[object]] = [("id", "quantity", "predicted", "measured", "n", "ci95")]
+    for cell, value in numbers:
+        if value is not None and cell.measured is not None:
+            half = None if cell.ci95 is None else short_form(cell.ci95)
+            numbers_of = (short_form(value), short_form(cell.measured), cell.n, half)
+            rows.append((cell.id, cell.quantity, *numbers_of))
+    return csv_text(rows)

@@ -1,0 +1,119 @@
+"""Experiment 5: how long until a flow that enters has had its share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import polars as pl
+
+from tailback import frames
+from tailback.metrics.jain import jain
+from tailback.metrics.statistics import Estimate, estimate, median
+from tailback.results import Results, Run
+from tailback.running import Job
+from tailback_studies.experiments.abe_2017 import layout
+
+SEEDS = 30
+#: When the second flow enters, s, and the index that is to be reached.
+ENTRY_S = 30.0
+LEVEL = 0.95
+DELIVERED = "delivered_bytes"
+RTTS = (20, 80, 160)
+QUICK_RTTS = (20, 80)
+CASES = (("reno", "pie"), ("reno", "codel"), ("cubic", "pie"))
+BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9, 0.95), "cubic": (0.7, 0.8, 0.85, 0.9, 0.95)}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A factor at a round-trip time, over seeds."""
+
+    cc: str
+    queue: str
+    rtt_ms: float
+    beta: float
+    #: Seconds until the index was reached, the time left where it was not.
+    seconds: Estimate
+    median_s: float | None
+    #: Share of runs that reached it.
+    reached: float
+
+
+def scenario(
+    cc: str, queue: str, rtts: Sequence[float], betas: Sequence[float]
+) -> dict[str, object]:
+    """Two flows of which the second enters."""
+    made = layout.scenario("enter")
+    made["bottleneck"]["queue"] = layout.options(queue, "sim")
+    for flow in made["flows"]:
+        flow["cc"]["name"] = cc
+    made["sweep"] = {
+        "path.rtt": [layout.rtt_text(rtt) for rtt in rtts],
+        "zip": [{f"flows.{name}.cc.beta_ecn": list(betas) for name in ("first", "second")}],
+    }
+    return made
+
+
+def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]:
+    """What to run."""
+    every = seeds if seeds is not None else 3 if quick else SEEDS
+    out = []
+    for cc, queue in CASES[:1] if quick else CASES:
+        betas = layout.QUICK_BETAS[cc] if quick else BETAS[cc]
+        made = scenario(cc, queue, QUICK_RTTS if quick else RTTS, betas)
+        out.append(((cc, queue), Job(made, {}, every)))
+    return out
+
+
+def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float, bool]:
+    """Seconds from the entry to the index of what both delivered since, and whether it came.
+
+    `samples`: of the bytes that both delivered, if they have been read.
+    """
+    first, second = (flow["name"] for flow in run.summary["flows"])
+    if samples is None:
+        samples = frames.only(run.series(), DELIVERED, None, None)
+    columns = (samples[name].to_list() for name in ("flow", "time_ns", "value"))
+    delivered: dict[str, dict[int, float]] = {first: {}, second: {}}
+    for flow, time, value in zip(*columns, strict=True):
+        delivered[flow][time] = value
+    ones = delivered[first]
+    base = ones[max(time for time in ones if time <= ENTRY_S * 1e9)]
+    for time, other in sorted(delivered[second].items()):
+        if other and (jain([ones[time] - base, other]) or 0.0) >= LEVEL:
+            return time / 1e9 - ENTRY_S, True
+    return run.summary["duration_s"] - ENTRY_S, False
+
+
+def samples_of(runs: Sequence[Run]) -> Iterator[pl.DataFrame]:
+    """What each run says of the bytes that both delivered."""
+    return frames.each_series([run.stored for run in runs], DELIVERED)
+
+
+def point(cc: str, queue: str, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> Point:
+    """Of the runs of one point."""
+    times = [time_to_share(run, own) for run, own in zip(runs, samples, strict=True)]
+    params = runs[0].params
+    return Point(
+        cc,
+        queue,
+        float(params["path.rtt"]) / 1e6,
+        float(params["flows.first.cc.beta_ecn"]),
+        estimate(seconds for seconds, _ in times),
+        median([seconds for seconds, _ in times]),
+        sum(came for _, came in times) / len(times),
+    )
+
+
+def measured(
+    planned: Sequence[tuple[tuple[str, str], Job]], results: Sequence[Results]
+) -> list[Point]:
+    """Every point."""
+    out = []
+    for (key, _), found in zip(planned, results, strict=True):
+        groups = found.groups()
+        samples = samples_of([run for runs in groups for run in runs])
+        out += [point(*key, runs, islice(samples, len(runs))) for runs in groups]
+    return out

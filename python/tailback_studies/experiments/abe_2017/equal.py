@@ -1,0 +1,107 @@
+"""Rate at equal mark probability: marks by a schedule, so that nothing else decides it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailback.metrics.statistics import Estimate, estimate
+from tailback.results import Results
+from tailback.running import Job
+from tailback_studies.experiments.abe_2017 import layout, predict
+
+#: Segments from one mark to the next, round-trip time (ms) and length (s) of the runs.
+PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
+QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
+#: Series of marks at random.
+RANDOM = 5
+#: Marks that are scheduled at most: enough for the fastest flow.
+MARKS = 4000
+
+
+@dataclass(frozen=True)
+class Point:
+    """A factor and its rate over that of the standard backoff."""
+
+    cc: str
+    #: "periodic" or "random".
+    marks: str
+    beta: float
+    #: Mean throughput, Mbit/s.
+    throughput: Estimate
+    ratio: Estimate
+    #: By the reference's table.
+    table: float
+    #: By the law of marks at random, where there is one.
+    random: float | None
+
+    @property
+    def error(self) -> float | None:
+        """Measured over the table's, less one."""
+        return None if self.ratio.mean is None else self.ratio.mean / self.table - 1
+
+
+def plan(*, quick: bool) -> list[tuple[tuple[str, str], Job]]:
+    """What to run."""
+    out = []
+    for cc, (period, rtt, seconds) in (QUICK_PERIODS if quick else PERIODS).items():
+        periodic = [period * (i + 1) for i in range(MARKS)]
+        out.append(((cc, "periodic"), _job(cc, rtt, seconds, periodic)))
+        if cc == "reno":
+            for seed in range(1 if quick else RANDOM):
+                marks = _random(period, seed)
+                out.append(((cc, "random"), _job(cc, rtt, seconds, marks)))
+    return out
+
+
+def _random(period: int, seed: int) -> list[int]:
+    """Each segment is marked with the same probability."""
+    draw = random.Random(seed)
+    at, out = 0, []
+    for _ in range(MARKS):
+        at += 1 + int(draw.expovariate(1.0) * (period - 0.5))
+        out.append(at)
+    return out
+
+
+def _job(cc: str, rtt_ms: float, seconds: float, marks: Sequence[int]) -> Job:
+    made = layout.scenario("equal")
+    made["duration"] = f"{seconds:g}s"
+    made["path"]["rtt"] = layout.rtt_text(rtt_ms)
+    made["bottleneck"]["schedule"] = {"marks": list(marks)}
+    made["flows"][0]["cc"]["name"] = cc
+    if cc == "cubic":
+        # RFC 9438 equation 5 is that of the curve without it.
+        made["flows"][0]["cc"]["fast_convergence"] = False
+    betas = [layout.STANDARD[cc], *(b for b in (0.7, 0.75, 0.8, 0.85, 0.9))]
+    made["sweep"] = {"flows.flow.cc.beta_ecn": list(dict.fromkeys(betas))}
+    return Job(made, {}, 1)
+
+
+def measured(
+    planned: Sequence[tuple[tuple[str, str], Job]], results: Sequence[Results]
+) -> list[Point]:
+    """The ratios."""
+    rates: dict[tuple[str, str], dict[float, list[tuple[float, float | None]]]] = {}
+    for (key, _), found in zip(planned, results, strict=True):
+        for run in found:
+            beta = float(run.params["flows.flow.cc.beta_ecn"])
+            flow = run.summary["flows"][0]
+            pair = (flow["throughput_mbit"], flow.get("throughput_gain"))
+            rates.setdefault(key, {}).setdefault(beta, []).append(pair)
+    out = []
+    for (cc, marks), by_beta in rates.items():
+        for beta, pairs in sorted(by_beta.items()):
+            out.append(
+                Point(
+                    cc,
+                    marks,
+                    beta,
+                    estimate(rate for rate, _ in pairs),
+                    estimate(gain for _, gain in pairs),
+                    predict.ratio(cc, beta),
+                    predict.random_ratio(beta) if marks == "random" else None,
+                )
+            )
+    return out

@@ -1,0 +1,108 @@
+"""Experiment 6: ten flows with ABE against ten with the standard backoff."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailback import metrics
+from tailback.metrics.statistics import Estimate, estimate
+from tailback.results import Results
+from tailback.running import Job
+from tailback_studies.experiments.abe_2017 import layout, predict
+
+SEEDS = 30
+RTTS = (20, 80, 160, 320)
+BETAS = (0.7, 0.75, 0.8, 0.85, 0.9)
+QUICK_BETAS = (0.7, 0.85)
+#: Flows with ABE, flows without, queue.
+CASES = (
+    ("cubic", "reno", "pie"),
+    ("cubic", "cubic", "pie"),
+    ("reno", "reno", "pie"),
+    ("reno", "cubic", "pie"),
+)
+#: Congestion control of the poster's group with ABE; the other group is its "standard TCP".
+POSTER_ABE = "cubic"
+#: The poster: between these factors the average ratio is in this range.
+POSTER_BETAS = (0.7, 0.85)
+POSTER_RATIO = (1.25, 2.0)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A factor at a round-trip time, over seeds; over all round-trip times where it is None."""
+
+    abe: str
+    standard: str
+    queue: str
+    rtt_ms: float | None
+    beta: float
+    ratio: Estimate
+    utilisation: Estimate
+    #: Queue delay in the median, ms.
+    delay_p50: Estimate
+
+    @property
+    def case(self) -> str:
+        """Who against whom."""
+        return f"{layout.NAMES[self.abe]} with ABE against {layout.NAMES[self.standard]}"
+
+    @property
+    def predicted(self) -> float | None:
+        """At equal mark probability; of a congestion control against itself."""
+        return predict.ratio(self.abe, self.beta) if self.abe == self.standard else None
+
+
+def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str, str], Job]]:
+    """What to run."""
+    every = seeds if seeds is not None else 2 if quick else SEEDS
+    out = []
+    for abe, standard, queue in CASES[:3] if quick else CASES:
+        made = layout.scenario("groups")
+        made["bottleneck"]["queue"] = layout.options(queue, "sim")
+        made["flows"][0]["cc"]["name"] = abe
+        made["flows"][1]["cc"] = standard
+        betas = list(QUICK_BETAS if quick else BETAS)
+        if abe == standard == "reno" and not quick:
+            betas = [0.5, *betas]
+        rtts = RTTS[:3] if quick else RTTS
+        made["sweep"] = {
+            "path.rtt": [layout.rtt_text(rtt) for rtt in rtts],
+            "flows.abe.cc.beta_ecn": betas,
+        }
+        out.append(((abe, standard, queue), Job(made, {}, every)))
+    return out
+
+
+def measured(
+    planned: Sequence[tuple[tuple[str, str, str], Job]], results: Sequence[Results]
+) -> list[Point]:
+    """Every point, and each factor over all round-trip times."""
+    ratio = metrics.find("throughput_ratio")
+    out = []
+    for (key, _), found in zip(planned, results, strict=True):
+        over: dict[float, dict[int, list[float]]] = {}
+        for runs in found.groups():
+            params = runs[0].params
+            beta = float(params["flows.abe.cc.beta_ecn"])
+            values = [ratio.value(run.summary) for run in runs]
+            for run, value in zip(runs, values, strict=True):
+                if value is not None:
+                    over.setdefault(beta, {}).setdefault(run.seed, []).append(value)
+            queues = [run.summary["queue"] for run in runs]
+            out.append(
+                Point(
+                    *key,
+                    float(params["path.rtt"]) / 1e6,
+                    beta,
+                    estimate(values),
+                    estimate(queue["utilisation"] for queue in queues),
+                    estimate(queue["delay_ms"]["p50"] for queue in queues),
+                )
+            )
+        nothing = estimate([])
+        for beta, seeds in over.items():
+            means = [sum(values) / len(values) for values in seeds.values()]
+            out.append(Point(*key, None, beta, estimate(means), nothing, nothing))
+    return out

@@ -1,0 +1,106 @@
+"""What the experiments vary: congestion controls, factors, queues, round-trip times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tailback.errors import InputError
+from tailback_studies.reproduction import sources
+
+#: Parts of the experiment on the command line, in order, and what they are.
+PARTS: Mapping[str, str] = {
+    "experiment-1": "One CUBIC flow at 20 Mbit/s",
+    "experiment-2": "One NewReno flow on CoDel at 10 Mbit/s",
+    "experiment-3": "One NewReno flow on PIE at 10 Mbit/s",
+    "experiment-4": "One CUBIC flow on CoDel and on PIE at 10 Mbit/s",
+    "equal-probability": "Rate at equal mark probability",
+    "experiment-5": "Convergence: a flow enters after 30 s",
+    "experiment-6": "Ten against ten",
+    "experiment-7": "Short flows that end near the end of slow start",
+    "trade-off": "What a factor gains, and what it costs",
+}
+#: Parts that real Linux runs too.
+KERNEL_PARTS = ("experiment-1", "experiment-2", "experiment-3", "experiment-4")
+
+NAMES = {"reno": "NewReno", "cubic": "CUBIC"}
+#: Factor after a loss, and after a mark without ABE.
+STANDARD = {"reno": 0.5, "cubic": 0.7}
+#: What RFC 8511 recommends after a mark.
+RECOMMENDED = {"reno": 0.8, "cubic": 0.85}
+BETAS: Mapping[str, tuple[float, ...]] = {
+    "reno": (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+    "cubic": (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+}
+QUICK_BETAS: Mapping[str, tuple[float, ...]] = {
+    "reno": (0.5, 0.7, 0.8, 0.9),
+    "cubic": (0.7, 0.8, 0.85, 0.9),
+}
+#: Those that figures draw: as many as can be told apart.
+DRAWN: Mapping[str, tuple[float, ...]] = {
+    "reno": (0.5, 0.7, 0.8, 0.9, 0.95),
+    "cubic": (0.7, 0.8, 0.85, 0.9, 0.95),
+}
+#: Round-trip times of one flow, ms.
+RTTS = (10, 20, 40, 80, 160, 320)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue discipline as the experiments set it."""
+
+    id: str
+    title: str
+    options: Mapping[str, Any]
+
+
+QUEUES = {
+    queue.id: queue
+    for queue in (
+        Queue(
+            "codel",
+            "CoDel",
+            {"aqm": "codel", "target": "5ms", "interval": "100ms", "limit": "1000p", "ecn": True},
+        ),
+        Queue("pie", "PIE of 2014", {"aqm": "pie", "version": "linux-3.14", "ecn": True}),
+        Queue("pie-8033", "PIE (RFC 8033)", {"aqm": "pie", "ecn": True}),
+        Queue("fq_codel", "FQ-CoDel", {"aqm": "fq_codel"}),
+        Queue("cake", "Cake", {"aqm": "cake"}),
+        Queue("dualpi2", "DualPI2, classic queue", {"aqm": "dualpi2"}),
+    )
+}
+
+
+def options(queue: str, engine: str) -> dict[str, Any]:
+    """A queue for an engine: Linux of today has only today's PIE."""
+    if engine != "sim" and queue == "pie":
+        queue = "pie-8033"
+    return dict(QUEUES[queue].options)
+
+
+def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ...]:
+    """The parts for an engine of real Linux; a part that only the simulator has is refused."""
+    if asked:
+        for part in parts:
+            if part not in KERNEL_PARTS:
+                raise InputError(
+                    f"{name}: {part} is of the simulator; expected --engine sim, or one of "
+                    f"{', '.join(KERNEL_PARTS)}"
+                )
+    return tuple(part for part in parts if part in KERNEL_PARTS)
+
+
+def scenario(name: str) -> dict[str, Any]:
+    """A scenario file of the experiment, to be changed at will."""
+    return sources.scenario(__package__, name)
+
+
+def bdp(rate_mbit: float, rtt_ms: float) -> float:
+    """Full segments that fit into the path."""
+    return rate_mbit * 1e3 * rtt_ms / 8 / 1514
+
+
+def rtt_text(rtt_ms: float) -> str:
+    """As a scenario has it."""
+    return f"{rtt_ms:g}ms"

@@ -1,0 +1,64 @@
+"""What is run for the parts, and what they have measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tailback.running import Job
+from tailback_studies.experiments.abe_2017 import enter, equal, groups, short, single, tradeoff
+from tailback_studies.reproduction.experiment import Found, Request
+
+Plans = Mapping[str, Sequence[tuple[Any, Job]]]
+"""By plan, what each job is of and the job."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Points by part; empty where a part did not run."""
+
+    single: Sequence[single.Point] = ()
+    equal: Sequence[equal.Point] = ()
+    enter: Sequence[enter.Point] = ()
+    groups: Sequence[groups.Point] = ()
+    sizes: Sequence[short.Point] = ()
+    steps: Sequence[short.Steps] = ()
+    tradeoff: Sequence[tradeoff.Point] = ()
+
+
+def plan(request: Request) -> Plans:
+    """What the parts need."""
+    parts, quick, seeds = request.parts, request.quick, request.seeds
+    plans: dict[str, Sequence[tuple[Any, Job]]] = {
+        "single": single.plan(parts, quick=quick, seeds=seeds, engine=request.engine)
+    }
+    if "equal-probability" in parts:
+        plans["equal"] = equal.plan(quick=quick)
+    if "experiment-5" in parts:
+        plans["enter"] = enter.plan(quick=quick, seeds=seeds)
+    if "experiment-6" in parts:
+        plans["groups"] = groups.plan(quick=quick, seeds=seeds)
+    if "experiment-7" in parts:
+        plans["short"] = short.plan(quick=quick, seeds=seeds)
+    if "trade-off" in parts:
+        plans["tradeoff"] = tradeoff.plan(quick=quick, seeds=seeds)
+    return plans
+
+
+def measured(plans: Plans, results: Found) -> Measured:
+    """The points of the plans."""
+
+    def of(name: str, module: Any) -> Any:
+        return module.measured(plans[name], results[name]) if name in plans else ()
+
+    sizes, steps = of("short", short) or ((), ())
+    return Measured(
+        single=of("single", single),
+        equal=of("equal", equal),
+        enter=of("enter", enter),
+        groups=of("groups", groups),
+        sizes=sizes,
+        steps=steps,
+        tradeoff=of("tradeoff", tradeoff),
+    )

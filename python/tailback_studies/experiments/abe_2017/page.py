@@ -1,0 +1,61 @@
+"""The page in docs: measured against predicted values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tailback.report import Facts, Report, Section, Table, Text
+from tailback.report.tables import left, words
+from tailback_studies.experiments.abe_2017 import layout, truth
+from tailback_studies.reproduction import runs
+from tailback_studies.reproduction.page import Page
+
+
+def page(whole: Report, verdicts: Sequence[truth.Verdict], made: Mapping[str, Facts]) -> Page:
+    """What docs/abe-2017.md has: the tables of the report, without its figures."""
+    sections = []
+    for section in whole.sections:
+        blocks = runs.bare(section.blocks)
+        if section.id == "result":
+            blocks += [_misses(v) for v in verdicts if v.misses]
+        if blocks:
+            sections.append(Section(section.id, section.title, blocks))
+    sections.append(Section("set-up", "Set-up", [Text(_setup()), _queues(), runs.table(made)]))
+    return Page(
+        "ABE (RFC 8511): what a gentler backoff gains and costs",
+        "The experiments of the ABE poster (2017), run again. The figures are in the report.",
+        sections,
+    )
+
+
+def _misses(verdict: truth.Verdict) -> Table:
+    return Table(
+        f"misses-{verdict.id.replace('.', '-')}",
+        f"{verdict.title}: what does not hold",
+        left(""),
+        [[line] for line in verdict.misses],
+    )
+
+
+def _setup() -> str:
+    return """
+The poster gives rates, queues and round-trip times; how long it ran, its seeds and its stack it
+does not. Its flows with ABE in experiment 6 are CUBIC; it publishes no ratio of a pair or of a
+factor, so that no cell of this experiment has a published value. Here the congestion controls are
+those of today's Linux (`reno`, `cubic`) with `beta_ecn`, its reductions from cwnd and by PRR
+(`abe = "linux"`); PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`,
+departure-rate estimator, three gain levels, plain Bernoulli) is the primary one, and today's the
+second.
+"""
+
+
+def _queues() -> Table:
+    rows = [
+        [queue.title, " ".join(f"{k} = {_text(v)}" for k, v in queue.options.items())]
+        for queue in layout.QUEUES.values()
+    ]
+    return Table("queues", "Queues", [*left("queue"), *words("options")], rows)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"'

@@ -1,0 +1,103 @@
+"""The report: what was expected, then a section for each experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tailback.report import Block, Facts, Report, Section
+from tailback_studies.experiments.abe_2017 import layout
+from tailback_studies.experiments.abe_2017.cells import Predicted, predicted
+from tailback_studies.experiments.abe_2017.measured import Measured
+from tailback_studies.experiments.abe_2017.sections import (
+    enter,
+    equal,
+    expectations,
+    formula,
+    groups,
+    short,
+    single,
+    tradeoff,
+)
+from tailback_studies.experiments.abe_2017.truth import Verdict
+from tailback_studies.reproduction.experiment import Found
+from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, span
+
+TITLE = "ABE: a gentler backoff, run again"
+SOURCE = (
+    "N. Khademi, G. Armitage, M. Welzl, S. Zander, G. Fairhurst, D. Ros, \u201cAlternative "
+    "Backoff: Achieving Low Latency and High Throughput with ECN and AQM\u201d, IFIP Networking "
+    "2017, of which the poster is public; RFC 8511"
+)
+LEAD = (
+    "With short queues a sender that halves its window on a mark leaves the link idle. ABE "
+    "backs off less on marks than on losses: what that gains, and what it costs others."
+)
+QUICK = " A quick run: fewer places, factors and seeds."
+
+
+def ran(results: Found) -> dict[str, Facts]:
+    """The facts of the results of each plan."""
+    out = {}
+    for name, found in results.items():
+        warmups = [run.summary["warmup_s"] for result in found for run in result]
+        if not warmups:
+            continue
+        today = ["PIE is that of a kernel of today"] if found[0].engine != "sim" else []
+        out[name] = facts(
+            found,
+            warmup=span(warmups, "s") if any(warmups) else "",
+            unit="s",
+            options=("start offsets drawn from 0 to the RTT",),
+            deviations=[NO_OFFLOADS, *today],
+        )
+    return out
+
+
+def report(
+    found: Measured,
+    verdicts: Sequence[Verdict],
+    numbers: Sequence[Predicted],
+    made: Mapping[str, Facts],
+    *,
+    quick: bool,
+) -> Report:
+    """The report of a run."""
+
+    def of(plan: str) -> Facts:
+        return made.get(plan, Facts())
+
+    parts: dict[str, list[Block]] = {
+        part: single.blocks([p for p in found.single if p.setup.part == part], of("single"))
+        for part in layout.KERNEL_PARTS
+    }
+    later: dict[str, list[Block]] = {
+        "equal-probability": equal.blocks(found.equal, of("equal")) if found.equal else [],
+        "experiment-5": enter.blocks(found.enter, of("enter")),
+        "experiment-6": groups.blocks(found.groups, of("groups")) if found.groups else [],
+        "experiment-7": short.blocks(found, of("short")) if found.sizes else [],
+        "trade-off": tradeoff.blocks(found.tradeoff, of("tradeoff")) if found.tradeoff else [],
+    }
+    sections = [
+        expectations.section(verdicts, found.single),
+        *(Section(part, section_title(part), blocks) for part, blocks in parts.items()),
+        *([formula.section(found.single, of("single"))] if found.single else ()),
+        *(Section(part, section_title(part), blocks) for part, blocks in later.items()),
+    ]
+    engine = next((facts.engine for facts in made.values()), "")
+    runs = sum(facts.runs for facts in made.values())
+    return Report(
+        name="",
+        title=TITLE,
+        lead=LEAD + (QUICK if quick else ""),
+        meta=[("source", SOURCE), ("engine", engine), ("runs", str(runs))],
+        sections=[section for section in sections if section.blocks],
+        cells=[cell for cell, _ in numbers],
+        files={"predicted.csv": predicted(numbers)},
+    )
+
+
+def section_title(part: str) -> str:
+    """Number and what it is."""
+    title = layout.PARTS[part]
+    number = part.removeprefix("experiment-")
+    return f"Experiment {number}: {title[0].lower()}{title[1:]}" if number.isdigit() else title

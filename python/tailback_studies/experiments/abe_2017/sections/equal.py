@@ -1,0 +1,46 @@
+"""Rates at equal mark probability against the table of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailback.report import Block, Facts, Mark, Table, Value
+from tailback.report.tables import left, right
+from tailback_studies.experiments.abe_2017 import equal, layout, truth
+from tailback_studies.experiments.abe_2017.sections.words import beta_text
+from tailback_studies.reproduction.shown import with_half
+
+
+def blocks(points: Sequence[equal.Point], facts: Facts) -> list[Block]:
+    """The ratios against the table."""
+    columns = [
+        *left("", "marks"),
+        *right("beta", "Mbit/s", "ratio", "by the table", "error", "by the law of random marks"),
+    ]
+    rows: list[list[Value]] = []
+    for p in points:
+        if p.error is None or p.ratio.mean is None or p.throughput.mean is None:
+            continue
+        standard = p.beta == layout.STANDARD[p.cc]
+        good = abs(p.error) <= truth.RATIO
+        rows.append(
+            [
+                layout.NAMES[p.cc],
+                p.marks,
+                beta_text(p.cc, p.beta),
+                f"{p.throughput.mean:.3f}",
+                with_half(p.ratio, 3),
+                f"{p.table:.3f}",
+                None if standard else Mark(f"{100 * p.error:+.1f} %", "pass" if good else "miss"),
+                None if p.random is None else f"{p.random:.3f}",
+            ]
+        )
+    caption = (
+        "One flow on a link on which nothing queues, whose marks are a schedule: every 1000th "
+        "segment (CUBIC: 10,000th), or each with that probability. The table's law is that of "
+        "periodic marks; with marks at random the standard backoff, whose window swings more, gets "
+        "a little more of its mean, and the ratio is smaller (Dumas, Guillemin, Robert 2002)."
+    )
+    return [
+        Table("equal-probability", "Rate over that of the standard", columns, rows, caption, facts)
+    ]

@@ -1,0 +1,111 @@
+"""Everything a factor does, on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import altair as alt
+import polars as pl
+
+from tailback.figures.theme import Chart, colour_scale
+from tailback.report import Block, Facts, Figure, Table, Text, Value
+from tailback.report.tables import left, right
+from tailback_studies.experiments.abe_2017 import layout
+from tailback_studies.experiments.abe_2017.sections.words import beta_text
+from tailback_studies.experiments.abe_2017.tradeoff import Point as Choice
+from tailback_studies.reproduction.shown import with_half
+
+#: Columns of the view: field, title, what to show of a point.
+COSTS: Sequence[tuple[str, str, Callable[[Choice], float | None]]] = (
+    ("loss", "loss of a competitor, %", lambda p: 100 * p.loss),
+    ("delay", "mean queue delay, ms", lambda p: p.delay_ms),
+    ("convergence", "time to a fair share, s", lambda p: p.convergence_s.mean),
+)
+
+
+def blocks(points: Sequence[Choice], facts: Facts) -> list[Block]:
+    """Everything a factor does, on one page."""
+    out: list[Block] = [Text(TRADE_OFF)]
+    for cc in dict.fromkeys(p.cc for p in points):
+        own = [p for p in points if p.cc == cc]
+        out += [_choice_chart(cc, own, facts), _choice_table(cc, own, facts)]
+    return out
+
+
+def _choice_chart(cc: str, points: Sequence[Choice], facts: Facts) -> Figure:
+    queues = [layout.QUEUES[q].title for q in dict.fromkeys(p.queue for p in points)]
+    frame = pl.DataFrame(
+        [
+            {
+                "queue": layout.QUEUES[p.queue].title,
+                "beta": p.beta,
+                "gain": 100 * p.gain,
+                **{name: value(p) for name, _, value in COSTS},
+                "front": "on it" if p.best else "off it",
+                "label": f"{p.beta:g}" if p.beta in (layout.STANDARD[cc], 0.8, 0.9) else "",
+            }
+            for p in points
+        ]
+    )
+    colour = alt.Color("queue:N", scale=colour_scale(queues), legend=alt.Legend(title=None))
+    charts: list[Chart] = []
+    for name, title, _ in COSTS:
+        x = alt.X(f"{name}:Q", title=title, scale=alt.Scale(zero=False))
+        y = alt.Y("gain:Q", title="gain alone, %" if not charts else None)
+        base = alt.Chart(frame).encode(x=x, y=y)
+        line = base.mark_line(strokeWidth=1, opacity=0.6).encode(color=colour, order="beta:Q")
+        dots = base.mark_point(filled=False, size=45, opacity=1, strokeWidth=1.5).encode(
+            color=colour,
+            fill=alt.Fill("queue:N", scale=colour_scale(queues), legend=None),
+            fillOpacity=alt.condition("datum.front == 'on it'", alt.value(1), alt.value(0)),
+            tooltip=["queue:N", "beta:Q", "gain:Q", *(f"{n}:Q" for n, _, _ in COSTS), "front:N"],
+        )
+        text = base.mark_text(dy=-8, fontSize=9).encode(text="label:N", color=colour)
+        charts.append(alt.layer(line, dots, text).properties(width=215, height=260))
+    chart = alt.hconcat(*charts, spacing=14)
+    title = f"{layout.NAMES[cc]}: gain against each cost"
+    caption = (
+        f"A line for each queue, from beta {layout.STANDARD[cc]:g} (gain 0) up; some factors stand "
+        "beside their points. Filled: on the Pareto front of gain, loss, delay and convergence in "
+        "that queue; hollow: another factor is as good in all of them and better in one. Less than "
+        "1 point of gain, 2 of loss, 1 ms and 1 s count for nothing."
+    )
+    return Figure(f"trade-off-{cc}", title, chart, caption, facts)
+
+
+def _choice_table(cc: str, points: Sequence[Choice], facts: Facts) -> Table:
+    columns = [
+        *left("queue"),
+        *right(
+            "beta",
+            "gain",
+            "competitor's loss",
+            "queue delay, ms",
+            "99th percentile",
+            "convergence, s",
+        ),
+        *left("Pareto front"),
+    ]
+    rows: list[list[Value]] = [
+        [
+            layout.QUEUES[p.queue].title,
+            beta_text(cc, p.beta),
+            f"{100 * p.gain:+.1f} %",
+            f"{100 * p.loss:+.1f} %",
+            f"{p.delay_ms:.2f}",
+            f"{p.delay_p99_ms:.1f}",
+            with_half(p.convergence_s, 1),
+            "on it" if p.best else "",
+        ]
+        for p in points
+    ]
+    return Table(f"trade-off-table-{cc}", layout.NAMES[cc], columns, rows, "", facts)
+
+
+TRADE_OFF = """
+At 10 Mbit/s and 80 ms: **gain** is what a flow with ABE gets alone over the standard backoff, with
+its **queue delay**; **loss** is what a flow without ABE loses beside it, of what it has beside its
+like; **convergence** is experiment 5 with both flows gentler. In a queue of its own (FQ-CoDel,
+Cake) a competitor loses only what the other no longer leaves unused. Through DualPI2 such flows
+pass the classic queue.
+"""

@@ -1,0 +1,166 @@
+"""Experiment 7: flows that end near the end of slow start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from tailback.metrics.statistics import Estimate, estimate
+from tailback.results import Results, Run
+from tailback.running import Job
+from tailback_studies.experiments.abe_2017 import layout, predict
+
+SEEDS = 5
+RATE_MBIT = 10.0
+RTT_MS = 80.0
+MSS = 1448
+#: Sizes, segments.
+SIZES = tuple(range(100, 1301, 20))
+QUICK_SIZES = tuple(range(150, 1051, 100))
+CASES = (("reno", "pie"), ("reno", "codel"), ("cubic", "pie"))
+BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9), "cubic": (0.7, 0.8, 0.85, 0.9)}
+#: Round-trip times at which the reductions after slow start are counted, ms.
+RTTS = (40, 80, 160)
+#: Delay that a queue aims at, ms.
+TARGETS_MS = {"pie": 20.0, "codel": 5.0}
+#: Such a flow is long enough to be in congestion avoidance at its end, segments.
+LONG = 2500
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A factor and a size, over seeds."""
+
+    cc: str
+    queue: str
+    beta: float
+    segments: int
+    completion: Estimate
+    #: Seconds of each flow, and whether a segment of it was marked.
+    flows: Sequence[tuple[float, bool]]
+
+    @property
+    def lucky(self) -> list[float]:
+        """Completion times of flows that ended before a mark fell."""
+        return [seconds for seconds, marked in self.flows if not marked]
+
+    @property
+    def unlucky(self) -> list[float]:
+        """Of those that met one."""
+        return [seconds for seconds, marked in self.flows if marked]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Reductions from the end of slow start until the path and the queue at its target hold the
+    window."""
+
+    cc: str
+    queue: str
+    rtt_ms: float
+    beta: float
+    #: Window at the first reduction over what path and target hold.
+    overshoot: Estimate
+    steps: Estimate
+    most: int
+    #: Runs whose window was at most twice that, and those of them within the bound.
+    bounded: int
+    within: int
+
+    @property
+    def bound(self) -> int:
+        """log_beta(0.5)."""
+        return predict.steps(self.beta)
+
+
+def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
+    """What to run."""
+    every = seeds if seeds is not None else 2 if quick else SEEDS
+    out: list[tuple[Key, Job]] = []
+    for cc, queue in CASES[:1] if quick else CASES:
+        made = layout.scenario("short")
+        made["bottleneck"]["queue"] = layout.options(queue, "sim")
+        made["flows"][0]["cc"]["name"] = cc
+        betas = list(BETAS[cc])
+        sizes = QUICK_SIZES if quick else SIZES
+        made["sweep"] = {
+            "flows.flow.bytes": [MSS * size for size in sizes],
+            "flows.flow.cc.beta_ecn": betas,
+        }
+        out.append((("sizes", cc, queue), Job(made, {}, every)))
+        long = layout.scenario("short")
+        long["bottleneck"]["queue"] = layout.options(queue, "sim")
+        long["flows"][0]["cc"]["name"] = cc
+        long["flows"][0]["bytes"] = MSS * LONG
+        long["record"] = {"series": "acks"}
+        long["sweep"] = {
+            "path.rtt": [layout.rtt_text(rtt) for rtt in RTTS],
+            "flows.flow.cc.beta_ecn": betas,
+        }
+        out.append((("steps", cc, queue), Job(long, {}, every)))
+    return out
+
+
+def measured(
+    planned: Sequence[tuple[Key, Job]], results: Sequence[Results]
+) -> tuple[list[Point], list[Steps]]:
+    """Completion times by size, and the reductions."""
+    points, steps = [], []
+    for ((kind, cc, queue), _), found in zip(planned, results, strict=True):
+        for runs in found.groups():
+            params = runs[0].params
+            beta = float(params["flows.flow.cc.beta_ecn"])
+            if kind == "sizes":
+                segments = round(float(params["flows.flow.bytes"]) / MSS)
+                flows = []
+                for run in runs:
+                    flow = run.summary["flows"][0]
+                    if flow["completion_s"] is not None:
+                        flows.append((flow["completion_s"], flow["marks"] > 0))
+                mean = estimate(seconds for seconds, _ in flows)
+                points.append(Point(cc, queue, beta, segments, mean, flows))
+            else:
+                steps.append(_steps(cc, queue, float(params["path.rtt"]) / 1e6, beta, runs))
+    return points, steps
+
+
+def _steps(cc: str, queue: str, rtt_ms: float, beta: float, runs: Sequence[Run]) -> Steps:
+    held = layout.bdp(RATE_MBIT, rtt_ms + TARGETS_MS[queue])
+    counts, overshoots = [], []
+    for run in runs:
+        levels = reductions(run, beta)
+        if levels:
+            overshoots.append(levels[0][0] / held)
+            counts.append(steps_down(levels, held))
+    bounded = [n for n, over in zip(counts, overshoots, strict=True) if over <= 2]
+    bound = predict.steps(beta)
+    return Steps(
+        cc,
+        queue,
+        rtt_ms,
+        beta,
+        estimate(overshoots),
+        estimate(float(n) for n in counts),
+        max(counts, default=0),
+        len(bounded),
+        sum(n <= bound for n in bounded),
+    )
+
+
+def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
+    """Reductions until ssthresh is no larger than what is held; all of them if it never is."""
+    for i, (_, after) in enumerate(levels):
+        if after <= held:
+            return i + 1
+    return len(levels)
+
+
+def reductions(run: Run, beta: float) -> list[tuple[float, float]]:
+    """Window before and ssthresh after each reduction on a mark."""
+    found = run.series().filter(pl.col("quantity") == "ssthresh").sort("time_ns")
+    values = found["value"].rle().struct.field("value").to_list()
+    return [((value + 0.5) / beta, value) for value in values]

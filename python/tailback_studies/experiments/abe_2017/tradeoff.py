@@ -1,0 +1,141 @@
+"""What a factor gains and what it costs: alone, beside a flow without ABE, to one that enters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailback.metrics.statistics import Estimate, estimate
+from tailback.results import Results, Run
+from tailback.running import Job
+from tailback_studies.experiments.abe_2017 import enter, layout
+
+RTT_MS = 80.0
+SEEDS = 3
+#: Seeds of the runs in which a flow enters: their times differ most.
+ENTER_SEEDS = 6
+QUEUES = ("pie", "codel", "fq_codel", "cake", "dualpi2")
+QUICK_QUEUES = ("pie", "fq_codel")
+BETAS = {
+    "reno": (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+    "cubic": (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+}
+
+#: Differences of gain, loss, delay (ms) and time (s) that count for nothing.
+SAME = (0.01, 0.02, 1.0, 1.0)
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A factor in a queue."""
+
+    cc: str
+    queue: str
+    beta: float
+    #: Throughput of a flow alone over that with the standard backoff, less one.
+    gain: float
+    #: What a flow with the standard backoff loses beside it, of what it has beside its like.
+    loss: float
+    #: Mean queue delay of the flow alone, ms.
+    delay_ms: float
+    delay_p99_ms: float
+    #: Seconds until a flow that enters has had its share.
+    convergence_s: Estimate
+    #: On the Pareto front.
+    best: bool = False
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """What is to be small."""
+        mean = self.convergence_s.mean
+        return (-self.gain, self.loss, self.delay_ms, 1e9 if mean is None else mean)
+
+
+def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
+    """What to run."""
+    every = seeds if seeds is not None else 1 if quick else SEEDS
+    entering = seeds if seeds is not None else 2 if quick else ENTER_SEEDS
+    out: list[tuple[Key, Job]] = []
+    for cc in ("reno",) if quick else ("reno", "cubic"):
+        betas = list((layout.QUICK_BETAS if quick else BETAS)[cc])
+        for queue in QUICK_QUEUES if quick else QUEUES:
+            options = layout.options(queue, "sim")
+            alone = layout.scenario("single")
+            alone["bottleneck"]["queue"] = options
+            alone["duration"] = "150s"
+            alone["path"]["rtt"] = layout.rtt_text(RTT_MS)
+            alone["record"] = {"series": False}
+            alone["flows"][0]["cc"]["name"] = cc
+            alone["sweep"] = {"flows.flow.cc.beta_ecn": betas}
+            out.append(((cc, queue, "alone"), Job(alone, {}, every)))
+            beside = layout.scenario("groups")
+            beside["bottleneck"]["queue"] = options
+            beside["duration"] = "120s"
+            beside["warmup"] = "30s"
+            beside["path"]["rtt"] = layout.rtt_text(RTT_MS)
+            beside["flows"][0] |= {"cc": {"name": cc, "beta_ecn": 0.8}, "count": 1}
+            beside["flows"][1] |= {"cc": cc, "count": 1}
+            beside["sweep"] = {"flows.abe.cc.beta_ecn": betas}
+            out.append(((cc, queue, "beside"), Job(beside, {}, every)))
+            entry = enter.scenario(cc, queue, [RTT_MS], betas)
+            out.append(((cc, queue, "enter"), Job(entry, {}, entering)))
+    return out
+
+
+def measured(planned: Sequence[tuple[Key, Job]], results: Sequence[Results]) -> list[Point]:
+    """Every factor, those on the front marked."""
+    found: dict[tuple[str, str], dict[str, dict[float, list[Run]]]] = {}
+    for ((cc, queue, kind), _), result in zip(planned, results, strict=True):
+        for runs in result.groups():
+            beta = next(v for k, v in runs[0].params.items() if k.endswith("beta_ecn"))
+            kinds = found.setdefault((cc, queue), {})
+            kinds.setdefault(kind, {})[float(beta)] = runs
+    out = []
+    for (cc, queue), kinds in found.items():
+        points = [_point(cc, queue, beta, kinds) for beta in kinds["alone"]]
+        out += front(points)
+    return out
+
+
+def _point(cc: str, queue: str, beta: float, kinds: dict[str, dict[float, list[Run]]]) -> Point:
+    alone, standard = kinds["alone"][beta], kinds["alone"][layout.STANDARD[cc]]
+    beside = kinds["beside"]
+    own, like = beside[beta], beside[layout.STANDARD[cc]]
+    entered = kinds["enter"][beta]
+    return Point(
+        cc,
+        queue,
+        beta,
+        gain=_throughput(alone, 0) / _throughput(standard, 0) - 1,
+        loss=1 - _throughput(own, 1) / _throughput(like, 1),
+        delay_ms=_mean([run.summary["queue"]["delay_ms"]["mean"] for run in alone]),
+        delay_p99_ms=_mean([run.summary["queue"]["delay_ms"]["p99"] for run in alone]),
+        convergence_s=enter.point(cc, queue, entered, enter.samples_of(entered)).seconds,
+    )
+
+
+def _throughput(runs: Sequence[Run], flow: int) -> float:
+    return _mean([run.summary["flows"][flow]["throughput_mbit"] for run in runs])
+
+
+def _mean(values: Sequence[float]) -> float:
+    found = estimate(values).mean
+    return 0.0 if found is None else found
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """The points, marked where no other is as good in everything and better in something, both by
+    more than `SAME`."""
+
+    def better(other: Point, point: Point) -> bool:
+        gaps = [b - a for a, b in zip(other.costs, point.costs, strict=True)]
+        return all(gap >= -same for gap, same in zip(gaps, SAME, strict=True)) and any(
+            gap > same for gap, same in zip(gaps, SAME, strict=True)
+        )
+
+    def beaten(point: Point) -> bool:
+        return any(better(other, point) for other in points)
+
+    return [Point(**{**vars(point), "best": not beaten(point)}) for point in points]

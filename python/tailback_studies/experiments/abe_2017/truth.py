@@ -1,0 +1,329 @@
+"""What the reference and the poster lead one to expect, and whether it came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tailback.metrics.statistics import median, nearest_rank
+from tailback.report.model import errors
+from tailback_studies.experiments.abe_2017 import equal, groups, layout, short, single
+from tailback_studies.experiments.abe_2017.measured import Measured
+from tailback_studies.reproduction.judges import Judge
+
+#: Points of utilisation, share of a ratio, ms.
+UTILISATION = 0.02
+RATIO = 0.08
+DELAY_MS = 2.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An expectation."""
+
+    id: str
+    title: str
+    expected: str
+    #: What was found, in words.
+    measured: str
+    cells: int
+    #: How many of them hold.
+    held: int
+    #: Whether all of it does.
+    holds: bool
+    #: The cells that do not, in words.
+    misses: Sequence[str] = field(default_factory=tuple)
+    #: How far off each cell is, and how that is counted: one of `entries.KINDS`.
+    sizes: Sequence[float] = field(default_factory=tuple)
+    error: str = "absolute"
+
+    def json(self) -> dict[str, Any]:
+        """A row of the summary."""
+        return {
+            **errors(f"expected.{self.id}", []),
+            "cells": self.cells,
+            "title": self.title,
+            "expected": self.expected,
+            "measured": self.measured,
+            "held": self.held,
+            "holds": self.holds,
+        }
+
+    def judge(self) -> Judge:
+        """A row of goals.csv."""
+        return Judge(
+            judge=self.title,
+            error=self.error,
+            limit=self.expected,
+            cells=self.cells,
+            median=median(self.sizes),
+            p90=nearest_rank(self.sizes, 0.9),
+            within=self.held,
+            holds=self.holds,
+        )
+
+
+def verdicts(found: Measured) -> list[Verdict]:
+    """Every expectation of which something was run."""
+    every = (
+        *_utilisation(found.single),
+        _equal(found.equal),
+        *_poster(found.groups),
+        _cubic_gains_less(found.single),
+        *_delays(found.single),
+        _steps(found.steps),
+    )
+    return [verdict for verdict in every if verdict is not None]
+
+
+def predicted(points: Sequence[single.Point]) -> list[single.Point]:
+    """Those of which the formula says something: every one with a reduction."""
+    return [p for p in points if p.predicted is not None and p.utilisation.mean is not None]
+
+
+def gap(point: single.Point) -> float:
+    """Utilisation measured less predicted."""
+    assert point.utilisation.mean is not None
+    assert point.predicted is not None
+    # A shaper may show a packet more than 1.
+    return min(1.0, point.utilisation.mean) - point.predicted
+
+
+def where(point: single.Point) -> str:
+    """A point in words."""
+    setup = point.setup
+    return f"{setup.title}, {setup.rate_mbit:g} Mbit/s, {point.rtt_ms:g} ms, beta {point.beta:g}"
+
+
+def cycle_gap(point: single.Point) -> float:
+    """The same of the formula that is applied cycle by cycle."""
+    assert point.utilisation.mean is not None
+    assert point.by_cycles is not None
+    return min(1.0, point.utilisation.mean) - point.by_cycles
+
+
+def _utilisation(points: Sequence[single.Point]) -> list[Verdict]:
+    every = predicted(points)
+    known = [p for p in points if p.by_cycles is not None and p.utilisation.mean is not None]
+    return [
+        *_gaps(
+            "utilisation",
+            "Utilisation of one NewReno flow by the AIMD formula",
+            [(p, gap(p)) for p in every if p.setup.cc == "reno"],
+        ),
+        *_gaps(
+            "utilisation.cubic",
+            "Of one CUBIC flow by the mean of its curve",
+            [(p, gap(p)) for p in every if p.setup.cc == "cubic"],
+        ),
+        *_gaps(
+            "utilisation.cycles",
+            "Of any flow by the formula applied cycle by cycle, which was made after the others",
+            [(p, cycle_gap(p)) for p in known],
+        ),
+    ]
+
+
+def _gaps(name: str, title: str, cells: Sequence[tuple[single.Point, float]]) -> Iterator[Verdict]:
+    if not cells:
+        return
+    sizes = [abs(g) for _, g in cells]
+    off = [(p, g) for p, g in cells if abs(g) > UTILISATION]
+    yield Verdict(
+        name,
+        title,
+        f"within {100 * UTILISATION:g} points",
+        f"median {100 * (median(sizes) or 0):.2f}, at most {100 * max(sizes):.2f} points",
+        len(cells),
+        len(cells) - len(off),
+        not off,
+        [f"{where(p)}: {100 * g:+.1f} points" for p, g in off],
+        sizes,
+    )
+
+
+def _equal(points: Sequence[equal.Point]) -> Verdict | None:
+    abe = [
+        p
+        for p in points
+        if p.error is not None and p.beta != layout.STANDARD[p.cc] and p.marks == "periodic"
+    ]
+    if not abe:
+        return None
+    errors = [abs(p.error or 0.0) for p in abe]
+    off = [p for p in abe if abs(p.error or 0.0) > RATIO]
+    return Verdict(
+        "equal-probability",
+        "Rate ratio at equal mark probability by the reference's table",
+        f"within {100 * RATIO:g} %",
+        f"median {100 * (median(errors) or 0):.1f} %, at most {100 * max(errors):.1f} %",
+        len(abe),
+        len(abe) - len(off),
+        not off,
+        [f"{layout.NAMES[p.cc]}, beta {p.beta:g}: {100 * (p.error or 0):+.1f} %" for p in off],
+        errors,
+        "relative",
+    )
+
+
+def over_rtts(points: Sequence[groups.Point]) -> dict[tuple[str, str], dict[float, groups.Point]]:
+    """The averages over round-trip times, by who stood against whom and factor."""
+    out: dict[tuple[str, str], dict[float, groups.Point]] = {}
+    for p in points:
+        if p.rtt_ms is None:
+            out.setdefault((p.abe, p.standard), {})[p.beta] = p
+    return out
+
+
+def in_poster_range(by_beta: dict[float, groups.Point]) -> list[tuple[groups.Point, float]]:
+    """Each factor of the poster's range, and how far the ratio is outside of the poster's."""
+    low, high = groups.POSTER_RATIO
+    out = []
+    for beta, p in sorted(by_beta.items()):
+        if groups.POSTER_BETAS[0] <= beta <= groups.POSTER_BETAS[1] and p.ratio.mean is not None:
+            out.append((p, max(0.0, low - p.ratio.mean, p.ratio.mean - high)))
+    return out
+
+
+def _poster(points: Sequence[groups.Point]) -> list[Verdict]:
+    """The poster's group with ABE is CUBIC; what its "standard TCP" is it does not say."""
+    out = []
+    for (abe, standard), by_beta in over_rtts(points).items():
+        cells = in_poster_range(by_beta)
+        if abe != groups.POSTER_ABE or not cells:
+            continue
+        held = sum(not outside for _, outside in cells)
+        means = ", ".join(f"{p.ratio.mean:.2f} ({p.beta:g})" for p, _ in cells)
+        out.append(
+            Verdict(
+                f"poster.{abe}-against-{standard}",
+                f"Ratio of ten to ten: {layout.NAMES[abe]} with ABE against "
+                f"{layout.NAMES[standard]}, average over round-trip times",
+                "1.25 to 2 for beta 0.7 to 0.85",
+                means,
+                len(cells),
+                held,
+                held == len(cells),
+                [
+                    f"beta {p.beta:g}: {p.ratio.mean:.2f}, {outside:.2f} outside"
+                    for p, outside in cells
+                    if outside
+                ],
+                [outside for _, outside in cells],
+            )
+        )
+    return out
+
+
+def gains(points: Sequence[single.Point]) -> list[tuple[float, str, single.Point, single.Point]]:
+    """CUBIC and NewReno with the recommended factors at the same place: round-trip time, queue."""
+    known = {
+        (p.setup.cc, p.setup.queue, p.rtt_ms): p
+        for p in points
+        if p.setup.rate_mbit == 10
+        and p.setup.fast_convergence
+        and p.beta == layout.RECOMMENDED[p.setup.cc]
+    }
+    return [
+        (rtt, queue, p, known["reno", queue, rtt])
+        for (cc, queue, rtt), p in known.items()
+        if cc == "cubic" and ("reno", queue, rtt) in known
+    ]
+
+
+def _cubic_gains_less(points: Sequence[single.Point]) -> Verdict | None:
+    pairs = [
+        (rtt, queue, cubic.gain.mean, reno.gain.mean)
+        for rtt, queue, cubic, reno in gains(points)
+        if cubic.gain.mean is not None and reno.gain.mean is not None
+    ]
+    if not pairs:
+        return None
+    off = [pair for pair in pairs if pair[2] >= pair[3]]
+    cubic = median([pair[2] for pair in pairs]) or 0
+    reno = median([pair[3] for pair in pairs]) or 0
+    return Verdict(
+        "cubic-gains-less",
+        "CUBIC's gain (beta 0.85) is smaller than NewReno's (0.8)",
+        "at every round-trip time and in every queue",
+        f"medians {100 * (cubic - 1):+.1f} % and {100 * (reno - 1):+.1f} %",
+        len(pairs),
+        len(pairs) - len(off),
+        not off,
+        [
+            f"{layout.QUEUES[queue].title}, {rtt:g} ms: {100 * (c - 1):+.1f} % and "
+            f"{100 * (r - 1):+.1f} %"
+            for rtt, queue, c, r in off
+        ],
+        [max(0.0, c - r) for _, _, c, r in pairs],
+    )
+
+
+def delay_gaps(points: Sequence[single.Point]) -> list[tuple[single.Point, float]]:
+    """Median queue delay with ABE less that with the standard backoff, ms."""
+    standard = {(p.setup, p.rtt_ms): p.delay["p50"] for p in points if p.standard}
+    out = []
+    for p in points:
+        base, own = standard.get((p.setup, p.rtt_ms)), p.delay["p50"]
+        if not p.standard and base is not None and own is not None:
+            out.append((p, own - base))
+    return out
+
+
+def _delays(points: Sequence[single.Point]) -> Iterator[Verdict]:
+    # The factors that are proposed; what more does is in the tables.
+    known = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
+    for queue in dict.fromkeys(p.setup.queue for p, _ in known):
+        cells = [(p, d) for p, d in known if p.setup.queue == queue]
+        off = [(p, d) for p, d in cells if abs(d) > DELAY_MS]
+        sizes = [abs(d) for _, d in cells]
+        yield Verdict(
+            f"queue-delay.{queue}",
+            f"Median queue delay on {layout.QUEUES[queue].title} with ABE, up to the recommended "
+            "factor, and without",
+            f"within {DELAY_MS:g} ms",
+            f"median {median(sizes) or 0:.2f}, at most {max(sizes):.2f} ms",
+            len(cells),
+            len(cells) - len(off),
+            not off,
+            [f"{where(p)}: {d:+.1f} ms" for p, d in off],
+            sizes,
+        )
+
+
+def p99_changes(
+    points: Sequence[single.Point],
+) -> dict[single.Setup, dict[float, tuple[float, float]]]:
+    """99th percentile of the queue delay, ms, without ABE and with the recommended factor, by
+    round-trip time."""
+    standard = {(p.setup, p.rtt_ms): p.delay["p99"] for p in points if p.standard}
+    out: dict[single.Setup, dict[float, tuple[float, float]]] = {}
+    for p in points:
+        base, own = standard.get((p.setup, p.rtt_ms)), p.delay["p99"]
+        if p.beta == layout.RECOMMENDED[p.setup.cc] and base and own is not None:
+            out.setdefault(p.setup, {})[p.rtt_ms] = (base, own)
+    return out
+
+
+def _steps(steps: Sequence[short.Steps]) -> Verdict | None:
+    cells = [s for s in steps if s.bounded]
+    if not cells:
+        return None
+    runs, within = sum(s.bounded for s in cells), sum(s.within for s in cells)
+    return Verdict(
+        "reduction-steps",
+        "Reductions after slow start, of windows up to twice what the path holds",
+        "at most log_beta(0.5), rounded up",
+        f"{within} of {runs} runs",
+        runs,
+        within,
+        within == runs,
+        [
+            f"{layout.NAMES[s.cc]} on {layout.QUEUES[s.queue].title}, {s.rtt_ms:g} ms, beta "
+            f"{s.beta:g}: {s.bounded - s.within} of {s.bounded} runs"
+            for s in cells
+            if s.within < s.bounded
+        ],
+        [float(s.bounded - s.within) / s.bounded for s in cells],
+    )

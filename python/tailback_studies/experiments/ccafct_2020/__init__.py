@@ -1,0 +1,59 @@
+"""Flow completion times beside a competitor, heistp/ccafct (2020), run again."""
+
+from __future__ import annotations
+
+from tailback.errors import InputError
+from tailback_studies.experiments.ccafct_2020.layout import ROWS, RTTS_MS, Row, published_rtts
+from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
+
+#: A part for each round-trip time.
+PARTS: tuple[str, ...] = tuple(f"rtt-{rtt}" for rtt in RTTS_MS)
+#: Seeds of each row; a quick run makes do with one.
+SEEDS = 5
+
+
+class Ccafct(Reproduction):
+    """The experiment."""
+
+    name = "ccafct-2020"
+    title = "Congestion control algorithm flow completion time test: Heist, heistp/ccafct, 2020"
+    doc = "Completion times of requests in one CoDel queue, alone and beside CUBIC or Prague."
+    parts = PARTS
+
+    def study(self, request: Request) -> Study:
+        """The rows of these round-trip times."""
+        from tailback_studies.experiments.ccafct_2020 import points, report, truth
+
+        rows = self._rows(request)
+        every = request.seeds_or(SEEDS, quick=1)
+        quick = request.quick
+
+        def findings(results: Found) -> Findings:
+            made = report.ran(results["rows"], quick=quick)
+            entries = truth.judged(points.entries(rows, results["rows"]))
+            written = report.report(entries, made, quick=quick)
+            page = report.page(entries, made) if request.page else None
+            cells = [entry.json() for entry in entries]
+            return Findings(written, cells, truth.summary(entries), truth.judges(entries), page)
+
+        kernel = request.engine != "sim"
+        jobs = [points.job(row, seeds=every, quick=quick, kernel=kernel) for row in rows]
+        return Study({"rows": jobs}, findings)
+
+    def _rows(self, request: Request) -> list[Row]:
+        """The rows that are asked for, in the order of the source."""
+        rows = [row for row in ROWS if f"rtt-{row.rtt_ms}" in request.parts]
+        if request.engine != "sim":
+            # Linux has no Prague.
+            rows = [row for row in rows if row.competitor != "prague"]
+        if request.quick:
+            rows = [row for row in rows if row.rtt_ms in published_rtts()]
+            if not rows:
+                raise InputError(
+                    f"{self.name}: --quick runs published rows only; expected "
+                    f"{', '.join(f'rtt-{rtt}' for rtt in published_rtts())}"
+                )
+        return rows
+
+
+EXPERIMENT = Ccafct()

@@ -1,0 +1,60 @@
+"""The rows of the source: what ran, which columns they have, what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from tailback_studies.reproduction.sources import published_rows
+
+WORDS = {"": "alone", "cubic": "beside CUBIC", "prague": "beside Prague"}
+#: Round-trip times, ms, and who competes; empty: nobody.
+RTTS_MS = (10, 20, 40, 80, 160)
+COMPETITORS = ("", "cubic", "prague")
+#: Statistics over the requests of a run.
+STATISTICS = ("geomean", "median", "p95")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the source."""
+
+    rtt_ms: int
+    competitor: str
+
+    @property
+    def name(self) -> str:
+        """As in the ids of cells."""
+        return f"{self.rtt_ms}ms/{self.competitor or 'alone'}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that have a number in this row."""
+        times = tuple(f"{name}_ms" for name in STATISTICS)
+        return times + tuple(f"{name}_harm" for name in STATISTICS if self.competitor)
+
+    @property
+    def alone(self) -> Row:
+        """The row that it is held against."""
+        return Row(self.rtt_ms, "")
+
+
+ROWS: tuple[Row, ...] = tuple(Row(rtt, cc) for rtt in RTTS_MS for cc in COMPETITORS)
+
+
+@cache
+def published() -> Mapping[tuple[Row, str], float]:
+    """What the source has; rows kept out here are missing."""
+    out: dict[tuple[Row, str], float] = {}
+    for line in published_rows(__package__, "published.csv"):
+        row = Row(int(line["rtt_ms"]), line["competitor"])
+        out.update({(row, column): float(line[column]) for column in row.columns})
+    return out
+
+
+@cache
+def published_rtts() -> tuple[int, ...]:
+    """Round-trip times with rows that are published to us."""
+    held = {row.rtt_ms for row, _ in published()}
+    return tuple(rtt for rtt in RTTS_MS if rtt in held)

@@ -1,0 +1,160 @@
+"""What is run for which rows, and the cells that come of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from tailback.metrics.harm import harm
+from tailback.metrics.statistics import estimate, nearest_rank
+from tailback.report import Cell
+from tailback.running import Job
+from tailback_studies.experiments.ccafct_2020.layout import STATISTICS, Row, published
+from tailback_studies.experiments.l4s_tests_2020.points import CCS
+from tailback_studies.reproduction.entries import Entry as BaseEntry
+from tailback_studies.reproduction.sources import scenario, set_value
+
+#: For how long requests come, s; in a quick run.
+SECONDS, QUICK_SECONDS = 180.0, 60.0
+#: Before them the competitor is alone; after them they may end.
+BEFORE, AFTER = 20.0, 60.0
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to run the rows: what is changed of the set-up."""
+
+    set: Mapping[str, Any] = field(default_factory=dict)
+    """Values by path."""
+    requests: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the requests."""
+
+
+AS_PUBLISHED = Variant()
+
+
+class Stored(Protocol):
+    """A stored run, as far as cells need it."""
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+
+    def series(self) -> Any:
+        """The run's series."""
+
+
+@dataclass(frozen=True)
+class Entry(BaseEntry):
+    """A cell: a column of a row."""
+
+    row: Row
+    column: str
+
+    @property
+    def is_harm(self) -> bool:
+        """Whether it is a share, of two rows, and no time."""
+        return self.column.endswith("_harm")
+
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        """Row and column."""
+        return {
+            "rtt_ms": self.row.rtt_ms,
+            "competitor": self.row.competitor or None,
+            "column": self.column,
+        }
+
+
+def job(
+    row: Row,
+    *,
+    seeds: int,
+    quick: bool = False,
+    kernel: bool = False,
+    variant: Variant = AS_PUBLISHED,
+) -> Job:
+    """What to run for a row; Linux itself can have the offloads that the source left on."""
+    out = made(row, quick=quick, variant=variant)
+    if kernel:
+        out["path"]["offloads"] = True
+    return Job(out, {}, seeds)
+
+
+def made(row: Row, *, quick: bool = False, variant: Variant = AS_PUBLISHED) -> dict[str, Any]:
+    """The scenario of a row."""
+    out = scenario(__package__, "requests")
+    seconds = QUICK_SECONDS if quick else SECONDS
+    out["duration"] = f"{BEFORE + seconds + AFTER:g}s"
+    out["path"]["rtt"] = f"{row.rtt_ms}ms"
+    (source,) = out["traffic"]
+    source["stop"] = f"{BEFORE + seconds:g}s"
+    source.update(variant.requests)
+    if row.competitor:
+        options = CCS.get(row.competitor)
+        cc = {"name": row.competitor, **options} if options else row.competitor
+        out["flows"][0]["cc"] = cc
+    else:
+        del out["flows"]
+    for path, value in variant.set.items():
+        set_value(out, path, value)
+    return out
+
+
+# --- cells --------------------------------------------------------------------------------------
+
+
+def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
+    """As the source has them: the geometric mean, and percentiles by nearest rank."""
+    if not times_ms:
+        return dict.fromkeys(STATISTICS)
+    logs = math.fsum(math.log(time) for time in times_ms) / len(times_ms)
+    middle, high = nearest_rank(times_ms, 0.5), nearest_rank(times_ms, 0.95)
+    return dict(zip(STATISTICS, (math.exp(logs), middle, high), strict=True))
+
+
+def times_ms(stored: Stored) -> list[float]:
+    """Completion time of each request of a run, ms."""
+    import polars as pl
+
+    frame = stored.series().filter(pl.col("quantity") == "completion_ns")
+    values: list[float] = (frame["value"] / 1e6).to_list()
+    return values
+
+
+def entries(rows: Sequence[Row], results: Sequence[Iterable[Stored]]) -> list[Entry]:
+    """The cells of these rows, in the order of the source; harm seed by seed."""
+    found = {
+        row: {run.seed: statistics(times_ms(run)) for run in stored}
+        for row, stored in zip(rows, results, strict=True)
+    }
+    known = published()
+    out = []
+    for row in rows:
+        for column in row.columns:
+            values = _column(column, found[row], found.get(row.alone, {}))
+            quantity, unit = ("harm", "") if column.endswith("_harm") else ("completion_ms", "ms")
+            name = f"{row.name}/{column}"
+            cell = Cell.of(name, quantity, unit, known.get((row, column)), estimate(values))
+            # Nothing of the set-up was chosen by a published value.
+            cell = replace(cell, blind=True)
+            kept = tuple(value for value in values if value is not None)
+            out.append(Entry(row, column, cell=cell, values=kept))
+    return out
+
+
+BySeed = Mapping[int, Mapping[str, float | None]]
+
+
+def _column(column: str, own: BySeed, alone: BySeed) -> list[float | None]:
+    statistic, _, what = column.rpartition("_")
+    if what == "ms":
+        return [by_name[statistic] for by_name in own.values()]
+    out: list[float | None] = []
+    for seed, by_name in own.items():
+        contended, before = by_name[statistic], alone.get(seed, {}).get(statistic)
+        both = contended is not None and before is not None
+        out.append(harm(before, contended, "less") if both else None)  # type: ignore[arg-type]
+    return out

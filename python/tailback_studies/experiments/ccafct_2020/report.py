@@ -1,0 +1,188 @@
+"""The report and the page: how far off each group of cells is, every row, the set-up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from tailback.report import Block, Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.tables import left, right, setup, words
+from tailback.results import Results
+from tailback_studies.experiments.ccafct_2020 import truth
+from tailback_studies.experiments.ccafct_2020.causes import CHANGED, DECLARED, QUESTIONS
+from tailback_studies.experiments.ccafct_2020.layout import STATISTICS, WORDS, Row
+from tailback_studies.experiments.ccafct_2020.points import Entry
+from tailback_studies.experiments.l4s_tests_2020 import charts
+from tailback_studies.reproduction.goals import goal_of
+from tailback_studies.reproduction.page import Page
+from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table, head, signed
+
+TITLE = "Completion times beside a competitor (2020), run again"
+SOURCE = "P. Heist, heistp/ccafct, 2020"
+LEAD = (
+    "Requests of CUBIC through one CoDel queue, alone and beside a long flow of CUBIC or Prague: "
+    "how long they take, and what harm the competitor does."
+)
+BLIND = (
+    "The set-up was written down from the source's programs before anything was compared, and "
+    "compared once. What was changed afterwards is in **Changed after the comparison**."
+)
+QUICK = " A quick run: published round-trip times only, 60 s of requests, one seed."
+NAMES = {"geomean": "geometric mean", "median": "median", "p95": "P95"}
+
+
+def ran(results: Sequence[Results], *, quick: bool) -> Facts:
+    """The facts of these results."""
+    deviations = [NO_OFFLOADS]
+    if results and results[0].engine == "kernel":
+        deviations = ["today's Linux instead of the tree of 2020"]
+    if quick:
+        deviations.insert(0, "60 s of requests, not 180 s")
+    return facts(results, warmup="20 s", deviations=tuple(deviations))
+
+
+def sections(entries: Sequence[Entry], made: Facts) -> list[Section]:
+    """Goals, figures, rows, misses."""
+    out = [
+        Section("result", "How far off", [goals_table(truth.judges(entries), made)]),
+        Section("rows", "Every row", [_rows(entries, made), *_figure(entries, made)]),
+        Section("misses", "Cells beyond their goal", _misses(entries, made)),
+    ]
+    return [section for section in out if section.blocks]
+
+
+def basis(made: Facts) -> list[Section]:
+    """The set-up, what was changed, what is open."""
+    changed: Block = Text("Nothing.")
+    if CHANGED:
+        changed = _listed(
+            "changed", "Changed after looking", ("what", "before", "after", "why"), CHANGED, made
+        )
+    out = [
+        Section("set-up", "Set-up", [setup(DECLARED, made)]),
+        Section("changed", "Changed after the comparison", [changed]),
+    ]
+    if QUESTIONS:
+        columns = ("question", "tried", "came out", "verdict")
+        table = _listed("questions", "Open questions", columns, QUESTIONS, made)
+        out.append(Section("open", "Open questions", [table]))
+    return out
+
+
+def _listed(
+    name: str, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], made: Facts
+) -> Table:
+    return Table(name, title, words(*columns), [list(row) for row in rows], "", made)
+
+
+def report(entries: Sequence[Entry], made: Facts, *, quick: bool) -> Report:
+    """The report of a run."""
+    return Report(
+        name="",
+        title=TITLE,
+        lead=LEAD + (QUICK if quick else ""),
+        meta=head(SOURCE, made, entries),
+        sections=[*sections(entries, made), *basis(made)],
+        cells=[entry.cell for entry in entries],
+    )
+
+
+def page(entries: Sequence[Entry], made: Facts) -> Page:
+    """The page in docs."""
+    lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
+    return Page(TITLE, lead, [*sections(entries, made), *basis(made)], made)
+
+
+def _rows(entries: Sequence[Entry], made: Facts) -> Table:
+    found: dict[Row, dict[str, Entry]] = {}
+    for e in entries:
+        found.setdefault(e.row, {})[e.column] = e
+    rows: list[list[Value]] = []
+    for row, cells in found.items():
+        line: list[Value] = [row.rtt_ms, WORDS[row.competitor]]
+        for name in STATISTICS:
+            line.append(_value(cells.get(f"{name}_ms"), ".1f"))
+            line.append(_value(cells.get(f"{name}_harm"), ".3f"))
+        rows.append(line)
+    titles = [title for name in STATISTICS for title in (f"{NAMES[name]}, ms", "harm")]
+    columns = [*right("RTT, ms"), *left(""), *right(*titles)]
+    caption = "Measured and (published). Red: beyond what is hoped for."
+    return Table("rows", "Completion times and harm", columns, rows, caption, made)
+
+
+def _value(entry: Entry | None, digits: str) -> Value:
+    if entry is None or entry.cell.measured is None:
+        return None
+    text = f"{entry.cell.measured:{digits}}"
+    if entry.cell.published is None:
+        return text
+    text += f" ({entry.cell.published:{digits}})"
+    return text if entry.within is not False else Mark(text, "miss")
+
+
+def _misses(entries: Sequence[Entry], made: Facts) -> list[Block]:
+    off = truth.missed(entries)
+    held = sum(e.within is not None for e in entries)
+    if not off:
+        return [Text(f"Of {held} cells with a goal none is beyond it.")] if held else []
+    rows: list[list[Value]] = []
+    for e in off:
+        goal = goal_of(truth.GOALS, e)
+        digits = ".3f" if e.is_harm else ".1f"
+        rows.append(
+            [
+                e.row.rtt_ms,
+                WORDS[e.row.competitor],
+                e.column,
+                f"{e.cell.published:{digits}}",
+                f"{e.cell.measured:{digits}}",
+                signed(e.cell.relative),
+                goal.text if goal else None,
+                "yes" if e.chance else "no",
+            ]
+        )
+    columns = [
+        *right("RTT, ms"),
+        *left("", "column"),
+        *right("published", "measured", "error", "goal"),
+        *left("within chance"),
+    ]
+    return [Table("misses", "One by one", columns, rows, "", made)]
+
+
+WHOSE = ("published", "measured", "measured, not published to us")
+
+
+def _figure(entries: Sequence[Entry], made: Facts) -> list[Block]:
+    rows = []
+    for e in entries:
+        if e.is_harm:
+            continue
+        statistic = NAMES[e.column.removesuffix("_ms")]
+        own = WHOSE[1] if e.cell.published is not None else WHOSE[2]
+        for whose, value in (("published", e.cell.published), (own, e.cell.measured)):
+            if value is not None:
+                panel = f"{statistic}, {WORDS[e.row.competitor]}"
+                place = f"{e.row.rtt_ms}"
+                rows.append({"panel": panel, "place": place, "series": whose, "value": value})
+    if not rows:
+        return []
+    frame = pl.DataFrame(rows)
+    panels = [
+        f"{NAMES[statistic]}, {words_}" for statistic in STATISTICS for words_ in WORDS.values()
+    ]
+    held = set(frame["panel"].to_list())
+    chart = charts.beside(
+        frame,
+        panels=[panel for panel in panels if panel in held],
+        order=list(dict.fromkeys(frame["place"].to_list())),
+        series=WHOSE,
+        y_title="completion time, ms",
+        x_title="round-trip time, ms",
+        colours=charts.PUBLISHED,
+        columns=3,
+        width=220,
+    )
+    caption = "Completion times of the requests of a run, published and measured."
+    return [Figure("times", "Completion times", chart, caption, made)]

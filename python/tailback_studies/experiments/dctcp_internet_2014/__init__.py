@@ -1,0 +1,102 @@
+""" "Using Data Center TCP (DCTCP) in the Internet" (Kühlewind et al. 2014), run again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tailback.results import Results
+    from tailback_studies.experiments.dctcp_internet_2014.points import Batch
+
+#: Every figure and table of the paper, and three beyond it.
+PARTS: tuple[str, ...] = (
+    "fig1",
+    "fig2",
+    "fig3",
+    "fig5",
+    "table1",
+    "fig6",
+    "fig7",
+    "fig8",
+    "fig9",
+    "fig10",
+    "readings",
+    "bdp",
+    "ablation",
+)
+#: Seeds of each point; a quick run makes do with the second number.
+SEEDS = 3
+PAGE_SEEDS = 5
+QUICK_SEEDS = 2
+
+
+class DctcpInternet2014(Reproduction):
+    """The experiment."""
+
+    name = "dctcp-internet-2014"
+    title = (
+        "Using Data Center TCP (DCTCP) in the Internet: "
+        "Kühlewind, Wagner, Reyes Espinosa, Briscoe, 2014"
+    )
+    doc = (
+        "Reno and DCTCP share one queue that drops the one and marks the other: "
+        "when do they get the same?"
+    )
+    parts = PARTS
+
+    def study(self, request: Request) -> Study:
+        """The batches that the parts need."""
+        from tailback.report import summarise
+        from tailback.running import Job
+        from tailback_studies.experiments.dctcp_internet_2014 import builder, page, points, report
+        from tailback_studies.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
+
+        quick = request.quick
+        readings = [(name, changes) for name, _, changes, brief in READINGS if brief or not quick]
+        batches = points.plan(request.parts, OPTIONS, readings, quick=quick)
+        every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS, QUICK_SEEDS)
+
+        def findings(results: Found) -> Findings:
+            found = {name: result for name, (result,) in results.items()}
+            measured = builder.Measured(
+                frames={name: points.table(result.points) for name, result in found.items()},
+                series={n: _series(result) for n, result in found.items() if n in points.DRAWN},
+                lengths={name: points.lengths(batch) for name, batch in batches.items()},
+                engine=request.engine,
+                version=next((result.version for result in found.values()), ""),
+                quick=quick,
+            )
+            builder_of = builder.Builder(measured)
+            made = report.report(builder_of, request.parts)
+            cells = [cell.json() for cell in made.cells]
+            told = page.judges(made.cells)
+            note = page.page(made, builder_of.by_part()) if request.page else None
+            return Findings(made, cells, summarise(made.cells), told, note)
+
+        jobs = {
+            name: [Job(b.scenario, b.set, _seeds(every, b, request))] for name, b in batches.items()
+        }
+        return Study(jobs, findings)
+
+
+def _seeds(every: int, batch: Batch, request: Request) -> int:
+    """A page has all seeds of everything but what is drawn of one run."""
+    most = batch.most_seeds or every
+    return every if request.page and most > 1 else min(every, most)
+
+
+def _series(results: Results) -> list[pl.DataFrame]:
+    """The series of each point's first run, times in seconds."""
+    import polars as pl
+
+    return [
+        group[0].series().with_columns((pl.col("time_ns") / 1e9).alias("time_s"))
+        for group in results.groups()
+    ]
+
+
+EXPERIMENT = DctcpInternet2014()

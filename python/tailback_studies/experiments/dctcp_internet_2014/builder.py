@@ -1,0 +1,91 @@
+"""What sections are made from, and the cells and claims that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from tailback.figures.theme import Chart
+from tailback.report import Cell, Facts, Figure, Mark, Section
+from tailback.report.tables import mark
+from tailback_studies.experiments.dctcp_internet_2014 import points as pts
+from tailback_studies.experiments.dctcp_internet_2014 import table1
+from tailback_studies.experiments.dctcp_internet_2014.words import seconds
+
+#: What differs from the published set-up, whatever the figure.
+DEVIATIONS = (
+    "a packet-level simulator with Linux's TCP algorithms instead of Linux 3.2.18 in virtual "
+    "machines",
+    "SACK, RACK and PRR as in today's Linux; 3.2 reduced the window by rate halving",
+)
+RATIO = "throughput Reno / DCTCP"
+UTILISATION = "utilisation"
+OCCUPANCY = "mean queue in BDP"
+
+
+@dataclass
+class Measured:
+    """What the runs of a call gave."""
+
+    #: One row per run (`points.table`), by batch.
+    frames: dict[str, pl.DataFrame]
+    #: Long series (time_s, flow, quantity, value) of single runs, by batch and point.
+    series: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    engine: str = "sim"
+    version: str = ""
+    quick: bool = False
+    #: Duration and warm-up of a batch, as texts.
+    lengths: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+class Builder:
+    """Hands the sections what was measured, and collects cells and claims on the way."""
+
+    def __init__(self, measured: Measured) -> None:
+        self.measured = measured
+        self.cells: list[Cell] = []
+        self.claims: list[tuple[str, str, str, Mark]] = []
+        self.published = table1.published()
+        self._shares: dict[str, pts.EqualShare | None] = {}
+
+    def facts(
+        self, *batches: str, options: Sequence[str] = (), deviations: Sequence[str] = ()
+    ) -> Facts:
+        """What a figure made from these batches rests on."""
+        known = [b for b in batches if b in self.measured.frames]
+        frames = [self.measured.frames[b] for b in known]
+        lengths = list(dict.fromkeys(self.measured.lengths.get(b, ("", "")) for b in known))
+        return Facts(
+            runs=sum(f.height for f in frames),
+            seeds=max((f["seed"].n_unique() for f in frames), default=0),
+            duration=", ".join(dict.fromkeys(seconds(d) for d, _ in lengths if d)) + " simulated",
+            warmup=", ".join(dict.fromkeys(seconds(w) for _, w in lengths if w)),
+            engine=f"{self.measured.engine} {self.measured.version}".strip(),
+            options=tuple(options),
+            deviations=(*DEVIATIONS, *deviations),
+        )
+
+    def by_part(self) -> dict[str, Facts]:
+        """The facts of each group of batches."""
+        groups: dict[str, list[str]] = {}
+        for name in self.measured.frames:
+            groups.setdefault(name.partition("/")[0].partition("-m")[0], []).append(name)
+        return {group: self.facts(*names) for group, names in groups.items()}
+
+    def share(self, tag: str, m: float) -> pts.EqualShare | None:
+        """Equal sharing on one row of Table I."""
+        if tag not in self._shares:
+            frame = self.measured.frames.get(f"step-{tag}")
+            self._shares[tag] = None if frame is None else table1.share(frame, m)
+        return self._shares[tag]
+
+    def claim(self, says: str, found: str, criterion: str, holds: bool) -> None:
+        """A claim of the paper's text, what was found, and when it counts as holding."""
+        self.claims.append((says, found, criterion, mark(holds, no="does not hold")))
+
+
+def drawn(part: str, heading: str, title: str, chart: Chart, caption: str, facts: Facts) -> Section:
+    """A section that is a figure."""
+    return Section(part, heading, [Figure(part, title, chart, caption, facts)])

@@ -1,0 +1,211 @@
+"""What the paper leaves open: the reading taken here, and what is tried instead."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from tailback_studies.experiments.dctcp_internet_2014.points import CLASSIC, ECN, Option
+
+_SLOPE = ("slope-0.5",)
+_QUEUE = "bottleneck.queue"
+
+_LINUX_RED = {f"{CLASSIC}.uniformise": "linux", f"{ECN}.uniformise": "linux"}
+_WAIT = {f"{CLASSIC}.uniformise": "wait", f"{ECN}.uniformise": "wait"}
+_AVPKT = {f"{_QUEUE}.avpkt": "1000b"}
+_ECN_ARRIVING = {f"{ECN}.include_arriving": True}
+_ARRIVING = {**_ECN_ARRIVING, f"{CLASSIC}.include_arriving": True}
+_IN_SERVICE = {"bottleneck.count_in_service": True}
+_NO_DELACK = {"tcp.delack": False}
+_SEGMENTS = {"tcp.growth": "segments"}
+_PER_CLASS = {f"{_QUEUE}.average": "class"}
+
+
+def _dctcp(**options: Any) -> dict[str, Any]:
+    """DCTCP with all of the paper's modifications but for these options."""
+    return {"flows.dctcp.cc": {"name": "dctcp", "version": "paper-2014", **options}}
+
+
+def _patch(**options: Any) -> dict[str, Any]:
+    """DCTCP as first published, with these options."""
+    return {"flows.dctcp.cc": {"name": "dctcp", "version": "patch-2012", **options}}
+
+
+Basis = Literal["stated", "kernel", "default", "inferred"]
+#: How a basis is put into words.
+BASES: dict[Basis, str] = {
+    "stated": "stated in the paper",
+    "kernel": "Linux 3.2, which the paper ran",
+    "default": "tailback's default",
+    "inferred": "inferred from the paper's numbers",
+}
+
+#: Option, value, basis, remark.
+DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
+    (
+        "RED: gaps between drops or marks",
+        "not uniformised",
+        "inferred",
+        "with Linux 3.2's growth, formula (3) holds only so; see the readings",
+    ),
+    (
+        "RED: idle time",
+        "the average decays by one factor (1 \u2212 w) per 40 B of idle time",
+        "inferred",
+        "RED's authors count \u201csmall packets\u201d, Linux average ones (1000 B); it decides "
+        "the queue at small thresholds",
+    ),
+    (
+        "RED: average updated by",
+        "every arrival of either class",
+        "default",
+        "both instances look at the one queue",
+    ),
+    (
+        "RED: arriving packet in the sampled queue",
+        "not included",
+        "default",
+        "as in Linux and ns-2",
+    ),
+    ("thresholds", "in bytes", "stated", ""),
+    ("physical buffer", "1000 frames, never full", "default", "the paper speaks of AQM drops only"),
+    (
+        "duration, not counted",
+        "210 s, the first 10 s (Figures 7 to 9 and the readings: 110 s)",
+        "default",
+        "1/w is 500 arrivals, 0.6 s",
+    ),
+    ("delayed ACKs", "on", "kernel", ""),
+    ("growth", "counts ACKs: half a packet per RTT with delayed ACKs", "kernel", ""),
+    ("initial window", "10", "kernel", ""),
+    (
+        "frames",
+        "1500 B: 1448 B payload, 52 B of IP and TCP with timestamps",
+        "stated",
+        "from the paper's BDP of 20.83 packets",
+    ),
+    (
+        "link",
+        "a packet leaves at the start of its slot",
+        "default",
+        "base RTT is then 25 ms and the pipe holds the paper's BDP",
+    ),
+    ("mean queue", "over time, without the packet in transmission", "default", ""),
+    (
+        "DCTCP",
+        "all of the paper's modifications; alpha from 0, g = 2^-8 per ACK",
+        "stated",
+        "used from Figure 2 on",
+    ),
+    ("fraction F of one ACK", "0 or 1", "default", "the paper updates alpha on every ACK"),
+)
+
+#: Combinations of the open options that are scored against all of Table I and formula (3). The
+#: first is the one of the figures; those with `True` are part of a quick run.
+READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
+    ("taken", "the reading of this report", {}, True),
+    (
+        "linux-red",
+        "RED as in Linux: uniformised, idle time in packets of 1000 B",
+        {**_LINUX_RED, **_AVPKT},
+        True,
+    ),
+    ("avpkt", "idle time in packets of 1000 B", _AVPKT, True),
+    ("uniformised", "uniformised as in Linux", _LINUX_RED, True),
+    (
+        "uniformised-no-delack",
+        "uniformised as in Linux, no delayed ACKs",
+        {**_LINUX_RED, **_NO_DELACK},
+        True,
+    ),
+    (
+        "uniformised-segments",
+        "uniformised as in Linux, growth counts segments",
+        {**_LINUX_RED, **_SEGMENTS},
+        False,
+    ),
+    (
+        "uniformised-class",
+        "uniformised as in Linux, average by class",
+        {**_LINUX_RED, **_PER_CLASS},
+        False,
+    ),
+    (
+        "uniformised-arriving",
+        "uniformised as in Linux, arriving packet counts for the marks",
+        {**_LINUX_RED, **_ECN_ARRIVING},
+        False,
+    ),
+    (
+        "linux-red-in-service",
+        "RED as in Linux, arriving packet counts for the marks, packet in transmission in the "
+        "queue",
+        {**_LINUX_RED, **_AVPKT, **_ECN_ARRIVING, **_IN_SERVICE},
+        False,
+    ),
+    ("wait", "gaps as ns-2's wait", _WAIT, False),
+    ("no-delack", "no delayed ACKs", _NO_DELACK, False),
+    ("segments", "growth counts segments", _SEGMENTS, False),
+    ("class", "average by class", _PER_CLASS, False),
+    ("ecn-arriving", "arriving packet counts for the marks", _ECN_ARRIVING, False),
+    ("arriving", "arriving packet counts for marks and drops", _ARRIVING, False),
+    ("in-service", "packet in transmission in the queue", _IN_SERVICE, False),
+    ("idle-100", "idle time in packets of 100 B", {f"{_QUEUE}.avpkt": "100b"}, False),
+    ("idle-500", "idle time in packets of 500 B", {f"{_QUEUE}.avpkt": "500b"}, False),
+    ("idle-1500", "idle time in frames of 1500 B", {f"{_QUEUE}.avpkt": "1500b"}, False),
+    ("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}, False),
+)
+
+#: Readings that differ in RED's idle clock only, fastest first: what the two-Reno cells of Table I
+#: choose from.
+CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
+
+#: Every entry is run against the reading taken, on two rows of Table I and on a slope.
+OPTIONS: tuple[Option, ...] = (
+    Option("uniformised", "RED gaps uniformised as in Linux", _LINUX_RED),
+    Option("wait", "RED gaps as ns-2's wait", _WAIT),
+    Option("avpkt", "idle time in packets of 1000 B (Linux)", _AVPKT),
+    Option("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}),
+    Option("average-class", "average updated by a class's own arrivals", _PER_CLASS),
+    Option("ecn-arriving", "arriving packet counts for the marks", _ECN_ARRIVING),
+    Option("arriving", "arriving packet counts for marks and drops", _ARRIVING),
+    Option("buffer-100", "buffer of 100 frames", {f"{_QUEUE}.limit": "100p"}),
+    Option("buffer-2bdp", "buffer of 2 BDP", {f"{_QUEUE}.limit": "62500b"}),
+    Option("long", "four times as long", {"duration": "410s"}),
+    Option("warmup", "the first 60 s not counted", {"duration": "160s", "warmup": "60s"}),
+    Option("delack", "no delayed ACKs", _NO_DELACK),
+    Option("growth", "growth counts segments", _SEGMENTS),
+    Option("initial-window", "initial window of 3", {"tcp.initial_cwnd": 3}),
+    Option("header", "frames of 1514 B, Ethernet counted", {"tcp.header": 66}),
+    Option("wire", "packet leaves at the end of its slot", {"bottleneck.link": "wire"}),
+    Option("in-service", "packet in transmission counted in the queue", _IN_SERVICE),
+    Option("w-slow", "w_DCTCP = 0.0005", {f"{ECN}.weight": 0.0005}, _SLOPE),
+    Option("w-fast", "w_DCTCP = 0.02", {f"{ECN}.weight": 0.02}, _SLOPE),
+    Option("w-instant", "w_DCTCP = 1: the queue itself", {f"{ECN}.weight": 1}, _SLOPE),
+    Option("dctcp-patch", "DCTCP as first published", _patch()),
+    Option("dctcp-linux", "DCTCP of today's Linux", {"flows.dctcp.cc": "dctcp"}),
+    Option("patch-a", "as first published, with (a): alpha of 20 bits", _patch(alpha_bits=20)),
+    Option(
+        "patch-ssthresh",
+        "as first published, with ssthresh = cwnd \u2212 1",
+        _patch(ssthresh="cwnd-1"),
+    ),
+    Option("patch-b", "as first published, with (b): growth in CWR", _patch(grow_in_cwr=True)),
+    Option("patch-c", "as first published, with (c): alpha on every ACK", _patch(update="ack")),
+    Option(
+        "patch-d",
+        "as first published, with (d): progressive reduction",
+        _patch(reduction="progressive"),
+    ),
+    Option("without-a", "modified without (a): alpha of 10 bits", _dctcp(alpha_bits=10)),
+    Option("without-ssthresh", "modified with ssthresh = cwnd", _dctcp(ssthresh="cwnd")),
+    Option("without-b", "modified without (b): no growth in CWR", _dctcp(grow_in_cwr=False)),
+    Option("without-c", "modified without (c): alpha once per window", _dctcp(update="window")),
+    Option("without-d", "modified without (d): reduced at once", _dctcp(reduction="immediate")),
+    Option(
+        "prr",
+        "modified, reduced by PRR",
+        _dctcp(reduction="prr", ssthresh="cwnd", grow_in_cwr=False),
+    ),
+    Option("normalise", "F normalised by the packets in flight", _dctcp(normalise=True)),
+    Option("g", "g = 2^-4 per ACK", _dctcp(g=0.0625)),
+)

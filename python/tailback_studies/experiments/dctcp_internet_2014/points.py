@@ -1,0 +1,414 @@
+"""What is run for which figure, and what is taken from the runs.
+
+A batch is a scenario file, possibly with changes; figures share batches. Every batch of a call goes
+into one pool.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from tailback.metrics.crossing import Crossing, crossing
+from tailback.metrics.jain import jain
+from tailback.metrics.statistics import estimate
+from tailback_studies.reproduction import sources
+
+#: Bandwidth-delay product of the paper's scenario, bytes (10 Mbit/s x 25 ms).
+BDP = 31_250
+#: Frame, bytes.
+FRAME = 1_500
+#: Min_Thresh_Reno / BDP of Table I, as in the names of the scenario files.
+ROWS: tuple[tuple[str, float], ...] = (
+    ("0.125", 0.125),
+    ("0.25", 0.25),
+    ("0.5", 0.5),
+    ("0.707", 0.70711),
+    ("1", 1.0),
+)
+#: Batches of which single runs are drawn over time.
+DRAWN = ("fig1", "fig2")
+
+ECN = "bottleneck.queue.ecn"
+CLASSIC = "bottleneck.queue.classic"
+
+
+def scenario(name: str) -> dict[str, Any]:
+    """A scenario file of the experiment."""
+    return sources.scenario(__package__, name)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One scenario with its sweep."""
+
+    name: str
+    scenario: dict[str, Any]
+    set: dict[str, Any] = field(default_factory=dict)
+    #: Fewer seeds than asked for are enough.
+    most_seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class Option:
+    """One thing the paper leaves open, or states and is tested here: what is changed for it."""
+
+    id: str
+    #: What is tried, for the table.
+    title: str
+    #: Changes, as paths and values.
+    set: Mapping[str, Any]
+    #: Which rows it makes sense for.
+    rows: tuple[str, ...] = ("step-0.125", "step-1", "slope-0.5")
+
+
+# --- batches -----------------------------------------------------------------------------------
+
+
+def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """A scenario with only those rows of its zipped axes that `keep` wants."""
+    out = copy.deepcopy(made)
+    for zipped in out.get("sweep", {}).get("zip", []):
+        keys = list(zipped)
+        rows = [dict(zip(keys, row, strict=True)) for row in zip(*zipped.values(), strict=True)]
+        kept = [row for row in rows if keep(row)] or rows[:1]
+        for key in keys:
+            zipped[key] = [row[key] for row in kept]
+    return out
+
+
+def every(made: dict[str, Any], step: int) -> dict[str, Any]:
+    """A scenario with every `step`-th row of its zipped axes, the last one always."""
+    count = len(next(iter(made["sweep"]["zip"][0].values())))
+    wanted = iter([i % step == 0 or i == count - 1 for i in range(count)])
+    return thin(made, lambda _row: next(wanted))
+
+
+def bdp_size(value: Any, bdp: float = BDP) -> float:
+    """A size in BDP: bytes or "0.5bdp"."""
+    if isinstance(value, str):
+        if value.endswith("bdp"):
+            return float(value[:-3])
+        return float(value.removesuffix("b")) / bdp
+    return float(value) / bdp
+
+
+def plan(
+    parts: Iterable[str],
+    options: Sequence[Option],
+    readings: Sequence[tuple[str, dict[str, Any]]],
+    *,
+    quick: bool,
+) -> dict[str, Batch]:
+    """The batches that these parts need, by name."""
+    wanted = set(parts)
+    out: dict[str, Batch] = {}
+
+    def add(
+        name: str,
+        made: dict[str, Any],
+        changes: Mapping[str, Any] | None = None,
+        most_seeds: int | None = None,
+    ) -> None:
+        shorter = _quick(made) if quick else {}
+        out[name] = Batch(name, made, {**shorter, **(changes or {})}, most_seeds)
+
+    if "fig1" in wanted:
+        add("fig1", scenario("fig1"), most_seeds=1)
+    if "fig2" in wanted:
+        add("fig2", scenario("fig2"), most_seeds=1)
+    if wanted & {"fig5", "table1"}:
+        for tag, m in ROWS:
+            made = scenario(f"fig5-m{tag}")
+            add(f"step-{tag}", near_equal_share(made, m, 8) if quick else made)
+    if "table1" in wanted:
+        add("two-reno", scenario("table1-two-reno"))
+    if "fig6" in wanted:
+        made = scenario("fig6")
+        if quick:
+            made["sweep"]["flows.dctcp.count"] = [1, 3, 5]
+        add("fig6", made)
+    if wanted & {"fig7", "fig8", "fig9"}:
+        made = scenario("slope")
+        if quick:
+            made = every(made, 3)
+            key = f"{ECN}.probability"
+            made["sweep"][key] = made["sweep"][key][1::3]
+        add("slope", made)
+    if "fig9" in wanted:
+        made = scenario("formula3")
+        # Not shortened: Jain's index of a short run is below 1 by noise alone.
+        add("formula3", every(made, 3) if quick else made, _LONG)
+    if "fig10" in wanted:
+        for width in ("bdp", "min"):
+            made = scenario(f"fig10-width-{width}")
+            add(f"fig10-{width}", every(made, 3) if quick else made)
+    if "bdp" in wanted:
+        made = scenario("bdp")
+        if quick:
+            made["sweep"]["bottleneck.rate"] = ["2.5Mbit", "10Mbit", "40Mbit"]
+        add("bdp", made)
+    short = {"duration": "45s", "warmup": "5s"} if quick else {"duration": "110s"}
+    most = 1 if quick else None
+    if "readings" in wanted:
+        for name, changes in readings:
+            for batch, made in _reading().items():
+                length = _LONG if batch == "formula3" else short
+                add(f"readings/{name}/{batch}", made, {**length, **changes}, most or 2)
+    if "ablation" in wanted:
+        bases = _ablation_bases(quick=quick)
+        for row, made in bases.items():
+            add(f"ablation/baseline/{row}", made, short, most)
+        for option in options:
+            for row in option.rows:
+                add(f"ablation/{option.id}/{row}", bases[row], {**short, **option.set}, most)
+    return out
+
+
+_LONG = {"duration": "210s", "warmup": "10s"}
+
+
+def _reading() -> dict[str, dict[str, Any]]:
+    """What a reading of the open options is scored by: Table I near equal sharing, formula (3)."""
+    out: dict[str, dict[str, Any]] = {}
+    for tag, m in ROWS:
+        made = scenario(f"fig5-m{tag}")
+        made["sweep"]["zip"] = [steps(range(3, 10))] if m < 0.2 else made["sweep"]["zip"]
+        out[f"step-{tag}"] = made if m < 0.2 else near_equal_share(made, m, 9)
+    out["two-reno"] = scenario("table1-two-reno")
+    out["formula3"] = thin(
+        scenario("formula3"), lambda row: row[f"{ECN}.min"] in ("0.125bdp", "0.25bdp", "0.5bdp")
+    )
+    return out
+
+
+def steps(frames: Iterable[int]) -> dict[str, list[str]]:
+    """A zipped axis of step thresholds, each in the middle of the step of so many frames."""
+    sizes = [f"{FRAME * n - FRAME // 2}b" for n in frames]
+    return {f"{ECN}.min": sizes, f"{ECN}.max": sizes}
+
+
+def lengths(batch: Batch) -> tuple[str, str]:
+    """Duration and warm-up of a batch."""
+    return tuple(  # type: ignore[return-value]
+        str(batch.set.get(key, batch.scenario.get(key, ""))) for key in ("duration", "warmup")
+    )
+
+
+def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
+    """Shorter runs, of the same kind; those whose course is drawn are short anyway."""
+    if made["record"].get("series") == "changes":
+        return {}
+    return {"duration": "45s", "warmup": "5s"}
+
+
+def near_equal_share(made: dict[str, Any], m: float, most: int) -> dict[str, Any]:
+    """The part of a staircase in which equal sharing is looked for: at most so many steps from
+    Min_Thresh_Reno to 2.4 (Min_Thresh_Reno = BDP/8) or 1.6 times (BDP) that."""
+    top = 1.6 + 0.9 * (1.0 - m)
+    values = made["sweep"]["zip"][0][f"{ECN}.min"]
+    near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]
+    chosen = set(near[:: math.ceil(len(near) / most)])
+    return thin(made, lambda row: row[f"{ECN}.min"] in chosen)
+
+
+def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
+    """The three rows of the ablation table: two rows of Table I with the part of the staircase
+    around equal sharing, and a slope with Min_Thresh_DCTCP = BDP/2."""
+    small = scenario("fig5-m0.125")
+    large = scenario("fig5-m1")
+    small["sweep"]["zip"] = [steps(range(3, 10, 2) if quick else range(3, 10))]
+    large["sweep"]["zip"] = [steps(range(17, 34, 8) if quick else range(17, 34, 3))]
+    slope = thin(scenario("slope"), lambda row: row[f"{ECN}.min"] == "0.5bdp")
+    probabilities = [0.08, 0.2, 0.5] if quick else [0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0]
+    slope["sweep"][f"{ECN}.probability"] = probabilities
+    return {"step-0.125": small, "step-1": large, "slope-0.5": slope}
+
+
+# --- measurements ------------------------------------------------------------------------------
+
+
+def table(points: Iterable[Any]) -> pl.DataFrame:
+    """One row per run: the parameters and what the figures need.
+
+    ratio is Reno's throughput over the mean of the DCTCP flows' (or, between two Reno flows, the
+    first's over the second's); occupancy is in bytes.
+    """
+    rows: list[dict[str, Any]] = []
+    for run in points:
+        summary = run.summary
+        row: dict[str, Any] = {f"p:{k}": _scalar(v) for k, v in run.params.items()}
+        flows = summary["flows"]
+        classic = [f["throughput_mbit"] for f in flows if f["cc"] == "reno"]
+        scalable = [f["throughput_mbit"] for f in flows if f["cc"] == "dctcp"]
+        if classic and not scalable:
+            classic, scalable = classic[:1], classic[1:]
+        ratio = None
+        if classic and scalable:
+            ours, theirs = sum(classic) / len(classic), sum(scalable) / len(scalable)
+            ratio = ours / theirs if theirs > 0 else 1 / STARVED if ours > 0 else None
+        queue = summary["queue"]
+        row |= {
+            "seed": run.seed,
+            "ratio": ratio,
+            "jain": summary.get("jain") or jain([f["throughput_mbit"] for f in flows]),
+            "utilisation": queue["utilisation"],
+            "occupancy_bytes": queue["occupancy_bytes_mean"],
+            "drops": queue["drops"],
+            "marks": queue["marks"],
+            "timeouts": sum(f.get("timeouts", 0) or 0 for f in flows),
+        }
+        rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _scalar(value: Any) -> Any:
+    """A parameter as a column can hold it."""
+    return value if isinstance(value, int | float | str | bool) else str(value)
+
+
+#: Columns of `aggregate`, each with `_low` and `_high`.
+AVERAGED = ("ratio", "jain", "utilisation", "occupancy")
+
+
+def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.DataFrame:
+    """Means over seeds with 95 % intervals, one row for each combination of `by`, in order.
+
+    The ratio's mean is geometric.
+    """
+    rows: list[dict[str, Any]] = []
+    for key, group in frame.group_by(list(by), maintain_order=True):
+        row: dict[str, Any] = dict(zip(by, key, strict=True))
+        row["n"] = group.height
+        for name in ("jain", "utilisation", "occupancy_bytes"):
+            value = estimate(group[name].to_list())
+            scale = 1 / bdp if name == "occupancy_bytes" else 1.0
+            label = "occupancy" if name == "occupancy_bytes" else name
+            low, high = value.ci95 or (None, None)
+            row[label] = None if value.mean is None else value.mean * scale
+            row[f"{label}_low"] = None if low is None else low * scale
+            row[f"{label}_high"] = None if high is None else high * scale
+        mean = estimate(logs(group["ratio"].to_list()))
+        low, high = mean.ci95 or (None, None)
+        row["ratio"] = None if mean.mean is None else math.exp(mean.mean)
+        row["ratio_low"] = None if low is None else math.exp(low)
+        row["ratio_high"] = None if high is None else math.exp(high)
+        rows.append(row)
+    # Whether an interval exists depends on the data: the columns must not.
+    floats = [f"{q}{end}" for q in AVERAGED for end in ("", "_low", "_high")]
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(
+        pl.col(floats).cast(pl.Float64)
+    )
+
+
+# --- equal sharing -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EqualShare:
+    """The parameter at which the two flows get the same, and what else holds there."""
+
+    #: The parameter (K/M, or Max_Prob_DCTCP).
+    x: float
+    ci95: float | None
+    #: Seeds with a crossing.
+    n: int
+    utilisation: float
+    utilisation_ci95: float | None
+    #: In BDP.
+    occupancy: float
+    occupancy_ci95: float | None
+    #: Grid values between which it lies.
+    between: tuple[float, float]
+
+
+def equal_share(
+    frame: pl.DataFrame, x: str, *, falling: bool, bdp: float = BDP
+) -> EqualShare | None:
+    """Where log(ratio) crosses 0 along column `x`: the crossing of the means over seeds.
+
+    The interval comes from the crossings of the single seeds. None if there is none in the grid.
+    """
+    xs = sorted(float(v) for v in frame[x].unique())
+    means: list[float] = []
+    for value in xs:
+        mean = estimate(logs(frame.filter(pl.col(x) == value)["ratio"].to_list())).mean
+        if mean is None:
+            return None
+        means.append(mean)
+    whole = crossing(xs, means, falling=falling)
+    if whole is None:
+        return None
+    singles: list[tuple[float, float, float]] = []
+    for _, group in frame.group_by("seed", maintain_order=True):
+        ordered = group.sort(x)
+        logs_one = logs(ordered["ratio"].to_list())
+        if ordered.height != len(xs) or len(logs_one) != len(xs):
+            continue
+        one = crossing(xs, logs_one, falling=falling)
+        if one is not None:
+            singles.append(
+                (
+                    one.x,
+                    one.at(ordered["utilisation"].to_list()),
+                    one.at(ordered["occupancy_bytes"].to_list()) / bdp,
+                )
+            )
+    ci = [estimate(one[i] for one in singles).half_width for i in range(3)]
+    return EqualShare(
+        x=whole.x,
+        ci95=ci[0],
+        n=len(singles),
+        utilisation=_mean_at(frame, x, xs, whole, "utilisation"),
+        utilisation_ci95=ci[1],
+        occupancy=_mean_at(frame, x, xs, whole, "occupancy_bytes") / bdp,
+        occupancy_ci95=ci[2],
+        between=(xs[whole.left], xs[whole.right]),
+    )
+
+
+#: A flow that gets less than this share of the other counts as getting this much: the logarithm of
+#: nothing would be infinite.
+STARVED = 1e-3
+
+
+def logs(ratios: Sequence[float | None]) -> list[float]:
+    return [math.log(min(max(r, STARVED), 1 / STARVED)) for r in ratios if r is not None]
+
+
+def _mean_at(
+    frame: pl.DataFrame, x: str, xs: Sequence[float], where: Crossing, column: str
+) -> float:
+    """The mean over seeds of another column, at the crossing."""
+    means = []
+    for value in xs:
+        mean = estimate(frame.filter(pl.col(x) == value)[column].to_list()).mean
+        means.append(math.nan if mean is None else mean)
+    return where.at(means)
+
+
+def staircase(k: float, m: float) -> tuple[float, float]:
+    """The step around K = `k` bytes, as K/M: every K in it holds the same number of frames."""
+    frames = math.ceil(k / FRAME)
+    return (frames - 1) * FRAME / (m * BDP), frames * FRAME / (m * BDP)
+
+
+def formula3(min_ratio: float, max_prob_reno: float = 0.1) -> float:
+    """Formula (3): the Max_Prob_DCTCP of equal sharing for Min_Thresh_DCTCP/Min_Thresh_Reno.
+
+    Min_DCTCP/Min_Reno = (r - 1)/r with r = Max_Prob_DCTCP/Max_Prob_Reno.
+    """
+    if not 0 <= min_ratio < 1:
+        raise ValueError("formula (3) holds for 0 <= Min_Thresh_DCTCP/Min_Thresh_Reno < 1")
+    return max_prob_reno / (1 - min_ratio)
+
+
+def half(row: Mapping[str, Any], name: str) -> float | None:
+    """Half width of an interval of `aggregate`."""
+    high = row.get(f"{name}_high")
+    return None if high is None else float(high) - float(row[name])

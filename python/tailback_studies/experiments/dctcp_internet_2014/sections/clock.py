@@ -1,0 +1,58 @@
+"""RED's idle clock: chosen on the two-Reno cells of Table I alone, the rest predicted with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailback.report import Block, Cell, Mark, Table, Text, Value
+from tailback.report.tables import right, words
+from tailback_studies.experiments.dctcp_internet_2014 import table1
+from tailback_studies.experiments.dctcp_internet_2014.builder import Builder
+from tailback_studies.experiments.dctcp_internet_2014.options import CLOCKS, READINGS
+
+TEXT = """
+**RED's idle clock, without a look at DCTCP.** Two Reno flows through one RED know nothing of DCTCP,
+of its thresholds or of formula (3). Their cells of Table I choose the clock; with it the cells of
+Reno and DCTCP are predicted. The mean of the errors decides, each over the tolerance of its cell.
+"""
+
+
+def blocks(builder: Builder) -> list[Block]:
+    """The clocks on both kinds of cells; nothing without those runs."""
+    titles = {name: title for name, title, _, _ in READINGS}
+    found: dict[str, tuple[list[Cell], list[Cell]]] = {}
+    for name in CLOCKS:
+        cells = table1.cells(builder.measured.frames, f"readings/{name}/")
+        two = [c for c in cells if c.quantity.startswith("two_reno")]
+        rest = [c for c in cells if not c.quantity.startswith("two_reno")]
+        if two and rest and all(c.measured is not None for c in two):
+            found[name] = (two, rest)
+    if len(found) < len(CLOCKS):
+        return []
+    chosen = min(found, key=lambda name: _mean(found[name][0]))
+    rows: list[list[Value]] = []
+    for name, (two, rest) in found.items():
+        title = "one step for each 40 B" if name == "taken" else titles[name]
+        mark = Mark("chosen", "pass") if name == chosen else None
+        rows.append([title, f"{_mean(two):.2f}", _within(two), mark, _within(rest), _text(rest)])
+    columns = [
+        *words("idle time"),
+        *right("two Reno: mean error over tolerance", "within"),
+        *words(""),
+        *right("Reno and DCTCP: within", "mean error over tolerance"),
+    ]
+    table = Table("clock", "The idle clock by the two-Reno cells alone", columns, rows)
+    return [Text(TEXT), table]
+
+
+def _mean(cells: Sequence[Cell]) -> float:
+    errors = [abs(c.error) / c.tolerance for c in cells if c.error is not None and c.tolerance]
+    return sum(errors) / len(errors)
+
+
+def _text(cells: Sequence[Cell]) -> str | None:
+    return None if any(c.error is None for c in cells) else f"{_mean(cells):.2f}"
+
+
+def _within(cells: Sequence[Cell]) -> str:
+    return f"{sum(c.status == 'pass' for c in cells)} of {len(cells)}"

@@ -1,0 +1,76 @@
+"""Three commits of DualPI2's refactoring (2019) with the same parameters, run again."""
+
+from __future__ import annotations
+
+from tailback_studies.experiments.versions import Versions
+
+_DCTCP = {"name": "dctcp", "version": "linux-3.19"}
+_QUEUE = "bottleneck.queue"
+
+EXPERIMENT = Versions(
+    name="dualpi2-2019-refactoring",
+    title="DualPI2: three commits of a refactoring (2019)",
+    doc="Whether a refactoring changed what DualPI2 does, over the whole battery.",
+    versions={
+        "sign-kept": {f"{_QUEUE}.arithmetic": "div127"},
+        "reset": {f"{_QUEUE}.arithmetic": "div64", f"{_QUEUE}.reset_interval": "1s"},
+        "no-reset": {f"{_QUEUE}.arithmetic": "div64"},
+    },
+    base={
+        f"{_QUEUE}.version": "dualpi2-2019-refactored",
+        f"{_QUEUE}.limit": "40000p",
+        f"{_QUEUE}.target": "15ms",
+        f"{_QUEUE}.tupdate": "16ms",
+        f"{_QUEUE}.alpha": 40 / 256,
+        f"{_QUEUE}.beta": 818 / 256,
+        f"{_QUEUE}.any_ect": True,
+        f"{_QUEUE}.coupling_factor": 2,
+        f"{_QUEUE}.overload": "drop",
+        f"{_QUEUE}.step_thresh": "1ms",
+        f"{_QUEUE}.drop": "dequeue",
+        f"{_QUEUE}.classic_protection": 10,
+        "flows.L.cc": _DCTCP,
+        "traffic.L-web.cc": _DCTCP,
+    },
+    pairs=(("reset", "no-reset"),),
+    text=(
+        "The module of 2019 keeps the delays of the last update among its statistics. A reset of "
+        "statistics is then a kick of the probability, by beta times the whole queueing delay, "
+        "and the last two columns are no longer the same run. They were, by construction, as long "
+        "as a reset concerned counters only: then every number of one was that of the other. How "
+        "large the difference was in the source, whose numbers are not public, stays open."
+    ),
+    setup=(
+        (
+            "parameters",
+            "`limit 40000p target 15ms tupdate 16ms alpha 0.156250 beta 3.195312 any_ect "
+            "coupling_factor 2 drop_on_overload step_thresh 1ms drop_dequeue classic_protection "
+            "10%` in every version",
+            "source",
+        ),
+        (
+            "first commit: the sign is kept in the computation with alpha and beta",
+            "gains are divided by 127: 0.504 of what is asked for",
+            "the version with that fix; that the other two have the full gain is assumed",
+        ),
+        (
+            "second commit: statistics are reset",
+            "gains divided by 64; once a second, as often as the source samples, the delays among "
+            "the statistics become 0 (`reset_interval`): they are what the controller takes for "
+            "those of its last update, so that the next one sees the whole queue as growth",
+            "that the module keeps them there is read in it; when they were reset is assumed",
+        ),
+        ("third commit: they are not", "the same without the reset", "source"),
+        (
+            "step threshold",
+            "applies to packets that find two or more in L on arrival (`min_qlen_step 2`)",
+            "the refactored version",
+        ),
+        ("DCTCP", "that of Linux 3.19", "source: end hosts"),
+        (
+            "every segment is a packet",
+            "no TSO, GSO, GRO; the queue is measured at the start of a packet's slot",
+            "the simulator",
+        ),
+    ),
+)

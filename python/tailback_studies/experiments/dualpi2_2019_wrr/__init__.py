@@ -1,0 +1,67 @@
+"""DualPI2 with WRR ratios of 10 and 15 against the stable version (2019), run again."""
+
+from __future__ import annotations
+
+from tailback_studies.experiments.versions import Versions
+
+_DCTCP = {"name": "dctcp", "version": "linux-3.19"}
+_QUEUE = "bottleneck.queue"
+
+EXPERIMENT = Versions(
+    name="dualpi2-2019-wrr",
+    title="DualPI2: WRR ratio 10 and 15, without overload handling, against the stable version "
+    "of 21 February 2019",
+    doc="What two weighted schedulers do to DualPI2, over the whole battery.",
+    versions={
+        "stable": {f"{_QUEUE}.version": "dualpi2-2019-02-21"},
+        "counter-10": {f"{_QUEUE}.version": "dualpi2-2019-wrr-counter", f"{_QUEUE}.wrr_ratio": 10},
+        "counter-15": {f"{_QUEUE}.version": "dualpi2-2019-wrr-counter", f"{_QUEUE}.wrr_ratio": 15},
+        "percent-10": {
+            f"{_QUEUE}.version": "dualpi2-2019-wrr-percent",
+            f"{_QUEUE}.classic_protection": 10,
+        },
+        "percent-15": {
+            f"{_QUEUE}.version": "dualpi2-2019-wrr-percent",
+            f"{_QUEUE}.classic_protection": 15,
+        },
+    },
+    base={
+        f"{_QUEUE}.any_ect": True,
+        f"{_QUEUE}.l_drop": 100,
+        "flows.L.cc": _DCTCP,
+        "traffic.L-web.cc": _DCTCP,
+    },
+    presets=("step-2019",),
+    text=(
+        "The two forms of a ratio differ most where both queues are full: what L gets beside C "
+        "then is the scheduler's. The table has every quantity of the battery, the differences "
+        "beyond noise are listed below it."
+    ),
+    setup=(
+        (
+            "WRR ratio 10 and 15",
+            "both forms of a ratio: N packets of L for one of C (counter), and a share of C in "
+            "percent (percent)",
+            "the source does not say which; both fit",
+        ),
+        ("without overload handling", "`l_drop 100` in every version", "source"),
+        ("baseline", "`dualpi2-2019-02-21`: time-shifted FIFO", "source"),
+        (
+            "ECN threshold",
+            "6 ms at 4 Mbit/s, 2 ms at 12 Mbit/s, 1 ms elsewhere",
+            "source: two packets' time at the slow links",
+        ),
+        ("ECT(0) in L", "`any_ect` (then `dc_dualq` and `dc_ecn`)", "source"),
+        (
+            "DCTCP",
+            "that of Linux 3.19, which reduces by alpha on a loss and never halves",
+            "source: it does not respond to drops, end hosts have Linux 3.19",
+        ),
+        ("target, tupdate, gains", "defaults of the version of 21 February 2019", "assumed"),
+        (
+            "every segment is a packet",
+            "no TSO, GSO, GRO; the queue is measured at the start of a packet's slot",
+            "the simulator",
+        ),
+    ),
+)

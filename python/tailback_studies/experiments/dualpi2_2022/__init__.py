@@ -1,0 +1,110 @@
+"""The results published with "Dual Queue Coupled AQM" (Albisser et al. 2022), measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tailback.errors import InputError
+from tailback_studies.experiments.dualpi2_2022.layout import (
+    ARCHIVES,
+    MIXED,
+    OVERLOAD,
+    RUNS,
+    Run,
+    published_runs,
+)
+from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
+
+#: Groups of runs, by their name on the command line.
+GROUPS: Mapping[str, tuple[Run, ...]] = {
+    **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
+    **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
+}
+#: What is no result file: the readings that the source leaves open, one by one.
+READINGS = "readings"
+PARTS: tuple[str, ...] = (*GROUPS, READINGS)
+#: Seeds of each run; a quick run makes do with one.
+SEEDS = 5
+
+
+class DualPi2(Reproduction):
+    """The experiment."""
+
+    name = "dualpi2-2022"
+    title = (
+        "Dual Queue Coupled AQM, Deployable Very Low Queuing Delay for All: Albisser and others, "
+        "arXiv 2209.01078, 2022"
+    )
+    doc = "Prague and CUBIC on DualPI2 beside PIE and FQ-CoDel: mixed round-trip times, overload."
+    parts = PARTS
+
+    def study(self, request: Request) -> Study:
+        """The runs of the source, and the readings if they are asked for."""
+        from tailback_studies.experiments.dualpi2_2022 import (
+            law,
+            page,
+            points,
+            readings,
+            report,
+            truth,
+        )
+        from tailback_studies.reproduction.page import Page
+        from tailback_studies.reproduction.readings import BASELINE
+
+        runs = self._runs(request)
+        every = request.seeds_or(SEEDS, quick=1)
+        quick = request.quick
+        seconds = points.QUICK_SECONDS if quick else points.SECONDS
+        tried = readings.plan(quick=quick) if request.named_part(READINGS) else {}
+        # The baseline is among the runs of the source, if they are run at all.
+        shared = bool(runs) and set(tried.get(BASELINE, ())) <= set(runs)
+
+        def findings(results: Found) -> Findings:
+            own = results["runs"]
+            if shared:
+                by_run = dict(zip(runs, own, strict=True))
+                results = {**results, BASELINE: [by_run[run] for run in tried.get(BASELINE, ())]}
+            entries = truth.judged(points.entries(runs, own))
+            laws = law.laws(runs, own)
+            every_result = [result for group in results.values() for result in group]
+            made = report.ran(runs, own or every_result, quick=quick, draw=bool(runs))
+            written = report.report(entries, laws, made)
+            its_page = None
+            if tried:
+                found = readings.measured(tried, results)
+                sections = page.sections(entries, found, laws, runs, own, made.facts)
+                its_page = Page(page.TITLE, page.LEAD, sections, made.facts)
+                of_page = {section.id for section in sections}
+                rest = [s for s in written.sections if s.id not in of_page]
+                written = replace(written, sections=[*sections, *rest])
+            cells = [entry.json() for entry in entries]
+            judges = truth.judged_goals(entries)
+            return Findings(written, cells, truth.summary(entries, laws), judges, its_page)
+
+        own = [points.job(run, seeds=every, seconds=seconds) for run in runs]
+        more = readings.jobs(tried, quick=quick, seeds=every)
+        if shared:
+            more.pop(BASELINE, None)
+        return Study({"runs": own, **more}, findings)
+
+    def _runs(self, request: Request) -> list[Run]:
+        """The runs that these parts need, in the order of the source."""
+        from tailback_studies.experiments.dualpi2_2022 import points
+
+        wanted = {run for part in request.parts for run in GROUPS.get(part, ())}
+        runs = [run for run in RUNS if run in wanted or not request.named]
+        if request.engine != "sim":
+            if request.named_part(READINGS):
+                raise InputError(f"{self.name}: {READINGS} is of the simulator; no --engine then")
+            runs = [run for run in runs if points.stock(run)]
+            if not runs:
+                stock = ", ".join(a.part for a in ARCHIVES if a.aqm in points.STOCK)
+                raise InputError(
+                    f"{self.name}: Linux has no Prague, and DCTCP in its place is not the same; "
+                    f"with --engine {request.engine} expected parts of {stock}"
+                )
+        return [run for run in runs if run in published_runs()] if request.quick else runs
+
+
+EXPERIMENT = DualPi2()

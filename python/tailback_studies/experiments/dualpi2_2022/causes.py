@@ -1,0 +1,127 @@
+"""The set-up with the basis of each part, and causes of what does not come out."""
+
+from __future__ import annotations
+
+from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
+from tailback_studies.experiments.dualpi2_2022.points import Entry
+
+#: What, value here, basis. Stated: in `info`, the file that stands in each archive.
+DECLARED: tuple[tuple[str, str, str], ...] = (
+    (
+        "bottleneck",
+        "40 Mbit/s, 100 Mbit/s in overload, counted in frames",
+        "stated; a single flow fills the link in frames, also with PIE and FQ-CoDel: none of them "
+        "saw packets that offloads had joined",
+    ),
+    (
+        "link",
+        "a shaper with the burst that tc computes: one frame and what the rate makes of a tick of "
+        "the clock, so that two packets leave together after an idle time",
+        "stated: htb, and nothing of its class's burst; an older script of the authors sets "
+        "1516 bytes",
+    ),
+    (
+        "DualPI2",
+        "limit 40000p, target 15 ms, tupdate 16 ms, step 1 ms, k 2, drop_on_overload, "
+        "classic_protection 10 %; any_ect but in overload with Prague and CUBIC",
+        "stated",
+    ),
+    (
+        "DualPI2's gains",
+        "41/256 and 819/256 Hz",
+        "stated as tc prints them, which cuts them to 40/256 and 818/256",
+    ),
+    (
+        "DualPI2's step",
+        "only for packets that find two more in L (`min_qlen_step = 2`)",
+        "the authors' module",
+    ),
+    (
+        "PIE",
+        "limit 40000p, target 15 ms, tupdate 16 ms, alpha 2, beta 20, ECN",
+        "stated; the kernel counts the update in jiffies and its timers come one later, here of "
+        "1 ms each. On a kernel of 250 Hz, as the configuration in the authors' repository is of, "
+        "the same text stands for 20 ms",
+    ),
+    (
+        "FQ-CoDel",
+        "limit 40000p, 1024 flows, quantum 1514, target 5 ms, interval 100 ms, ECN",
+        "stated",
+    ),
+    ("L", "TCP Prague on DualPI2, CUBIC or Reno with ECN elsewhere", "the names of the archives"),
+    ("C", "CUBIC or Reno without ECN", "the names of the archives"),
+    (
+        "hosts",
+        'paced by fq, what TCP joins at a time (`pacing = "fq-gso"`)',
+        "stated: fq is the root qdisc of every host; that TCP joins segments for it is Linux's "
+        "default",
+    ),
+    (
+        "TCP Prague",
+        "rtt_scaling rate, rtt_target 25 ms, rtt_transition 500, burst_shift 12; the window is a "
+        "fraction rounded up, paced by whole packets",
+        "the parameters are stated; of the window, version 0.6 is a year of commits that differ "
+        "(see the open questions)",
+    ),
+    (
+        "CUBIC",
+        "beta 717/1024, fast convergence, HyStart, Reno-friendly",
+        "stated",
+    ),
+    (
+        "UDP",
+        "so many Mbit/s of payload in frames of 1512 bytes (1470 and headers), ECT(1) in L",
+        "inferred: 50 and 70 Mbit/s use 51.43 and 72.00 % of the link",
+    ),
+    (
+        "flows in overload",
+        "of the five in each class 4 in L and 4 in C are active with UDP in L, 3 and 4 with UDP "
+        "in C, and 3 and 4 with 140 Mbit/s in L beside CUBIC; the rates of the others count as 0",
+        "inferred from the source's own rates per flow: P1 is 0 and P25 is not where one of five "
+        "is idle, P25 is 0 in L with UDP in C; the row of 140 Mbit/s from its window statistics. "
+        "Taken over for Prague and Reno, of which nothing is known here",
+    ),
+    ("start", "within one round-trip time of the longer path", "inferred"),
+    (
+        "counted",
+        "250 s after the first 4 s and 40 times the larger round-trip time; flows have run for "
+        "40 s before that",
+        "stated; the 40 s are inferred: alone at 100 ms Prague fills the link in each of the "
+        "source's samples, which takes a segment in each RTT for 33 s (the step marks its first "
+        "window)",
+    ),
+    (
+        "queue delay",
+        "each packet's, enqueue to dequeue, cut to 32.8 us, and from 8.4 ms on to two in 256 of it",
+        "the source's recorder: 2^15 ns and a float of 7 binary digits in the IP header",
+    ),
+    (
+        "windows",
+        "each second's rate times (the run's mean queue delay and the base round-trip time)",
+        "the source's scripts",
+    ),
+    (
+        "rows with Reno",
+        "mixed round-trip times on all three queues, overload with Prague",
+        "the source's archives; not among the data here",
+    ),
+    ("offloads", "every segment is a packet: no TSO, GSO, GRO", "inferred: see bottleneck"),
+)
+
+
+def cause(entry: Entry) -> str:
+    """Why a cell is off, where that is known; what is known of it where it is not."""
+    if entry.chance:
+        return "chance: within what one more run would give"
+    stem, _, statistic = entry.column.rpartition("_")
+    if stem.startswith(("rpf", "win")) and statistic in ("p1", "stddev"):
+        return "two of the source's 250 samples of rates are 0 or cut short"
+    if entry.run.archive.aqm == "fq_codel" and stem.startswith("qs"):
+        return "open: how many segments the hosts join (see What was corrected)"
+    if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "dualpi2":
+        if not entry.run.rtt_nonecn:
+            return "unexplained; not beyond it without the shaper's burst"
+        return "open: C's queue beside a short round-trip time in L"
+    if entry.run.archive.kind == OVERLOAD and stem.startswith(("qs", "drops")):
+        return "open: Prague's window under losses and marks"
+    return "unexplained"

@@ -1,0 +1,128 @@
+"""Figures: statistics and ratios published and measured, beside one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from tailback.report import Facts, Figure
+from tailback_studies.experiments.dualpi2_2022 import charts
+from tailback_studies.experiments.dualpi2_2022.layout import (
+    MIXED,
+    OVERLOAD,
+    RATIOS,
+    STATISTICS,
+    Run,
+)
+from tailback_studies.experiments.dualpi2_2022.points import Entry
+
+#: Quantities that have a figure: id, title, stem of the columns with the class, axis.
+DRAWN: tuple[tuple[str, str, str, str], ...] = (
+    ("delay", "Queue delay", "qs", "ms"),
+    ("rate", "Rate of a flow", "rpf", "Mbit/s"),
+    ("marks", "Marks of the packets forwarded", "marks", "%"),
+    ("drops", "Drops of the packets that came", "drops", "%"),
+)
+
+
+def place_of(run: Run) -> str:
+    """Where on the axis of cases a run stands."""
+    return str(run.title)
+
+
+def _x_title(kind: str) -> str:
+    if kind == OVERLOAD:
+        return "class with UDP, Mbit/s"
+    return "round-trip times, ms: with ECN / without"
+
+
+def beside(
+    entries: Sequence[Entry],
+    kind: str,
+    figure_id: str,
+    title: str,
+    stem: str,
+    unit: str,
+    facts: Facts,
+) -> Figure | None:
+    sides = {f"{stem}_ecn": "L", f"{stem}_nonecn": "C"}
+    found: dict[tuple[str, str, str], dict[str, Entry]] = {}
+    for e in entries:
+        if e.quantity in sides and e.case.whose != "udp":
+            facet = f"{e.run.archive.title}: {side_of(e.run, sides[e.quantity])}"
+            statistic = e.column.rpartition("_")[2]
+            found.setdefault((facet, place_of(e.run), e.quantity), {})[statistic] = e
+    factor = 8e-6 if stem == "rpf" else 1.0
+    rows = []
+    for (facet, place, _), cells in found.items():
+        for whose in charts.WHOSE:
+            numbers = {
+                name: _of(cells[name], whose, factor) for name in STATISTICS[:-1] if name in cells
+            }
+            if numbers.get("mean") is not None:
+                rows.append({"facet": facet, "case": place, "whose": whose, **numbers})
+    drawn = [row for row in rows if any(row[k] for k in ("mean", "p99"))]
+    if not drawn:
+        return None
+    schema = dict.fromkeys(("facet", "case", "whose"), pl.String()) | dict.fromkeys(
+        STATISTICS[:-1], pl.Float64()
+    )
+    frame = pl.DataFrame(drawn, schema=schema)
+    chart = charts.beside(
+        frame,
+        facet="facet",
+        facets=list(dict.fromkeys(frame["facet"].to_list())),
+        order=list(dict.fromkeys(frame["case"].to_list())),
+        y_title=f"{title.lower()}, {unit}",
+        x_title=_x_title(kind),
+        columns=1 if kind == OVERLOAD else 2,
+        width=760 if kind == OVERLOAD else 440,
+    )
+    caption = "Mean, P25 to P75 (bar) and P1 to P99 (line), published and measured."
+    return Figure(f"{kind}-{figure_id}", title, chart, caption, facts)
+
+
+def side_of(run: Run, name: str) -> str:
+    """A class as headings have it."""
+    if run.archive.aqm == "dualpi2":
+        return name
+    return "with ECN" if name == "L" else "without ECN"
+
+
+def _of(entry: Entry, whose: str, factor: float) -> float | None:
+    value = entry.cell.published if whose == "published" else entry.cell.measured
+    return None if value is None else value * factor
+
+
+def ratios(entries: Sequence[Entry], facts: Facts) -> Figure | None:
+    rows = []
+    for e in entries:
+        if e.column in RATIOS:
+            name = "rate" if e.column == "rate_ratio" else "window"
+            for whose in charts.WHOSE:
+                value = _of(e, whose, 1.0)
+                if value is not None:
+                    facet = f"{e.run.archive.title}: {name} ratio"
+                    rows.append(
+                        {"facet": facet, "case": place_of(e.run), "whose": whose, "mean": value}
+                    )
+    if not rows:
+        return None
+    frame = pl.DataFrame(rows).with_columns(
+        pl.lit(None, dtype=pl.Float64).alias(p) for p in ("p1", "p25", "p75", "p99")
+    )
+    chart = charts.beside(
+        frame,
+        facet="facet",
+        facets=list(dict.fromkeys(frame["facet"].to_list())),
+        order=list(dict.fromkeys(frame["case"].to_list())),
+        y_title="with ECN / without",
+        x_title=_x_title(MIXED),
+        log=True,
+        columns=2,
+        width=440,
+        rule=1.0,
+    )
+    caption = "Mean rate (window) of the flow with ECN over that of the other, published, measured."
+    return Figure("mixed-rtt-ratio", "Rate and window ratio", chart, caption, facts)

@@ -1,0 +1,139 @@
+"""The coupling law, p_C = (p_L / 2)², which must hold in what is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tailback.report import Facts, Table, Value
+from tailback.report.tables import left, mark, right
+from tailback_studies.experiments.dualpi2_2022.layout import OVERLOAD, Run, published
+from tailback_studies.experiments.dualpi2_2022.points import BEFORE, Stored, left_out
+
+
+@dataclass(frozen=True)
+class Law:
+    """p_C over (p_L / 2) squared in a run of DualPI2 in which L was not overloaded."""
+
+    run: Run
+    #: Shares of packets, over all seeds; p_l of the marks that the coupling made.
+    p_l: float
+    p_c: float
+    #: The mean of the squared probability, sampled every second; None without samples.
+    square: float | None
+    #: Relative 95 % half width that the counts of marks and drops leave, and the samples if used.
+    noise: float
+    published: float | None
+
+    @property
+    def ratio(self) -> float:
+        """1 if the law holds and the probability does not vary."""
+        return self.p_c / (self.p_l / 2) ** 2
+
+    @property
+    def judged(self) -> float:
+        """1 if the law holds: where p varies, C meets the mean of its square."""
+        if self.run.archive.kind == OVERLOAD or not self.square:
+            return self.ratio
+        return self.p_c / self.square
+
+    @property
+    def limit(self) -> float:
+        """The larger of 6 % and the noise."""
+        return max(0.06, self.noise)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is within its limit."""
+        return abs(self.judged - 1) <= self.limit
+
+
+def laws(runs: Sequence[Run], results: Sequence[Iterable[Stored]]) -> list[Law]:
+    """The law in each run of DualPI2 with both classes in which L was not overloaded."""
+    out = []
+    for run, stored in zip(runs, results, strict=True):
+        if run.archive.aqm != "dualpi2" or not run.rtt_nonecn:
+            continue
+        law = _law(run, list(stored))
+        if law is not None:
+            out.append(law)
+    return out
+
+
+def _law(run: Run, stored: Sequence[Stored]) -> Law | None:
+    counts = {"L": [0, 0, 0], "C": [0, 0, 0]}
+    for one in stored:
+        for entry in one.summary["classes"]:
+            own = counts[entry["name"].partition("-")[0]]
+            own[0] += entry["packets"]
+            own[1] += entry["causes"].get("mark", 0)
+            own[2] += entry["drops"]
+    (packets_l, marks, drops_l), (packets_c, _, drops) = counts["L"], counts["C"]
+    if drops_l or not marks or not drops or not packets_l:
+        return None
+    p_l, p_c = marks / packets_l, drops / (packets_c + drops)
+    if run.archive.kind == OVERLOAD:
+        noise = 1.96 * math.sqrt((1 - p_c) / drops + 4 * (1 - p_l) / marks)
+        return Law(run, p_l, p_c, None, noise, published_law(run))
+    squares = [p * p for one in stored for p in _probabilities(run, one)]
+    square = math.fsum(squares) / len(squares)
+    variance = math.fsum((x - square) ** 2 for x in squares) / max(len(squares) - 1, 1)
+    sampled = variance / len(squares) / square**2 if square else 0.0
+    noise = 1.96 * math.sqrt((1 - p_c) / drops + sampled)
+    return Law(run, p_l, p_c, square, noise, published_law(run))
+
+
+def _probabilities(run: Run, stored: Stored) -> list[float]:
+    """p every second, of the time that counts."""
+    import polars as pl
+
+    start = (BEFORE + left_out(run)) * 1e9
+    found: list[float] = (
+        stored.series()
+        .filter(pl.col("quantity") == "dualpi2_probability", pl.col("time_ns") >= start)["value"]
+        .to_list()
+    )
+    return found
+
+
+def published_law(run: Run) -> float | None:
+    known = published()
+    case = run.cases[0]
+    key = (run.archive.name, case.name)
+    p_l, p_c = known.get((*key, "marks_ecn_mean")), known.get((*key, "drops_nonecn_mean"))
+    if not p_l or p_c is None:
+        return None
+    return (p_c / 100) / (p_l / 200) ** 2
+
+
+def table(laws: Sequence[Law], facts: Facts) -> Table:
+    columns = [
+        *left("run"),
+        *right("coupled marks in L, %", "drops in C, %", "p_C / (p_L/2)\u00b2", "published"),
+        *right("p_C / mean of p\u00b2", "noise"),
+        *left(""),
+    ]
+    rows: list[list[Value]] = []
+    for law in laws:
+        rows.append(
+            [
+                f"{law.run.archive.title}, {law.run.words}",
+                f"{100 * law.p_l:.3g}",
+                f"{100 * law.p_c:.3g}",
+                f"{law.ratio:.3f}",
+                None if law.published is None else f"{law.published:.3f}",
+                f"{law.p_c / law.square:.3f}" if law.square else None,
+                f"\u00b1{100 * law.noise:.1f} %",
+                mark(law.holds),
+            ]
+        )
+    caption = (
+        "Shares of packets over all seeds, where L is not overloaded; with UDP of the whole class. "
+        "The law is of the probability at any moment. With UDP and several flows that is steady, "
+        "and p_C is held against (p_L/2)\u00b2. With two flows it varies, and the mean of a "
+        "square is more than the square of the mean, in the source as here: p_C is held against "
+        "the mean of p\u00b2, sampled every second. Within 6 % or the noise of the counts and "
+        "samples; published is p_C / (p_L/2)\u00b2 with all marks."
+    )
+    return Table("law", "The coupling: p_C = (p_L/2)\u00b2", columns, rows, caption, facts)

@@ -1,0 +1,264 @@
+"""The result files of the source: their names, which rows and columns they have, what is published.
+
+An archive holds the runs of one pair of congestion controls on one queue; a case is a run of it, or
+of an overload run the TCP flows or the UDP flow. `_ecn` is the class of the flows with ECN (L on
+DualPI2), `_nonecn` the other one (C).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from tailback_studies.reproduction.sources import published_rows
+
+MIXED, OVERLOAD = "mixed-rtt", "overload"
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A file of results: who met whom on which queue."""
+
+    #: As the source names it.
+    name: str
+    #: The folder inside it.
+    run: str
+    #: MIXED or OVERLOAD.
+    kind: str
+    #: The queue: dualpi2, pie or fq_codel.
+    aqm: str
+    #: Congestion controls of the flow with ECN and of the one without.
+    ccs: tuple[str, str]
+
+    @property
+    def part(self) -> str:
+        """Its name on the command line."""
+        if self.kind == OVERLOAD:
+            return self.name.replace("_res_", "-")
+        return self.name.removesuffix("_res_mr")
+
+    @property
+    def any_ect(self) -> bool:
+        """DualPI2's `any_ect`: stated of all but the overload runs of Prague and CUBIC."""
+        return self.aqm == "dualpi2" and (self.kind == MIXED or self.ccs[1] == "reno")
+
+    @property
+    def title(self) -> str:
+        """In words."""
+        first, second = (WORDS[cc] for cc in self.ccs)
+        ecn = "" if self.ccs[0] == "prague" else "ECN-"
+        return f"{ecn}{first} and {second} on {WORDS[self.aqm]}"
+
+
+WORDS = {
+    "prague": "Prague",
+    "cubic": "CUBIC",
+    "reno": "Reno",
+    "dualpi2": "DualPI2",
+    "pie": "PIE",
+    "fq_codel": "FQ-CoDel",
+}
+
+
+def _mixed(name: str, aqm: str, target: int, ccs: tuple[str, str]) -> Archive:
+    return Archive(f"{name}_res_mr", f"mr2_{name}_100msecn{target}ms_40_0", MIXED, aqm, ccs)
+
+
+def _overload(name: str, ccs: tuple[str, str]) -> Archive:
+    return Archive(
+        f"{name}_res_overload", f"o_{name}_100msecn20ms_100_10", OVERLOAD, "dualpi2", ccs
+    )
+
+
+#: The archives of mixed round-trip times and of overload, as the source's repository lists them.
+#: What those with Reno hold is not among the data here.
+ARCHIVES: tuple[Archive, ...] = (
+    _mixed("pcdualpi2", "dualpi2", 20, ("prague", "cubic")),
+    _mixed("ecpie", "pie", 15, ("cubic", "cubic")),
+    _mixed("ecfqcodel", "fq_codel", 20, ("cubic", "cubic")),
+    _mixed("prdualpi2", "dualpi2", 20, ("prague", "reno")),
+    _mixed("erpie", "pie", 15, ("reno", "reno")),
+    _mixed("erfqcodel", "fq_codel", 20, ("reno", "reno")),
+    _overload("pcdualpi2", ("prague", "cubic")),
+    _overload("prdualpi2", ("prague", "reno")),
+)
+
+#: Round-trip times of the flow with ECN and of the one without, ms; 0: there is none.
+RTTS_ECN = (5, 100)
+RTTS_NONECN = (0, 5, 10, 20, 50, 100)
+#: UDP in overload, Mbit/s of its payload, and TCP flows in each class (`s5`).
+UDP_MBIT = (50, 70, 100, 140, 200)
+TCP_FLOWS = 5
+#: Base round-trip time in overload, ms.
+OVERLOAD_RTT = 10
+#: Of five flows so many have packets, in L and in C: with UDP in L, with UDP in C. The source's
+#: own rates per flow show it: where P1 is 0 and P25 is not, one flow of five is idle; in L with UDP
+#: in C P25 is 0 and P75 is 5/3 of the mean.
+ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
+#: Rows of Prague and CUBIC whose window statistics count otherwise: UDP in L and in C, Mbit/s.
+ACTIVE_IN: Mapping[tuple[int, int], tuple[int, int]] = {(140, 0): (3, 4)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What runs once; in overload it has two rows."""
+
+    archive: Archive
+    #: Round-trip times, ms; 0: no such flow.
+    rtt_ecn: int
+    rtt_nonecn: int
+    #: TCP flows in each class.
+    flows: int = 1
+    #: UDP in the class with ECN and in the other one, Mbit/s.
+    udp: tuple[int, int] = (0, 0)
+
+    @property
+    def active_by_class(self) -> tuple[int, int]:
+        """TCP flows with packets, in the class with ECN and in the other one, by where UDP is."""
+        if self.archive.kind == MIXED:
+            return self.flows, self.flows
+        return ACTIVE["L" if self.udp[0] else "C"]
+
+    @property
+    def active(self) -> tuple[int, int]:
+        """The same, as counted where the source lets them be counted."""
+        counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
+        return counted or self.active_by_class
+
+    @property
+    def stem(self) -> str:
+        """Its name in the source."""
+        if self.archive.kind == OVERLOAD:
+            ecn, nonecn = self.udp
+            return f"mix_1000d_u{ecn}s{self.flows}_r_u{nonecn}s{self.flows}"
+        other = f"5{self.rtt_nonecn:03d}" if self.rtt_nonecn else "0"
+        return f"mix_1000_d5{self.rtt_ecn:03d}_r{other}"
+
+    @property
+    def title(self) -> str:
+        """Short, for axes: the round-trip times or the UDP."""
+        if self.archive.kind == OVERLOAD:
+            where = "L" if self.udp[0] else "C"
+            return f"{where} {sum(self.udp)}"
+        return f"{self.rtt_ecn}/{self.rtt_nonecn or 'none'}"
+
+    @property
+    def words(self) -> str:
+        """The same at more length."""
+        if self.archive.kind == OVERLOAD:
+            where = "L" if self.udp[0] else "C"
+            return f"{sum(self.udp)} Mbit/s of UDP in {where}"
+        return f"{self.title} ms"
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The rows that come of it."""
+        if self.archive.kind == OVERLOAD:
+            return Case(self, "tcp"), Case(self, "udp")
+        return (Case(self, ""),)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of the source."""
+
+    run: Run
+    #: Whose statistics it has: "tcp" or "udp" in overload, "" otherwise.
+    whose: str
+
+    @property
+    def name(self) -> str:
+        """As the source names it."""
+        return f"{self.run.stem}_{self.whose}" if self.whose else self.run.stem
+
+    @property
+    def classes(self) -> tuple[str | None, str | None]:
+        """The classes of the columns `_ecn` and `_nonecn`; None where the row has nobody."""
+        run = self.run
+        if self.whose == "udp":
+            ecn, nonecn = run.udp
+            return ("L-udp" if ecn else None, "C-udp" if nonecn else None)
+        return "L", "C" if run.rtt_nonecn else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that have a number in this row."""
+        ecn, nonecn = self.classes
+        both = ecn is not None and nonecn is not None
+        out = []
+        for column in COLUMNS:
+            stem = column.rpartition("_")[0]
+            if column in RATIOS:
+                held = both
+            elif stem.endswith("_nonecn"):
+                held = nonecn is not None
+            elif stem.endswith("_ecn"):
+                held = ecn is not None
+            else:
+                held = True
+            if held:
+                out.append(column)
+        return tuple(out)
+
+
+RATIOS = ("rate_ratio", "window_ratio")
+#: Suffixes of the columns of a quantity.
+STATISTICS = ("mean", "p1", "p25", "p75", "p99", "stddev")
+#: Quantities and their units, in the source's order of columns.
+QUANTITIES: Mapping[str, str] = {
+    "qs_ecn": "ms",
+    "qs_nonecn": "ms",
+    "rpf_ecn": "byte/s",
+    "rpf_nonecn": "byte/s",
+    "util": "%",
+    "marks_ecn": "%",
+    "drops_ecn": "%",
+    "drops_nonecn": "%",
+    "marks_nonecn": "%",
+    "win_ecn": "byte",
+    "win_nonecn": "byte",
+}
+COLUMNS: tuple[str, ...] = (
+    *RATIOS,
+    *(f"{quantity}_{statistic}" for quantity in QUANTITIES for statistic in STATISTICS),
+)
+
+
+def _runs() -> tuple[Run, ...]:
+    out = []
+    for archive in ARCHIVES:
+        if archive.kind == OVERLOAD:
+            for rate in UDP_MBIT:
+                for udp in ((0, rate), (rate, 0)):
+                    out.append(Run(archive, OVERLOAD_RTT, OVERLOAD_RTT, TCP_FLOWS, udp))
+        else:
+            out += [Run(archive, ecn, other) for ecn in RTTS_ECN for other in RTTS_NONECN]
+    return tuple(out)
+
+
+RUNS = _runs()
+CASES: tuple[Case, ...] = tuple(case for run in RUNS for case in run.cases)
+
+#: Archive, case, column.
+Key = tuple[str, str, str]
+
+
+@cache
+def published() -> Mapping[Key, float]:
+    """What the source has; rows that are kept out for a blind check are missing."""
+    out: dict[Key, float] = {}
+    for row in published_rows(__package__, "published.csv"):
+        for column in COLUMNS:
+            value = float(row[column])
+            if not math.isnan(value):
+                out[row["archive"], row["case"], column] = value
+    return out
+
+
+@cache
+def published_runs() -> frozenset[Run]:
+    """The runs with rows among the data here."""
+    known = {(archive, case) for archive, case, _ in published()}
+    return frozenset(c.run for c in CASES if (c.run.archive.name, c.name) in known)

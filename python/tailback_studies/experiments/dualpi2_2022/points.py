@@ -1,0 +1,337 @@
+"""What is run for which rows, and the cells that come of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from tailback.metrics.statistics import estimate
+from tailback.report import Cell
+from tailback.running import Job
+from tailback_studies.experiments.dualpi2_2022.layout import (
+    MIXED,
+    OVERLOAD,
+    QUANTITIES,
+    RATIOS,
+    STATISTICS,
+    Case,
+    Run,
+    published,
+)
+from tailback_studies.experiments.dualpi2_2022.recorder import recorded
+from tailback_studies.reproduction.entries import Entry as BaseEntry
+from tailback_studies.reproduction.sources import scenario, set_value
+
+#: Seconds that count, and those of a quick run.
+SECONDS = 250.0
+QUICK_SECONDS = 50.0
+#: Flows have run so long when the source begins to count its time, s: alone at 100 ms Prague fills
+#: the link in each of its samples, which takes one segment in each RTT for 33 s.
+BEFORE = 40.0
+#: Frame and payload of iperf's UDP packets, bytes.
+UDP_FRAME, UDP_PAYLOAD = 1512, 1470
+#: Queues of the archives that are not DualPI2, as `tc qdisc` told of them; what is not set here
+#: is tc's default.
+QUEUES: Mapping[str, Mapping[str, Any]] = {
+    "pie": {"aqm": "pie", "limit": "40000p", "target": "15ms", "tupdate": "16ms", "ecn": True},
+    "fq_codel": {
+        "aqm": "fq_codel",
+        "limit": "40000p",
+        "target": "5ms",
+        "interval": "100ms",
+        "ecn": True,
+    },
+}
+#: What stock Linux has: of the others the L class needs Prague.
+STOCK = ("pie", "fq_codel")
+
+_PERCENT = 100.0
+_BYTES_PER_MBIT = 125_000.0
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to run the rows: what is changed of the scenario files."""
+
+    #: Options of the queue, by its name.
+    queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Options by congestion control.
+    ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Other values by path, e.g. "bottleneck.link".
+    set: Mapping[str, Any] = field(default_factory=dict)
+    #: Frame bytes of UDP for each byte of payload that its rate counts.
+    udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
+    #: Flows of the classic class start this much later, s.
+    later: float = 0.0
+    #: Which flows of overload have packets: as counted, by the class of UDP alone, or all five.
+    active: Literal["counted", "general", "all"] = "counted"
+    #: Added to every base round-trip time, ms.
+    longer: float = 0.0
+    #: DualPI2's `any_ect` is set where it is stated.
+    any_ect: bool = True
+    #: Queue delays are what the source's recorder makes of them.
+    recorder: bool = True
+    #: How long the flows have run when the source begins to count its time, s.
+    before: float = BEFORE
+
+
+AS_PUBLISHED = Variant()
+
+
+class Stored(Protocol):
+    """A stored run, as far as cells need it."""
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The run's summary."""
+
+    def series(self) -> Any:
+        """The run's series."""
+
+    def histogram(self, quantity: str) -> Any:
+        """A histogram of the run."""
+
+
+@dataclass(frozen=True)
+class Entry(BaseEntry):
+    """A cell: a column of a row."""
+
+    case: Case
+    column: str
+
+    @property
+    def run(self) -> Run:
+        """The run it is of."""
+        return self.case.run
+
+    @property
+    def quantity(self) -> str:
+        """The column without its statistic."""
+        return self.column if self.column in RATIOS else self.column.rpartition("_")[0]
+
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        """Archive, case and column, and what was run."""
+        ecn, nonecn = self.run.udp
+        return {
+            "archive": self.run.archive.name,
+            "run": self.run.archive.run,
+            "case": self.case.name,
+            "column": self.column,
+            "aqm": self.run.archive.aqm,
+            "rtt_ecn_ms": self.run.rtt_ecn,
+            "rtt_nonecn_ms": self.run.rtt_nonecn or None,
+            "flows": self.run.flows,
+            "udp_ecn_mbit": ecn,
+            "udp_nonecn_mbit": nonecn,
+        }
+
+
+def job(run: Run, *, seeds: int, seconds: float = SECONDS, variant: Variant = AS_PUBLISHED) -> Job:
+    """What to run for these rows."""
+    return Job(made(run, seconds, variant), {}, seeds)
+
+
+def left_out(run: Run) -> float:
+    """What the source leaves out at the start, s: 4 s and 40 times the larger round-trip time."""
+    return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
+
+
+def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
+    """The scenario of a run."""
+    archive = run.archive
+    out = scenario(__package__, archive.kind)
+    warmup = variant.before + left_out(run)
+    out["warmup"] = f"{warmup:g}s"
+    out["duration"] = f"{warmup + seconds:g}s"
+    queue = dict(QUEUES.get(archive.aqm, out["bottleneck"]["queue"]))
+    if archive.any_ect and variant.any_ect:
+        queue["any_ect"] = True
+    out["bottleneck"]["queue"] = {**queue, **variant.queue.get(archive.aqm, {})}
+    for flow, cc in zip(out["flows"], archive.ccs, strict=True):
+        options = variant.ccs.get(cc, {})
+        flow["cc"] = {"name": cc, **options} if options else cc
+    if variant.later:
+        out["flows"][1]["start"] = f"{variant.later:g}s"
+    if archive.kind == MIXED:
+        out["path"]["rtt"] = f"{max(run.rtt_ecn, run.rtt_nonecn)}ms"
+        out["flows"][0]["rtt"] = f"{run.rtt_ecn + variant.longer:g}ms"
+        out["flows"][1]["rtt"] = f"{run.rtt_nonecn + variant.longer:g}ms"
+        if not run.rtt_nonecn:
+            del out["flows"][1]
+    else:
+        counts = {"counted": run.active, "general": run.active_by_class, "all": (run.flows,) * 2}
+        for flow, count in zip(out["flows"], counts[variant.active], strict=True):
+            flow["count"] = count
+            flow["rtt"] = f"{run.rtt_ecn + variant.longer:g}ms"
+        _udp(out["traffic"][0], run, variant)
+    for path, value in variant.set.items():
+        set_value(out, path, value)
+    return out
+
+
+def _udp(source: dict[str, Any], run: Run, variant: Variant) -> None:
+    ecn, nonecn = run.udp
+    source["rate"] = f"{round((ecn + nonecn) * 1e6 * variant.udp_overhead)}bit"
+    source["class"] = "L-udp" if ecn else "C-udp"
+    source["ecn"] = "ect1" if ecn else "not-ect"
+
+
+def stock(run: Run) -> bool:
+    """Whether a Linux without Prague can run it as the source did."""
+    return run.archive.aqm in STOCK
+
+
+# --- cells --------------------------------------------------------------------------------------
+
+
+def entries(
+    runs: Sequence[Run],
+    results: Sequence[Iterable[Stored]],
+    variant: Variant = AS_PUBLISHED,
+) -> list[Entry]:
+    """The cells of these runs, in the order of the source."""
+    known = published()
+    out = []
+    for run, stored in zip(runs, results, strict=True):
+        each = list(stored)
+        for case in run.cases:
+            rows = [values(case, one, recorder=variant.recorder) for one in each]
+            for column in case.columns:
+                found = [row[column] for row in rows]
+                value = estimate(found)
+                key = (run.archive.name, case.name, column)
+                cell = Cell.of("/".join(key), column, unit(column), known.get(key), value)
+                # What is not among the data was not known when the set-up was fixed.
+                cell = replace(cell, blind=key not in known)
+                kept = tuple(one for one in found if one is not None)
+                out.append(Entry(case, column, cell=cell, values=kept))
+    return out
+
+
+def unit(column: str) -> str:
+    """The unit of a column."""
+    return "" if column in RATIOS else QUANTITIES[column.rpartition("_")[0]]
+
+
+def values(case: Case, stored: Stored, *, recorder: bool = True) -> dict[str, float | None]:
+    """The columns of a row from one run; null where the run has nothing of it."""
+    classes = {entry["name"]: entry for entry in stored.summary["classes"]}
+    out: dict[str, float | None] = {}
+    for side, name in zip(("ecn", "nonecn"), case.classes, strict=True):
+        if name is None:
+            continue
+        entry = classes[name]
+        rtt = case.run.rtt_ecn if side == "ecn" else case.run.rtt_nonecn
+        rate = _rate(case, entry, stored)
+        delay = entry["delay_ms"]
+        if recorder:
+            delay = recorded(stored.histogram(f"delay_ns.{name}"))
+        for quantity, found in _of_class(entry, rtt, rate, delay).items():
+            for statistic in STATISTICS:
+                out[f"{quantity}_{side}_{statistic}"] = found.get(statistic)
+    for statistic, value in _utilisation(case, stored).items():
+        out[f"util_{statistic}"] = value
+    if None not in case.classes:
+        out["rate_ratio"] = _ratio(out["rpf_ecn_mean"], out["rpf_nonecn_mean"])
+        out["window_ratio"] = _ratio(out["win_ecn_mean"], out["win_nonecn_mean"])
+    return out
+
+
+def _of_class(
+    entry: Mapping[str, Any],
+    rtt: float,
+    rate: Mapping[str, float | None],
+    delay: Mapping[str, float | None],
+) -> dict[str, Mapping[str, float | None]]:
+    """The quantities of a class, in the units of the source."""
+    samples = entry["samples"]
+    # One factor for all samples: the mean queue delay of the run, not that of each second.
+    seconds = None if delay["mean"] is None else (delay["mean"] + rtt) / 1000
+    return {
+        "qs": delay,
+        "rpf": rate,
+        "win": {} if seconds is None else _scaled(rate, seconds),
+        "marks": _scaled(samples["mark_share"], _PERCENT),
+        "drops": _scaled(samples["drop_share"], _PERCENT),
+    }
+
+
+def _rate(case: Case, entry: Mapping[str, Any], stored: Stored) -> dict[str, float | None]:
+    """Rates per flow and second, byte/s, of idle flows too."""
+    samples = entry["samples"]
+    if case.whose == "udp":
+        # What its class gets of the link: the statistics of rates are of TCP flows.
+        return _scaled(samples["utilisation"], _capacity() / 8)
+    idle = case.run.flows - entry["flows"]
+    if not idle:
+        return _scaled(samples["rate_mbit"], _BYTES_PER_MBIT)
+    found = _rates(entry, stored)
+    zeros = [0.0] * (len(found) // entry["flows"] * idle)
+    return _scaled(statistics([*found, *zeros]), _BYTES_PER_MBIT)
+
+
+def _rates(entry: Mapping[str, Any], stored: Stored) -> list[float]:
+    """Rate of each flow of a class in each second, Mbit/s."""
+    import polars as pl
+
+    names = pl.col("flow").str.replace(r"/\d+$", "")
+    frame = stored.series().filter(pl.col("quantity") == "rate_mbit", names == entry["name"])
+    values: list[float] = frame["value"].to_list()
+    return values
+
+
+def _capacity() -> float:
+    """Rate of the link with UDP, bit/s."""
+    text: str = scenario(__package__, OVERLOAD)["bottleneck"]["rate"]
+    return float(text.removesuffix("Mbit")) * 1e6
+
+
+def _scaled(stat: Mapping[str, float | None] | None, factor: float) -> dict[str, float | None]:
+    if stat is None:
+        return {}
+    return {
+        name: None if (value := stat.get(name)) is None else value * factor for name in STATISTICS
+    }
+
+
+def _ratio(first: float | None, second: float | None) -> float | None:
+    return None if first is None or not second else first / second
+
+
+def _utilisation(case: Case, stored: Stored) -> dict[str, float | None]:
+    """Percent of the link that the row's classes use together, each second."""
+    names = [name for name in case.classes if name is not None]
+    if len(names) == len(stored.summary["classes"]):
+        (queue,) = stored.summary["queues"].values()
+        return _scaled(queue["samples"]["utilisation"], _PERCENT)
+    if len(names) == 1:
+        (entry,) = (e for e in stored.summary["classes"] if e["name"] == names[0])
+        return _scaled(entry["samples"]["utilisation"], _PERCENT)
+    return statistics([_PERCENT * value for value in _together(names, stored)])
+
+
+def _together(names: Sequence[str], stored: Stored) -> list[float]:
+    """The sum of the classes' utilisations, by second."""
+    import polars as pl
+
+    wanted = [f"class.{name}.utilisation" for name in names]
+    frame = stored.series().filter(pl.col("quantity").is_in(wanted))
+    sums: list[float] = frame.group_by("time_ns").agg(pl.col("value").sum())["value"].to_list()
+    return sums
+
+
+def statistics(found: Sequence[float]) -> dict[str, float | None]:
+    """As the source has them: percentiles by nearest rank, the deviation of a sample."""
+    n = len(found)
+    if not n:
+        return dict.fromkeys(STATISTICS)
+    mean = math.fsum(found) / n
+    deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in found) / (n - 1)) if n > 1 else None
+    ranked = sorted(found)
+    out: dict[str, float | None] = {"mean": mean}
+    for percent in (1, 25, 75, 99):
+        out[f"p{percent}"] = ranked[math.ceil(percent * n / 100) - 1]
+    return {**out, "stddev": deviation}

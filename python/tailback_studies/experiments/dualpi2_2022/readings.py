@@ -1,0 +1,247 @@
+"""What the set-up rests on, each part of it read otherwise, and what that does to the errors.
+
+`CHANGES` undo what was corrected from the source's own files, one by one and all together;
+`TRIED` read otherwise what the source leaves open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from tailback.report import Block, Table, Text, Value
+from tailback.report.tables import right, words
+from tailback.running import Job
+from tailback_studies.experiments.dualpi2_2022 import points, truth
+from tailback_studies.experiments.dualpi2_2022.layout import (
+    MIXED,
+    OVERLOAD,
+    RTTS_ECN,
+    RUNS,
+    Run,
+    published_runs,
+)
+from tailback_studies.experiments.dualpi2_2022.points import Entry, Variant
+from tailback_studies.reproduction.experiment import Found
+from tailback_studies.reproduction.readings import BASELINE, Reading, before_and_after
+from tailback_studies.reproduction.shown import size
+
+Read = Reading[Variant, Run]
+
+
+def _on(aqm: str, *kinds: str) -> Callable[[Run], bool]:
+    return lambda run: run.archive.aqm == aqm and (not kinds or run.archive.kind in kinds)
+
+
+def _kind(kind: str) -> Callable[[Run], bool]:
+    return lambda run: run.archive.kind == kind
+
+
+_COUPLED = _on("dualpi2", MIXED)
+
+
+def _short(run: Run) -> bool:
+    """Where C's queue is open: beside a Prague of a short round-trip time."""
+    return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
+
+
+_DEFAULTS: Mapping[str, Mapping[str, object]] = {
+    "dualpi2": {"limit": "10000p"},
+    "pie": {"limit": "1000p", "tupdate": "19ms"},
+    "fq_codel": {"limit": "10240p"},
+}
+
+CHANGES: tuple[Read, ...] = (
+    Reading(
+        "former",
+        "everything as it was before the source's files were read",
+        Variant(
+            set={"tcp.pacing": "auto", "bottleneck.burst": "0b"},
+            queue=_DEFAULTS,
+            any_ect=False,
+            recorder=False,
+            active="general",
+        ),
+    ),
+    Reading(
+        "delays",
+        "delays as they are, not as the source's recorder has them",
+        Variant(recorder=False),
+    ),
+    Reading(
+        "unpaced",
+        'the hosts\' queue paces no CUBIC (`pacing = "auto"`)',
+        Variant(set={"tcp.pacing": "auto"}),
+        _kind(MIXED),
+    ),
+    Reading(
+        "segments",
+        'the hosts\' queue paces every segment by itself (`pacing = "fq"`)',
+        Variant(set={"tcp.pacing": "fq"}),
+        _kind(MIXED),
+    ),
+    Reading(
+        "no-burst",
+        'the shaper has no burst (`burst = "0b"`)',
+        Variant(set={"bottleneck.burst": "0b"}),
+        _COUPLED,
+    ),
+    Reading(
+        "hz-250",
+        "PIE's `tupdate 16ms` in jiffies of 4 ms, of which the timer wheel takes one more",
+        Variant(queue={"pie": {"tupdate": "19ms"}}),
+        _on("pie"),
+    ),
+    Reading(
+        "general",
+        "flows with packets as in the other rows where UDP of `140` Mbit/s is in L",
+        Variant(active="general"),
+        lambda run: run.active != run.active_by_class,
+    ),
+)
+"""What was corrected, each as it was before."""
+
+TRIED: tuple[Read, ...] = (
+    Reading(
+        "paced",
+        "Prague paces by its window with the fraction, as commits of its version do "
+        '(`pace = "fraction"`)',
+        Variant(ccs={"prague": {"pace": "fraction"}}),
+        _on("dualpi2"),
+    ),
+    Reading(
+        "carry",
+        "Prague's window changes by whole segments, as in the first commits of its version "
+        '(`window = "carry"`)',
+        Variant(ccs={"prague": {"window": "carry"}}),
+        _on("dualpi2"),
+    ),
+    Reading(
+        "all-active", "all flows of each class have packets", Variant(active="all"), _kind(OVERLOAD)
+    ),
+    Reading(
+        "longer",
+        "the test bed itself adds `0.6ms` to every round-trip time",
+        Variant(longer=0.6),
+        _short,
+    ),
+    Reading(
+        "no-lead",
+        "flows start when the source begins to count its time",
+        Variant(before=0.0),
+        lambda run: _COUPLED(run) and run.rtt_ecn == max(RTTS_ECN),
+    ),
+    Reading(
+        "no-hystart",
+        "CUBIC leaves slow start at losses and marks only (`hystart = false`)",
+        Variant(ccs={"cubic": {"hystart": False}}),
+        _short,
+    ),
+    Reading(
+        "cubic-only",
+        "CUBIC without its Reno-friendly region (`tcp_friendliness = false`)",
+        Variant(ccs={"cubic": {"tcp_friendliness": False}}),
+        _short,
+    ),
+    Reading(
+        "no-delack",
+        "every segment is acknowledged (`delack = false`)",
+        Variant(set={"tcp.delack": False}),
+        _short,
+    ),
+    Reading(
+        "jitter",
+        "hosts delay packets by up to `100us`, in order (`host_jitter`)",
+        Variant(set={"host_jitter": "100us"}),
+        _short,
+    ),
+    Reading(
+        "bursts",
+        "Prague's packets leave four at a time (`min_burst = 4`)",
+        Variant(ccs={"prague": {"min_burst": 4}}),
+        _short,
+    ),
+    Reading(
+        "wheel",
+        'DualPI2\'s update comes with the timer wheel of a kernel of 250 Hz (`tupdate = "20ms"`)',
+        Variant(queue={"dualpi2": {"tupdate": "20ms"}}),
+        _short,
+    ),
+    Reading(
+        "refactored",
+        'DualPI2 of 2019, with half the gains (`version = "dualpi2-2019-refactored"`)',
+        Variant(queue={"dualpi2": {"version": "dualpi2-2019-refactored"}}),
+        _short,
+    ),
+)
+"""What the source leaves open, read otherwise."""
+
+EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
+"""In the order in which they are run: what takes longest comes last."""
+
+
+def plan(*, quick: bool) -> dict[str, list[Run]]:
+    """The published runs that each reading concerns, all of them for the baseline."""
+    known = [run for run in RUNS if run in published_runs()]
+    if quick:
+        known = known[::3]
+    concerned = {one.id: [run for run in known if one.concerns(run)] for one in EVERY}
+    return {BASELINE: known, **concerned}
+
+
+def _same_runs(variant: Variant) -> bool:
+    """Whether only what is made of the runs differs."""
+    return variant == Variant(recorder=False)
+
+
+def jobs(planned: Mapping[str, Sequence[Run]], *, quick: bool, seeds: int) -> dict[str, list[Job]]:
+    """What to run for them."""
+    seconds = points.QUICK_SECONDS if quick else points.SECONDS
+    variants = {BASELINE: points.AS_PUBLISHED, **{one.id: one.variant for one in EVERY}}
+    return {
+        name: [points.job(r, seeds=seeds, seconds=seconds, variant=variants[name]) for r in runs]
+        for name, runs in planned.items()
+        if not _same_runs(variants[name])
+    }
+
+
+def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, list[Entry]]:
+    """The cells of each reading."""
+    variants = {BASELINE: points.AS_PUBLISHED, **{one.id: one.variant for one in EVERY}}
+    return {
+        name: truth.judged(
+            points.entries(runs, results.get(name, results[BASELINE]), variants[name])
+        )
+        for name, runs in planned.items()
+    }
+
+
+def tables(found: Mapping[str, Sequence[Entry]], wanted: Iterable[Read]) -> list[Block]:
+    """A table for each reading: what it does to the cells of each goal."""
+    return [_table(one, found) for one in wanted if found.get(one.id)]
+
+
+def _table(reading: Read, found: Mapping[str, Sequence[Entry]]) -> Block:
+    own, changed = before_and_after(found, reading)
+    before = {judge.judge: judge for judge in truth.judged_goals(own)}
+    after = {judge.judge: judge for judge in truth.judged_goals(changed)}
+    rows: list[list[Value]] = []
+    for goal in truth.GOALS:
+        old, new = before.get(goal.title), after.get(goal.title)
+        if old is None or new is None or (old.median, old.p90) == (new.median, new.p90):
+            continue
+        rows.append(
+            [
+                goal.title,
+                new.cells,
+                f"{old.within} \u2192 {new.within}",
+                f"{size(old.median, goal.kind)} \u2192 {size(new.median, goal.kind)}",
+                f"{size(old.p90, goal.kind)} \u2192 {size(new.p90, goal.kind)}",
+            ]
+        )
+    title = reading.title[:1].upper() + reading.title[1:]
+    if not rows:
+        return Text(f"**{title}**: no cell with a goal changes.")
+    # The title of a table has no code.
+    title = title.replace("`", "")
+    columns = [*words(""), *right("cells", "within", "median error", "90 % below")]
+    return Table(f"reading-{reading.id}", title, columns, rows, "")

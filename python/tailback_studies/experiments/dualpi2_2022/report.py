@@ -1,0 +1,89 @@
+"""The report: how far off each group of cells is, figures, every row, and what was run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from tailback.report import Block, Facts, Report, Section
+from tailback.report.tables import present, setup
+from tailback.results import Results
+from tailback_studies.experiments.dualpi2_2022 import figures, law, rows, signature, tails, truth
+from tailback_studies.experiments.dualpi2_2022.causes import DECLARED
+from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, Run
+from tailback_studies.experiments.dualpi2_2022.points import Entry
+from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table, head
+
+TITLE = "DualPI2 (2022), run again"
+SOURCE = (
+    "O. Albisser and others: result files of \u201cDual Queue Coupled AQM: Deployable Very Low "
+    "Queuing Delay for All\u201d, arXiv 2209.01078, 2022"
+)
+LEAD = (
+    "An L4S flow and a classic one with their own round-trip times through DualPI2, and flows "
+    "with ECN and without through PIE and FQ-CoDel; UDP that overloads either class of DualPI2."
+)
+QUICK = " A quick run: the published rows only, one fifth of their time, one seed."
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a report rests on."""
+
+    facts: Facts
+    quick: bool
+    tails: pl.DataFrame | None = None
+    """Tails of queue delays, as `tails.tails` makes them."""
+
+
+def ran(runs: Sequence[Run], results: Sequence[Results], *, quick: bool, draw: bool = True) -> Ran:
+    """The facts of these results."""
+    deviations = [NO_OFFLOADS]
+    if results and results[0].engine == "kernel":
+        deviations.insert(0, "today's Linux in virtual time instead of 5.10")
+    if quick:
+        deviations.insert(0, "50 s of a run count, not 250 s")
+    warmup = "44 s and 40 times the larger round-trip time"
+    made = facts(results, warmup=warmup, deviations=tuple(deviations))
+    return Ran(made, quick, tails.tails(runs, results) if draw else None)
+
+
+def report(entries: Sequence[Entry], laws: Sequence[law.Law], made: Ran) -> Report:
+    """The report of a run."""
+    signs = signature.signatures(entries)
+    result = present(
+        goals_table(truth.judged_goals(entries), made.facts),
+        signature.table(signs, made.facts) if signs else None,
+        law.table(laws, made.facts) if laws else None,
+    )
+    sections = [
+        Section("result", "How far off", result),
+        _figures(MIXED, "Mixed round-trip times", entries, made),
+        _figures(OVERLOAD, "Overload", entries, made),
+        Section("misses", "Cells beyond their goal", rows.misses(entries, made.facts)),
+        Section("set-up", "Set-up", [setup(DECLARED, made.facts)]),
+        *rows.tables(entries),
+    ]
+    return Report(
+        name="",
+        title=TITLE,
+        lead=LEAD + (QUICK if made.quick else ""),
+        meta=head(SOURCE, made.facts, entries),
+        sections=[section for section in sections if section.blocks],
+        cells=[entry.cell for entry in entries],
+        files={"all-cells.csv": rows.all_cells(entries)},
+    )
+
+
+def _figures(kind: str, title: str, entries: Sequence[Entry], made: Ran) -> Section:
+    own = [e for e in entries if e.run.archive.kind == kind]
+    blocks: list[Block] = present(
+        figures.ratios(own, made.facts) if kind == MIXED else None,
+        *(figures.beside(own, kind, *drawn, made.facts) for drawn in figures.DRAWN),
+        tails.figure(made.tails.filter(pl.col("kind") == kind), kind, made.facts)
+        if made.tails is not None
+        else None,
+    )
+    return Section(f"figures-{kind}", title, blocks)

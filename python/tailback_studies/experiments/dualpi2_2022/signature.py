@@ -1,0 +1,87 @@
+"""Which queue UDP moves to the target: L where it overloads L, C elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tailback.report import Facts, Table, Value
+from tailback.report.tables import left, mark
+from tailback_studies.experiments.dualpi2_2022.layout import OVERLOAD, Run
+from tailback_studies.experiments.dualpi2_2022.points import UDP_FRAME, UDP_PAYLOAD, Entry
+
+#: Rate of the link with UDP, Mbit/s.
+_LINK_MBIT = 100.0
+
+
+def udp_share(payload_mbit: float) -> float:
+    """Percent of UDP that must be dropped if it gets the whole link: (input - capacity)/input."""
+    sent = payload_mbit * UDP_FRAME / UDP_PAYLOAD
+    return max(0.0, 100 * (sent - _LINK_MBIT) / sent)
+
+
+QS = ("qs_ecn_mean", "qs_nonecn_mean")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Which queue is held at the target in a run with UDP, published and measured."""
+
+    run: Run
+    published: str | None
+    measured: str
+
+    @property
+    def agrees(self) -> bool | None:
+        """None if nothing is published of it."""
+        return None if self.published is None else self.published == self.measured
+
+
+def signatures(entries: Iterable[Entry]) -> list[Signature]:
+    """The queue that is at the target (L where UDP overloads it, else C), by run of overload."""
+    found: dict[Run, dict[str, Entry]] = {}
+    for e in entries:
+        if e.run.archive.kind == OVERLOAD and e.case.whose == "tcp" and e.column in QS:
+            found.setdefault(e.run, {})[e.column] = e
+    out = []
+    for run, cells in found.items():
+        pairs = [(cells[c].cell.published, cells[c].cell.measured) for c in QS if c in cells]
+        if len(pairs) != 2:
+            continue
+        (known_l, got_l), (known_c, got_c) = pairs
+        if got_l is None or got_c is None:
+            continue
+        known = None if known_l is None or known_c is None else at_target(known_l, known_c)
+        out.append(Signature(run, known, at_target(got_l, got_c)))
+    return out
+
+
+def at_target(q_l: float, q_c: float) -> str:
+    """ "L" or "C", whose mean delay (ms) is within 20 % of the target of 15 ms while the other's
+    is below 2.5 ms; "neither" otherwise."""
+    for name, held, other in (("L", q_l, q_c), ("C", q_c, q_l)):
+        if 12 <= held <= 18 and other < 2.5:
+            return name
+    return "neither"
+
+
+def table(signs: Sequence[Signature], facts: Facts) -> Table:
+    columns = [
+        *left("run"),
+        *left("published", "measured", ""),
+    ]
+    rows: list[list[Value]] = []
+    for sign in signs:
+        rows.append(
+            [
+                f"{sign.run.archive.title}, {sign.run.words}",
+                sign.published,
+                sign.measured,
+                None if sign.agrees is None else mark(sign.agrees),
+            ]
+        )
+    caption = (
+        "Which queue has a mean delay within 20 % of the target while that of the other is below "
+        "`2.5 ms`: L where UDP overloads it, C elsewhere."
+    )
+    return Table("signature", "Which queue is at the target", columns, rows, caption, facts)

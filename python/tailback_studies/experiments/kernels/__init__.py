@@ -1,0 +1,67 @@
+"""Kernels side by side: what one flow gets on each, and two test beds of their time."""
+
+from __future__ import annotations
+
+from tailback.errors import InputError
+from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
+
+RELEASES = ("6.12", "6.1", "5.10")
+"""What the kernel in use is compared with, where it is built."""
+
+BED = "5.10"
+"""The kernel that the test beds are run on beside the one in use: the nearest to theirs."""
+
+SEEDS = 5
+PARTS = ("alone", "acks", "sce-2019", "dualpi2-2022")
+
+
+class Kernels(Reproduction):
+    """The experiment."""
+
+    name = "kernels"
+    title = "Kernels side by side: today's Linux and 6.12, 6.1 and 5.10"
+    doc = "CUBIC, Reno, DCTCP and BBR through fq_codel, pie and cake on four kernels."
+    parts = PARTS
+    needs_kernel = True
+
+    def study(self, request: Request) -> Study:
+        """The cells on every kernel, and those of the test beds on two."""
+        if request.engine == "sim":
+            raise InputError(
+                f"{self.name}: of kernels of Linux, not of the simulator; expected --engine kernel"
+            )
+        from tailback_studies.experiments.kernels import alone, beds, page
+
+        seeds = request.seeds_or(SEEDS, quick=1)
+        quick = request.quick
+        kernels, bed = _built(request)
+        groups = {
+            "alone": alone.jobs(kernels, seeds),
+            "acks": alone.ack_jobs(kernels, seeds),
+            "sce-2019": beds.sce_jobs(bed, quick=quick),
+            "dualpi2-2022": beds.dualpi2_jobs(bed, quick=quick),
+        }
+        jobs = {name: own for name, own in groups.items() if name in request.parts}
+
+        def findings(results: Found) -> Findings:
+            return page.findings(results, kernels, bed, quick=quick)
+
+        return Study(jobs, findings)
+
+
+def _built(request: Request) -> tuple[list[str], list[str]]:
+    """The kernels to be laid side by side, the one in use first, and those of the test beds."""
+    from tailback.kernel import kit
+
+    there_are = {one.release for one in kit.all_kits()}
+    in_use = kit.current().release
+    others = [release for release in RELEASES if release in there_are and release != in_use]
+    if {"alone", "acks"} & set(request.parts) and not others:
+        # Says what is to be typed.
+        kit.named(RELEASES[0])
+    if {"sce-2019", "dualpi2-2022"} & set(request.parts):
+        kit.named(BED)
+    return [in_use, *others], [in_use, *({BED} - {in_use})]
+
+
+EXPERIMENT = Kernels()

@@ -1,0 +1,160 @@
+"""One flow through a queue on every kernel: what differs beyond noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tailback.comparison.judging import judge
+from tailback.comparison.model import Cell, Comparison, VariantResults
+from tailback.comparison.points import seeds_by_point
+from tailback.comparison.quantities import select
+from tailback.comparison.text import quantity_text
+from tailback.report import Facts, Section, Table, Text, Value
+from tailback.report.tables import left, right, words
+from tailback.results import Results
+from tailback.running import Job
+from tailback_studies.experiments.kernels.causes import CAUSES
+from tailback_studies.reproduction.experiment import compared_cells
+from tailback_studies.reproduction.sources import scenario
+
+METRICS = (
+    "flow.throughput_mbit",
+    "flow.rtt_ms.mean",
+    "flow.retransmits",
+    "link.delay_ms.mean",
+    "link.delay_ms.p99",
+    "link.drops",
+    "link.marks",
+)
+
+SHOWN = ("throughput_mbit", "delay_ms.mean", "delay_ms.p99")
+"""What the first table has of each cell."""
+
+
+def jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
+    """The same sweep on each kernel."""
+    made = scenario(__package__, "alone")
+    return [Job(made, {"kernel": kernel}, seeds) for kernel in kernels]
+
+
+def ack_jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
+    """The same through fq_codel with a receiver that delays no ACK."""
+    made = scenario(__package__, "alone")
+    own = {"bottleneck.queue": {"aqm": "fq_codel", "ecn": True}, "tcp.delack": False}
+    return [Job(made, {"kernel": kernel, **own}, seeds) for kernel in kernels]
+
+
+def compared(kernels: Sequence[str], results: Sequence[Results]) -> Comparison:
+    """The kernels against the first."""
+    columns = [
+        VariantResults(
+            kernel, found.engine, found.version, {}, found, seeds_by_point(found.points), kernel
+        )
+        for kernel, found in zip(kernels, results, strict=True)
+    ]
+    return judge(columns, select(METRICS))
+
+
+def _place(cell: Cell) -> tuple[str, str]:
+    """Congestion control and queue."""
+    named = str(cell.labels.get("bottleneck.queue", "fq_codel"))
+    found = next(name for name in ("fq_codel", "pie", "cake") if name in named)
+    return str(cell.params["flows.flow.cc"]), found
+
+
+def cells(made: Comparison, part: str) -> list[dict[str, Any]]:
+    """For all-cells.csv."""
+    return compared_cells(made.cells, lambda cell: (part, *_place(cell), cell.quantity))
+
+
+def section(made: Comparison, facts: Facts) -> Section:
+    """What each kernel gives, what differs beyond noise, and why."""
+    return Section(
+        "alone", "One flow", [_values(made, facts), _differences(made, facts), *_why(made, facts)]
+    )
+
+
+def acks(made: Comparison, facts: Facts) -> Section:
+    """The same without delayed ACKs."""
+    return Section(
+        "acks",
+        "Without delayed ACKs",
+        [_values(made, facts, "acks-values"), _differences(made, facts, "acks-differences")],
+    )
+
+
+def _values(made: Comparison, facts: Facts, name: str = "alone-values") -> Table:
+    rows: list[list[Value]] = []
+    for cell in made.cells:
+        if cell.quantity not in SHOWN:
+            continue
+        values = [_text(cell, kernel) for kernel in (v.name for v in made.variants)]
+        rows.append([*_place(cell), quantity_text(cell.quantity), *values])
+    columns = [
+        *left("congestion control", "queue", "quantity"),
+        *right(*(f"Linux {variant.name}" for variant in made.variants)),
+    ]
+    caption = (
+        "Means over the seeds. A star: it differs from the newest kernel's by more than noise "
+        "(false discovery rate over all differences of the page below `5 %`)."
+    )
+    return Table(name, "What a flow gets", columns, rows, caption, facts)
+
+
+def _text(cell: Cell, kernel: str) -> str:
+    mean = cell.values[kernel].mean
+    if mean is None:
+        return ""
+    difference = cell.differences.get(kernel)
+    star = " *" if difference is not None and difference.flagged else ""
+    return f"{mean:.4g}{star}"
+
+
+def _differences(made: Comparison, facts: Facts, name: str = "alone-differences") -> Table:
+    rows: list[list[Value]] = []
+    for cell in made.cells:
+        if cell.nothing:
+            continue
+        for other in made.others:
+            found = cell.differences.get(other.name)
+            if found is None or not found.flagged:
+                continue
+            relative = "" if found.relative is None else f"{100 * found.relative:+.2g} %"
+            here, there = cell.values[made.baseline.name].mean, cell.values[other.name].mean
+            rows.append(
+                [
+                    *_place(cell),
+                    quantity_text(cell.quantity),
+                    f"Linux {other.name}",
+                    f"{here:.4g}" if here is not None else "",
+                    f"{there:.4g}" if there is not None else "",
+                    relative,
+                ]
+            )
+    columns = [
+        *left("congestion control", "queue", "quantity", "kernel"),
+        *right(f"Linux {made.baseline.name}", "there", "difference"),
+    ]
+    return Table(name, "Every difference beyond noise", columns, rows, "", facts)
+
+
+def _why(made: Comparison, facts: Facts) -> list[Text | Table]:
+    """What differs, counted by cell, with the cause that the sources of both kernels show."""
+    found: dict[tuple[str, str, str], int] = {}
+    for cell in made.cells:
+        for other in made.others:
+            difference = cell.differences.get(other.name)
+            if difference is not None and difference.flagged:
+                key = (*_place(cell), other.name)
+                found[key] = found.get(key, 0) + 1
+    rows: list[list[Value]] = [
+        [cc, queue, f"Linux {kernel}", count, CAUSES.get((cc, queue, kernel), "not known")]
+        for (cc, queue, kernel), count in found.items()
+    ]
+    columns = [
+        *left("congestion control", "queue", "kernel"),
+        *right("quantities that differ"),
+        *words("why, from the sources of both kernels"),
+    ]
+    return [Table("alone-why", "Why", columns, rows, "", facts)]

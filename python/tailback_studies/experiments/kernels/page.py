@@ -1,0 +1,85 @@
+"""The page of kernels side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tailback.report import Report, Section, Text
+from tailback.results import Results
+from tailback_studies.experiments.kernels import RELEASES, alone, beds
+from tailback_studies.reproduction import shown
+from tailback_studies.reproduction.experiment import Findings, Found
+from tailback_studies.reproduction.page import Page
+
+TITLE = "Kernels side by side"
+LEAD = (
+    "The same scenarios on kernels of Debian's releases, in virtual time, with the same tc, "
+    "libraries and agent: what differs is the kernel's doing. The newest is what the others are "
+    "compared with."
+)
+HOW = (
+    "`tailback kernel build --release 6.1` puts a kernel beside the others, and "
+    '`kernel = "6.1"` in a scenario runs on it: see [kernel.md](kernel.md#kernels-side-by-side).'
+)
+SCE = (
+    "Stock cells of the draft of SCE: one flow of CUBIC, Reno or DCTCP through Cake. The draft's "
+    "test bed ran Linux 5.1 with its patches. The cells are those whose names have the least "
+    "hashes, of all that one stock flow has."
+)
+DUALPI2 = (
+    "Stock runs of the PIE and FQ-CoDel archives of the DualPI2 paper, drawn by hash, half of "
+    "each. Its test bed ran Linux 5.10 with Prague's patches."
+)
+
+
+def findings(
+    results: Found, kernels: Sequence[str], bed_kernels: Sequence[str], *, quick: bool
+) -> Findings:
+    """What came of the parts that were run."""
+    absent = [f"Linux {release}" for release in RELEASES if release not in kernels]
+    how = f"{HOW} Not built here: {', '.join(absent)}." if absent else HOW
+    sections: list[Section] = [Section("how", "How to get there", [Text(how)])]
+    cells: list[dict[str, Any]] = []
+    every: list[Results] = [one for group in results.values() for one in group]
+    facts = shown.facts(every, deviations=(shown.NO_OFFLOADS,))
+    if own := results.get("alone"):
+        made = alone.compared(kernels, own)
+        sections.append(alone.section(made, _facts(own)))
+        cells += alone.cells(made, "alone")
+    if own := results.get("acks"):
+        made = alone.compared(kernels, own)
+        sections.append(alone.acks(made, _facts(own)))
+        cells += alone.cells(made, "acks")
+    for name, lead, bed_of in (
+        ("sce-2019", SCE, beds.sce_bed),
+        ("dualpi2-2022", DUALPI2, beds.dualpi2_bed),
+    ):
+        if own := results.get(name):
+            bed = bed_of(bed_kernels, own, quick=quick)
+            sections.append(beds.section(bed, lead, _facts(own)))
+            cells += [
+                {**entry.cell.json(), "id": f"{entry.cell.id}/Linux {kernel}"}
+                for kernel, entries in bed.entries.items()
+                for entry in entries
+            ]
+    report = Report(
+        name="kernels",
+        title=TITLE,
+        lead=LEAD,
+        meta=[*facts.lines()],
+        sections=sections,
+    )
+    return Findings(report, cells, [], (), Page(TITLE, LEAD, sections))
+
+
+def _facts(results: Sequence[Results]) -> Any:
+    versions = list(dict.fromkeys(found.version for found in results))
+    made = shown.facts(results)
+    return type(made)(
+        runs=made.runs,
+        seeds=made.seeds,
+        duration=made.duration,
+        warmup=made.warmup,
+        engine="kernel " + ", ".join(versions),
+    )

@@ -1,0 +1,196 @@
+"""What is run for which rows, and the cells that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from tailback.metrics.statistics import estimate
+from tailback.report import Cell
+from tailback.running import Job
+from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, Row, published
+from tailback_studies.reproduction.entries import Entry as BaseEntry
+from tailback_studies.reproduction.sources import scenario, set_value
+
+#: Congestion controls of that tree: Prague before it scaled with the RTT, with its carry.
+CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
+
+#: What the words of the source say of each queue; what is not set here is tc's default.
+QUEUES: Mapping[str, Mapping[str, Any]] = {
+    "dualpi2": {"aqm": "dualpi2", "min_qlen_step": 2},
+    "pfifo(1000)": {"aqm": "fifo", "limit": "1000p"},
+    "pfifo(200)": {"aqm": "fifo", "limit": "200p"},
+    "fq_codel": {"aqm": "fq_codel"},
+    "fq_codel(1q)": {"aqm": "fq_codel", "flows": 1},
+    "fq_codel(1q,1ms/20ms)": {
+        "aqm": "fq_codel",
+        "flows": 1,
+        "target": "1ms",
+        "interval": "20ms",
+    },
+    "pie": {"aqm": "pie", "ecn": True},
+    "pie(100p/5ms)": {
+        "aqm": "pie",
+        "limit": "100p",
+        "target": "5ms",
+        "tupdate": "32ms",
+        "alpha": 2,
+        "beta": 20,
+        "ecn": True,
+    },
+    **{
+        f"red({limit}b)": {
+            "aqm": "red",
+            "limit": f"{limit}b",
+            "avpkt": "1000b",
+            "burst": "tc",
+            "adaptive": True,
+            "bandwidth": "50Mbit",
+            "ecn": True,
+        }
+        for limit in (150_000, 400_000)
+    },
+}
+
+#: When a run of a table ends and how much of it counts, s; a quick run has the time of S6.
+WINDOWS: Mapping[str, tuple[float, float]] = {"s1": (179.0, 60.0), "s6": (59.0, 40.0)}
+QUICK_WINDOW = WINDOWS["s6"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to run the rows: what is changed of the set-up."""
+
+    queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Options by aqm."""
+    ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Options by congestion control."""
+    set: Mapping[str, Any] = field(default_factory=dict)
+    """Other values by path."""
+
+
+AS_PUBLISHED = Variant()
+
+
+class Stored(Protocol):
+    """A stored run, as far as cells need it."""
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The run's summary."""
+
+
+@dataclass(frozen=True)
+class Entry(BaseEntry):
+    """A cell: a column of a row."""
+
+    row: Row
+    column: str
+
+    def error(self, kind: str) -> float | None:
+        """Of rates also over the link's."""
+        error = super().error(kind)
+        if kind == "capacity":
+            return None if error is None else error / self.row.rate_mbit
+        return error
+
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        """Table, row and column, and what was run."""
+        first, second = self.row.flows
+        return {
+            "table": self.row.table,
+            "row": self.row.name,
+            "column": self.column,
+            "rate_mbit": self.row.rate_mbit,
+            "queue": self.row.queue,
+            "first": first.cc,
+            "first_rtt_ms": first.rtt_ms,
+            "second": second.cc,
+            "second_rtt_ms": second.rtt_ms,
+            "second_ecn": not second.bleached,
+        }
+
+
+def job(row: Row, *, seeds: int, quick: bool = False, variant: Variant = AS_PUBLISHED) -> Job:
+    """What to run for a row."""
+    return Job(made(row, quick=quick, variant=variant), {}, seeds)
+
+
+def made(row: Row, *, quick: bool = False, variant: Variant = AS_PUBLISHED) -> dict[str, Any]:
+    """The scenario of a row."""
+    out = scenario(__package__, row.table)
+    end, counted = QUICK_WINDOW if quick else WINDOWS[row.table]
+    out["duration"], out["warmup"] = f"{end:g}s", f"{end - counted:g}s"
+    bottleneck = out["bottleneck"]
+    bottleneck["rate"] = f"{row.rate_mbit}Mbit"
+    queue = QUEUES[row.queue]
+    bottleneck["queue"] = {**queue, **variant.queue.get(queue["aqm"], {})}
+    out["path"]["rtt"] = f"{max(flow.rtt_ms for flow in row.flows)}ms"
+    for table, flow in zip(out["flows"], row.flows, strict=True):
+        table["cc"] = _cc(flow.cc, variant)
+        table["ecn"] = not flow.bleached
+        if row.table == "s1":
+            table["rtt"] = f"{flow.rtt_ms}ms"
+    for path, value in variant.set.items():
+        set_value(out, path, value)
+    return out
+
+
+def _cc(name: str, variant: Variant = AS_PUBLISHED) -> str | dict[str, Any]:
+    options = {**CCS.get(name, {}), **variant.ccs.get(name, {})}
+    return {"name": name, **options} if options else name
+
+
+def stock(row: Row) -> bool:
+    """Whether a Linux without Prague can run it as the source did."""
+    return all(flow.cc != "prague" for flow in row.flows)
+
+
+# --- cells --------------------------------------------------------------------------------------
+
+UNITS = {"D1": "Mbit/s", "D2": "Mbit/s", "jain": "", "ratio": ""}
+#: Quantity of each column.
+QUANTITIES = {"D1": "delivery_mbit", "D2": "delivery_mbit", "jain": "jain", "ratio": "ratio"}
+
+
+def entries(rows: Sequence[Row], results: Sequence[Iterable[Stored]]) -> list[Entry]:
+    """The cells of these rows, in the order of the source."""
+    known = published()
+    out = []
+    for row, stored in zip(rows, results, strict=True):
+        found = [values(row, run.summary) for run in stored]
+        for column in row.columns:
+            own = [one[column] for one in found]
+            name = f"{row.table}/{row.name}/{column}"
+            value = known.get((row.table, row.name, column))
+            cell = Cell.of(
+                name, QUANTITIES[column], UNITS[column], value, estimate(own), note=note(row)
+            )
+            # Nothing of the set-up was chosen by a published value.
+            cell = replace(cell, blind=True)
+            kept = tuple(one for one in own if one is not None)
+            out.append(Entry(row, column, cell=cell, values=kept))
+    return out
+
+
+def note(row: Row) -> str:
+    """What is wrong with a row in the source; empty if nothing is."""
+    return DEFECTS.get(row, "")
+
+
+def values(row: Row, summary: Mapping[str, Any]) -> dict[str, float | None]:
+    """The columns of a row from one run; null where the run has nothing of it."""
+    rates = [flow["throughput_mbit"] for flow in summary["flows"]]
+    first, second = rates
+    made = None
+    if first is not None and second is not None:
+        made = _jain(rates) if row.table == "s1" else (first / second if second else None)
+    return dict(zip(row.columns, (first, second, made), strict=True))
+
+
+def _jain(rates: Sequence[float]) -> float | None:
+    squares = sum(rate * rate for rate in rates)
+    total = sum(rates)
+    return total * total / (len(rates) * squares) if squares else None

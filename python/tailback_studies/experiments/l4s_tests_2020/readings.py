@@ -1,0 +1,111 @@
+"""What the source leaves open, tried one by one after the comparison; the set-up stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tailback.metrics.statistics import median, nearest_rank
+from tailback.report import Facts, Section, Table, Value
+from tailback.report.tables import right, words
+from tailback.results import Results
+from tailback.running import Job
+from tailback_studies.experiments.l4s_tests_2020 import points, truth
+from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, Row, published_names
+from tailback_studies.experiments.l4s_tests_2020.points import Entry, Variant
+from tailback_studies.reproduction.entries import sizes
+from tailback_studies.reproduction.readings import BASELINE, Reading, before_and_after
+from tailback_studies.reproduction.shown import signed, size
+
+#: Seeds of each row.
+SEEDS = 2
+
+READINGS: tuple[Reading[Variant, Row], ...] = (
+    Reading(
+        "jitter",
+        "hosts delay packets by up to 100 us, in order (`host_jitter`): no lock-step at a FIFO",
+        Variant(set={"host_jitter": "100us"}),
+        lambda row: row.table == "s6" or row.queue.startswith("pfifo"),
+    ),
+    Reading(
+        "fraction",
+        "Prague's window is the fraction rounded up, as in later trees (`window`)",
+        Variant(ccs={"prague": {"window": "fraction"}}),
+        lambda row: row.table == "s6" or (row.queue == "dualpi2" and not points.stock(row)),
+    ),
+    Reading(
+        "no-burst",
+        "the shaper saves nothing up (`burst`)",
+        Variant(set={"bottleneck.burst": "0b"}),
+        lambda row: row.table == "s6" or row.queue == "dualpi2",
+    ),
+    Reading(
+        "step",
+        "the step marks any packet, as DualPI2 of Linux (`min_qlen_step`)",
+        Variant(queue={"dualpi2": {"min_qlen_step": 0}}),
+        lambda row: row.queue == "dualpi2",
+    ),
+)
+
+
+def rows_of(reading: Reading[Variant, Row]) -> list[Row]:
+    """The published rows that a reading concerns."""
+    known = published_names()
+    return [row for row in ROWS if (row.table, row.name) in known and reading.concerns(row)]
+
+
+def jobs(seeds: int = SEEDS) -> dict[str, list[Job]]:
+    """What to run for each reading."""
+    return {
+        reading.id: [
+            points.job(row, seeds=seeds, variant=reading.variant) for row in rows_of(reading)
+        ]
+        for reading in READINGS
+    }
+
+
+def measured(
+    entries: Sequence[Entry], results: Mapping[str, Sequence[Results]]
+) -> dict[str, list[Entry]]:
+    """The cells of the set-up and of each reading."""
+    found = {
+        reading.id: points.entries(rows_of(reading), results[reading.id]) for reading in READINGS
+    }
+    return {BASELINE: list(entries), **found}
+
+
+def section(found: Mapping[str, Sequence[Entry]], made: Facts) -> Section:
+    """Errors before and after, over all cells that a reading concerns."""
+    rows: list[list[Value]] = []
+    for reading in READINGS:
+        before, after = before_and_after(found, reading)
+        for goal, kind, title in (
+            (truth.S1_GOAL, "capacity", "S1, of the rate"),
+            (truth.S6_GOAL, "relative", "S6, ratios"),
+        ):
+            own = [[e for e in side if goal.belongs(e)] for side in (before, after)]
+            errors = [sizes(side, kind) for side in own]
+            if not errors[0]:
+                continue
+            signs = [[e.error(kind) for e in side if e.error(kind) is not None] for side in own]
+            means = [sum(filter(None, side)) / len(side) for side in signs]
+            rows.append(
+                [
+                    reading.title,
+                    title,
+                    len(errors[0]),
+                    *(size(median(side), "") for side in errors),
+                    *(size(nearest_rank(side, 0.9), "") for side in errors),
+                    *((signed(mean) for mean in means) if goal is truth.S6_GOAL else (None, None)),
+                ]
+            )
+    columns = [
+        *words("read otherwise", ""),
+        *right("cells", "median before", "after", "90 % below before", "after"),
+        *right("mean, signed, before", "after"),
+    ]
+    caption = (
+        "Published cells that a reading concerns, in the set-up and with it. Tried after the "
+        "comparison; the set-up stays as it was."
+    )
+    table = Table("readings", "What is left open, read otherwise", columns, rows, caption, made)
+    return Section("readings", "What is left open", [table])

@@ -1,0 +1,193 @@
+"""The report and the page: how far off each group of cells is, figures, every row, the set-up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from tailback.report import Block, Facts, Figure, Report, Section, Table, Text, Value
+from tailback.report.tables import left, right, setup, words
+from tailback.results import Results
+from tailback_studies.experiments.l4s_tests_2020 import charts, rows, truth
+from tailback_studies.experiments.l4s_tests_2020.causes import CHANGED, DECLARED, NOT_RUN, QUESTIONS
+from tailback_studies.experiments.l4s_tests_2020.layout import WORDS
+from tailback_studies.experiments.l4s_tests_2020.points import Entry
+from tailback_studies.reproduction.page import Page
+from tailback_studies.reproduction.shown import facts, goals_table, head
+
+TITLE = "L4S tests (2020), run again"
+SOURCE = "P. Heist and others, heistp/l4s-tests, results of November 2020"
+LEAD = (
+    "Prague and CUBIC with their own round-trip times through DualPI2, a plain FIFO and FQ-CoDel; "
+    "Prague beside a classic flow in one queue of RFC 3168; rate steps; both directions at once."
+)
+BLIND = (
+    "The set-up was written down from the test bed's scripts and the published trees of its kernel "
+    "modules before anything was compared, and compared once. The description that came with the "
+    "published rows says of two parts that they follow from the data too (Prague without RTT "
+    "scaling, the step with more than one packet), and that the simulator had come near S1 with "
+    "them: S1 is blind to this set-up's author, not to the set-up. What was changed afterwards is "
+    "in **Changed after the comparison**."
+)
+QUICK = " A quick run: the published rows only, one seed, 40 s of each count."
+OTHER_LINUX = "today's Linux instead of the tree of 2020"
+VALUE = "mean throughput instead of the mean of tcpi_delivery_rate"
+
+
+def ran(results: Sequence[Results], *, quick: bool) -> Facts:
+    """The facts of these results."""
+    deviations = [VALUE]
+    if results and results[0].engine == "kernel":
+        deviations = [OTHER_LINUX, VALUE]
+    if quick:
+        deviations.insert(0, "S1: from 19 to 59 s of a run count")
+    warmup = "119 s of S1 and 19 s of S6"
+    return facts(results, warmup="19 s" if quick else warmup, deviations=tuple(deviations))
+
+
+def drawn(results: Sequence[Results], warmup: str = "") -> Facts:
+    """The facts of results that are plots in the source."""
+    kernel = bool(results) and results[0].engine == "kernel"
+    return facts(results, warmup=warmup, deviations=(OTHER_LINUX,) if kernel else ())
+
+
+def sections(entries: Sequence[Entry], made: Facts) -> list[Section]:
+    """How far off the cells are, and which are furthest."""
+    result: list[Block] = []
+    if entries:
+        result = [goals_table(truth.judges(entries), made)]
+        if truth.S1_GOAL.own(entries):
+            result.append(rows.by_queue(entries, made))
+    out = [
+        Section("result", "How far off", result),
+        Section(
+            "figures", "Published and measured", [*shares(entries, made), *ratios(entries, made)]
+        ),
+        Section("misses", "Cells beyond their goal", rows.misses(entries, made)),
+    ]
+    return [section for section in out if section.blocks]
+
+
+def basis(made: Facts) -> list[Section]:
+    """The set-up, what was changed, what is not run, what is wrong in the source, what is open."""
+    out = [
+        Section("set-up", "Set-up", [setup(DECLARED, made)]),
+        Section("changed", "Changed after the comparison", [_changed(made)]),
+        Section("open", "Open questions", [_questions(made)] if QUESTIONS else []),
+        Section(
+            "not-run", "Not run, and wrong in the source", [_not_run(made), rows.defects(made)]
+        ),
+    ]
+    return [section for section in out if section.blocks]
+
+
+def _changed(made: Facts) -> Block:
+    if not CHANGED:
+        return Text("Nothing.")
+    columns = words("what", "before", "after", "why")
+    rows_: list[list[Value]] = [list(row) for row in CHANGED]
+    return Table("changed", "Changed after looking", columns, rows_, "", made)
+
+
+def _questions(made: Facts) -> Table:
+    columns = words("question", "tried", "came out", "verdict")
+    rows_: list[list[Value]] = [list(row) for row in QUESTIONS]
+    return Table("questions", "Open questions", columns, rows_, "", made)
+
+
+def _not_run(made: Facts) -> Table:
+    rows_: list[list[Value]] = [list(row) for row in NOT_RUN]
+    columns = [*left("what"), *right("rows"), *left("why")]
+    return Table("not-run", "Not run", columns, rows_, "", made)
+
+
+def report(
+    entries: Sequence[Entry], extra: Sequence[Section], made: Facts, *, quick: bool
+) -> Report:
+    """The report of a run; `extra` are the sections of S2 to S4."""
+    return Report(
+        name="",
+        title=TITLE,
+        lead=LEAD + (QUICK if quick else ""),
+        meta=head(SOURCE, made, entries),
+        sections=[*sections(entries, made), *extra, *basis(made), *rows.tables(entries)],
+        cells=[entry.cell for entry in entries],
+    )
+
+
+def page(entries: Sequence[Entry], extra: Sequence[Section], made: Facts) -> Page:
+    """The page in docs."""
+    lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
+    return Page(TITLE, lead, [*sections(entries, made), *extra, *basis(made)], made)
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+def shares(entries: Sequence[Entry], made: Facts) -> list[Block]:
+    """S1: measured over published shares of the link."""
+    rows_ = []
+    for e in truth.S1_GOAL.own(entries):
+        if e.cell.published is None or e.cell.measured is None:
+            continue
+        flow = e.row.flows[0 if e.column == "D1" else 1]
+        rows_.append(
+            {
+                "panel": e.row.queue,
+                "series": WORDS[flow.cc],
+                "published": 100 * e.cell.published / e.row.rate_mbit,
+                "measured": 100 * e.cell.measured / e.row.rate_mbit,
+                "row": f"{e.row.name} {e.column}",
+            }
+        )
+    if not rows_:
+        return []
+    frame = pl.DataFrame(rows_)
+    chart = charts.against(
+        frame,
+        panels=list(dict.fromkeys(frame["panel"].to_list())),
+        order=[WORDS["cubic"], WORDS["prague"]],
+        within=100 * truth.S1_P90,
+    )
+    caption = (
+        "S1: share of the link of each flow. On the line both agree; the dashed lines are the goal "
+        "for the 90th percentile apart."
+    )
+    return [Figure("s1", "S1: share of the link", chart, caption, made)]
+
+
+WHOSE = ("published", "measured", "measured, not published to us")
+
+
+def ratios(entries: Sequence[Entry], made: Facts) -> list[Block]:
+    """S6: ratios of rates by queue."""
+    rows_ = []
+    for e in entries:
+        if e.column != "ratio":
+            continue
+        second = e.row.flows[1]
+        panel = f"Prague over {WORDS[second.cc]} {'without' if second.bleached else 'with'} ECN"
+        own = WHOSE[1] if e.cell.published is not None else WHOSE[2]
+        for whose, value in (("published", e.cell.published), (own, e.cell.measured)):
+            if value is not None:
+                rows_.append(
+                    {"panel": panel, "place": e.row.queue, "series": whose, "value": value}
+                )
+    if not rows_:
+        return []
+    frame = pl.DataFrame(rows_)
+    chart = charts.beside(
+        frame,
+        panels=list(dict.fromkeys(frame["panel"].to_list())),
+        order=list(dict.fromkeys(frame["place"].to_list())),
+        series=WHOSE,
+        y_title="ratio of rates",
+        x_title="",
+        colours=charts.PUBLISHED,
+        log=False,
+        columns=1,
+        width=700,
+    )
+    caption = "S6: Prague's rate over that of the classic flow in the same queue."
+    return [Figure("s6", "S6: ratios of rates", chart, caption, made)]

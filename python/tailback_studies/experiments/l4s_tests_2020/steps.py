@@ -1,0 +1,215 @@
+"""S2 and S3: one flow, and a shaper whose rate changes. The source only has plots of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tailback.report import Block, Facts, Figure, Table, Value
+from tailback.report.tables import left, right
+from tailback.results import Results
+from tailback.running import Job
+from tailback_studies.experiments.l4s_tests_2020 import charts
+from tailback_studies.experiments.l4s_tests_2020.layout import WORDS
+from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES
+from tailback_studies.reproduction.sources import scenario
+
+#: Rates that S2 falls to, Mbit/s; base round-trip times, ms.
+S2_MBIT = (25, 10, 5, 1)
+RTTS_MS = (20, 80)
+#: Packets of a slot where the path is bursty.
+SLOT_PACKETS = {"s2": 16, "s3": 32}
+#: When the rate of S2 falls, s.
+STEP_S = 30.0
+#: Values of a curve are the largest of so many seconds.
+BIN_S = 0.25
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run of S2 or S3."""
+
+    table: str
+    cc: str
+    queue: str
+    rtt_ms: int
+    bursty: bool
+    #: What S2 falls to, Mbit/s; 0: S3.
+    to_mbit: int = 0
+
+    @property
+    def path(self) -> str:
+        """What the path is like, in a word."""
+        return "bursty" if self.bursty else "clean"
+
+    @property
+    def who(self) -> str:
+        """Congestion control and queue."""
+        return f"{WORDS[self.cc]}, {self.queue}"
+
+
+def cases(table: str) -> tuple[Case, ...]:
+    """All of a table, in the order of the source."""
+    return tuple(
+        Case(table, cc, queue, rtt, bursty, to)
+        for cc in ("prague", "cubic")
+        for queue in ("fq_codel", "dualpi2")
+        for bursty in (False, True)
+        for rtt in RTTS_MS
+        for to in (S2_MBIT if table == "s2" else (0,))
+    )
+
+
+def quick(table: str) -> tuple[Case, ...]:
+    """Those of a quick run: 20 ms, and of S2 the step to 10 Mbit/s."""
+    return tuple(c for c in cases(table) if c.rtt_ms == 20 and c.to_mbit in (0, 10))
+
+
+def job(case: Case) -> Job:
+    """What to run: once, as the source did."""
+    return Job(made(case), {}, 1)
+
+
+def made(case: Case) -> dict[str, Any]:
+    """The scenario of a run."""
+    out = scenario(__package__, case.table)
+    bottleneck = out["bottleneck"]
+    if case.to_mbit:
+        bottleneck["rate"]["steps"][1][1] = f"{case.to_mbit}Mbit"
+    bottleneck["queue"] = dict(QUEUES[case.queue])
+    if case.table == "s3" and case.queue == "fq_codel" and case.cc == "cubic":
+        # As the source's words are in S3 only.
+        bottleneck["queue"]["ecn"] = False
+    out["path"]["rtt"] = f"{case.rtt_ms}ms"
+    options = CCS.get(case.cc)
+    out["flows"][0]["cc"] = {"name": case.cc, **options} if options else case.cc
+    if case.bursty:
+        _slots(out, SLOT_PACKETS[case.table])
+    return out
+
+
+def _slots(out: dict[str, Any], packets: int) -> None:
+    """The second netem of the source, before the queue in both directions: `delay 200us slot 800us
+    5ms packets N limit 10000`, behind a link that holds nothing up."""
+    slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
+    queue = {"aqm": "fifo", "limit": "10000p"}
+    bursty = {"rate": "10Gbit", "queue": queue, "slots": slots, "both_directions": True}
+    out["links"] = {"bursty": bursty, "bottleneck": out.pop("bottleneck")}
+    out["flows"][0]["route"] = ["bursty", "bottleneck"]
+    out["flows"][0]["back"] = ["bursty.back", "bottleneck.back"]
+
+
+# --- what came of it ----------------------------------------------------------------------------
+
+
+def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
+    """`srtt` in ms, the largest of each bin, or `rate` in Mbit/s, its mean: columns case (its
+    number), time_s, value."""
+    frames = []
+    for number, result in enumerate(results):
+        (run,) = result
+        frame = run.series().filter(pl.col("flow") == "flow")
+        time = (pl.col("time_ns") / 1e9).alias("time_s")
+        if quantity == "srtt":
+            one = frame.filter(pl.col("quantity") == "srtt_ns")
+            one = one.select(time, (pl.col("value") / 1e6).alias("value"))
+            into = pl.col("value").max()
+        else:
+            one = frame.filter(pl.col("quantity") == "delivered_bytes").sort("time_ns")
+            per_s = pl.col("value").diff() * 8e3 / pl.col("time_ns").diff()
+            one = one.select(time, per_s.alias("value")).drop_nulls()
+            into = pl.col("value").mean()
+        binned = one.group_by((pl.col("time_s") / BIN_S).floor() * BIN_S).agg(into)
+        frames.append(binned.sort("time_s").select(pl.lit(number).alias("case"), "time_s", "value"))
+    return pl.concat(frames)
+
+
+def after_the_step(trace: pl.DataFrame, rtt_ms: int) -> tuple[float, float]:
+    """The largest smoothed RTT after the rate fell, ms, and for how long it was more than twice
+    what it is on an empty path, s."""
+    later = trace.filter(pl.col("time_s") >= STEP_S)
+    over = later.filter(pl.col("value") > 2 * rtt_ms)
+    return float(later["value"].max() or 0.0), over.height * BIN_S  # type: ignore[arg-type]
+
+
+def blocks_s2(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> list[Block]:
+    """The smoothed RTT around the step, and how long it takes to come down."""
+    if not own:
+        return []
+    srtt = traces(results, "srtt")
+    blocks: list[Block] = []
+    for path in ("clean", "bursty"):
+        wanted = [(i, case) for i, case in enumerate(own) if case.path == path]
+        if not wanted:
+            continue
+        frame = _labelled(srtt, wanted, lambda case: f"to {case.to_mbit} Mbit/s")
+        frame = frame.filter(pl.col("time_s").is_between(STEP_S - 2, STEP_S + 15))
+        chart = charts.curves(
+            frame,
+            panels=_panels(case for _, case in wanted),
+            order=[f"to {to} Mbit/s" for to in S2_MBIT if any(c.to_mbit == to for _, c in wanted)],
+            y_title="smoothed RTT, ms",
+        )
+        caption = (
+            f"Smoothed RTT around the step from `50Mbit`, {path} path; of every "
+            f"`{1e3 * BIN_S:g}ms` the largest sample."
+        )
+        blocks.append(Figure(f"s2-{path}", f"S2: the step, {path} path", chart, caption, facts))
+    rows: list[list[Value]] = []
+    for i, case in enumerate(own):
+        peak, over = after_the_step(srtt.filter(pl.col("case") == i), case.rtt_ms)
+        rows.append([case.who, case.path, case.rtt_ms, case.to_mbit, f"{peak:.0f}", f"{over:.2f}"])
+    columns = [
+        *left("", "path"),
+        *right("RTT, ms", "to, Mbit/s", "largest smoothed RTT, ms", "s beyond twice the RTT"),
+    ]
+    caption = (
+        "After the rate fell, until the end of the run, half a minute later. The source has plots "
+        "of these runs and no numbers."
+    )
+    return [*blocks, Table("s2", "S2: after the step", columns, rows, caption, facts)]
+
+
+def blocks_s3(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> list[Block]:
+    """Delivery and the smoothed RTT over time."""
+    if not own:
+        return []
+    blocks: list[Block] = []
+    wanted = list(enumerate(own))
+    said = {
+        "rate": ("delivery", "Mbit/s", "mean"),
+        "srtt": ("smoothed RTT", "smoothed RTT, ms", "largest sample"),
+    }
+    for quantity, (word, y_title, what) in said.items():
+        frame = _labelled(traces(results, quantity), wanted, lambda case: case.path)
+        chart = charts.curves(
+            frame.filter(pl.col("time_s") >= 20.0),
+            panels=_panels(own),
+            order=["clean", "bursty"],
+            y_title=y_title,
+            log=quantity == "srtt",
+        )
+        caption = (
+            "The rate is `100Mbit`, `50Mbit` from `25s`, `10Mbit` from `30s`, `90Mbit` from `35s` "
+            f"and `5Mbit` from `50s` on; of every `{1e3 * BIN_S:g}ms` the {what}."
+        )
+        blocks.append(Figure(f"s3-{quantity}", f"S3: {word}", chart, caption, facts))
+    return blocks
+
+
+def _labelled(frame: pl.DataFrame, wanted: Any, series: Any) -> pl.DataFrame:
+    """The curves of these cases, with their panel and series."""
+    rows = [{"case": i, "panel": _panel(case), "series": series(case)} for i, case in wanted]
+    labels = pl.DataFrame(rows, schema={"case": pl.Int32, "panel": pl.String, "series": pl.String})
+    return frame.join(labels, on="case", how="inner")
+
+
+def _panel(case: Case) -> str:
+    return f"{case.who}, {case.rtt_ms} ms"
+
+
+def _panels(own: Any) -> list[str]:
+    return list(dict.fromkeys(_panel(case) for case in own))

@@ -1,0 +1,101 @@
+"""What was hoped for before the first comparison, and how far off the source is from itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tailback.metrics.statistics import median, nearest_rank
+from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, S1, published, twin
+from tailback_studies.experiments.l4s_tests_2020.points import Entry
+from tailback_studies.reproduction import goals
+from tailback_studies.reproduction.goals import (
+    CellsVerdict,
+    CellsWithin,
+    ErrorsBelow,
+    ErrorsVerdict,
+)
+from tailback_studies.reproduction.judges import Judge, Noise, judge
+
+#: Errors of S1's rates over the link's: median, and what 90 % stay below.
+S1_MEDIAN, S1_P90 = 0.025, 0.08
+#: Largest error of S6's ratios.
+S6_LIMIT = 0.35
+
+
+def _rate(entry: Entry) -> bool:
+    """A flow's rate in a row of S1 that is right in the source."""
+    return entry.row.table == "s1" and entry.column in ("D1", "D2") and entry.row not in DEFECTS
+
+
+S1_GOAL = ErrorsBelow[Entry](
+    "s1.delivery_mbit", "S1: rates of flows", "capacity", _rate, S1_MEDIAN, S1_P90
+)
+S6_GOAL = CellsWithin[Entry](
+    "s6.ratio",
+    "S6: ratios of rates",
+    "relative",
+    lambda e: e.row.table == "s6" and e.column == "ratio",
+    S6_LIMIT,
+)
+
+
+def judged(entries: Iterable[Entry]) -> list[Entry]:
+    """The same cells with the tolerances of their goals."""
+    return goals.with_tolerances([S6_GOAL], entries)
+
+
+def verdicts(entries: Sequence[Entry]) -> list[ErrorsVerdict | CellsVerdict]:
+    """Every goal that some cell belongs to."""
+    return [
+        *goals.errors_verdicts([S1_GOAL], entries),
+        *goals.cells_verdicts([S6_GOAL], entries),
+    ]
+
+
+def judges(entries: Sequence[Entry]) -> list[Judge]:
+    """What each goal says, for tables and goals.csv."""
+    own = noise(twins())
+    return [judge(v, entries, own if v.goal is S1_GOAL else None) for v in verdicts(entries)]
+
+
+def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    return goals.summary(entries, verdicts(entries))
+
+
+def missed(entries: Iterable[Entry]) -> list[Entry]:
+    """Cells of S1 beyond what 90 % are hoped to stay below, and those of S6 beyond their limit;
+    the furthest of each first."""
+    one = [e for e in entries if _rate(e) and (e.size("capacity") or 0.0) > S1_P90]
+    six = [e for e in entries if e.within is False]
+    return [
+        *sorted(one, key=lambda e: -(e.size("capacity") or 0.0)),
+        *sorted(six, key=lambda e: -(e.size("relative") or 0.0)),
+    ]
+
+
+def twins() -> list[tuple[str, float]]:
+    """Flows of S1 that are the same experiment twice, by queue: how far they are apart, over the
+    link's rate."""
+    known = published()
+    out = []
+    for row in S1:
+        other = twin(row)
+        if other is None or row in DEFECTS or other[0] in DEFECTS:
+            continue
+        for column, theirs in zip(("D1", "D2"), other[1], strict=True):
+            one = (row.name, column)
+            two = (other[0].name, ("D1", "D2")[theirs])
+            values = [known.get(("s1", *place)) for place in (one, two)]
+            # Each pair once.
+            if one < two and values[0] is not None and values[1] is not None:
+                out.append((row.queue, abs(values[0] - values[1]) / row.rate_mbit))
+    return out
+
+
+def noise(pairs: Sequence[tuple[str, float]], queue: str = "") -> Noise | None:
+    """Of these pairs, or of those of a queue: how far the source is from itself."""
+    gaps = [gap for where, gap in pairs if queue in ("", where)]
+    middle, high = median(gaps), nearest_rank(gaps, 0.9)
+    return None if middle is None or high is None else Noise(len(gaps), middle, high)

@@ -1,0 +1,59 @@
+"""QUIC stacks beside TCP flows of the kernel: a study of our own, nothing of it is published."""
+
+from __future__ import annotations
+
+from tailback.errors import InputError
+from tailback_studies.experiments.quic_and_tcp.layout import LINKS, MEETINGS, QUICK
+from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
+
+SEEDS = 5
+
+
+class QuicAndTcp(Reproduction):
+    """The experiment."""
+
+    name = "quic-and-tcp"
+    title = "QUIC stacks beside TCP flows of the kernel: a study of tailback's own"
+    doc = "quic-go, quinn, s2n-quic and aioquic, unmodified, beside CUBIC, Reno and BBR of Linux."
+    parts = ("alone", *MEETINGS)
+    needs_kernel = True
+
+    def study(self, request: Request) -> Study:
+        """Transfers alone, and meetings at each rate; some only where they are named."""
+        if request.engine == "sim":
+            raise InputError(
+                f"{self.name}: of programs, which the simulator does not run; "
+                "expected --engine kernel"
+            )
+        from tailback_studies.experiments.quic_and_tcp import page, points
+        from tailback_studies.experiments.quic_and_tcp.layout import Meeting, fetches, pairs
+
+        seeds = request.seeds_or(SEEDS, quick=1)
+        links = (QUICK,) if request.quick else LINKS
+        meetings = {"beside-20": Meeting(QUICK)} if request.quick else MEETINGS
+        met = {
+            part: pairs(meeting)
+            for part, meeting in meetings.items()
+            if part in request.parts and (request.named or not meeting.asked)
+        }
+        if not met and "alone" not in request.parts:
+            raise InputError(
+                f"{self.name}: --quick leaves nothing of {', '.join(request.parts)}; "
+                f"expected --part alone or {', '.join(meetings)}"
+            )
+        alone = fetches(links) if "alone" in request.parts else []
+        jobs = {name: [points.job(pair, seeds=seeds) for pair in own] for name, own in met.items()}
+        if alone:
+            jobs["alone"] = [points.fetch_job(fetch, seeds=seeds) for fetch in alone]
+
+        def findings(results: Found) -> Findings:
+            return page.findings(
+                results,
+                {name: points.met(own, results[name]) for name, own in met.items()},
+                points.fetched(alone, results.get("alone", ())),
+            )
+
+        return Study(jobs, findings)
+
+
+EXPERIMENT = QuicAndTcp()

@@ -1,0 +1,332 @@
+"""The page of the study: tables and figures of what QUIC and TCP get beside one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from tailback.figures.theme import MUTED, SHAPES, Chart, colour_scale
+from tailback.metrics.statistics import Estimate, median
+from tailback.report import Block, Facts, Figure, Report, Section, Table, Text, Value
+from tailback.report.tables import left, right
+from tailback_studies.experiments.quic_and_tcp import points
+from tailback_studies.experiments.quic_and_tcp.layout import CCS, LATER, QUEUES, SHARED, STACKS
+from tailback_studies.experiments.quic_and_tcp.points import Fetched, Met
+from tailback_studies.reproduction import shown
+from tailback_studies.reproduction.experiment import Findings, Found
+from tailback_studies.reproduction.page import Page
+
+TITLE = "QUIC stacks beside TCP"
+LEAD = (
+    "QUIC stacks as their authors ship them, with their default congestion control or the one "
+    "that is named, beside flows of Linux at one bottleneck, in virtual time. This is a study of "
+    "our own: nothing of it is published, and there is nothing to hold it against."
+)
+HOW = (
+    "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "
+    "compiles the small endpoints that the study uses ([programs.md](programs.md)). The set-up "
+    "was written down before the first run; aioquic, which is Python, is run at `20 Mbit/s` and "
+    "`40 ms` only: machine time. Meetings at `100 Mbit/s` at `10` and `160 ms` are a part of "
+    "their own (`--part beside-100-rtts`, [quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)): they "
+    "take an hour, and were changed after a first look, in which some runs of quic-go ended "
+    "themselves (`too many gaps in received data`). Such runs are counted now, and are in no "
+    "other number. quiche came later (`--part beside-20-quiche`, "
+    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)): its default, which is dear because it "
+    "sends small datagrams, and the one BBRv2 of all. TCP flows ask for ECN; queues that mark, "
+    "mark. Segments and datagrams pass the queue one by one."
+)
+
+
+def findings(
+    results: Found, met: Mapping[str, Sequence[Met]], fetched: Sequence[Fetched]
+) -> Findings:
+    """What came of the parts that were run."""
+    facts = shown.facts(
+        [one for group in results.values() for one in group], deviations=(shown.NO_OFFLOADS,)
+    )
+    sections = [Section("how", "How to get there", [Text(HOW)])]
+    cells: list[dict[str, Any]] = []
+    if fetched:
+        sections.append(Section("alone", "Alone", _alone(fetched, facts)))
+        cells += [cell for one in fetched for cell in _fetch_cells(one)]
+    for name, own in met.items():
+        sections.append(_beside(name, own, facts))
+        cells += [cell for one in own for cell in _met_cells(one)]
+    title = _title(met, alone=bool(fetched))
+    report = Report(
+        name="quic-and-tcp", title=title, lead=LEAD, meta=[*facts.lines()], sections=sections
+    )
+    return Findings(report, cells, [], (), Page(title, LEAD, sections, facts))
+
+
+def _title(met: Mapping[str, Sequence[Met]], *, alone: bool) -> str:
+    """A page of one part says where its flows meet."""
+    if alone or len(met) != 1:
+        return TITLE
+    link = next(iter(met.values()))[0].pair.place.link
+    rtts = " and ".join(str(rtt) for rtt in link.rtts_ms)
+    return f"{TITLE} at {link.rate_mbit} Mbit/s and {rtts} ms"
+
+
+# --- transfers alone ----------------------------------------------------------------------------
+
+
+def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
+    tables = []
+    links = dict.fromkeys(one.fetch.place.link for one in fetched)
+    for link in links:
+        own = [one for one in fetched if one.fetch.place.link == link]
+        by_place = {(o.fetch.label, o.fetch.place.queue, o.fetch.place.rtt_ms): o for o in own}
+        rows: list[list[Value]] = []
+        for who in dict.fromkeys(one.fetch.label for one in own):
+            for queue in QUEUES:
+                line = [by_place.get((who, queue, rtt)) for rtt in link.rtts_ms]
+                ect = [one.ect.mean for one in line if one and one.ect.mean is not None]
+                rows.append(
+                    [
+                        who,
+                        queue,
+                        *(shown.with_half(one.completion_s, 2) if one else None for one in line),
+                        *(_number(one.delay_ms, 1) if one else None for one in line),
+                        f"{100 * min(ect):.0f} %" if ect else None,
+                    ]
+                )
+        columns = [
+            *left("who", "queue"),
+            *right(
+                *(f"{rtt} ms: time, s" for rtt in link.rtts_ms),
+                *(f"{rtt} ms: queue, ms" for rtt in link.rtts_ms),
+                "sent ECN-capable",
+            ),
+        ]
+        tables.append(
+            Table(
+                f"alone-{link.rate_mbit}",
+                f"A transfer alone at {link.rate_mbit} Mbit/s",
+                columns,
+                rows,
+                "From its first to its last byte of payload, with half of a 95 % interval over the "
+                "seeds; the mean queueing delay of all packets; the part of the sender's packets "
+                "that had an ECN-capable codepoint, at the RTT where it is least. Empty: not every "
+                f"byte arrived within `{points.FETCH_S} s` with any seed.",
+                facts,
+            )
+        )
+    return tables
+
+
+# --- meetings -----------------------------------------------------------------------------------
+
+
+def _beside(name: str, met: Sequence[Met], facts: Facts) -> Section:
+    link = met[0].pair.place.link
+    blocks: list[Block] = [
+        _figure(name, met, facts),
+        _harm(name, met, facts),
+        _every(name, met, facts),
+    ]
+    if any(one.ended_s for one in met):
+        blocks.append(_gave_up(name, met, facts))
+    return Section(name, f"Beside a flow of Linux at {link.rate_mbit} Mbit/s", blocks)
+
+
+def _figure(name: str, met: Sequence[Met], facts: Facts) -> Figure:
+    rows = []
+    for one in met:
+        if one.share.mean is None:
+            continue
+        low, high = one.share.ci95 or (one.share.mean, one.share.mean)
+        rows.append(
+            {
+                "stack": _stack(one),
+                "cc": f"beside {one.pair.cc}",
+                "queue": one.pair.place.queue,
+                "rtt": one.pair.place.rtt_ms,
+                "share": one.share.mean,
+                "low": max(low, 0.0),
+                "high": min(high, 1.0),
+            }
+        )
+    caption = (
+        "The part of both flows' throughput that the stack's is, with a 95 % interval over the "
+        "seeds; the line is a fair share. Its own kind: a second flow of Linux like the first."
+    )
+    return Figure(f"{name}-share", "Who gets what", _panels(pl.DataFrame(rows)), caption, facts)
+
+
+OWN = "its own kind"
+
+
+def _stack(one: Met) -> str:
+    return one.pair.stack.label if one.pair.stack is not None else OWN
+
+
+def _panels(frame: pl.DataFrame) -> Chart:
+    order = [stack.label for stack in (*STACKS, *LATER)] + [OWN]
+    order = [name for name in order if name in frame["stack"].to_list()]
+    rtts = sorted(frame["rtt"].unique().to_list())
+    base = alt.Chart(frame)
+    x = alt.X("rtt:O", title="base RTT in ms", sort=rtts, axis=alt.Axis(labelAngle=0))
+    y = alt.Y(
+        "share:Q", title="share", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(values=[0, 0.5, 1])
+    )
+    offset = alt.XOffset("stack:N", sort=order)
+    colour = alt.Color(
+        "stack:N",
+        scale=colour_scale(order),
+        sort=order,
+        legend=alt.Legend(title=None, orient="top", columns=3),
+    )
+    shape = alt.Shape("stack:N", scale=alt.Scale(domain=order, range=SHAPES[: len(order)]))
+    points = base.mark_point(filled=True, size=38).encode(
+        x=x, y=y, xOffset=offset, color=colour, shape=shape
+    )
+    bars = base.mark_rule(strokeWidth=1.2).encode(
+        x=x, xOffset=offset, y=alt.Y("low:Q"), y2="high:Q", color=colour
+    )
+    fair = base.mark_rule(color=MUTED, strokeDash=[3, 3]).encode(y=alt.datum(0.5))
+    panels = alt.layer(fair, bars, points).properties(width=200, height=78)
+    return panels.facet(
+        row=alt.Row("queue:N", sort=list(QUEUES), title=None),
+        column=alt.Column("cc:N", sort=[f"beside {cc}" for cc in CCS], title=None),
+        spacing=10,
+    )
+
+
+def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
+    rows: list[list[Value]] = []
+    others = [one for one in met if one.pair.stack is not None]
+    for stack in dict.fromkeys(_stack(one) for one in others):
+        for queue in QUEUES:
+            own = [o for o in others if _stack(o) == stack and o.pair.place.queue == queue]
+            values = {o: o.harm.mean for o in own if o.harm.mean is not None}
+            if not values:
+                continue
+            worst = max(values, key=lambda one: values[one] or 0.0)
+            rows.append(
+                [
+                    stack,
+                    queue,
+                    *(_middle(o.harm for o in own if o.pair.cc == cc) for cc in CCS),
+                    f"{values[worst]:.2f}",
+                    f"{worst.pair.cc}, {worst.pair.place.rtt_ms} ms",
+                    _middle((o.marks for o in own), 1),
+                    _middle((o.drops for o in own), 1),
+                ]
+            )
+    columns = [
+        *left("stack", "queue"),
+        *right(*(f"to {cc}" for cc in CCS), "worst"),
+        *left("where"),
+        *right("marked, of 1000", "dropped, of 1000"),
+    ]
+    shared = ", ".join(SHARED)
+    caption = (
+        "Harm: the part of its throughput that the flow of Linux loses against what it has beside "
+        "a second one of its kind; medians over the RTTs. Negative: it has more. Flows meet in "
+        f"{shared}; the others keep them apart. Marks and drops are those of the stack's packets."
+    )
+    return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)
+
+
+def _every(name: str, met: Sequence[Met], facts: Facts) -> Table:
+    by_place = {(_stack(one), one.pair.place, one.pair.cc): one for one in met}
+    rows: list[list[Value]] = []
+    for stack, place in dict.fromkeys((_stack(one), one.pair.place) for one in met):
+        line = [by_place[stack, place, cc] for cc in CCS]
+        rows.append(
+            [
+                stack,
+                place.queue,
+                place.rtt_ms,
+                *(_both(o) for o in line),
+                *(_number(one.delay_ms, 1) for one in line),
+            ]
+        )
+    columns = [
+        *left("stack", "queue"),
+        *right("RTT, ms", *(f"{cc}: QUIC / TCP, Mbit/s" for cc in CCS)),
+        *right(*(f"{cc}: queue, ms" for cc in CCS)),
+    ]
+    caption = "Means over the seeds: payload of each, and the queueing delay of all packets."
+    return Table(f"{name}-every", "Every meeting", columns, rows, caption, facts)
+
+
+def _both(one: Met) -> str | None:
+    if one.quic_mbit.mean is None:
+        return None
+    return f"{_number(one.quic_mbit, 1)} / {_number(one.tcp_mbit, 1)}"
+
+
+def _gave_up(name: str, met: Sequence[Met], facts: Facts) -> Table:
+    rows: list[list[Value]] = [
+        [
+            _stack(one),
+            one.pair.cc,
+            one.pair.place.queue,
+            one.pair.place.rtt_ms,
+            f"{len(one.ended_s)} of {one.runs}",
+            f"{min(one.ended_s):.1f}",
+        ]
+        for one in met
+        if one.ended_s
+    ]
+    columns = [
+        *left("stack", "beside", "queue"),
+        *right("RTT, ms", "runs that it ended", "the first at, s"),
+    ]
+    caption = (
+        "Runs in which the stack closed its connection with an error before the end. They are left "
+        "out of every number above."
+    )
+    return Table(f"{name}-gave-up", "Runs that ended themselves", columns, rows, caption, facts)
+
+
+def _number(value: Estimate, digits: int) -> str | None:
+    return None if value.mean is None else f"{value.mean:.{digits}f}"
+
+
+def _middle(values: Iterable[Estimate], digits: int = 2) -> str | None:
+    found = median(value.mean for value in values if value.mean is not None)
+    return None if found is None else f"{found:.{digits}f}"
+
+
+# --- for all-cells.csv --------------------------------------------------------------------------
+
+
+def _cell(name: str, quantity: str, unit: str, value: Estimate) -> dict[str, Any]:
+    return {
+        "id": name,
+        "quantity": quantity,
+        "unit": unit,
+        "published": None,
+        "measured": value.mean,
+        "n": value.n,
+        "ci95": value.half_width,
+    }
+
+
+def _met_cells(one: Met) -> list[dict[str, Any]]:
+    name = f"{_stack(one)}/{one.pair.place.name}/beside {one.pair.cc}"
+    return [
+        _cell(name, "share", "", one.share),
+        _cell(name, "quic_mbit", "Mbit/s", one.quic_mbit),
+        _cell(name, "tcp_mbit", "Mbit/s", one.tcp_mbit),
+        _cell(name, "harm", "", one.harm),
+        _cell(name, "delay_ms_mean", "ms", one.delay_ms),
+        _cell(name, "marks_per_mille", "", one.marks),
+        _cell(name, "drops_per_mille", "", one.drops),
+        _cell(name, "gave_up", "of runs", Estimate(one.runs, len(one.ended_s) / one.runs, None)),
+    ]
+
+
+def _fetch_cells(one: Fetched) -> list[dict[str, Any]]:
+    name = f"{one.fetch.label}/{one.fetch.place.name}/alone"
+    return [
+        _cell(name, "completion_s", "s", one.completion_s),
+        _cell(name, "delay_ms_mean", "ms", one.delay_ms),
+        _cell(name, "sent_ect", "", one.ect),
+    ]

@@ -1,0 +1,203 @@
+"""The scenario of each meeting, and what is read from its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tailback.metrics.harm import harm
+from tailback.metrics.statistics import Estimate, estimate
+from tailback.running import Job
+from tailback_studies.experiments.quic_and_tcp.layout import QUEUES, Fetch, Pair, Place
+from tailback_studies.reproduction.sources import scenario
+
+if TYPE_CHECKING:
+    from tailback.results import Results
+
+BYTES: Mapping[int, int] = {20: 20_000_000, 100: 50_000_000}
+"""What is fetched alone, by rate in Mbit/s."""
+
+FETCH_S = 30
+"""Longer than any of these takes."""
+
+
+def job(pair: Pair, *, seeds: int) -> Job:
+    """Two flows at a bottleneck."""
+    made = _at(pair.place)
+    made["flows"][0]["cc"] = pair.cc
+    if pair.stack is None:
+        del made["programs"]
+        made["flows"].append({**made["flows"][0], "name": "other"})
+    else:
+        # A transfer without end ends of its own accord by an error only: this is counted, and is
+        # no failure of the run.
+        made["programs"][0].update(kind=pair.stack.kind, expect=1)
+        if pair.stack.word is not None:
+            made["programs"][0]["control"] = pair.stack.word
+    return Job(made, {}, seeds)
+
+
+def fetch_job(fetch: Fetch, *, seeds: int) -> Job:
+    """So many bytes through an empty bottleneck."""
+    made = _at(fetch.place)
+    made.update(duration=f"{FETCH_S}s", warmup="0s")
+    size = BYTES[fetch.place.link.rate_mbit]
+    if isinstance(fetch.who, str):
+        del made["programs"]
+        made["flows"][0].update(cc=fetch.who, bytes=size)
+    else:
+        del made["flows"]
+        made["programs"][0].update(kind=fetch.who.kind, bytes=size)
+    return Job(made, {}, seeds)
+
+
+def _at(place: Place) -> dict[str, Any]:
+    made, link = scenario(__package__, "beside"), place.link
+    made.update(duration=f"{link.seconds}s", warmup=f"{link.warmup_s}s")
+    made["bottleneck"] = {"rate": f"{link.rate_mbit}Mbit", "queue": dict(QUEUES[place.queue])}
+    made["path"]["rtt"] = f"{place.rtt_ms}ms"
+    return made
+
+
+# --- what came of it ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Met:
+    """What a meeting gave, over its seeds."""
+
+    pair: Pair
+    share: Estimate
+    """Of the first, QUIC or the second flow: its throughput over that of both."""
+    tcp_mbit: Estimate
+    quic_mbit: Estimate
+    harm: Estimate
+    """To the kernel's flow: the part of its rate that it loses against a second one of its kind."""
+    delay_ms: Estimate
+    """Mean queueing delay of all packets."""
+    marks: Estimate
+    """CE marks of the QUIC stack's packets, of a thousand."""
+    drops: Estimate
+    """Drops of them, of a thousand."""
+    runs: int
+    """Runs of this meeting."""
+    ended_s: tuple[float, ...]
+    """When the stack gave up, in s, in each run in which it did: those are in nothing above."""
+
+
+Summary = Mapping[str, Any]
+
+
+def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
+    """What every meeting gave; harm seed by seed."""
+    every = {
+        pair: {run.seed: run.summary for run in found}
+        for pair, found in zip(pairs, results, strict=True)
+    }
+    runs = {
+        pair: {seed: run for seed, run in by_seed.items() if _ended(run) is None}
+        for pair, by_seed in every.items()
+    }
+    out = []
+    for pair, by_seed in runs.items():
+        ends = [_ended(run) for run in every[pair].values()]
+        alone = runs.get(Pair(pair.place, None, pair.cc), {})
+        harms = (
+            (
+                harm(_tcp(alone[seed]), _tcp(own), "more")
+                for seed, own in by_seed.items()
+                if seed in alone
+            )
+            if pair.stack is not None
+            else ()
+        )
+        own = list(by_seed.values())
+        out.append(
+            Met(
+                pair,
+                share=_over(own, _share),
+                tcp_mbit=_over(own, _tcp),
+                quic_mbit=_over(own, lambda one: _other(one)["throughput_mbit"]),
+                harm=estimate(list(harms)),
+                delay_ms=_over(own, lambda one: one["queue"]["delay_ms"]["mean"]),
+                marks=_over(own, lambda one: _per_mille(_other(one), "marks")),
+                drops=_over(own, lambda one: _per_mille(_other(one), "drops")),
+                runs=len(every[pair]),
+                ended_s=tuple(at for at in ends if at is not None),
+            )
+        )
+    return out
+
+
+def _over(runs: Iterable[Summary], of: Any) -> Estimate:
+    return estimate([of(one) for one in runs])
+
+
+def _tcp(run: Summary) -> float:
+    return float(run["flows"][0]["throughput_mbit"] or 0.0)
+
+
+def _other(run: Summary) -> Summary:
+    """The program's part, or that of the second flow."""
+    found: Summary = run["programs"][0] if run.get("programs") else run["flows"][1]
+    return found
+
+
+def _ended(run: Summary) -> float | None:
+    """When a side of the program ended before the run did, in s."""
+    if not run.get("programs"):
+        return None
+    at = [one for one in run["programs"][0]["exit_s"].values() if one is not None]
+    return min(at, default=None)
+
+
+def _share(run: Summary) -> float | None:
+    own, tcp = _other(run)["throughput_mbit"] or 0.0, _tcp(run)
+    return own / (own + tcp) if own + tcp else None
+
+
+def _per_mille(part: Summary, what: str) -> float | None:
+    if part[what] is None or not part["packets"]:
+        return None
+    return 1000.0 * float(part[what]) / float(part["packets"])
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What a transfer alone took, and what it did to the queue."""
+
+    fetch: Fetch
+    completion_s: Estimate
+    delay_ms: Estimate
+    ect: Estimate
+    """Packets sent with an ECN-capable codepoint, as a share; of programs only."""
+
+
+def fetched(fetches: Sequence[Fetch], results: Sequence[Results]) -> list[Fetched]:
+    """What every transfer took."""
+    out = []
+    for fetch, found in zip(fetches, results, strict=True):
+        runs = [run.summary for run in found]
+        out.append(
+            Fetched(
+                fetch,
+                completion_s=_over(runs, lambda one: _only(one)["completion_s"]),
+                delay_ms=_over(runs, lambda one: one["queue"]["delay_ms"]["mean"]),
+                ect=_over(runs, _ect),
+            )
+        )
+    return out
+
+
+def _only(run: Summary) -> Summary:
+    found: Summary = run["programs"][0] if run.get("programs") else run["flows"][0]
+    return found
+
+
+def _ect(run: Summary) -> float | None:
+    if not run.get("programs"):
+        return None
+    sent = run["programs"][0]["ecn_sent"]
+    total = float(sum(sent.values()))
+    return (total - float(sent["not_ect"])) / total if total else None

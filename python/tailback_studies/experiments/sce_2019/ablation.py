@@ -1,0 +1,373 @@
+"""The mechanisms, switched off or changed one by one, and what that does to the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tailback.report import Block, Facts, Section, Table, Text, Value
+from tailback.report.tables import left, right, words
+from tailback_studies.experiments.sce_2019 import points, questions
+from tailback_studies.experiments.sce_2019.errors import COLUMNS, arrow
+from tailback_studies.experiments.sce_2019.layout import NAMES, SETUPS, UNITS, WORDS, Setup
+from tailback_studies.experiments.sce_2019.points import Batch, Entry, Place, Variant
+from tailback_studies.reproduction.experiment import Found
+from tailback_studies.reproduction.readings import BASELINE, Reading, before_and_after
+
+
+def _with(*ccs: str) -> Callable[[Setup], bool]:
+    """Set-ups with one of these congestion controls."""
+    return lambda setup: bool(set(setup.ccs) & set(ccs))
+
+
+def _single(setup: Setup) -> bool:
+    return "sce-single" in setup.mode
+
+
+_SCE = ("reno-sce", "dctcp-sce")
+
+
+def _sce(**options: Any) -> Variant:
+    """Both congestion controls of SCE with these options."""
+    return Variant(ccs=dict.fromkeys(_SCE, options))
+
+
+TRIED: tuple[Reading[Variant, Setup], ...] = (
+    Reading(
+        "no-unit-quirk",
+        "SCE senders count in one unit (`unit_quirk = 0`)",
+        _sce(unit_quirk=0),
+        _with(*_SCE),
+    ),
+    Reading(
+        "no-cwr-quirk",
+        "SCE senders reduce once (`cwr_quirk = false`)",
+        _sce(cwr_quirk=False),
+        _with(*_SCE),
+    ),
+    Reading(
+        "ssthresh-max",
+        'ESCE never lowers ssthresh (`ssthresh = "max"`)',
+        _sce(ssthresh="max"),
+        _with(*_SCE),
+    ),
+    Reading(
+        "fixed-buffer",
+        'the receive buffer is large from the start (`rcvbuf = "fixed"`)',
+        Variant(set={"tcp.rcvbuf": "fixed"}),
+    ),
+    Reading(
+        "no-memory",
+        "no ssthresh is remembered (`initial_ssthresh = 0`)",
+        Variant(set={"tcp.initial_ssthresh": 0}),
+    ),
+    Reading(
+        "fresh",
+        'a fresh queue waits an interval (`fresh = "interval"`)',
+        Variant(queue={"fresh": "interval"}),
+    ),
+    Reading(
+        "precise",
+        'DCTCP\'s receiver echoes precisely (`receiver = "precise"`)',
+        Variant(ccs={"dctcp": {"receiver": "precise"}}),
+        _with("dctcp"),
+    ),
+    Reading(
+        "sticky",
+        'DCTCP\'s receiver echoes until CWR (`receiver = "sticky"`)',
+        Variant(ccs={"dctcp": {"receiver": "sticky"}}),
+        _with("dctcp"),
+    ),
+    Reading(
+        "echo",
+        'DCTCP cuts in marked rounds only (`cut = "echo"`)',
+        Variant(ccs={"dctcp": {"cut": "echo"}}),
+        _with("dctcp"),
+    ),
+    Reading(
+        "round-ssthresh",
+        'DCTCP\'s ssthresh comes down with each cut (`cut = "round-ssthresh"`)',
+        Variant(ccs={"dctcp": {"cut": "round-ssthresh"}}),
+        _with("dctcp"),
+    ),
+    Reading(
+        "slope",
+        'sce-single keeps its slope (`sce_single_slope = "kept"`)',
+        Variant(modes={"flowblind sce-single": {"sce_single_slope": "kept"}}),
+        _single,
+    ),
+    Reading(
+        "one-way",
+        "no Cake on the way back (`both_directions = false`)",
+        Variant(set={"bottleneck.both_directions": False}),
+    ),
+    Reading(
+        "dither",
+        'ACKs are not split (`sce_receiver = "dither"`)',
+        Variant(set={"tcp.sce_receiver": "dither"}),
+    ),
+    Reading(
+        "split-delayed",
+        'what brings a change is delayed (`sce_receiver = "split-delayed"`)',
+        Variant(set={"tcp.sce_receiver": "split-delayed"}),
+    ),
+    Reading(
+        "sce-only",
+        'marks are told to SCE senders only (`sce_receiver = "auto"`)',
+        Variant(set={"tcp.sce_receiver": "auto"}),
+        _with("cubic", "reno", "dctcp"),
+    ),
+    Reading("thirty", "every test lasts 30 s", Variant(seconds=30)),
+    Reading("double", "tests are twice as long", Variant(stretch=2)),
+    Reading("warm", "the first 5 s are not counted", Variant(set={"warmup": "5s"})),
+    Reading("no-base", "no round trip of the test bed itself", Variant(base_ms=0.02)),
+)
+
+
+#: Readings that are run on every cell; the others on a sample.
+EVERY = (
+    *("no-memory", "fresh", "precise", "sticky", "echo", "round-ssthresh"),
+    *("slope", "one-way", "sce-only"),
+)
+#: Seeds of these runs.
+SEEDS = 1
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What the source leaves "under investigation", with the cells that show it."""
+
+    id: str
+    title: str
+    quantity: str
+    setups: tuple[Setup, ...]
+    places: tuple[Place, ...]
+    #: Rows of `TRIED` to run these cells with.
+    tried: tuple[str, ...]
+    text: str
+
+
+_BELOW: tuple[Place, ...] = ((0.5, 80.0), (1.0, 40.0), (1.0, 80.0), (5.0, 20.0), (5.0, 80.0))
+_ALONE = tuple(Setup("", (cc,)) for cc in _SCE)
+
+REMARKS: tuple[Remark, ...] = (
+    Remark(
+        "low-rates",
+        "RTTs at low rates, and Reno's at the lowest",
+        "tcp_rtt_ms",
+        tuple(Setup("", (cc,)) for cc in ("cubic", "reno", "dctcp")),
+        ((0.5, 0.0), (0.5, 80.0), (1.0, 0.0), (1.0, 80.0)),
+        ("fixed-buffer",),
+        "Not a remark of the source, but a riddle of its numbers: a Linux of today in virtual "
+        "time (`--engine kernel`), whose receive buffers have a fixed size, has the RTTs that the "
+        "simulator has with such a buffer. With one that is tuned ACKs are delayed, which "
+        "accounts for the difference of CUBIC and DCTCP, and for a part of Reno's.",
+    ),
+    Remark(
+        "long-delays",
+        "Reno and DCTCP at long delays",
+        "throughput_mbit",
+        tuple(Setup("", (cc,)) for cc in ("reno", "dctcp")),
+        ((50.0, 80.0), (50.0, 160.0), (100.0, 40.0), (100.0, 80.0), (100.0, 160.0)),
+        ("no-memory", "echo"),
+        "Not a remark of the source either: a Linux of today is faster in these cells. It does "
+        "not remember an ssthresh, and its first slow start ends at the first mark; nor does its "
+        "DCTCP cut the window in rounds without marks.",
+    ),
+    Remark(
+        "under-utilisation",
+        "Under-utilisation at low bandwidths",
+        "throughput_mbit",
+        _ALONE,
+        _BELOW,
+        ("no-unit-quirk", "no-cwr-quirk", "dither"),
+        "Counters that count acknowledged bytes of `1448` and windows of `536` make both growth "
+        "and response larger than was meant by their ratio. A few segments of window then swing "
+        "between two and more than the path holds; with one unit most of the lost throughput is "
+        "there.",
+    ),
+    Remark(
+        "rtt-at-high-bdp",
+        "RTT slightly up for SCE at high BDP",
+        "tcp_rtt_ms",
+        _ALONE,
+        ((50.0, 80.0), (50.0, 160.0), (100.0, 80.0), (100.0, 160.0)),
+        ("no-unit-quirk", "dither", "one-way"),
+        "A flow with SCE keeps the queue between half of the target and the target, where Reno "
+        "and DCTCP leave it empty for most of a cycle at such delays. The "
+        "source suspects the feedback; without split ACKs, or without the second Cake, the RTT "
+        "is the same.",
+    ),
+    Remark(
+        "fairness-dip",
+        "The dip of fairness under fair queueing at 5 to 10 Mbit/s",
+        "throughput_mbit",
+        (Setup("triple-isolate", ("cubic", "dctcp-sce")),),
+        ((5.0, 20.0), (5.0, 80.0), (10.0, 20.0), (10.0, 80.0)),
+        ("no-unit-quirk", "no-cwr-quirk"),
+        "It is the first remark again: in a queue of its own the flow with SCE does not use its "
+        "half, as it would not alone, and the other takes what is left: with one unit the dip at "
+        "10 Mbit/s is gone, that at 5 Mbit/s and 80 ms is not.",
+    ),
+    Remark(
+        "sce-single",
+        "sce-single cells that stay unfair",
+        "throughput_mbit",
+        (Setup("flowblind sce-single", ("reno", "reno-sce")),),
+        ((5.0, 0.0), (5.0, 80.0), (10.0, 80.0), (50.0, 80.0), (100.0, 20.0)),
+        ("slope", "no-unit-quirk", "no-cwr-quirk"),
+        "With marks from the target on, where CE begins, the flow with SCE answers both and Reno "
+        "one. At low rates neither the slope nor the units move the shares; at high ones the slope "
+        "and the two reductions do. See the open questions for the highest rate.",
+    ),
+    Remark(
+        "extremes",
+        "Single cells with RTTs of many times the delay (Tables 90 and 95)",
+        "tcp_rtt_ms",
+        (
+            Setup("flowblind sce-single", ("reno", "dctcp-sce")),
+            Setup("flowblind sce-single", ("dctcp", "dctcp-sce")),
+        ),
+        ((1.0, 0.0), (1.0, 10.0), (1.0, 20.0), (1.0, 80.0)),
+        ("no-unit-quirk",),
+        "Not explained: nothing like it comes up in any seed of these rows.",
+    ),
+)
+
+
+def plan(*, quick: bool, seeds: int) -> dict[str, list[Batch]]:
+    """What to run, by row of the table, and by remark and row."""
+    setups = SETUPS[:: 3 if quick else 1]
+    whole = points.sample(setups) if quick else points.every(setups)
+    out = {BASELINE: points.plan(whole, seeds=seeds)}
+    for tried in TRIED:
+        own = [setup for setup in setups if tried.concerns(setup)]
+        places = points.every(own) if tried.id in EVERY and not quick else points.sample(own)
+        out[tried.id] = points.plan(places, seeds=seeds, variant=tried.variant)
+    known = {tried.id: tried.variant for tried in TRIED}
+    for remark in REMARKS:
+        wanted = dict.fromkeys(remark.setups, remark.places)
+        for name in (BASELINE, *remark.tried):
+            variant = known.get(name, points.AS_PUBLISHED)
+            out[f"{remark.id}/{name}"] = points.plan(wanted, seeds=seeds, variant=variant)
+    return out
+
+
+def measured(batches: Mapping[str, Sequence[Batch]], results: Found) -> dict[str, list[Entry]]:
+    """The cells of each row."""
+    return {
+        name: points.entries(points.tables_of(b.setup for b in own), own, results[name])
+        for name, own in batches.items()
+    }
+
+
+def sections(found: Mapping[str, Sequence[Entry]], facts: Facts) -> list[Section]:
+    """The table and the remarks, as sections of a report."""
+    remarks: list[Block] = []
+    for remark in REMARKS:
+        remarks += [Text(f"**{remark.title}.** {remark.text}"), _remark(remark, found)]
+    return [
+        Section(
+            "mechanisms",
+            "Mechanisms",
+            [Text(MECHANISMS), _ablation(found, facts)],
+        ),
+        Section("open", "Open questions", [Text(questions.LEAD), questions.table(found)]),
+        Section("remarks", "What the source left under investigation", remarks),
+    ]
+
+
+def _ablation(found: Mapping[str, Sequence[Entry]], facts: Facts) -> Table:
+    columns = [*words("changed"), *right("cells", *(title for title, _, _ in COLUMNS))]
+    rows: list[list[Value]] = []
+    for tried in TRIED:
+        before, changed = before_and_after(found, tried)
+        row: list[Value] = [tried.title, sum(e.cell.error is not None for e in changed)]
+        for _, kind, belongs in COLUMNS:
+            row.append(arrow(before, changed, kind, belongs))
+        rows.append(row)
+    caption = (
+        "Median and 90th percentile of the errors in percent, in the set-up of the reproduction "
+        "\u2192 with one thing changed, of the same cells, as far as the change can make a "
+        "difference to them: of contested mechanisms every cell of the source, of the others a "
+        "sample (of every congestion control alone each rate and each delay once, and one cell of "
+        "each pair in each mode). One seed. Errors that rise when something is changed speak for "
+        "the set-up, errors that fall against it; the open questions say what was made of them."
+    )
+    return Table("ablation", "One mechanism at a time", columns, rows, caption, facts)
+
+
+def _remark(remark: Remark, found: Mapping[str, Sequence[Entry]]) -> Table:
+    titles = {tried.id: tried.title for tried in TRIED}
+    shown = {
+        name: {e.cell.id: e for e in found[f"{remark.id}/{name}"]}
+        for name in (BASELINE, *remark.tried)
+    }
+    columns = [
+        *left("flow"),
+        *right("Mbit/s", "delay, ms", "published", "measured"),
+        *right(*(titles[name] for name in remark.tried)),
+    ]
+    rows: list[list[Value]] = []
+    for entry in shown[BASELINE].values():
+        if entry.table.quantity != remark.quantity:
+            continue
+        cells = [shown[name][entry.cell.id].cell for name in (BASELINE, *remark.tried)]
+        numbers = [entry.cell.published, *(cell.measured for cell in cells)]
+        who = NAMES[entry.cc] + (f" by {NAMES[entry.peer]}" if entry.peer else "")
+        rows.append(
+            [
+                *(who, f"{entry.rate_mbit:g}", f"{entry.delay_ms:g}"),
+                *(None if v is None else f"{v:.2f}" for v in numbers),
+            ]
+        )
+    unit = UNITS[remark.quantity]
+    title = f"{WORDS[remark.quantity]}, {unit}"
+    return Table(f"remark-{remark.id}", title[0].upper() + title[1:], columns, rows)
+
+
+MECHANISMS = """
+**Units.** Senders with SCE count acknowledged bytes, `1448` a segment, and take a segment of the
+window for `rcv_mss`, which a host that only sends never measures: `536`. Growth and response are
+larger than was meant by their ratio (`unit_quirk`).
+
+**Two reductions.** The end of CWR takes the factor of CE off a window that the stack has halved
+already (`cwr_quirk`).
+
+**DCTCP cuts every round.** In the tree of the SCE kernels (a later state of its `tcp_dctcp.c`; that
+of the test bed is not known) each update of alpha also sets cwnd to what `ssthresh` would be, marks
+or none: with alpha above 0 after a mark the window comes down by alpha/2 for many round trips, and
+below ssthresh it grows back as in slow start (`cut = "round"`). It was found after the first
+comparison with the cells that had been kept out; see below.
+
+**The receive buffer.** While its window grows a Linux receiver acknowledges every segment. A buffer
+that is tuned, as that of the test bed, grows with what is read in a round-trip time: at low rates
+not at all, and ACKs are delayed from the start. One that is large from the start lets the window
+grow for thousands of segments, that is for the whole of a short test at a low rate. Where each
+segment is acknowledged by itself the window meets Cake's limit of four packet times one segment
+earlier (`rcvbuf`; see RTTs at low rates below).
+
+**A remembered ssthresh.** Linux before 5.6 began a connection with the ssthresh that the last one
+to the same host had left. Slow start then ends at once, and where delays are long the window grows
+for most of a test. What was remembered depends on the order of the tests, which is not known;
+`initial_ssthresh = 10` stands for it in every cell.
+
+**ACK splitting.** When SCE marks begin or end, the receiver acknowledges what came before by
+itself, and at once what brought the change. With the latter delayed, windows of two segments wait
+for the delayed-ACK timer, which the source does not show (`split-delayed`). The receiver of that
+tree tells every sender that has ECN, so that CUBIC, Reno and DCTCP get the split ACKs as well.
+
+**A fresh queue.** Cobalt's table of 1/sqrt(count) is `0` at first, and a clock that is late is set
+to now: the second packet over the target is marked instead of one an interval later.
+
+**DCTCP's receiver under SCE.** The receiver of that tree looks at SCE marks first, so that DCTCP
+hears neither of CE nor of its absence from a packet that carries one: an echo lasts until an
+unmarked packet comes, or CWR (`sce_holds_ce`).
+
+**The slope of sce-single.** Its authors say that it keeps the slope of the ramp; their code halves
+it, and the code is followed.
+
+**The second Cake, and the length of tests.** ACKs pass a Cake too. Each test has the length that
+the authors' scripts give it and nothing is left out, so that the start counts.
+"""

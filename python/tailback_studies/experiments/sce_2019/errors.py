@@ -1,0 +1,47 @@
+"""Errors of cells in the groups that mechanisms are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tailback.metrics.statistics import median, nearest_rank
+from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.reproduction.entries import sizes
+
+#: Columns of the table: heading, kind of error, which cells.
+COLUMNS: tuple[tuple[str, str, Callable[[Entry], bool]], ...] = (
+    (
+        "throughput, one flow or fair-queued",
+        "relative",
+        lambda e: e.table.quantity == "throughput_mbit" and not e.table.setup.shared,
+    ),
+    (
+        "throughput, shared, of the rate",
+        "capacity",
+        lambda e: e.table.quantity == "throughput_mbit" and e.table.setup.shared,
+    ),
+    (
+        "TCP RTT from 5 Mbit/s",
+        "relative",
+        lambda e: e.table.quantity == "tcp_rtt_ms" and e.rate_mbit >= 5,
+    ),
+    ("TCP RTT below", "relative", lambda e: e.table.quantity == "tcp_rtt_ms" and e.rate_mbit < 5),
+)
+
+
+def arrow(
+    before: Sequence[Entry],
+    changed: Sequence[Entry],
+    kind: str,
+    belongs: Callable[[Entry], bool],
+) -> str | None:
+    """Median and 90th percentile of the errors before and after a change."""
+    pair = [_two(sizes((e for e in cells if belongs(e)), kind)) for cells in (before, changed)]
+    return None if None in pair else " \u2192 ".join(str(text) for text in pair)
+
+
+def _two(errors: Sequence[float]) -> str | None:
+    middle, high = median(errors), nearest_rank(errors, 0.9)
+    if middle is None or high is None:
+        return None
+    return f"{100 * middle:.1f} / {100 * high:.1f}"

@@ -1,0 +1,188 @@
+"""The tables of the source: their numbers, rows and columns, and what is published of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from tailback_studies.reproduction.sources import published_rows
+
+#: Congestion controls, in the order of the source's tables.
+CCS = ("cubic", "reno", "reno-sce", "dctcp", "dctcp-sce")
+#: Every pair of them, in the order of the source's tables.
+PAIRS = (
+    ("cubic", "cubic"),
+    ("cubic", "reno"),
+    ("cubic", "reno-sce"),
+    ("cubic", "dctcp"),
+    ("cubic", "dctcp-sce"),
+    ("reno", "reno"),
+    ("reno", "reno-sce"),
+    ("reno", "dctcp"),
+    ("reno", "dctcp-sce"),
+    ("reno-sce", "reno-sce"),
+    ("reno-sce", "dctcp"),
+    ("reno-sce", "dctcp-sce"),
+    ("dctcp", "dctcp"),
+    ("dctcp", "dctcp-sce"),
+    ("dctcp-sce", "dctcp-sce"),
+)
+NAMES = {
+    "cubic": "CUBIC",
+    "reno": "Reno",
+    "reno-sce": "Reno-SCE",
+    "dctcp": "DCTCP",
+    "dctcp-sce": "DCTCP-SCE",
+}
+#: What Cake is told for pairs: one queue; one queue where SCE marks begin at the target; a queue
+#: for each flow.
+MODES = ("flowblind", "flowblind sce-single", "triple-isolate")
+#: Modes in which both flows share a queue.
+SHARED = MODES[:2]
+QUANTITIES = ("throughput_mbit", "tcp_rtt_ms")
+UNITS = {"throughput_mbit": "Mbit/s", "tcp_rtt_ms": "ms", "jain": ""}
+WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain's index"}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Who goes through what: the runs that fill a table have it in common."""
+
+    #: One of `MODES`; empty for one flow, where it makes no difference.
+    mode: str
+    #: The congestion controls of the flows.
+    ccs: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """In the words of the source."""
+        return "one-flow" if len(self.ccs) == 1 else "two-flow"
+
+    @property
+    def shared(self) -> bool:
+        """Whether two flows share a queue."""
+        return self.mode in SHARED
+
+    @property
+    def title(self) -> str:
+        """Names and mode."""
+        names = " and ".join(NAMES[cc] for cc in self.ccs)
+        return f"{names}, {self.mode}" if self.mode else names
+
+
+@dataclass(frozen=True)
+class TableId:
+    """A table of the source."""
+
+    number: int
+    #: throughput_mbit, tcp_rtt_ms or jain.
+    quantity: str
+    setup: Setup
+
+    @property
+    def part(self) -> str:
+        """Its name on the command line."""
+        return f"table-{self.number}"
+
+    @property
+    def title(self) -> str:
+        """As a heading."""
+        return f"Table {self.number}: {self.setup.title}, {WORDS[self.quantity]}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Rows and columns of a table."""
+
+    #: Rates of Cake, Mbit/s.
+    rates: tuple[float, ...]
+    #: Delays of netem, both directions together, ms.
+    delays: tuple[float, ...]
+
+
+GRIDS = {
+    "one-flow": Grid(
+        (0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0),
+        (0.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0),
+    ),
+    "two-flow": Grid((1.0, 5.0, 10.0, 50.0, 100.0), (0.0, 10.0, 20.0, 80.0)),
+}
+
+
+def _tables() -> Mapping[int, TableId]:
+    """Jain's index in Tables 5 to 11, then throughput and RTT of one flow, then of pairs."""
+    out = [
+        TableId(5, "jain", Setup("flowblind", ("reno", "reno"))),
+        TableId(6, "jain", Setup("flowblind", ("reno", "reno-sce"))),
+        TableId(7, "jain", Setup("flowblind", ("cubic", "dctcp-sce"))),
+        TableId(8, "jain", Setup("flowblind sce-single", ("reno", "reno-sce"))),
+        TableId(9, "jain", Setup("flowblind sce-single", ("cubic", "dctcp-sce"))),
+        TableId(10, "jain", Setup("triple-isolate", ("cubic", "dctcp-sce"))),
+        TableId(11, "jain", Setup("triple-isolate", ("dctcp", "dctcp-sce"))),
+    ]
+    number = 12
+    for ones in (True, False):
+        for quantity in QUANTITIES:
+            if ones:
+                setups = [Setup("", (cc,)) for cc in CCS]
+            else:
+                setups = [Setup(mode, pair) for mode in MODES for pair in PAIRS]
+            for setup in setups:
+                out.append(TableId(number, quantity, setup))
+                number += 1
+    return {table.number: table for table in out}
+
+
+#: Every table with numbers of measurements, by its number.
+TABLES = _tables()
+SETUPS = tuple(dict.fromkeys(table.setup for table in TABLES.values() if table.number >= 12))
+
+#: Seconds of a test by rate (Mbit/s) for delays of 20, 40, 80 and 160 ms; 30 below, but see
+#: `seconds`.
+_SECONDS = {
+    0.5: (30, 30, 30, 60),
+    1.0: (30, 30, 30, 60),
+    2.0: (30, 30, 30, 60),
+    5.0: (30, 40, 60, 60),
+    10.0: (30, 40, 60, 60),
+    25.0: (30, 40, 60, 90),
+    50.0: (30, 60, 60, 180),
+    100.0: (60, 60, 120, 300),
+}
+
+
+def seconds(rate: float, delay: float) -> int:
+    """How long the test of a cell is, s."""
+    if rate == 50 and delay in (0, 10):
+        return 40
+    if delay < 20:
+        return 30
+    return _SECONDS[rate][(20.0, 40.0, 80.0, 160.0).index(delay)]
+
+
+#: Table, position of the flow in its pair (0 in a table of Jain's index), rate, delay.
+Key = tuple[int, int, float, float]
+
+
+@cache
+def published() -> Mapping[Key, float]:
+    """What the source has."""
+    return {key: value for key, (value, _) in _published().items()}
+
+
+@cache
+def blind() -> frozenset[Key]:
+    """Cells that were kept out until the set-up was held against them for the first time."""
+    return frozenset(key for key, (_, hidden) in _published().items() if hidden)
+
+
+@cache
+def _published() -> Mapping[Key, tuple[float, bool]]:
+    out: dict[Key, tuple[float, bool]] = {}
+    for file, column in (("published.csv", "value"), ("jain.csv", "jain")):
+        for row in published_rows(__package__, file):
+            place = (float(row["rate_mbit"]), float(row["delay_ms"]))
+            key = (int(row["table"]), int(row.get("position", 0)), *place)
+            out[key] = (float(row[column]), row["blind"] == "yes")
+    return out

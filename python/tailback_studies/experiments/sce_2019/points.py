@@ -1,0 +1,284 @@
+"""What is run for which tables, and the cells that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from tailback.metrics.statistics import estimate
+from tailback.report import Cell
+from tailback.running import Job
+from tailback_studies.experiments.sce_2019.layout import (
+    GRIDS,
+    QUANTITIES,
+    SETUPS,
+    TABLES,
+    UNITS,
+    Setup,
+    TableId,
+    blind,
+    published,
+    seconds,
+)
+from tailback_studies.reproduction.entries import Entry as BaseEntry
+from tailback_studies.reproduction.sources import scenario, set_value
+
+#: What the test bed itself adds to the round trip, ms.
+BASE_MS = 0.9
+#: Congestion controls of a Linux without the patches of SCE.
+STOCK = ("cubic", "reno", "dctcp")
+#: Field of a flow's summary by quantity.
+_FIELDS = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
+#: How Cake is asked for the modes of pairs; one flow goes through the first.
+_QUEUES: Mapping[str, Mapping[str, Any]] = {
+    "": {"flow": "flowblind", "sce": "on"},
+    "flowblind": {"flow": "flowblind", "sce": "on"},
+    "flowblind sce-single": {"flow": "flowblind", "sce": "single"},
+    "triple-isolate": {"flow": "triple-isolate", "sce": "on"},
+}
+
+#: Rate, Mbit/s, and delay, ms.
+Place = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to run the cells: what is changed of the scenario files."""
+
+    #: Options by congestion control, over those of the scenario file.
+    ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Options of Cake in every mode.
+    queue: Mapping[str, Any] = field(default_factory=dict)
+    #: Options of Cake by mode, or other values by path.
+    modes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    set: Mapping[str, Any] = field(default_factory=dict)
+    #: Factor of the length of each test.
+    stretch: float = 1.0
+    #: The length of every test, s; 0: each cell's own.
+    seconds: float = 0.0
+    #: Base round-trip time of the test bed, ms.
+    base_ms: float = BASE_MS
+
+
+AS_PUBLISHED = Variant()
+
+
+@dataclass(frozen=True)
+class Entry(BaseEntry):
+    """A cell of a table, or one of the two numbers of a cell of pairs."""
+
+    table: TableId
+    #: The flow, from 1; 0 for what belongs to both.
+    position: int
+    rate_mbit: float
+    delay_ms: float
+
+    @property
+    def cc(self) -> str:
+        """Whose number it is; both, joined, for what belongs to both."""
+        ccs = self.table.setup.ccs
+        return ccs[self.position - 1] if self.position else "/".join(ccs)
+
+    @property
+    def peer(self) -> str:
+        """Who else was there."""
+        ccs = self.table.setup.ccs
+        return ccs[2 - self.position] if self.position and len(ccs) == 2 else ""
+
+    @property
+    def place(self) -> Place:
+        """Row and column."""
+        return self.rate_mbit, self.delay_ms
+
+    def error(self, kind: str) -> float | None:
+        """Over the published value, over the rate of Cake (throughput only), or as it is."""
+        if kind != "capacity":
+            return super().error(kind)
+        if self.table.quantity != "throughput_mbit" or self.cell.error is None:
+            return None
+        return self.cell.error / self.rate_mbit
+
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        """Table, row and column, and who met whom there."""
+        return {
+            "table": self.table.number,
+            "kind": self.table.setup.kind,
+            "mode": self.table.setup.mode,
+            "cc": self.cc,
+            "peer": self.peer,
+            "position": self.position,
+            "rate_mbit": self.rate_mbit,
+            "delay_ms": self.delay_ms,
+        }
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Cells of one set-up that are run."""
+
+    setup: Setup
+    places: Sequence[Place]
+    job: Job
+
+
+@cache
+def cc_options() -> dict[str, dict[str, Any]]:
+    """Options of the congestion controls, as the scenario files have them."""
+    listed = scenario(__package__, "one-flow")["sweep"]["flows.flow.cc"]
+    tables = [{"name": value} if isinstance(value, str) else dict(value) for value in listed]
+    return {table["name"]: table for table in tables}
+
+
+def plan(
+    wanted: Mapping[Setup, Sequence[Place]],
+    *,
+    seeds: int,
+    engine: str = "sim",
+    variant: Variant = AS_PUBLISHED,
+) -> list[Batch]:
+    """What to run so that these cells of these set-ups are known."""
+    stock = engine != "sim"
+    return [
+        Batch(setup, places, Job(_scenario(setup, places, variant, stock=stock), {}, seeds))
+        for setup, places in wanted.items()
+        if places
+    ]
+
+
+def _scenario(
+    setup: Setup, places: Sequence[Place], variant: Variant, *, stock: bool
+) -> dict[str, Any]:
+    made = scenario(__package__, setup.kind)
+    queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
+    if stock:
+        # Linux has no SCE (without an SCE flow that changes little), and its receive buffers in
+        # the guest have a set size.
+        queue["sce"] = "off"
+        del made["tcp"]
+    made["bottleneck"]["queue"] = {**queue, **variant.queue, **variant.modes.get(setup.mode, {})}
+    for flow, cc in zip(made["flows"], setup.ccs, strict=True):
+        options = {"name": cc} if stock else {**cc_options()[cc], **variant.ccs.get(cc, {})}
+        flow["cc"] = options if len(options) > 1 else cc
+    lengths = [
+        (variant.seconds or seconds(rate, delay)) * variant.stretch for rate, delay in places
+    ]
+    axis = {
+        "bottleneck.rate": [f"{round(rate * 1000)}kbit" for rate, _ in places],
+        "path.rtt": [f"{round((delay + variant.base_ms) * 1000)}us" for _, delay in places],
+        "duration": [f"{length:g}s" for length in lengths],
+    }
+    made["sweep"] = {"zip": [axis]}
+    for path, value in variant.set.items():
+        set_value(made, path, value)
+    return made
+
+
+def every(setups: Iterable[Setup]) -> dict[Setup, list[Place]]:
+    """All cells of these set-ups."""
+    out = {}
+    for setup in setups:
+        grid = GRIDS[setup.kind]
+        out[setup] = [(rate, delay) for rate in grid.rates for delay in grid.delays]
+    return out
+
+
+def sample(setups: Iterable[Setup]) -> dict[Setup, list[Place]]:
+    """A fair sample that does not look at results.
+
+    One flow: of each congestion control every rate and every delay once. Pairs: of each pair and
+    mode one cell, such that they go through all cells in turn.
+    """
+    out: dict[Setup, list[Place]] = {}
+    for setup in setups:
+        grid = GRIDS[setup.kind]
+        at = SETUPS.index(setup)
+        if setup.kind == "one-flow":
+            out[setup] = [
+                (rate, grid.delays[(3 * row + at) % len(grid.delays)])
+                for row, rate in enumerate(grid.rates)
+            ]
+        else:
+            # 7 and 20 have no common divisor: every cell comes once in 20 set-ups.
+            row, column = divmod(7 * at % (len(grid.rates) * len(grid.delays)), len(grid.delays))
+            out[setup] = [(grid.rates[row], grid.delays[column])]
+    return out
+
+
+def stock(setup: Setup) -> bool:
+    """Whether a Linux without the patches of SCE can run it as the source did."""
+    return set(setup.ccs) <= set(STOCK) and "sce" not in setup.mode
+
+
+def entries(
+    tables: Iterable[TableId], batches: Sequence[Batch], runs: Sequence[Iterable[Any]]
+) -> list[Entry]:
+    """The cells of these tables that were run, published or not, in the order of the source."""
+    found: dict[tuple[Setup, Place], list[dict[str, Any]]] = {}
+    for batch, results in zip(batches, runs, strict=True):
+        # Stored runs come in the order of the sweep: its rows, each with all seeds.
+        names = {_place_key(*place): place for place in batch.places}
+        for run in results:
+            key = (round(float(run.params["bottleneck.rate"])), float(run.params["path.rtt"]))
+            place = names[min(names, key=lambda k, key=key: _distance(k, key))]  # type: ignore[misc]
+            found.setdefault((batch.setup, place), []).append(run.summary)
+    known, hidden = published(), blind()
+    out = []
+    for table in tables:
+        places = next((b.places for b in batches if b.setup == table.setup), ())
+        positions = (0,) if table.quantity == "jain" else range(1, len(table.setup.ccs) + 1)
+        for place in places:
+            summaries = found.get((table.setup, place), [])
+            for position in positions:
+                each = [_value(summary, table.quantity, position) for summary in summaries]
+                cell_key = (table.number, position, *place)
+                cell = Cell.of(
+                    _id(table, position, place),
+                    table.quantity,
+                    UNITS[table.quantity],
+                    known.get(cell_key),
+                    estimate(each),
+                )
+                cell = replace(cell, blind=cell_key in hidden and "dctcp" not in table.setup.ccs)
+                values = tuple(value for value in each if value is not None)
+                out.append(Entry(table, position, *place, cell=cell, values=values))
+    return out
+
+
+def _place_key(rate: float, delay: float) -> tuple[int, float]:
+    return round(rate * 1e6), (delay + BASE_MS) * 1e6
+
+
+def _distance(one: tuple[int, float], other: tuple[int, float]) -> tuple[int, float]:
+    return abs(one[0] - other[0]), abs(one[1] - other[1])
+
+
+def _value(summary: Mapping[str, Any], quantity: str, position: int) -> float | None:
+    if position == 0:
+        value: float | None = summary["jain"]
+    else:
+        value = summary["flows"][position - 1][_FIELDS[quantity]]
+    return value
+
+
+def _id(table: TableId, position: int, place: Place) -> str:
+    text = f"Table {table.number}/{place[0]:g}Mbit/{place[1]:g}ms"
+    return text if len(table.setup.ccs) == 1 or position == 0 else f"{text}/{position}"
+
+
+def tables_of(setups: Iterable[Setup], quantities: Sequence[str] | None = None) -> list[TableId]:
+    """The tables that these set-ups fill, by number."""
+    wanted = set(setups)
+    chosen = (*QUANTITIES, "jain") if quantities is None else quantities
+    return [t for t in TABLES.values() if t.setup in wanted and t.quantity in chosen]
+
+
+def options_told() -> list[str]:
+    """The options of the congestion controls, in words."""
+    return [
+        f"{name}: {', '.join(f'{key} = {value}' for key, value in table.items() if key != 'name')}"
+        for name, table in cc_options().items()
+        if len(table) > 1
+    ]

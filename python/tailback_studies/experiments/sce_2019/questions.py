@@ -1,0 +1,140 @@
+"""Open questions of the experiment: what was tried, what came out, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tailback.metrics.statistics import median
+from tailback.report import Table, Value
+from tailback.report.tables import words
+from tailback_studies.experiments.sce_2019.errors import COLUMNS, arrow
+from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.reproduction.readings import BASELINE
+
+LEAD = """
+Verdicts are *mechanism found*, *excluded*, or *open* with the experiment that did not decide. By
+the rule of the table above errors that fall when a part of the set-up is changed speak against that
+part. Where they do, and a source says that the test bed had it, it stays: it is chosen by
+mechanism, and not by cells.
+"""
+
+_OFFLOADS = (
+    "Linux 7.3, 106.1 ms with a receive buffer of fixed size, 121.3 ms with one that it tunes "
+    "(`tcp_rmem` of 4096 131072 6291456); each the same to 0.1 ms with offloads and without. The "
+    "source: 138.8 ms"
+)
+_STATED = "kept: stated by the source"
+_CODE = "kept: the kernels of the source have it"
+_RULE: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "`initial_ssthresh = 10`",
+        "no-memory",
+        "nothing remembered",
+        _CODE + "; its value is not known",
+    ),
+    ("Cake on both ways", "one-way", "no Cake on the way back", _STATED),
+    ("ESCE to every sender", "sce-only", "to SCE senders only", _CODE),
+    ("a fresh queue", "fresh", "it waits an interval", _CODE),
+)
+
+
+def table(found: Mapping[str, Sequence[Entry]]) -> Table:
+    """Every question."""
+    rows: list[list[Value]] = [
+        [
+            "Why does DCTCP cut deeper than in Linux?",
+            'alpha/2 at each update of alpha, marks or none (`cut = "round"`); without it:',
+            _out(found, "echo"),
+            "mechanism found: adopted after the first comparison",
+        ],
+        [
+            "",
+            "the same with ssthresh brought down too",
+            _out(found, "round-ssthresh"),
+            "excluded: cuts then add up",
+        ],
+        [
+            "",
+            "more ECN-Echo for each mark: receiver until CWR",
+            _out(found, "sticky"),
+            "excluded",
+        ],
+        ["", "packet by packet", _out(found, "precise"), "excluded"],
+        [
+            "Reno's RTT at 0.5 Mbit/s and no delay",
+            "two-segment TSO packets that outlast the delayed ACK: `path.offloads = true` on the "
+            "kernel engine",
+            _OFFLOADS,
+            "offloads excluded; open: a tuned buffer accounts for a part",
+        ],
+        [
+            "Shares in sce-single at 100 Mbit/s",
+            "the slope of the ramp kept",
+            _slope(found),
+            "open: the slope alone is excluded, which helps there and harms below",
+        ],
+    ]
+    for what, reading, tried, verdict in _RULE:
+        said = f"{_speaks(found, reading)}; {verdict}"
+        rows.append([what, tried, _out(found, reading), said])
+    rows.append(
+        [
+            "RTTs of 207 to 1036 ms in single cells",
+            "every seed of these cells",
+            "none above the largest of its neighbours in the source",
+            "open: not reproduced",
+        ]
+    )
+    columns = words("question", "tried", "came out: median / 90 % below, %", "verdict")
+    return Table("questions", "Open questions", columns, rows)
+
+
+def _speaks(found: Mapping[str, Sequence[Entry]], reading: str) -> str:
+    """How many of the errors rise without a part of the set-up, and how many fall."""
+    before, changed = _pair(found, reading)
+    rise = fall = 0
+    for _, kind, own in COLUMNS:
+        text = arrow(before, changed, kind, own)
+        if text is not None:
+            then, now = (side.split(" / ") for side in text.split(" \u2192 "))
+            rise += sum(float(b) > float(a) for a, b in zip(then, now, strict=True))
+            fall += sum(float(b) < float(a) for a, b in zip(then, now, strict=True))
+    return f"for the set-up: {rise} errors rise; against it: {fall} fall"
+
+
+def _pair(
+    found: Mapping[str, Sequence[Entry]], reading: str
+) -> tuple[list[Entry], Sequence[Entry]]:
+    changed = found[reading]
+    ids = {entry.cell.id for entry in changed}
+    return [entry for entry in found[BASELINE] if entry.cell.id in ids], changed
+
+
+def _out(found: Mapping[str, Sequence[Entry]], reading: str) -> str:
+    """Errors in the set-up and with the change, by group, of every cell that both have."""
+    before, changed = _pair(found, reading)
+    groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)
+    return "; ".join(f"{title}: {text}" for title, text in groups if text is not None)
+
+
+def _slope(found: Mapping[str, Sequence[Entry]]) -> str:
+    """Flows without SCE beside flows with it: the median of their errors, by rate."""
+    texts = []
+    for rate in (10.0, 50.0, 100.0):
+        before, after = (_yielded(found[name], rate) for name in (BASELINE, "slope"))
+        if before is not None and after is not None:
+            texts.append(f"{rate:g} Mbit/s: {before:+.1f} \u2192 {after:+.1f}")
+    return "error of the flow without SCE, median, % of the rate: " + "; ".join(texts)
+
+
+def _yielded(entries: Sequence[Entry], rate: float) -> float | None:
+    own = [
+        error
+        for e in entries
+        if e.table.quantity == "throughput_mbit"
+        and "sce-single" in e.table.setup.mode
+        and (e.rate_mbit, e.cc in ("cubic", "reno"), e.peer.endswith("-sce")) == (rate, True, True)
+        and (error := e.error("capacity")) is not None
+    ]
+    middle = median(own)
+    return None if middle is None else 100 * middle

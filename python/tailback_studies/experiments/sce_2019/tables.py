@@ -1,0 +1,98 @@
+"""Each table of the source as files: published, measured and their difference, a row for each rate
+and a column for each delay; the two flows of a pair stand in one cell, as in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tailback.report.tables import csv_text
+from tailback_studies.experiments.sce_2019.layout import NAMES, UNITS, TableId
+from tailback_studies.experiments.sce_2019.points import Entry, Place
+
+#: What stands in the cells of a block.
+BLOCKS: Mapping[str, Callable[[Entry], float | None]] = {
+    "published": lambda entry: entry.cell.published,
+    "measured": lambda entry: entry.cell.measured,
+    "difference": lambda entry: entry.cell.error,
+}
+
+
+def by_table(entries: Sequence[Entry]) -> dict[TableId, list[Entry]]:
+    """The cells of each table."""
+    out: dict[TableId, list[Entry]] = {}
+    for entry in entries:
+        out.setdefault(entry.table, []).append(entry)
+    return out
+
+
+def digits(table: TableId) -> int:
+    """Digits behind the point, as the source has them."""
+    return 3 if table.quantity == "jain" else 2
+
+
+def files(entries: Sequence[Entry]) -> dict[str, str]:
+    """Files by name: each table as CSV and as Markdown, and every cell in one CSV."""
+    out = {}
+    for table, cells in by_table(entries).items():
+        out[f"tables/{table.part}.csv"] = _csv(table, cells)
+        out[f"tables/{table.part}.md"] = _markdown(table, cells)
+    out["all-cells.csv"] = _all(entries)
+    return out
+
+
+def _grid(
+    table: TableId, cells: Sequence[Entry], value: Callable[[Entry], float | None], *, signed: bool
+) -> tuple[list[float], list[list[str]]]:
+    """The delays, and a row for each rate: the rate and the cells as text."""
+    found: dict[Place, list[Entry]] = {}
+    for entry in cells:
+        found.setdefault(entry.place, []).append(entry)
+    delays = sorted({delay for _, delay in found})
+    rows = []
+    for rate in sorted({rate for rate, _ in found}):
+        row = [f"{rate:g}"]
+        for delay in delays:
+            numbers = [value(entry) for entry in found.get((rate, delay), [])]
+            plus = "+" if signed else ""
+            row.append(" / ".join(f"{n:{plus}.{digits(table)}f}" for n in numbers if n is not None))
+        rows.append(row)
+    return delays, rows
+
+
+def _csv(table: TableId, cells: Sequence[Entry]) -> str:
+    lines: list[Sequence[object]] = []
+    for name, value in BLOCKS.items():
+        delays, rows = _grid(table, cells, value, signed=name == "difference")
+        if not lines:
+            lines.append(["what", "Mbit/s", *(f"{delay:g} ms" for delay in delays)])
+        lines += [[name, *row] for row in rows]
+    return csv_text(lines)
+
+
+def _markdown(table: TableId, cells: Sequence[Entry]) -> str:
+    unit = UNITS[table.quantity]
+    lines = [f"# {table.title}{f' ({unit})' if unit else ''}", ""]
+    if len(table.setup.ccs) == 2 and table.quantity != "jain":
+        first, second = (NAMES[cc] for cc in table.setup.ccs)
+        lines += [f"In each cell: {first} / {second}.", ""]
+    for name, value in BLOCKS.items():
+        delays, rows = _grid(table, cells, value, signed=name == "difference")
+        lines += [f"**{name.capitalize()}**", ""]
+        lines.append("| Mbit/s | " + " | ".join(f"{delay:g} ms" for delay in delays) + " |")
+        lines.append("|---:" * (len(delays) + 1) + "|")
+        lines += ["| " + " | ".join(text or "\u2014" for text in row) + " |" for row in rows]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _all(entries: Sequence[Entry]) -> str:
+    head = ("table", "kind", "quantity", "mode", "cc", "peer", "position", "rate_mbit", "delay_ms")
+    rows: list[Sequence[object]] = [
+        (*head, "published", "measured", "difference", "relative", "n", "ci95")
+    ]
+    for e in entries:
+        setup, cell = e.table.setup, e.cell
+        place = (e.table.number, setup.kind, e.table.quantity, setup.mode, e.cc, e.peer, e.position)
+        numbers = (cell.published, cell.measured, cell.error, cell.relative, cell.n, cell.ci95)
+        rows.append((*place, e.rate_mbit, e.delay_ms, *numbers))
+    return csv_text(rows)

@@ -1,0 +1,134 @@
+"""What was hoped for, and how far off the source is from itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tailback.metrics.statistics import median, nearest_rank
+from tailback_studies.experiments.sce_2019.layout import SHARED, TABLES, Setup, published
+from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.reproduction import goals
+from tailback_studies.reproduction.goals import ErrorsBelow, ErrorsVerdict
+from tailback_studies.reproduction.judges import Judge, Noise, judge
+
+
+def _clear(entry: Entry) -> bool:
+    """No flow shares a queue with another."""
+    return entry.table.quantity == "throughput_mbit" and not entry.table.setup.shared
+
+
+def _rtt(entry: Entry) -> bool:
+    return entry.table.quantity == "tcp_rtt_ms"
+
+
+GOALS: tuple[ErrorsBelow[Entry], ...] = (
+    ErrorsBelow(
+        "throughput_mbit.one-flow,fair-queued",
+        "throughput, one flow and fair-queued",
+        "relative",
+        _clear,
+        0.015,
+        0.06,
+    ),
+    ErrorsBelow(
+        "throughput_mbit.one-flow,fair-queued.cubic,reno",
+        "the same, CUBIC and Reno alone",
+        "relative",
+        lambda e: _clear(e) and set(e.table.setup.ccs) <= {"cubic", "reno"},
+        0.01,
+        0.06,
+    ),
+    ErrorsBelow(
+        "throughput_mbit.shared",
+        "throughput, shared queue",
+        "capacity",
+        lambda e: e.table.quantity == "throughput_mbit" and e.table.setup.shared,
+        0.02,
+        0.06,
+    ),
+    ErrorsBelow(
+        "tcp_rtt_ms.from-5Mbit",
+        "TCP RTT from 5 Mbit/s up",
+        "relative",
+        lambda e: _rtt(e) and e.rate_mbit >= 5,
+        0.02,
+        0.08,
+    ),
+    ErrorsBelow(
+        "tcp_rtt_ms.below-5Mbit",
+        "TCP RTT below 5 Mbit/s",
+        "relative",
+        lambda e: _rtt(e) and e.rate_mbit < 5,
+        0.08,
+        0.25,
+    ),
+    ErrorsBelow(
+        "jain", "Jain's index", "absolute", lambda e: e.table.quantity == "jain", 0.015, 0.06
+    ),
+)
+
+
+def verdicts(entries: Sequence[Entry]) -> list[ErrorsVerdict]:
+    """Every goal that some cell belongs to."""
+    return list(goals.errors_verdicts(GOALS, entries))
+
+
+def judges(entries: Sequence[Entry]) -> list[Judge]:
+    """What each goal says, for tables and goals.csv."""
+    return [judge(verdict, entries, _twins(verdict)) for verdict in verdicts(entries)]
+
+
+def _twins(verdict: ErrorsVerdict) -> Noise | None:
+    """What the source differs by from itself in such cells, where it has them twice."""
+    goal = verdict.goal.id
+    if goal == "throughput_mbit.shared":
+        own = noise("throughput_mbit", "capacity")
+    elif goal == "tcp_rtt_ms.from-5Mbit":
+        own = noise("tcp_rtt_ms", "relative", lambda rate: rate >= 5)
+    elif goal == "tcp_rtt_ms.below-5Mbit":
+        own = noise("tcp_rtt_ms", "relative", lambda rate: rate < 5)
+    else:
+        return None
+    return Noise(int(own["cells"]), own["median"], own["p90"])
+
+
+def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    rows = goals.summary(entries, verdicts(entries))
+    for row in rows:
+        if row["quantity"] == "throughput_mbit.shared":
+            row["source_noise"] = noise("throughput_mbit", "capacity")
+    return rows
+
+
+def _any(_rate: float) -> bool:
+    return True
+
+
+def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> dict[str, float]:
+    """How far the source is from itself: CUBIC and Reno in a shared queue do not notice SCE, so
+    that the two shared modes are one experiment, done twice."""
+    known = published()
+    gaps = []
+    for table in TABLES.values():
+        if table.quantity != quantity or table.setup.mode != SHARED[0]:
+            continue
+        if not set(table.setup.ccs) <= {"cubic", "reno"}:
+            continue
+        twin = next(
+            t
+            for t in TABLES.values()
+            if t.quantity == quantity and t.setup == Setup(SHARED[1], table.setup.ccs)
+        )
+        for (number, position, rate, delay), value in known.items():
+            other = known.get((twin.number, position, rate, delay))
+            if number == table.number and other is not None and rates(rate):
+                whole = rate if kind == "capacity" else (value + other) / 2
+                gaps.append(abs(value - other) / whole)
+    return {
+        "cells": len(gaps),
+        "median": median(gaps) or 0.0,
+        "p90": nearest_rank(gaps, 0.9) or 0.0,
+        "max": max(gaps),
+    }

@@ -1,0 +1,180 @@
+"""Experiments that lay versions of a queue side by side over a battery.
+
+Their sources are reports of figures: there are no published numbers to be held against, the report
+is what comes of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback import toml
+from tailback.errors import InputError, RunsFailed
+from tailback.metrics.naming import identifier
+from tailback.metrics.statistics import median, nearest_rank
+from tailback_studies.reproduction.experiment import (
+    ALL_CELLS,
+    Experiment,
+    ReproduceResult,
+    all_cells,
+    command,
+    compared_cells,
+)
+
+if TYPE_CHECKING:
+    from tailback.comparison.model import Comparison
+    from tailback.report import Table
+
+SEEDS = 10
+PAGE_SEEDS = 5
+QUICK_SEEDS = 3
+
+
+LEAD = (
+    "The source has figures only, so that nothing is held against published numbers: versions are "
+    "held against each other. `all-cells.csv` beside this page has every number."
+)
+
+
+def medians(made: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
+    """By quantity, how far versions are apart over all cases."""
+    from tailback.report import Table, Value
+    from tailback.report.tables import left, right
+
+    changes: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
+    for cell in made.cells:
+        for pair in pairs:
+            one, other = (cell.values[name].mean for name in pair)
+            if one is not None and other:
+                key = identifier(cell.quantity), cell.name
+                own = changes.setdefault(key, {}).setdefault(pair, [])
+                own.append(one / other - 1)
+    rows: list[list[Value]] = []
+    for (quantity, of), by_pair in changes.items():
+        row: list[Value] = [quantity, of, max(len(own) for own in by_pair.values())]
+        for pair in pairs:
+            own = by_pair.get(pair, [])
+            middle, far = median(own), nearest_rank([abs(change) for change in own], 0.9)
+            row += [None if n is None else f"{100 * n:+.1f} %" for n in (middle, far)]
+        rows.append(row)
+    titles = (title for one, other in pairs for title in (f"{one} over {other}", "90 % below"))
+    caption = (
+        "The difference of the means over seeds, in percent: its median over the cases, and what "
+        "the sizes of 90 % of them stay below."
+    )
+    return Table(
+        "medians",
+        "Versions apart",
+        [*left("quantity", "of"), *right("cases", *titles)],
+        rows,
+        caption,
+    )
+
+
+@dataclass(frozen=True)
+class Versions(Experiment):
+    """An experiment of this kind."""
+
+    name: str
+    title: str
+    doc: str
+    versions: Mapping[str, Mapping[str, Any]]
+    """Values by path, by version; the first is the baseline."""
+    base: Mapping[str, Any]
+    """Values by path, of every version."""
+    setup: Sequence[tuple[str, str, str]]
+    """What, what it is here, where that is from."""
+    pairs: Sequence[tuple[str, str]] = ()
+    """Versions that are laid side by side beside the baseline: one, and what it is held against."""
+    text: str = ""
+    """What the page says of what came out."""
+    presets: Sequence[str] = ()
+    battery: str = "l4s-battery"
+    parts: Sequence[str] = field(
+        default=("1-1", "1h-1h", "1l-1l", "flows", "mixed-rtt", "overload")
+    )
+
+    def run(
+        self,
+        parts: Sequence[str] | None,
+        *,
+        quick: bool,
+        seeds: int | None,
+        jobs: int | None,
+        out: Path,
+        progress: bool | None,
+        engine: str = "sim",
+        page: bool = False,
+    ) -> ReproduceResult:
+        """Runs the versions over the parts of the battery, writes the report, PDF included."""
+        if engine != "sim":
+            raise InputError(
+                f"{self.name}: Linux has none of the versions of 2019; expected --engine sim"
+            )
+        from tailback.comparison.model import Cell
+        from tailback.comparison.variants import Variant
+        from tailback.report import Facts, Section, Table, Text, write
+        from tailback.report.comparison import facts_of
+        from tailback.report.tables import setup
+        from tailback_studies import batteries
+        from tailback_studies.batteries.side_by_side import run_battery
+        from tailback_studies.reproduction import runs as ran
+        from tailback_studies.reproduction.page import Page
+
+        request = self.request(parts, quick, seeds, engine, page)
+        made = run_battery(
+            batteries.get(self.battery),
+            [
+                Variant(name, {path: toml.value(value) for path, value in sets.items()})
+                for name, sets in self.versions.items()
+            ],
+            parts=parts or (),
+            presets=self.presets,
+            base=self.base,
+            quick=quick,
+            seeds=request.seeds_or(PAGE_SEEDS if page else SEEDS, QUICK_SEEDS),
+            jobs=jobs,
+            out=out,
+            progress=progress,
+        )
+
+        def where(cell: Cell) -> tuple[str, str]:
+            return str(cell.params["part"]), str(cell.params["case"])
+
+        report = made.battery.report(made)
+        summary, *rest = report.sections
+        report = replace(
+            report,
+            name=self.folder(request),
+            title=self.title,
+            meta=[("source", self.title), *report.meta],
+            sections=[summary, Section("set-up", "Set-up", [setup(self.setup, Facts())]), *rest],
+        )
+        cells = compared_cells(made.cells, lambda c: (*where(c), c.name, c.quantity))
+        files = {**report.files, ALL_CELLS: all_cells(cells)}
+        if page:
+            first = next(iter(self.versions))
+            pairs = [(name, first) for name in self.versions if name != first] + [*self.pairs]
+            tables = [block for block in summary.blocks if isinstance(block, Table)]
+            sections = [
+                Section("medians", "What comes out", [Text(self.text), medians(made, pairs)]),
+                Section("summary", summary.title, tables),
+                Section(
+                    "set-up",
+                    "Set-up",
+                    [setup(self.setup, Facts()), ran.table({"every version": facts_of(made)})],
+                ),
+            ]
+            note = Page(self.title, f"{self.doc} {LEAD}", sections, facts_of(made))
+            runs = {run.run_id: run for column in made.variants for run in column.results}
+            cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
+            files[f"{self.name}.md"] = note.text(command(self.name, request), cost)
+        report = replace(report, files=files)
+        index = write(report, out / "reports" / report.name, pdf=True)
+        if made.failures:
+            raise RunsFailed(made.failures, [column.results for column in made.variants])
+        return ReproduceResult(self.name, engine, index.parent, cells, [])

@@ -1,0 +1,179 @@
+"""What was hoped for: groups of cells, how far off they may be, and whether they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from tailback.metrics.statistics import median, nearest_rank
+from tailback.report.model import errors, summarise
+from tailback_studies.reproduction.entries import Entry, sizes
+
+E = TypeVar("E", bound=Entry)
+
+
+@dataclass(frozen=True)
+class Goal(Generic[E]):
+    """A group of cells that something is hoped of."""
+
+    id: str
+    """Names its row of the summary."""
+    title: str
+    kind: str
+    """How errors are counted: one of `entries.KINDS`."""
+    belongs: Callable[[E], bool]
+
+    def own(self, entries: Iterable[E]) -> list[E]:
+        """The cells of the group."""
+        return [entry for entry in entries if self.belongs(entry)]
+
+
+@dataclass(frozen=True)
+class ErrorsBelow(Goal[E]):
+    """Median and 90th percentile of a group's errors stay below these."""
+
+    median: float
+    p90: float
+
+    @property
+    def text(self) -> str:
+        """The limits in words."""
+        absolute = self.kind == "absolute"
+        both = (f"{n:g}" if absolute else f"{100 * n:g} %" for n in (self.median, self.p90))
+        return "median {}, 90 % below {}".format(*both)
+
+
+@dataclass(frozen=True)
+class CellsWithin(Goal[E]):
+    """So many of a group's cells are each within a limit."""
+
+    limit: float
+    """Share of the published value, or a difference in the unit of the cells."""
+    needed: float = 1.0
+    """Share of the cells that must be within it."""
+    least: float = 0.0
+    """Smallest tolerance, in the unit of the cells."""
+
+    def tolerance(self, published: float) -> float:
+        """Largest difference from a published value that agrees."""
+        limit = self.limit * abs(published) if self.kind == "relative" else self.limit
+        return max(limit, self.least)
+
+    @property
+    def text(self) -> str:
+        """The limit in words."""
+        if self.kind != "relative":
+            return f"{self.limit:g}"
+        return f"{100 * self.limit:g} %" + (f" or {self.least:.2g}" if self.least else "")
+
+
+@dataclass(frozen=True)
+class ErrorsVerdict:
+    """What came of an `ErrorsBelow`."""
+
+    goal: ErrorsBelow[Any]
+    cells: int
+    median: float
+    p90: float
+
+    @property
+    def holds(self) -> bool:
+        """Both errors are within the goal."""
+        return self.median <= self.goal.median and self.p90 <= self.goal.p90
+
+    def row(self, entries: Iterable[Entry]) -> dict[str, Any]:
+        """Its row of the summary."""
+        goal = self.goal
+        return {
+            **errors(goal.id, [entry.cell for entry in goal.own(entries)]),
+            "goal": {"error": goal.kind, "median": goal.median, "p90": goal.p90},
+            "median_goal_error": self.median,
+            "p90_goal_error": self.p90,
+            "holds": self.holds,
+        }
+
+
+@dataclass(frozen=True)
+class CellsVerdict:
+    """What came of a `CellsWithin`."""
+
+    goal: CellsWithin[Any]
+    cells: int
+    within: int
+    chance: int
+    """Misses that chance in the source's single run accounts for; they stay misses."""
+    median: float
+    worst: float
+
+    @property
+    def holds(self) -> bool:
+        """Enough cells are within the goal."""
+        return self.within >= math.ceil(self.goal.needed * self.cells - 1e-9)
+
+    def row(self, entries: Iterable[Entry]) -> dict[str, Any]:
+        """Its row of the summary."""
+        goal = self.goal
+        return {
+            **errors(goal.id, [entry.cell for entry in goal.own(entries)]),
+            "cells": self.cells,
+            "goal": {"error": goal.kind, "limit": goal.limit, "needed": goal.needed},
+            "within": self.within,
+            "chance": self.chance,
+            "holds": self.holds,
+        }
+
+
+def errors_verdicts(
+    goals: Iterable[ErrorsBelow[E]], entries: Sequence[E]
+) -> Iterator[ErrorsVerdict]:
+    """Every goal that some cell belongs to."""
+    for goal in goals:
+        found = sizes(goal.own(entries), goal.kind)
+        middle, high = median(found), nearest_rank(found, 0.9)
+        if middle is not None and high is not None:
+            yield ErrorsVerdict(goal, len(found), middle, high)
+
+
+def cells_verdicts(goals: Iterable[CellsWithin[E]], entries: Sequence[E]) -> Iterator[CellsVerdict]:
+    """Every goal that some cell belongs to."""
+    for goal in goals:
+        own = [entry for entry in goal.own(entries) if entry.within is not None]
+        missed = [entry for entry in own if not entry.within]
+        if own:
+            found = sizes(own, goal.kind)
+            chance = sum(entry.chance for entry in missed)
+            hits = len(own) - len(missed)
+            yield CellsVerdict(goal, len(own), hits, chance, median(found) or 0.0, max(found))
+
+
+def goal_of(goals: Iterable[CellsWithin[E]], entry: E) -> CellsWithin[E] | None:
+    """The goal that a cell belongs to."""
+    return next((goal for goal in goals if goal.belongs(entry)), None)
+
+
+def with_tolerances(goals: Sequence[CellsWithin[E]], entries: Iterable[E]) -> list[E]:
+    """The same cells with the tolerances of their goals."""
+    out = []
+    for entry in entries:
+        goal, known = goal_of(goals, entry), entry.cell.published
+        if goal is not None and known is not None:
+            entry = replace(entry, cell=replace(entry.cell, tolerance=goal.tolerance(known)))
+        out.append(entry)
+    return out
+
+
+def summary(
+    entries: Sequence[Entry], verdicts: Iterable[ErrorsVerdict | CellsVerdict]
+) -> list[dict[str, Any]]:
+    """The summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    rows = summarise([entry.cell for entry in entries])
+    return rows + [verdict.row(entries) for verdict in verdicts]
+
+
+def counted_row(name: str, holds: Sequence[bool]) -> dict[str, Any]:
+    """A row of the summary for what either holds or does not."""
+    within = sum(holds)
+    held = {"within": within, "holds": within == len(holds)}
+    return {**errors(name, []), "cells": len(holds), **held}

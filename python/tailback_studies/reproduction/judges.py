@@ -1,0 +1,135 @@
+"""What each judge says, as rows of goals.csv: one file for every experiment and the validation.
+
+The page docs/trust.md is made of these files. Counts without an allowance for chance come first;
+the one with stands beside it and is there from five seeds only.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from tailback.metrics.statistics import LEAST_SEEDS, median, nearest_rank
+from tailback_studies.reproduction.entries import Entry, sizes
+from tailback_studies.reproduction.goals import CellsVerdict, ErrorsVerdict
+
+FILE = "goals.csv"
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How far a source is from itself: cells of it that are one experiment done twice."""
+
+    cells: int
+    median: float
+    p90: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge:
+    """A group of cells and its errors; a row of goals.csv. None: there is no such number."""
+
+    judge: str
+    """What is judged, in words."""
+    error: str
+    """How errors are counted: one of `entries.KINDS`."""
+    limit: str
+    """What was hoped for, in words."""
+    cells: int
+    median: float | None
+    p90: float | None
+    within: int | None = None
+    """Cells within the limit."""
+    within_or_chance: int | None = None
+    """The same with those that noise alone keeps out; from five seeds."""
+    blind: int = 0
+    """Cells nobody had seen when the set-up was fixed."""
+    blind_median: float | None = None
+    blind_p90: float | None = None
+    noise_cells: int | None = None
+    """Cells of the source that are there twice."""
+    noise_median: float | None = None
+    noise_p90: float | None = None
+    holds: bool
+
+
+COLUMNS = tuple(field.name for field in fields(Judge))
+
+
+def judge(
+    verdict: ErrorsVerdict | CellsVerdict, entries: Iterable[Entry], noise: Noise | None = None
+) -> Judge:
+    """What a verdict says of the entries it was made of."""
+    goal = verdict.goal
+    own = [entry for entry in goal.own(entries) if entry.size(goal.kind) is not None]
+    blind = [entry for entry in own if entry.cell.blind]
+    found, hidden = sizes(own, goal.kind), sizes(blind, goal.kind)
+    within = chance = None
+    if isinstance(verdict, CellsVerdict):
+        within = verdict.within
+        chance = within + verdict.chance if _seeds(own) else None
+    return Judge(
+        judge=goal.title,
+        error=goal.kind,
+        limit=goal.text,
+        cells=verdict.cells,
+        median=median(found),
+        p90=nearest_rank(found, 0.9),
+        within=within,
+        within_or_chance=chance,
+        blind=len(blind),
+        blind_median=median(hidden),
+        blind_p90=nearest_rank(hidden, 0.9),
+        noise_cells=noise.cells if noise else None,
+        noise_median=noise.median if noise else None,
+        noise_p90=noise.p90 if noise else None,
+        holds=verdict.holds,
+    )
+
+
+def _seeds(entries: Sequence[Entry]) -> bool:
+    """Whether there are seeds enough to speak of chance."""
+    return bool(entries) and all(len(entry.values) >= LEAST_SEEDS for entry in entries)
+
+
+def to_csv(judges: Iterable[Judge]) -> str:
+    """goals.csv; nothing for what there is not."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in judges:
+        writer.writerow([_text(value) for value in asdict(row).values()])
+    return out.getvalue()
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def from_csv(text: str) -> list[Judge]:
+    """The rows of a goals.csv."""
+    return [_judge(row) for row in csv.DictReader(io.StringIO(text))]
+
+
+def _judge(row: dict[str, str]) -> Judge:
+    whole = ("cells", "within", "within_or_chance", "blind", "noise_cells")
+    words = ("judge", "error", "limit")
+    values: dict[str, Any] = {}
+    for name in COLUMNS:
+        text = row[name]
+        if name in words:
+            values[name] = text
+        elif name == "holds":
+            values[name] = text == "yes"
+        elif not text:
+            values[name] = None
+        else:
+            values[name] = int(text) if name in whole else float(text)
+    return Judge(**values)

@@ -1,0 +1,41 @@
+"""What a source leaves open: each reading tried by itself, on the cells that it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from tailback_studies.reproduction.entries import Entry
+
+BASELINE = "baseline"
+"""The set-up of the reproduction, which readings are held against."""
+
+V = TypeVar("V")
+S = TypeVar("S")
+E = TypeVar("E", bound=Entry)
+
+
+def _any(_setup: object) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Reading(Generic[V, S]):
+    """One thing that is read otherwise."""
+
+    id: str
+    title: str
+    """What is different from the set-up of the reproduction."""
+    variant: V
+    concerns: Callable[[S], bool] = _any
+    """Whether it can make a difference to a set-up."""
+
+
+def before_and_after(
+    found: Mapping[str, Sequence[E]], reading: Reading[V, S]
+) -> tuple[list[E], Sequence[E]]:
+    """The cells that a reading concerns, in the set-up of the reproduction and with it."""
+    changed = found.get(reading.id, ())
+    ids = {entry.cell.id for entry in changed}
+    return [entry for entry in found[BASELINE] if entry.cell.id in ids], changed

@@ -1,0 +1,118 @@
+"""Tables and captions of a reproduction's report, and numbers as they stand in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tailback.metrics.statistics import Estimate
+from tailback.report import Facts, Table, Value
+from tailback.report.tables import left, mark, right
+from tailback.results import Results
+from tailback_studies.reproduction.entries import KINDS, Entry, counted
+from tailback_studies.reproduction.judges import Judge
+
+NO_OFFLOADS = "every segment is a packet: no TSO, GSO, GRO"
+"""Where every reproduction differs from a test bed."""
+
+
+def facts(
+    results: Iterable[Results],
+    *,
+    warmup: str = "",
+    unit: str = "s simulated",
+    options: Sequence[str] = (),
+    deviations: Sequence[str] = (),
+) -> Facts:
+    """What figures and tables made from these results rest on; every caption states it."""
+    found = list(results)
+    runs = [run for result in found for run in result]
+    return Facts(
+        runs=len(runs),
+        seeds=len({run.seed for run in runs}),
+        duration=span((run.summary["duration_s"] for run in runs), unit),
+        warmup=warmup,
+        engine=f"{found[0].engine} {found[0].version}" if found else "",
+        options=options,
+        deviations=deviations,
+    )
+
+
+def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str, str]]:
+    """What stands under the title of a report."""
+    return [
+        ("source", source),
+        ("engine", facts.engine),
+        ("runs", f"{facts.runs}"),
+        ("cells", counted(entries)),
+    ]
+
+
+def span(values: Iterable[float], unit: str) -> str:
+    """The smallest and the largest number; empty without any."""
+    ordered = sorted(values)
+    if not ordered:
+        return ""
+    low, high = ordered[0], ordered[-1]
+    return f"{low:g} {unit}" if low == high else f"{low:g} to {high:g} {unit}"
+
+
+def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
+    """What each goal says: cells within it, without and with those that only chance keeps out."""
+    rows: list[list[Value]] = [
+        [
+            judge.judge,
+            judge.limit,
+            judge.cells,
+            judge.within,
+            judge.within_or_chance,
+            size(judge.median, judge.error, ".3g"),
+            size(judge.p90, judge.error, ".3g"),
+            KINDS[judge.error],
+            *blind_columns(judge),
+            mark(judge.holds),
+        ]
+        for judge in judges
+    ]
+    columns = [
+        *left("", "goal"),
+        *right("cells", "within", "or chance", "median error", "90 % below"),
+        *left("counted"),
+        *right("blind cells", "their median", "90 % below"),
+        *left(""),
+    ]
+    caption = (
+        "Cells that are published, and how far off they may be. Chance: also counted are misses "
+        "within what one more run here would give in 95 % of cases, where there are five seeds; a "
+        "source that ran each case once cannot be told from that. Blind: kept out until the set-up "
+        "stood. A goal holds, or is missed, without the allowance for chance."
+    )
+    return Table("goals", "Goals", columns, rows, caption, facts)
+
+
+def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:
+    """Cells that nobody had seen, the median of their errors and what 90 % stay below."""
+    return (
+        judge.blind,
+        size(judge.blind_median, judge.error, ".3g"),
+        size(judge.blind_p90, judge.error, ".3g"),
+    )
+
+
+def size(value: float | None, kind: str, digits: str = ".2g") -> str | None:
+    """An error without a sign: in percent, or as it is with these digits."""
+    if value is None:
+        return None
+    return f"{value:{digits}}" if kind == "absolute" else f"{100 * value:.2g} %"
+
+
+def signed(value: float | None) -> str | None:
+    """A relative error in percent."""
+    return None if value is None else f"{100 * value:+.1f} %"
+
+
+def with_half(value: Estimate, digits: int) -> str:
+    """A mean and half of its interval."""
+    if value.mean is None:
+        return ""
+    half = "" if value.half_width is None else f" \u00b1{value.half_width:.{digits}f}"
+    return f"{value.mean:.{digits}f}{half}"

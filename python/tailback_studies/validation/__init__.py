@@ -1,0 +1,111 @@
+"""The simulator against Linux, cell by cell: the command `tailback validate` and its page.
+
+`grid` says what runs, `cells` what was measured, `verdicts` what agreement is asked for, `causes`
+what can be measured of why a cell differs; `page` writes it down, with `tables` and `figures`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tailback_studies.reproduction.judges import Judge
+from tailback_studies.validation import grid
+from tailback_studies.validation.causes import Cause, explain
+from tailback_studies.validation.cells import Cell, cell
+from tailback_studies.validation.verdicts import Miss, judges, misses
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Cells of the grid and what they say."""
+
+    ran: grid.Ran
+    cells: list[Cell]
+    quick: bool
+    causes: list[Cause] = field(default_factory=list)
+    """Of each miss, in their order."""
+
+    @cached_property
+    def judges(self) -> list[Judge]:
+        """Every goal."""
+        return judges(self.cells)
+
+    @cached_property
+    def misses(self) -> list[Miss]:
+        """Everything beyond a limit."""
+        return misses(self.cells)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every goal holds, over all cells of the grid."""
+        return len(self.cells) == self.ran.cells and all(judge.holds for judge in self.judges)
+
+    def cpu_s(self, engine: str, family: str | None = None) -> float:
+        """Processor time of an engine's runs, those stored before included."""
+        chosen = [b for b in self.ran.batches if family in (None, b.queue.family)]
+        return math.fsum(run.timing["cpu_s"] for b in chosen for run in b.results[engine])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "engines": self.ran.versions,
+            "cells": [found.to_dict() for found in self.cells],
+            "summary": [asdict(judge) for judge in self.judges],
+            "misses": [
+                {**miss.to_dict(), "cause": cause.text}
+                for miss, cause in zip(self.misses, self.causes, strict=True)
+            ],
+        }
+
+
+def validate(
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: Path | None = None,
+    progress: bool | None = None,
+    only: Sequence[str] = (),
+    stored: bool = False,
+) -> Validation:
+    """Runs the grid on both engines and compares them; `only` names queues.
+
+    `stored` takes what is stored and runs nothing.
+    """
+    ran = grid.run(
+        quick=quick, seeds=seeds, jobs=jobs, out=out, progress=progress, only=only, stored=stored
+    )
+    cells = cells_of(ran)
+    found = explain(misses(cells), ran, jobs=jobs, progress=progress, stored=stored)
+    return Validation(ran, cells, quick, found)
+
+
+def cells_of(ran: grid.Ran) -> list[Cell]:
+    """The cells that have all their runs on both engines."""
+    found = []
+    for batch in ran.batches:
+        for sim, kernel in batch.pairs():
+            found.append(
+                cell(
+                    batch.queue.name,
+                    batch.mix,
+                    *_where(batch.queue, sim[0].params),
+                    [run.summary for run in sim],
+                    [run.summary for run in kernel],
+                    {"sim": [r.run_id for r in sim], "kernel": [r.run_id for r in kernel]},
+                    grid.kinds(batch.queue, batch.mix),
+                )
+            )
+    return found
+
+
+def _where(queue: grid.Queue, params: Mapping[str, Any]) -> tuple[float, float]:
+    """Rate, bit/s, and round-trip time, s, of a cell."""
+    if queue.fixed:
+        return queue.point
+    return float(params["bottleneck.rate"]), float(params["path.rtt"]) / 1e9

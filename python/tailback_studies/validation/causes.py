@@ -1,0 +1,170 @@
+"""Why a cell is beyond its limit, as far as it can be measured.
+
+Three things are looked at, and nothing is written by hand: whether flows that nothing tells apart
+agree in order of throughput though not one by one (chance decides which of them is slow), whether
+the seeds of either engine differ as much (noise), and what both engines give in the neighbourhood
+of the cell. Neighbours have a round-trip time that is 1 or 2 % off: an experimenter would call them
+the same cell. Where the means over the neighbourhood agree, the cell is a pattern
+of phases that one engine falls into and the other not, and no place at which their rules differ.
+What none of these explains is not known.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailback import engines, running
+from tailback.errors import RunsFailed
+from tailback.results import Results
+from tailback_studies.validation import grid
+from tailback_studies.validation.cells import Cell, Measure, cell
+from tailback_studies.validation.verdicts import ORDER, THROUGHPUT, Miss
+
+RTTS = (0.98, 0.99, 1.01, 1.02)
+"""Round-trip times of neighbours, of the cell's."""
+
+NOISE = "noise of the seeds is as large"
+DRAWN = "which of the flows alike is slow is drawn anew by every seed; in order they agree"
+PHASES = "phases: over the neighbourhood both engines agree"
+UNKNOWN = "not known"
+NOT_RUN = "not known; the neighbours are not run"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What was found of a miss."""
+
+    text: str
+    error: float | None = None
+    """Of the means over the neighbourhood; `None` where there was no need to look."""
+    sim: tuple[float, float] | None = None
+    """Least and largest mean over seeds in the neighbourhood, in the measure's unit."""
+    kernel: tuple[float, float] | None = None
+
+
+def explain(
+    misses: Sequence[Miss],
+    ran: grid.Ran,
+    *,
+    jobs: int | None = None,
+    progress: bool | None = None,
+    stored: bool = False,
+) -> list[Cause]:
+    """The cause of each miss. Neighbours are run, and stored with everything else."""
+    found = [_alone(miss) for miss in misses]
+    left = {m.cell.id: m.cell for m, c in zip(misses, found, strict=True) if c is None}
+    near = neighbours(list(left.values()), ran, jobs=jobs, progress=progress, stored=stored)
+    return [
+        cause if cause is not None else judged(miss, near[miss.cell.id])
+        for miss, cause in zip(misses, found, strict=True)
+    ]
+
+
+def _alone(miss: Miss) -> Cause | None:
+    """What the cell itself says."""
+    if miss.limit is THROUGHPUT and miss.cell.of(ORDER.quantity) and not ORDER.misses(miss.cell):
+        return Cause(DRAWN)
+    return Cause(NOISE) if miss.inside_noise else None
+
+
+def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
+    """What the neighbours say."""
+    wanted = miss.measure
+    found = [
+        measure
+        for one in (miss.cell, *near)
+        for measure in one.of(wanted.quantity)
+        if measure.flow == wanted.flow
+    ]
+    if not near or len(found) <= len(near):
+        return Cause(NOT_RUN)
+    sim, kernel = ([_mean(values) for values in side] for side in _sides(found))
+    over = Measure(
+        *(wanted.quantity, wanted.unit, tuple(sim), tuple(kernel)),
+        scale=wanted.scale,
+        flow=wanted.flow,
+        shares=wanted.shares,
+    )
+    cause = PHASES if miss.limit.within(over) else UNKNOWN
+    shown = math.exp if wanted.logarithmic else float
+    ends = [(shown(min(side)), shown(max(side))) for side in (sim, kernel)]
+    return Cause(cause, miss.limit.error(over), *ends)
+
+
+def _sides(found: Sequence[Measure]) -> list[list[tuple[float, ...]]]:
+    return [[measure.sim for measure in found], [measure.kernel for measure in found]]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def neighbours(
+    cells: Sequence[Cell],
+    ran: grid.Ran,
+    *,
+    jobs: int | None = None,
+    progress: bool | None = None,
+    stored: bool = False,
+) -> dict[str, list[Cell]]:
+    """The cells around some cells; those that are not stored are missing if nothing is to run."""
+    runners = [engines.get(name) for name in grid.ENGINES]
+    queues = {queue.name: queue for queue in grid.QUEUES}
+    loaded = [
+        running.load(
+            queues[one.queue].file,
+            running.texts(around(queues[one.queue], one)),
+            max(len(ids) for ids in one.runs.values()),
+            runner,
+        )
+        for one in cells
+        for runner in runners
+    ]
+    if stored:
+        results = running.stored(loaded, ran.root)
+    else:
+        try:
+            results = running.run_loaded(
+                *(loaded, runners * len(cells)), jobs=jobs, out=ran.root, progress=progress
+            )
+        except RunsFailed as failed:
+            results = failed.results
+    return {
+        one.id: list(_paired(queues[one.queue], one, *results[2 * i : 2 * i + 2]))
+        for i, one in enumerate(cells)
+    }
+
+
+def around(queue: grid.Queue, one: Cell) -> dict[str, object]:
+    """What is replaced in the scenario of a cell's queue to get its neighbours: the cell's rate,
+    with what goes with it, at other round-trip times."""
+    if queue.fixed:
+        return {"sweep": {"path.rtt": [f"{factor * one.rtt_s * 1e9:.0f}ns" for factor in RTTS]}}
+    with queue.file.open("rb") as file:
+        (zipped,) = tomllib.load(file)["sweep"]["zip"]
+    rates = [float(rate.removesuffix("Mbit")) * 1e6 for rate in zipped["bottleneck.rate"]]
+    at = rates.index(one.rate_bit)
+    rtts = [f"{factor * one.rtt_s * 1e9:.0f}ns" for factor in RTTS]
+    own = {path: [values[at]] for path, values in zipped.items()}
+    return {**grid.sets(queue, one.mix), "sweep": {"path.rtt": rtts, "zip": [own]}}
+
+
+def _paired(queue: grid.Queue, one: Cell, sim: Results, kernel: Results) -> list[Cell]:
+    """The neighbours that have all their runs on both engines."""
+    batch = grid.Batch(
+        *(queue, one.mix, {"sim": sim, "kernel": kernel}),
+        seeds=max(len(ids) for ids in one.runs.values()),
+        cells=len(RTTS),
+    )
+    return [
+        cell(
+            *(one.queue, one.mix, one.rate_bit, float(here[0].params["path.rtt"]) / 1e9),
+            sim=[run.summary for run in here],
+            kernel=[run.summary for run in there],
+            kinds=grid.kinds(queue, one.mix),
+        )
+        for here, there in batch.pairs()
+    ]

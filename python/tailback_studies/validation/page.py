@@ -1,0 +1,192 @@
+"""The page of the validation: docs/validation.md with its figures, and the same as a report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from tailback.figures import export
+from tailback.report.model import Block, Facts, Report, Section, Text
+from tailback.report.tables import present
+from tailback.report.write import write
+from tailback_studies.reproduction import judges
+from tailback_studies.reproduction.page import Page
+from tailback_studies.validation import Validation, figures, tables
+from tailback_studies.validation.grid import QUEUES, QUICK_SEEDS, SEEDS
+
+TITLE = "The simulator against Linux"
+
+CELLS = "cells.csv"
+
+
+def page(made: Validation) -> Page:
+    """The page: the goals first, then what is behind them."""
+    facts = _facts(made)
+    lead = "The simulator and the Linux kernel in virtual time, given the same scenarios."
+    if len(made.cells) < made.ran.cells:
+        lead += (
+            " Not every cell of the grid is measured: the table of what was run says how many are, "
+            "and everything else rests on those."
+        )
+    sections = [
+        Section("goals", "Goals", [tables.goals(made.judges), Text(_GOALS)]),
+        Section("families", "By family", [tables.families(made), tables.by_flow(made)]),
+        Section("beyond", "Beyond a limit", _beyond(made)),
+        Section("errors", "Errors of every cell", list(figures.heats(made))),
+        Section(
+            *("traces", "Traces of both engines"),
+            [figures.of_traces(made), *figures.traces(made)],
+        ),
+        Section(
+            *("run", "What was run"),
+            [Text(_RUN), tables.cost(made), tables.settings(facts)],
+        ),
+    ]
+    return Page(TITLE, lead, sections, facts)
+
+
+_GOALS = """
+A cell is a set of flows in a queue at a rate and a round-trip time. Numbers are means over seeds,
+errors those of the simulator relative to the kernel. **Within** counts cells as they are, and a
+goal holds by that count. **Within or noise** also counts cells that are beyond the limit by no more
+than noise: half the 95 % interval of the difference of both means (Welch), from the spread over the
+seeds of both engines.
+
+Flows that compete are held against their fair share: the rate of the link over the number of flows.
+The same errors over the rate of the link stand in the last row, which asks for less the more flows
+there are. A cell counts by the flow that is furthest off.
+
+Flows alike are those that nothing in the scenario tells apart. Which of them is slow may be drawn
+anew by every seed, on either engine: they are compared one by one, and in order of throughput, the
+mean of the slowest quarter with that of the slowest quarter and so on.
+
+The kernel against itself: the first of its seeds against the last, scaled to as many seeds as there
+are.
+"""
+
+_BEYOND = """
+Every cell and quantity beyond its limit, the worst first; of flows the one that is furthest off,
+and how many of them are beyond it. Causes are found by measuring, the first that fits: flows alike
+agree in order of throughput but not one by one; noise of the seeds is as large as the error; over
+the neighbourhood of the cell both engines agree. What none of these explains is not known.
+
+Neighbours have a round-trip time that is 1 % or 2 % off, on both engines: an experimenter would
+call them the same cell. The columns have the least and the largest mean over seeds that an engine
+gives in the cell and beside it, and the error of the means over all of them. If that is within the
+limit, one engine falls into a pattern of phases in this cell that the other does not fall into
+there, and the rules of the engines need not differ.
+"""
+
+_SHARED = """
+fq_codel and fq_pie hash flows into queues. Linux takes the hash of the socket, the simulator that
+of the flow's number, each with a key that the seed decides: two flows share a queue with the same
+probability on either engine, but they are not the same two. Those that do are slow.
+"""
+
+_RUN = """
+Scenario files are `python/tailback_studies/validation/*.toml`, `cells.csv` has all numbers,
+`goals.csv` the goals. What is stored is not run again: the command goes on where it was stopped.
+"""
+
+
+def _beyond(made: Validation) -> list[Block]:
+    found = tables.shared(made)
+    if not made.misses:
+        return [Text("No cell is beyond a limit.")]
+    return present(
+        Text(_BEYOND), tables.beyond(made), Text(_SHARED) if found is not None else None, found
+    )
+
+
+def report(made: Validation) -> Report:
+    """The page as a report."""
+    built = page(made)
+    return Report(
+        name="validation",
+        title=built.title,
+        lead=built.lead,
+        meta=[("command", command(made)), *built.facts.lines()],
+        sections=built.sections,
+        files=files(made),
+    )
+
+
+def files(made: Validation) -> dict[str, str]:
+    """What stands beside the page."""
+    return {CELLS: tables.all_cells(made.cells), judges.FILE: judges.to_csv(made.judges)}
+
+
+def save(made: Validation) -> Path:
+    """Writes the report beside the results; returns the path of its page."""
+    identity = json.dumps([made.ran.versions, [cell.runs for cell in made.cells]], sort_keys=True)
+    name = hashlib.sha256(identity.encode()).hexdigest()[:20]
+    return write(report(made), made.ran.root / "validations" / name)
+
+
+def save_page(made: Validation, docs: Path) -> Path:
+    """Writes validation.md (of some queues validation-FIRST.md) and the folder of its figures."""
+    cpu_s = sum(made.cpu_s(engine) for engine in made.ran.versions)
+    # Before anything is written, which would be a change of the revision.
+    text = page(made).text(command(made), cpu_s)
+    built = report(made)
+    queues = _queues(made)
+    name = f"validation-{queues[0]}" if queues else "validation"
+    folder = docs / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    for figure in built.figures():
+        svg = export.svg(export.spec(figure.chart))
+        (folder / f"{figure.id}.svg").write_text(svg, encoding="utf-8")
+    for file, content in built.files.items():
+        (folder / file).write_text(content, encoding="utf-8")
+    target = docs / f"{name}.md"
+    target.write_text(text.replace("](figures/", f"]({name}/"), encoding="utf-8")
+    return target
+
+
+def _queues(made: Validation) -> list[str]:
+    """The queues of the grid that were asked for; none if all were."""
+    found = list(dict.fromkeys(batch.queue.name for batch in made.ran.batches))
+    return found if len(found) < len(QUEUES) else []
+
+
+def command(made: Validation) -> str:
+    """What makes the page."""
+    words = ["tailback validate", *(["--quick"] if made.quick else [])]
+    seeds = _seeds(made)
+    if seeds != (QUICK_SEEDS if made.quick else SEEDS):
+        words.append(f"--seeds {seeds}")
+    return " ".join([*words, *(f"--queue {name}" for name in _queues(made)), "--write"])
+
+
+def _seeds(made: Validation) -> int:
+    return max((batch.seeds for batch in made.ran.batches), default=0)
+
+
+def _facts(made: Validation) -> Facts:
+    runs = [run for batch in made.ran.batches for r in batch.results.values() for run in r]
+    durations = sorted({run.summary["duration_s"] for run in runs})
+    warmups = sorted({run.summary["warmup_s"] for run in runs})
+    engines = [f"{name} {version}" for name, version in made.ran.versions.items()]
+    return Facts(
+        runs=len(runs),
+        seeds=_seeds(made),
+        duration=", ".join(f"{d:g} s simulated" for d in durations),
+        warmup=", ".join(f"{w:g} s" for w in warmups),
+        engine=", ".join([*engines, *_kernel(made)]),
+    )
+
+
+def _kernel(made: Validation) -> list[str]:
+    """Kernel, kit and tools of the guests, as a run's manifest has them."""
+    for batch in made.ran.batches:
+        for run in batch.results["kernel"]:
+            environment = run.manifest.get("environment", {})
+            kit = environment.get("kit", {})
+            parts = [f"Linux {kit['kernel']}"] if "kernel" in kit else []
+            parts += [f"kit {kit['hash'][:16]}"] if "hash" in kit else []
+            parts += [f"iproute2 {kit['iproute2']}"] if "iproute2" in kit else []
+            return parts
+    return []

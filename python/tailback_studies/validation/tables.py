@@ -1,0 +1,275 @@
+"""Tables of the page: the goals, families of cells, everything beyond a limit, all numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+
+from tailback.metrics.statistics import estimate
+from tailback.report.model import Facts, Mark, Table, Value
+from tailback.report.tables import left, right, words
+from tailback.results import Run
+from tailback_studies.reproduction.entries import KINDS
+from tailback_studies.reproduction.judges import Judge
+from tailback_studies.reproduction.shown import size, with_half
+from tailback_studies.validation import Validation
+from tailback_studies.validation.causes import RTTS
+from tailback_studies.validation.cells import Cell, Measure
+from tailback_studies.validation.grid import ENGINES, FAMILIES, QUEUES
+from tailback_studies.validation.verdicts import LIMITS, OF_RATE, ORDER, THROUGHPUT, Limit, Miss
+
+FAMILY = {queue.name: queue.family for queue in QUEUES}
+
+BUCKETS = 1024
+"""Queues that fq_codel and fq_pie hash flows into, by default."""
+
+SLOW = 0.75
+"""A flow that shares its queue gets less than this part of what the run's middle flow gets."""
+
+
+def goals(judges: Sequence[Judge]) -> Table:
+    """Agreement that is asked for, and what there is of it."""
+    columns = [
+        *left("what", "asked for"),
+        *right("cells", "within", "share", "within or noise", "share"),
+        *right("median error", "90 % below"),
+        *left("errors are"),
+        *right("kernel against itself, median", "90 % below"),
+        *left("holds"),
+    ]
+    rows: list[list[Value]] = [
+        [
+            judge.judge,
+            judge.limit,
+            judge.cells,
+            judge.within,
+            _share(judge.within, judge.cells),
+            judge.within_or_chance,
+            _share(judge.within_or_chance, judge.cells),
+            *(size(value, judge.error, ".3g") for value in (judge.median, judge.p90)),
+            KINDS[judge.error],
+            *(size(value, judge.error, ".3g") for value in (judge.noise_median, judge.noise_p90)),
+            Mark("yes", "pass") if judge.holds else Mark("no", "miss"),
+        ]
+        for judge in judges
+    ]
+    return Table("goals-table", "Agreement that is asked for", columns, rows)
+
+
+def _share(part: int | None, whole: int) -> str | None:
+    return None if part is None else f"{100 * part / whole:.1f} %"
+
+
+def families(made: Validation) -> Table:
+    """What each family of queues gives: cells within each limit, noise not allowed for."""
+    columns = [
+        *left("family"),
+        *right("cells", *(_head(limit) for limit in (*LIMITS, OF_RATE))),
+    ]
+    rows: list[list[Value]] = []
+    for family in FAMILIES:
+        own = [cell for cell in made.cells if FAMILY[cell.queue] == family]
+        if own:
+            counts = [_within(limit, own) for limit in (*LIMITS, OF_RATE)]
+            rows.append([family, len(own), *counts])
+    rows.append(
+        ["all", len(made.cells), *(_within(limit, made.cells) for limit in (*LIMITS, OF_RATE))]
+    )
+    return Table("families", "Cells within each limit, by family", columns, rows)
+
+
+def _head(limit: Limit) -> str:
+    return f"{limit.name}, {KINDS[limit.of]}" if limit.quantity == "throughput" else limit.name
+
+
+def _within(limit: Limit, cells: Sequence[Cell]) -> str | None:
+    chosen = [cell for cell in cells if cell.of(limit.quantity)]
+    if not chosen:
+        return None
+    return f"{sum(not limit.misses(cell) for cell in chosen)} of {len(chosen)}"
+
+
+def by_flow(made: Validation) -> Table:
+    """Flows that compete, counted one by one."""
+    columns = [
+        *left("family"),
+        *right("cells", "flows", "within, of the rate", "within, of a fair share", "share"),
+        *right("parts in order", "within, of a fair share", "share"),
+    ]
+    rows: list[list[Value]] = []
+    for family in (*FAMILIES, "all"):
+        own = [c for c in made.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])]
+        flows = [m for cell in own for m in cell.of(THROUGHPUT.quantity)]
+        # Where no two flows are alike each is a part.
+        parts = [m for c in own for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
+        if flows:
+            rate = sum(map(OF_RATE.within, flows))
+            fair, ordered = (sum(map(THROUGHPUT.within, them)) for them in (flows, parts))
+            rows.append(
+                [
+                    *(family, len(own), len(flows), rate, fair, _share(fair, len(flows))),
+                    *(len(parts), ordered, _share(ordered, len(parts))),
+                ]
+            )
+    return Table("flows", "Flows that compete, within the limit of throughput", columns, rows)
+
+
+def beyond(made: Validation) -> Table:
+    """Everything beyond a limit, inside noise or not."""
+    columns = [
+        *left("cell", "what", "flow"),
+        *right("flows", "simulator", "kernel", "error", "limit", "noise"),
+        *right("neighbours, simulator", "neighbours, kernel", "error over them"),
+        *words("cause"),
+    ]
+    rows: list[list[Value]] = []
+    for miss, cause in zip(made.misses, made.causes, strict=True):
+        rows.append(
+            [
+                miss.cell.id,
+                miss.limit.name,
+                miss.measure.flow or None,
+                _beyond(miss),
+                *(number(miss.measure, engine) for engine in ENGINES),
+                signed(miss.limit.error(miss.measure)),
+                f"{100 * miss.limit.relative:g} %",
+                _noise(miss.measure),
+                *(_ends(side) for side in (cause.sim, cause.kernel)),
+                None if cause.error is None else signed(cause.error),
+                cause.text,
+            ]
+        )
+    return Table("beyond", "Beyond a limit", columns, rows)
+
+
+def _ends(ends: tuple[float, float] | None) -> str | None:
+    return None if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}"
+
+
+def _beyond(miss: Miss) -> str | None:
+    of = len(miss.cell.of(miss.limit.quantity))
+    return f"{miss.count} of {of}" if of > 1 else None
+
+
+def _noise(measure: Measure) -> str | None:
+    if measure.noise is None:
+        return None
+    return f"{100 * measure.noise:.{1 if measure.noise < 0.1 else 0}f} %"
+
+
+def signed(error: float) -> str:
+    """An error in percent."""
+    return f"{100 * error:+.1f} %" if math.isfinite(error) else "\u221e"
+
+
+def number(measure: Measure, engine: str) -> str:
+    """What an engine measured."""
+    value = measure.shown(engine).mean
+    unit = f" {measure.unit}" if measure.unit else ""
+    return "\u2013" if value is None else f"{value:.4g}{unit}"
+
+
+def shared(made: Validation) -> Table | None:
+    """Flows that share a queue where flows are hashed: how many in a run."""
+    columns = [*left("cell"), *right("flows", "slow in the simulator", "in the kernel", "expected")]
+    rows: list[list[Value]] = []
+    for batch in made.ran.batches:
+        n = len(batch.mix)
+        if not batch.queue.name.startswith("fq_") or n < 16:
+            continue
+        expected = n * (1 - (1 - 1 / BUCKETS) ** (n - 1))
+        found = {cell.id: cell for cell in made.cells if cell.queue == batch.queue.name}
+        for cell in (c for c in found.values() if c.mix == batch.mix):
+            counts = [
+                estimate([_slow(run) for run in batch.results[engine] if run.run_id in ids])
+                for engine, ids in cell.runs.items()
+            ]
+            both = [with_half(count, 1) for count in counts]
+            rows.append([cell.id, n, *both, f"{expected:.1f}"])
+    if not rows:
+        return None
+    caption = (
+        f"Flows of a run that get less than {SLOW:g} of what its middle flow gets: mean over seeds "
+        "and half its interval. Expected are those that share one of "
+        f"{BUCKETS} queues with another when each is drawn at random."
+    )
+    return Table("shared", "Flows that share a queue", columns, rows, caption)
+
+
+def _slow(run: Run) -> float:
+    got = sorted(flow["throughput_mbit"] for flow in run.summary["flows"])
+    return float(sum(value < SLOW * got[len(got) // 2] for value in got))
+
+
+def cost(made: Validation) -> Table:
+    """What was run and what it took."""
+    columns = [
+        *left("family"),
+        *right("cells", "measured", "runs", "simulator", "kernel", "together"),
+    ]
+    rows: list[list[Value]] = []
+    for family in (*FAMILIES, None):
+        batches = [b for b in made.ran.batches if family in (None, b.queue.family)]
+        if batches:
+            own = [c for c in made.cells if family in (None, FAMILY[c.queue])]
+            runs = sum(len(results) for b in batches for results in b.results.values())
+            each = [made.cpu_s(engine, family) for engine in ENGINES]
+            took = [f"{seconds:.0f} s" for seconds in (*each, sum(each))]
+            of = sum(batch.cells for batch in batches)
+            rows.append([family or "all", of, len(own), runs, *took])
+    caption = "Processor time is that of the runs, whenever they were done."
+    return Table("cost", "What was run", columns, rows, caption)
+
+
+def settings(facts: Facts) -> Table:
+    """Numbers of the method."""
+    rows: list[list[Value]] = [
+        ["seeds of a cell, on each engine", str(facts.seeds)],
+        ["a run lasts", facts.duration],
+        ["of that is not counted the first", facts.warmup],
+        ["noise is half an interval of", "95 %"],
+        ["a flow is slow below, of the run's middle flow", f"{SLOW:g}"],
+        ["queues that flows are hashed into", str(BUCKETS)],
+        ["neighbours: round-trip time off by", _percents(RTTS)],
+    ]
+    return Table("method", "Numbers of the method", left("what", "value"), rows)
+
+
+def _percents(factors: Sequence[float]) -> str:
+    return ", ".join(f"{100 * (factor - 1):+.0f} %" for factor in factors)
+
+
+CSV_COLUMNS = (
+    *("family", "queue", "flows", "rate_bit", "rtt_s", "quantity", "flow", "unit"),
+    *("sim", "sim_ci95", "kernel", "kernel_ci95", "n"),
+    *("error", "error_of_rate", "noise", "own_noise", "verdict"),
+)
+
+
+def all_cells(cells: Sequence[Cell]) -> str:
+    """cells.csv: a row for each measure of each cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    limits = {limit.quantity: limit for limit in LIMITS}
+    for cell in cells:
+        for m in cell.measures:
+            limit = limits.get(m.quantity)
+            verdict = ""
+            if limit is not None:
+                within = limit.within(m)
+                verdict = "within" if within else "noise" if m.inside_noise else "beyond"
+            sim, kernel = m.shown("sim"), m.shown("kernel")
+            numbers = [sim.mean, sim.half_width, kernel.mean, kernel.half_width]
+            errors = [m.error, m.error_of_rate, m.noise, m.own_noise]
+            place = [FAMILY.get(cell.queue, ""), cell.queue, cell.flows]
+            place += [f"{cell.rate_bit:g}", f"{cell.rtt_s:g}", m.quantity, m.flow, m.unit]
+            found = [*map(_text, numbers), min(sim.n, kernel.n), *map(_text, errors)]
+            writer.writerow([*place, *found, verdict])
+    return out.getvalue()
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"

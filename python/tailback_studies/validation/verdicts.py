@@ -1,0 +1,221 @@
+"""What agreement is asked for, and whether it is there.
+
+Cells are counted as they are. Beside that count stands the one in which a cell that misses its
+limit by no more than its own noise is no miss; there is such noise from five seeds on. A goal
+holds without it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tailback.metrics.statistics import LEAST_SEEDS, median, nearest_rank
+from tailback_studies.reproduction.judges import Judge, Noise
+from tailback_studies.validation.cells import Cell, Measure
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How far off a cell may be."""
+
+    name: str
+    """What is judged, in words."""
+    quantity: str
+    relative: float
+    share: float
+    """Of the cells that have to be within it."""
+    absolute: float = 0.0
+    """A smaller difference is within it too, in the quantity's unit."""
+    unit: str = "ms"
+    of: str = "relative"
+    """What an error is over: one of `entries.KINDS`."""
+
+    def error(self, measure: Measure) -> float:
+        """The error that is judged."""
+        return measure.error_of_rate if self.of == "capacity" else measure.error
+
+    def within(self, measure: Measure) -> bool:
+        """Whether the means are that close."""
+        near = not measure.logarithmic and abs(measure.absolute) <= self.absolute
+        return abs(self.error(measure)) <= self.relative or near
+
+    def misses(self, cell: Cell) -> list[Measure]:
+        """What is further off."""
+        return [measure for measure in cell.of(self.quantity) if not self.within(measure)]
+
+    def missed(self, cell: Cell) -> bool:
+        """Whether something is further off, and by more than noise."""
+        return any(not measure.inside_noise for measure in self.misses(cell))
+
+    @property
+    def text(self) -> str:
+        """The limit for people."""
+        absolute = f" or {self.absolute:g} {self.unit}" if self.absolute else ""
+        return f"{100 * self.relative:g} %{absolute} in {100 * self.share:g} % of cells"
+
+
+MEDIAN = 0.02
+"""Largest median error of throughput."""
+
+THROUGHPUT = Limit("throughput of each flow", "throughput", 0.08, 0.95, of="share")
+ORDER = Limit("throughput of flows alike, in order", "order", 0.08, 0.95, of="share")
+LIMITS = (
+    THROUGHPUT,
+    ORDER,
+    Limit("mean queue delay", "delay", 0.10, 0.90, absolute=0.3),
+    Limit("marks and drops", "signals", 0.20, 0.90),
+    Limit("throughput ratio of two flows", "ratio", 0.15, 0.90),
+    Limit("mean completion time of requests", "completion", 0.10, 0.90),
+    # What is sent again is counted by the senders, and marks and drops at the queue.
+    Limit(*("retransmissions of all flows", "retransmits", 0.20, 0.90), absolute=5, unit="packets"),
+)
+"""What every cell is held against."""
+
+OF_RATE = Limit("throughput of each flow", "throughput", 0.08, 0.95, of="capacity")
+"""The same over the rate of the link, which says little where many flows share it."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A goal and what became of it."""
+
+    limit: Limit
+    cells: int
+    errors: tuple[float, ...]
+    """Of each cell the largest, without a sign."""
+    within: int
+    chance: int | None
+    """Cells beyond the limit by noise alone; `None` where there are too few seeds to tell."""
+    noise: tuple[float, ...]
+    """How far the kernel is from itself, of each cell the largest."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether enough cells are within the limit, noise or not."""
+        return self.within >= self.limit.share * self.cells - 1e-9
+
+    @property
+    def judge(self) -> Judge:
+        """Its row of goals.csv."""
+        return self._judge(self.limit.name, self.limit.text, self.holds, counted=True)
+
+    @property
+    def middle(self) -> Judge:
+        """The row that holds the median of its errors against `MEDIAN`."""
+        holds = (median(self.errors) or 0.0) <= MEDIAN
+        text = f"median {100 * MEDIAN:g} %"
+        return self._judge(f"{self.limit.name}, median", text, holds, counted=False)
+
+    def _judge(self, name: str, text: str, holds: bool, *, counted: bool) -> Judge:
+        noise = None
+        if self.noise:
+            noise = Noise(
+                len(self.noise), median(self.noise) or 0.0, nearest_rank(self.noise, 0.9) or 0.0
+            )
+        either = None if self.chance is None else self.within + self.chance
+        return Judge(
+            judge=name,
+            error=self.limit.of,
+            limit=text,
+            cells=self.cells,
+            median=median(self.errors),
+            p90=nearest_rank(self.errors, 0.9),
+            within=self.within if counted else None,
+            within_or_chance=either if counted else None,
+            noise_cells=noise.cells if noise else None,
+            noise_median=noise.median if noise else None,
+            noise_p90=noise.p90 if noise else None,
+            holds=holds,
+        )
+
+
+def verdict(limit: Limit, cells: Sequence[Cell]) -> Verdict | None:
+    """What a limit says of the cells that have its quantity; `None` if none has."""
+    chosen = [cell for cell in cells if cell.of(limit.quantity)]
+    if not chosen:
+        return None
+    scale = {cell.id: cell.of(limit.quantity)[0].shares for cell in chosen}
+    own = [
+        max(found) / (scale[cell.id] if limit.of == "capacity" else 1)
+        for cell in chosen
+        if (found := [m.own_noise for m in cell.of(limit.quantity) if m.own_noise is not None])
+    ]
+    missing = [cell for cell in chosen if limit.misses(cell)]
+    told = all(_seeds(measure) >= LEAST_SEEDS for c in chosen for measure in c.of(limit.quantity))
+    return Verdict(
+        limit=limit,
+        cells=len(chosen),
+        errors=tuple(
+            max(abs(limit.error(measure)) for measure in cell.of(limit.quantity)) for cell in chosen
+        ),
+        within=len(chosen) - len(missing),
+        chance=sum(not limit.missed(cell) for cell in missing) if told else None,
+        noise=tuple(own),
+    )
+
+
+def _seeds(measure: Measure) -> int:
+    return min(len(measure.sim), len(measure.kernel))
+
+
+def verdicts(cells: Sequence[Cell]) -> list[Verdict]:
+    """Every limit that there are cells for; throughput over the rate of the link comes last."""
+    found = (verdict(limit, cells) for limit in (*LIMITS, OF_RATE))
+    return [one for one in found if one is not None]
+
+
+def judges(cells: Sequence[Cell]) -> list[Judge]:
+    """Every goal: the median of the errors of throughput, then the limits."""
+    found = verdicts(cells)
+    middle = [one.middle for one in found if one.limit is THROUGHPUT]
+    return [*middle, *(one.judge for one in found)]
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A quantity of a cell that is beyond its limit; of flows that of the flow furthest off."""
+
+    cell: Cell
+    limit: Limit
+    measure: Measure
+    """The worst."""
+    count: int
+    """How many of the cell's measures are beyond the limit: flows, or one."""
+
+    @property
+    def size(self) -> float:
+        """The error over its limit."""
+        error = abs(self.limit.error(self.measure)) / self.limit.relative
+        return error if math.isfinite(error) else 1e9
+
+    @property
+    def inside_noise(self) -> bool:
+        """Whether noise is as large as every one of its errors."""
+        return not self.limit.missed(self.cell)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The miss in `--json`."""
+        return {
+            "cell": self.cell.id,
+            "quantity": self.limit.quantity,
+            "flow": self.measure.flow or None,
+            "beyond": self.count,
+            "of": len(self.cell.of(self.limit.quantity)),
+            "inside_noise": self.inside_noise,
+        }
+
+
+def misses(cells: Sequence[Cell]) -> list[Miss]:
+    """Everything beyond a limit, inside noise or not, the worst first."""
+    found = []
+    for cell in cells:
+        for limit in LIMITS:
+            beyond = limit.misses(cell)
+            if beyond:
+                # What noise does not explain comes before what is larger.
+                worst = max(beyond, key=lambda m: (not m.inside_noise, abs(m.error)))
+                found.append(Miss(cell, limit, worst, len(beyond)))
+    return sorted(found, key=lambda miss: (-miss.size, miss.cell.id, miss.limit.quantity))

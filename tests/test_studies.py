@@ -1,0 +1,111 @@
+"""Packages of studies: what they add, what is refused, and the package that the page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from conftest import COMMAND, ROOT, SCENARIO
+from tailback import studies
+from tailback.studies import Studies
+
+PAGE = ROOT / "docs" / "studies.md"
+
+
+def install(folder: Path, name: str, entry_points: dict[str, str]) -> None:
+    """Writes what an installer writes of a distribution."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8"
+    )
+    lines = "".join(f"{key} = {value}\n" for key, value in entry_points.items())
+    (info / "entry_points.txt").write_text(f"[{studies.GROUP}]\n{lines}", encoding="utf-8")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """The package of the page, installed."""
+    folder = tmp_path / "site"
+    blocks = re.findall(r"```\w+\n# (\S+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    files = dict(blocks)
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    project = tomllib.loads(files["pyproject.toml"])["project"]
+    install(folder, project["name"].replace("-", "_"), project["entry-points"][studies.GROUP])
+    return folder
+
+
+def command(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command with a folder of packages more."""
+    path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=site.parent,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_package_of_the_page_adds_its_command(site: Path) -> None:
+    (site.parent / "mine.toml").write_text(SCENARIO, encoding="utf-8")
+    ran = command(site, "fairness", "mine.toml", "reno", "cubic", "--seeds", "2")
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert [re.sub(r"[\d.]+", "N", line) for line in lines] == [
+        "reno: N, N runs",
+        "cubic: N, N runs",
+    ]
+    indices = [float(line.split()[1].rstrip(",")) for line in lines]
+    assert all(0.5 <= index <= 1 for index in indices)
+    assert "fairness" in command(site, "--help").stdout
+
+
+def test_what_ours_add_is_found_by_the_entry_point() -> None:
+    assert {"reproduce", "validate"} <= studies.commands().keys()
+    assert "experiments" in studies.lists()
+    assert "dctcp-internet-2014" in studies.experiments()
+    assert "l4s-battery" in studies.batteries()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("nowhere_at_all:STUDIES", "cannot be loaded"),
+        ("json:JSONDecoder", "is no tailback.studies.Studies"),
+        ("doubled:STUDIES", "both add reproduce to commands"),
+    ],
+)
+def test_an_entry_point_that_is_wrong_is_named(tmp_path: Path, value: str, message: str) -> None:
+    site = tmp_path / "site"
+    install(site, "wrong", {"wrong": value})
+    (site / "doubled.py").write_text(
+        "from tailback.studies import Studies\nSTUDIES = Studies(commands={'reproduce': 'a:b'})\n",
+        encoding="utf-8",
+    )
+    ran = command(site, "list", "experiments")
+    assert ran.returncode == 2
+    assert message in " ".join(ran.stderr.split())
+    assert "wrong" in ran.stderr
+
+
+def test_commands_of_the_core_do_not_look_for_studies(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    install(site, "wrong", {"wrong": "nowhere_at_all:STUDIES"})
+    (tmp_path / "mine.toml").write_text(SCENARIO, encoding="utf-8")
+    assert command(site, "check", "mine.toml").returncode == 0
+
+
+def test_a_place_is_imported_when_it_is_asked_for() -> None:
+    assert studies.load("tailback.studies:Studies") is Studies
+    with pytest.raises(KeyError):
+        list(studies.listed("nothing of that name"))
