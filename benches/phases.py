@@ -33,14 +33,14 @@ from statistics import median
 from typing import Any
 
 import instructions
-from tailback.experiments.l4s_tests_2020 import points
-from tailback.experiments.l4s_tests_2020.layout import ROWS, published_names
 
 import tailback
 from tailback.errors import ScenarioWarning
 from tailback.metrics.statistics import nearest_rank
 from tailback.results import Results
 from tailback.running import Job
+from tailback_studies.experiments.l4s_tests_2020 import points
+from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, published_names
 
 FRAME_BITS = 1514 * 8
 RTTS_MS = range(20, 101, 5)

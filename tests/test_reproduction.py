@@ -137,7 +137,7 @@ def test_a_part_and_another_engine_do_not_take_the_place_of_the_whole(tmp_path: 
 def test_listing_experiments_loads_none_of_what_draws_them() -> None:
     code = (
         "import sys\n"
-        "from tailback import experiments\n"
+        "from tailback_studies import experiments\n"
         "for name in experiments.NAMES:\n"
         "    assert experiments.get(name).title\n"
         "assert not {'polars', 'altair', 'scipy', 'numpy'} & set(sys.modules)\n"
