@@ -74,6 +74,11 @@ fn holds(name: &str, seeds: u64, most: f64) {
 }
 
 #[test]
+fn order_decides_nothing() {
+    holds("permute", 300, 0.4);
+}
+
+#[test]
 fn flows_alike_have_no_order() {
     holds("alike", 200, 0.9);
 }

@@ -5,7 +5,7 @@
 //! - events of one nanosecond: they are handled by kind and then in the order of the file. So
 //!   starts are spread over nanoseconds here; a coincidence that is left is one of numbers that
 //!   were drawn, and goes with other ones, which a difference is tried with before it counts.
-//!   Flows on one host share the ticks of its timers, and packets of a link beyond 10 Gbit/s are so
+//!   Flows on one host share the ticks of its timers, as all do with `timer_phase`, and packets of a link beyond 10 Gbit/s are so
 //!   few nanoseconds apart that they meet again and again: both are outside.
 //! - the queue of a flow in `fq_codel`, `fq_pie` and `cake`: the hash that stands for Linux's of
 //!   addresses and ports is one of the seed and the flow's number, so which flows share a queue, and
@@ -43,6 +43,7 @@ fn draw(seed: u64) -> Table {
             link.insert("queue".to_owned(), Value::String(queue.to_owned()));
         }
     }
+    root.remove("timer_phase");
     for key in ["flows", "traffic"] {
         for end in tables(&mut root, key) {
             end.remove("hosts");
@@ -83,10 +84,11 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     if plan.links.iter().any(|link| link.rate.nominal() > FASTEST) {
         return Err(outside("its packets are a few nanoseconds apart"));
     }
-    let on_one_host = plan.flows.iter().any(|flow| flow.hosts.is_some())
+    let on_one_host = plan.timer_phase.is_some()
+        || plan.flows.iter().any(|flow| flow.hosts.is_some())
         || plan.traffic.iter().any(|source| source.hosts.is_some());
     if on_one_host {
-        return Err(outside("flows share a host and its ticks"));
+        return Err(outside("the timers of several flows tick together"));
     }
     let named = |key| tables(&mut scenario.clone(), key).all(|end| end.contains_key("name"));
     if !named("flows") || !named("traffic") {

@@ -122,7 +122,8 @@ fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     if !in_order {
         let by_id = |points: &'_ [Point]| -> Vec<usize> {
             let mut all: Vec<usize> = (0..points.len()).collect();
-            all.sort_by_key(|i| (points[*i].run_id.clone(), points[*i].seed));
+            // Points of one run differ in their labels: a key may decide nothing.
+            all.sort_by_key(|i| (points[*i].run_id.clone(), points[*i].labels.clone()));
             all
         };
         let (left, right) = (by_id(whole), by_id(parts));
