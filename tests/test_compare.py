@@ -504,7 +504,7 @@ def test_harm_of_the_textbook() -> None:
 
 
 def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
-    two = SCENARIO + '\n[[flows]]\nname = "rival"\ncc = "cubic"\ncount = 6\n'
+    two = SCENARIO + '\n[[flows]]\nname = "rival"\ncc = "reno"\ncc = "cubic"\ncount = 6\n'
     made = tb.compare(
         two,
         {"alone": {"flows.rival.stop": "1ms"}, "beside": {}},
@@ -534,3 +534,23 @@ def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
         "harm.throughput",
         "throughput_mbit",
     }
+
+
+def test_sides_with_other_numbers_of_seeds_say_so(tailback: Tailback, tmp_path: Path) -> None:
+    names = []
+    for control, seeds in (("reno", 3), ("cubic", 2)):
+        file = tmp_path / f"{control}.toml"
+        file.write_text(
+            f'duration = "2s"\n[bottleneck]\nrate = "10Mbit"\nqueue = "codel"\n'
+            f'[[flows]]\nname = "flow"\ncc = "{control}"\n[[flows]]\nname = "rival"\ncc = "reno"\n',
+            encoding="utf-8",
+        )
+        done = tailback("run", str(file), "--seeds", str(seeds), "--out", str(tmp_path / control))
+        assert done.returncode == 0, done.stderr
+        (sweep,) = (tmp_path / control / "sweeps").iterdir()
+        names.append(str(sweep))
+    done = tailback("compare", *names, "--no-report", "--metric", "throughput_mbit")
+    assert "mean over 3 seeds of " in done.stdout
+    assert " and 2 seeds of " in done.stdout
+    # Each side is over all of its runs: nothing is left out.
+    assert " of 3)" not in done.stdout

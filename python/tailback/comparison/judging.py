@@ -108,8 +108,9 @@ def _of_each(
     for column, by_seed in zip(columns[1:], found[1:], strict=True):
         difference = _difference(columns[0], column, found[0], by_seed)
         if difference is not None:
-            # What one side has no run of is in no pair either.
-            runs = max(len(found[0]), len(by_seed))
+            # A seed that one side did not run is in no pair. Unpaired, each side has its own runs.
+            count = max if difference.paired else min
+            runs = count(len(found[0]), len(by_seed))
             differences[column.name] = Judged(**vars(difference), runs=runs)
     samples = {
         column.name: pooling.values(by_seed) for column, by_seed in zip(columns, found, strict=True)

@@ -226,9 +226,15 @@ class Comparison:
         return max((d.n for cell in self.cells for d in cell.differences.values()), default=0)
 
     @property
-    def most_seeds(self) -> int:
-        """The largest number of seeds that a value is of, or that could have had it."""
-        return max((one.of for cell in self.cells for one in cell.values.values()), default=0)
+    def seeds_text(self) -> str:
+        """How many seeds the means are over, by variant where these differ."""
+        most: dict[str, int] = {}
+        for cell in self.cells:
+            for name, value in cell.values.items():
+                most[name] = max(most.get(name, 0), value.of)
+        if len(set(most.values())) < 2:
+            return f"{max(most.values(), default=0)} seeds"
+        return " and ".join(f"{count} seeds of {name}" for name, count in most.items())
 
     def flagged(self) -> list[tuple[Cell, str, Judged]]:
         """The differences that are more than noise, with their cell and variant."""

@@ -201,7 +201,7 @@ def _notes(made: Comparison, hidden: int, page: Path | None) -> list[str]:
     if made.most_runs > 1:
         judged = sum(d.q is not None for cell in made.cells for d in cell.differences.values())
         notes.append(
-            f"mean over {made.most_seeds} seeds ± half the 95 % interval (Student's t); "
+            f"mean over {made.seeds_text} ± half the 95 % interval (Student's t); "
             f"{FLAG} differs by more than noise: {len(made.flagged())} of {judged} differences, "
             "false discovery rate below 5 %"
         )
