@@ -695,7 +695,9 @@ def test_every_drop_and_mark_is_an_event(tmp_path: Path) -> None:
 # --- classes ----------------------------------------------------------------------------
 
 CLASSES = (
-    BASE
+    # Hosts of the guest share the ticks of one kernel.
+    'timer_phase = "0s"\n'
+    + BASE
     + """
 [record]
 statistics = "500ms"
