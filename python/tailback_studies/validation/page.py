@@ -86,8 +86,8 @@ probability on either engine, but they are not the same two. Those that do are s
 
 _RUN = """
 Scenario files are `python/tailback_studies/validation/*.toml`, `cells.csv` has all numbers,
-`goals.csv` the goals. Each sets `timer_phase = "0s"`, as the hosts of the guest share the ticks of one
-kernel. What is stored is not run again: the command goes on where it was stopped.
+`goals.csv` the goals. Each sets `timer_phase = "0s"`, as the hosts of the guest share the ticks of
+one kernel. What is stored is not run again: the command goes on where it was stopped.
 """
 
 
