@@ -641,7 +641,7 @@ def test_only_pairs_that_both_finished_are_compared(tmp_path: Path) -> None:
     assert difference_text(difference).endswith(f"({len(seeds)} of 6)")
     assert any("a difference is of those" in note for note in found.notes())
     assert not any("same numbers" in note for note in found.notes())
-    assert found.most_seeds == 6
+    assert found.seeds_text == "6 seeds"
 
 
 def completion(run: tb.Run) -> float | None:
