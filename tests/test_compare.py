@@ -504,7 +504,7 @@ def test_harm_of_the_textbook() -> None:
 
 
 def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
-    two = SCENARIO + '\n[[flows]]\nname = "rival"\ncc = "reno"\ncc = "cubic"\ncount = 6\n'
+    two = SCENARIO + '\n[[flows]]\nname = "rival"\ncc = "cubic"\ncount = 6\n'
     made = tb.compare(
         two,
         {"alone": {"flows.rival.stop": "1ms"}, "beside": {}},
