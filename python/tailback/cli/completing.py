@@ -117,7 +117,6 @@ def _kinds(_context: click.Context) -> Iterable[tuple[str, str]]:
 engine_names = completer(_engines)
 list_words = completer(_lists)
 example_names = completer(_examples)
-metric_names = completer(_metrics)
 sweep_ids = completer(_sweeps)
 run_ids = completer(_runs)
 swept_keys = completer(_keys)

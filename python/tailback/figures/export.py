@@ -62,11 +62,6 @@ _MADE = re.compile(r'<(?:linearGradient|radialGradient|clipPath) id="(gradient_|
 _NAMED = re.compile(r'((?: id="|"url\(#))(gradient_|clip)(\d+)(\)?")')
 
 
-def png(made: dict[str, Any], scale: float = 2.0) -> bytes:
-    """The figure as PNG."""
-    return vl_convert.vegalite_to_png(json.dumps(made), vl_version=VEGA_LITE, scale=scale)
-
-
 def pdf(made: dict[str, Any]) -> bytes:
     """The figure as PDF."""
     return vl_convert.vegalite_to_pdf(json.dumps(made), vl_version=VEGA_LITE)

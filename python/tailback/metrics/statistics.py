@@ -59,11 +59,6 @@ class Estimate:
             None if self.at_least is None else times * self.at_least,
         )
 
-    @property
-    def identical(self) -> bool:
-        """Whether several runs gave the very same value: no evidence of how sure it is."""
-        return self.n > 1 and self.mean is not None and self.ci95 is None
-
 
 def estimate(values: Iterable[float | None], *, most: float | None = None) -> Estimate:
     """Mean and interval of what is available; `most`: no value is larger."""

@@ -49,17 +49,6 @@ _SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.
 
 def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
     """The report as PDF; `svgs` are its figures by id, if they have been made already."""
-    return _compile(report, svgs, "pdf")[0]
-
-
-def to_pages(report: Report, ppi: float = 80.0) -> list[bytes]:
-    """The same pages as PNG, for those who want to look at them."""
-    return _compile(report, None, "png", ppi=ppi)
-
-
-def _compile(
-    report: Report, svgs: Mapping[str, str] | None, form: str, **options: Any
-) -> list[bytes]:
     if svgs is None:
         svgs = drawing.svgs({f.id: json.dumps(export.spec(f.chart)) for f in report.figures()})
     template = (files("tailback.report") / "templates" / "report.typ").read_bytes()
@@ -74,11 +63,10 @@ def _compile(
         made = compiler(
             str(root / "report.typ"),
             root=str(root),
-            format=form,
+            format="pdf",
             ignore_system_fonts=True,
-            **options,
         )
-    return list(made) if isinstance(made, list) else [made]
+    return bytes(made)
 
 
 def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:

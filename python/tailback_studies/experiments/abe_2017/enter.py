@@ -10,7 +10,7 @@ import polars as pl
 
 from tailback import frames
 from tailback.metrics.jain import jain
-from tailback.metrics.statistics import Estimate, estimate, median
+from tailback.metrics.statistics import Estimate, estimate
 from tailback.results import Results, Run
 from tailback.running import Job
 from tailback_studies.experiments.abe_2017 import layout
@@ -36,7 +36,6 @@ class Point:
     beta: float
     #: Seconds until the index was reached, the time left where it was not.
     seconds: Estimate
-    median_s: float | None
     #: Share of runs that reached it.
     reached: float
 
@@ -102,7 +101,6 @@ def point(cc: str, queue: str, runs: Sequence[Run], samples: Iterable[pl.DataFra
         float(params["path.rtt"]) / 1e6,
         float(params["flows.first.cc.beta_ecn"]),
         estimate(seconds for seconds, _ in times),
-        median([seconds for seconds, _ in times]),
         sum(came for _, came in times) / len(times),
     )
 

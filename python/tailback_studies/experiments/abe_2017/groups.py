@@ -40,8 +40,6 @@ class Point:
     beta: float
     ratio: Estimate
     utilisation: Estimate
-    #: Queue delay in the median, ms.
-    delay_p50: Estimate
 
     @property
     def case(self) -> str:
@@ -98,11 +96,10 @@ def measured(
                     beta,
                     estimate(values),
                     estimate(queue["utilisation"] for queue in queues),
-                    estimate(queue["delay_ms"]["p50"] for queue in queues),
                 )
             )
         nothing = estimate([])
         for beta, seeds in over.items():
             means = [sum(values) / len(values) for values in seeds.values()]
-            out.append(Point(*key, None, beta, estimate(means), nothing, nothing))
+            out.append(Point(*key, None, beta, estimate(means), nothing))
     return out

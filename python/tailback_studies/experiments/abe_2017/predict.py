@@ -122,12 +122,6 @@ def cubic_window(beta: float, p: float, rtt_s: float) -> float:
     return float((CUBIC_C * (3 + beta) / (4 * (1 - beta))) ** 0.25 * (rtt_s / p) ** 0.75)
 
 
-def friendly_window(beta: float, p: float, standard: float) -> float:
-    """Mean window of CUBIC's Reno-friendly part, whose increase belongs to the standard beta."""
-    alpha = 3 * (1 - standard) / (1 + standard)
-    return math.sqrt(alpha * (1 + beta) / (2 * (1 - beta) * p))
-
-
 def reno_ratio(beta: float, standard: float = 0.5) -> float:
     """Rate of Reno with `beta` over one with `standard` at the same mark probability."""
     return reno_window(beta, 1.0) / reno_window(standard, 1.0)

@@ -74,7 +74,6 @@ class Point:
     throughput: Estimate
     #: Over the standard backoff; None of the standard itself.
     gain: Estimate
-    delay_mean: Estimate
     #: Percentiles of the queue delay, ms.
     delay: Mapping[str, float | None]
     #: Window at the reductions over the bandwidth-delay product.
@@ -203,7 +202,6 @@ def _point(setup: Setup, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -
         utilisation=estimate(queue["utilisation"] for queue in queues),
         throughput=estimate(flow["throughput_mbit"] for flow in flows),
         gain=estimate([] if standard else gains),
-        delay_mean=estimate(queue["delay_ms"]["mean"] for queue in queues),
         delay={
             name: median([q["delay_ms"][name] for q in queues if q["delay_ms"][name] is not None])
             for name in ("p1", "p25", "p50", "p75", "p99")

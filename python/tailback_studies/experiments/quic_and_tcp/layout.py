@@ -111,11 +111,6 @@ class Place:
         """In the ids of cells."""
         return f"{self.link.rate_mbit} Mbit/s/{self.rtt_ms} ms/{self.queue}"
 
-    @property
-    def fair_mbit(self) -> float:
-        """Half of the rate."""
-        return self.link.rate_mbit / 2
-
 
 def places(link: Link) -> Iterator[Place]:
     """Every bottleneck of this rate."""
