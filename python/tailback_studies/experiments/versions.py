@@ -36,7 +36,7 @@ QUICK_SEEDS = 3
 
 LEAD = (
     "The source has figures only, so that nothing is held against published numbers: versions are "
-    "held against each other. `all-cells.csv` beside this page has every number."
+    "held against each other. `all-cells.csv` of the report has every number."
 )
 
 

@@ -85,9 +85,10 @@ probability on either engine, but they are not the same two. Those that do are s
 """
 
 _RUN = """
-Scenario files are `python/tailback_studies/validation/*.toml`, `cells.csv` has all numbers,
-`goals.csv` the goals. Each sets `timer_phase = "0s"`, as the hosts of the guest share the ticks of
-one kernel. What is stored is not run again: the command goes on where it was stopped.
+Scenario files are `python/tailback_studies/validation/*.toml`. `tailback validate` writes a report
+with every number in its `cells.csv`; `goals.csv` has the goals. Each sets `timer_phase = "0s"`, as
+the hosts of the guest share the ticks of one kernel. What is stored is not run again: the command
+goes on where it was stopped.
 """
 
 
@@ -140,8 +141,7 @@ def save_page(made: Validation, docs: Path) -> Path:
     for figure in built.figures():
         svg = export.svg(export.spec(figure.chart))
         (folder / f"{figure.id}.svg").write_text(svg, encoding="utf-8")
-    for file, content in built.files.items():
-        (folder / file).write_text(content, encoding="utf-8")
+    (folder / judges.FILE).write_text(built.files[judges.FILE], encoding="utf-8")
     target = docs / f"{name}.md"
     target.write_text(text.replace("](figures/", f"]({name}/"), encoding="utf-8")
     return target

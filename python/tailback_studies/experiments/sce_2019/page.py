@@ -19,7 +19,7 @@ FIRST = Variant(ccs={"dctcp": {"cut": "echo"}})
 LEAD = (
     "\u201cSome Congestion Experienced One and Two-Flow Tests\u201d (2019), run again: every cell "
     "of its tables, what makes its numbers what they are, and what is not explained. "
-    "`all-cells.csv` beside this page has every cell, maps and tables are in the report."
+    "`all-cells.csv` of the report has every cell, beside maps and tables."
 )
 
 CHANGED = """
