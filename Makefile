@@ -16,7 +16,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N for another time.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel demo test soak coverage bench bench-kernel docs fmt lint
+.PHONY: build wheel demo test soak coverage bench bench-kernel docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -38,7 +38,7 @@ demo: build
 test: lint build
 	@sh scripts/tshark.sh
 	cargo test --workspace --quiet
-	$(BIN)/python docs/generate.py --check
+	$(BIN)/python scripts/generate.py --check
 	$(BIN)/pytest
 
 soak: $(VENV)/.dev build
@@ -55,8 +55,10 @@ bench-kernel: build
 	$(BIN)/tailback kernel build
 	$(BIN)/python benches/kernel.py
 
-docs: build
-	$(BIN)/python docs/generate.py
+docs: pages
+
+pages: build
+	$(BIN)/python scripts/generate.py
 
 fmt: $(VENV)/.dev
 	cargo fmt --all

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-sys.path.insert(0, str(DOCS))
-
-import explained  # noqa: E402
+from pages import explained
 
 
 def test_the_page_has_what_its_commands_print(tmp_path: Path) -> None:
     page = explained.PAGE.read_text(encoding="utf-8")
-    assert explained.filled(page, tmp_path) == page, "run docs/explained.py"
+    assert explained.filled(page, tmp_path) == page, "run scripts/generate.py --page explain"
 
 
 def test_the_causes_are_named(tmp_path: Path) -> None:

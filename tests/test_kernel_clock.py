@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import prose
 import pytest
 
 import tailback as package
 from conftest import SCENARIO, Tailback
+from pages import prose
 from tailback import engines, running, virtual_time
 from tailback.errors import InputError
 from tailback.kernel import guest

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import prose
 import pytest
+
+from pages import prose
 
 TABLE = "| a | 12.5 % | 1,360 | `0.25` |\n|---|---:|---:|---|\n"
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
-
-import prose
-
 from conftest import Tailback
+from pages import prose
 from tailback import running
 from tailback.kernel.kit import Kit
 from tailback_studies.reproduction.judges import from_csv
@@ -336,7 +332,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     # A part does not stand in the place of the whole.
     assert not (tmp_path / "docs" / "validation.md").exists()
     text = (tmp_path / "docs" / "validation-codel.md").read_text(encoding="utf-8")
-    for name in ("errors-codel.svg", "cells.csv", "goals.csv"):
+    for name in ("errors-codel.svg", "goals.csv"):
         assert (tmp_path / "docs" / "validation-codel" / name).is_file()
     assert "](validation-codel/errors-codel.svg)" in text
     assert "- **command**: tailback validate --quick --seeds 1 --queue codel --write\n" in text

@@ -8,13 +8,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-PAGE = HERE / "tune.md"
+from pages import DOCS, ROOT
+
+PAGE = DOCS / "tune.md"
 PLACE = re.compile(r"<!-- ([\w-]+) -->\n.*?<!-- end -->", re.S)
 
 
@@ -29,7 +29,7 @@ def search(words: list[str], out: Path) -> dict[str, Any]:
     """Runs one; what it prints as JSON."""
     done = subprocess.run(
         [sys.executable, "-m", "tailback", *words, "--out", str(out), "--json"],
-        cwd=HERE.parent,
+        cwd=ROOT,
         check=True,
         stdout=subprocess.PIPE,
     )
@@ -95,15 +95,10 @@ def main(out: Path) -> None:
         for figure in ("front", "values"):
             file = f"tune/{name}-{figure}.svg"
             if figure == "front" or file in page:
-                shutil.copy(figures / f"{figure}.svg", HERE / file)
+                shutil.copy(figures / f"{figure}.svg", DOCS / file)
         goals = " against ".join(goal["metric"] for goal in found["goals"])
         alt = f"Candidates, front and defaults: {goals}"
         lines = [f"![{alt}](tune/{name}-front.svg)", "", *table(found)]
         made[name] = "\n".join(lines)
     text = PLACE.sub(lambda m: f"<!-- {m[1]} -->\n{made[m[1]]}\n<!-- end -->", page)
     PAGE.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder))

@@ -63,7 +63,7 @@ def page(docs: Path) -> str:
     lead = (
         "Every published experiment that is run again here, and the simulator beside Linux: how "
         "many cells are judged, how many of them nobody had seen when the set-up stood, and how "
-        "far off they are. `make docs` writes this page from the files `goals.csv` of the others."
+        "far off they are. `make pages` writes this page from the files `goals.csv` of the others."
     )
     return to_markdown(Report("", "How far it can be trusted", lead, [], sections))
 

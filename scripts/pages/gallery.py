@@ -5,18 +5,17 @@ in the simulator, and some of the figures of their reports stand on the page.
 from __future__ import annotations
 
 import shutil
-import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
 import tailback as tb
+from pages import DOCS
 from tailback import examples
 from tailback.report import write
 from tailback.report.sweep import of
 
-HERE = Path(__file__).resolve().parent
-FOLDER = HERE / "gallery"
+FOLDER = DOCS / "gallery"
 
 
 @dataclass(frozen=True)
@@ -75,17 +74,17 @@ HEAD = """\
 Scenarios that come with tailback, and figures of their reports. Each is
 printed by `tailback new NAME`, with a comment that says what to look at; all
 of them are listed by `tailback new --list`. The page is made by
-`docs/gallery.py`. In the report itself legends pick, curves say their values,
+`scripts/generate.py --page gallery`. In the report itself legends pick, curves say their values,
 and every number is in `cells.csv`.
 """
 
 
-def main() -> None:
+def main(scratch: Path) -> None:
     """Makes figures and page."""
     FOLDER.mkdir(exist_ok=True)
     page = [HEAD]
     for shown in SHOWN:
-        titles = _drawn(shown)
+        titles = _drawn(shown, scratch / shown.name)
         page += [f"## {examples.title(shown.name)}", "", "```sh"]
         page += [
             f"tailback new {shown.name} > {shown.name}.toml",
@@ -98,24 +97,19 @@ def main() -> None:
             title = titles[figure]
             page += ["", f"![{title}](gallery/{shown.name}-{figure}.svg)"]
         page.append("")
-    (HERE / "gallery.md").write_text("\n".join(page), encoding="utf-8")
+    (DOCS / "gallery.md").write_text("\n".join(page), encoding="utf-8")
 
 
-def _drawn(shown: Shown) -> dict[str, str]:
+def _drawn(shown: Shown, scratch: Path) -> dict[str, str]:
     """Puts the figures in their place; their titles."""
-    with tempfile.TemporaryDirectory() as scratch:
-        results = tb.run(examples.text(shown.name), out=Path(scratch) / "results")
-        report = of(results)
-        folder = write(report, Path(scratch) / "report").parent
-        for figure in shown.figures:
-            file = folder / "figures" / f"{figure}.svg"
-            shutil.copyfile(file, FOLDER / f"{shown.name}-{figure}.svg")
+    results = tb.run(examples.text(shown.name), out=scratch / "results")
+    report = of(results)
+    folder = write(report, scratch / "report").parent
+    for figure in shown.figures:
+        file = folder / "figures" / f"{figure}.svg"
+        shutil.copyfile(file, FOLDER / f"{shown.name}-{figure}.svg")
     return {figure.id: figure.title for figure in report.figures()}
 
 
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 78, break_on_hyphens=False)
-
-
-if __name__ == "__main__":
-    main()

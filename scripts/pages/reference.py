@@ -1,31 +1,14 @@
-"""Writes the pages that need no kernel: docs/reference.md and docs/scenario.schema.json from the
-registries, the page of every published experiment from its runs, docs/trust.md from what they and
-the validation left in docs. With `--check` it only says what is not current, and which numbers of
-prose stand in no table (`prose`)."""
+"""docs/reference.md: keys of scenarios, entries of the registries, metrics and series."""
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import json
-import re
-import shutil
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import prose
-import trust
-
-from tailback import metrics, store
+from tailback import metrics
 from tailback._native import json_schema, registry_json
 from tailback.cli.tables.listing import type_of
-from tailback.revision import revision
-from tailback_studies import experiments
-from tailback_studies.reproduction import judges
-from tailback_studies.reproduction.experiment import ALL_CELLS
-
-HERE = Path(__file__).resolve().parent
 
 SECTIONS = (
     ("cc", "Congestion controls", 'In a scenario: `cc = "NAME"` or `cc = { name = "NAME", ... }`.'),
@@ -37,7 +20,7 @@ SECTIONS = (
 HEAD = """\
 # Reference
 
-Made by `make docs` from the schema of scenarios
+Made by `make pages` from the schema of scenarios
 ([JSON Schema](scenario.schema.json), for editors) and the registries of the
 engine; `tailback list --options` prints the latter. Times, rates and sizes are
 written as for tc: `20ms`, `100Mbit`, `1000p` (packets), `64kb` (1 kb = 1024
@@ -67,8 +50,8 @@ SCENARIO = (
 )
 
 
-def reference() -> str:
-    """The reference page."""
+def page() -> str:
+    """The page."""
     registry = json.loads(registry_json())
     return "\n".join([HEAD, *_scenario(), *_sections(registry), *_metrics(), *_series(registry)])
 
@@ -200,84 +183,3 @@ def _series(registry: dict[str, Any]) -> Iterator[str]:
         cells = (quantity[key] for key in ("on", "unit", "doc", "when"))
         yield f"| `{quantity['name']}` | {' | '.join(cells)} |"
     yield ""
-
-
-def schema() -> str:
-    """The JSON Schema of scenario files."""
-    return json.dumps(json.loads(json_schema()), indent=1, ensure_ascii=False) + "\n"
-
-
-def pages() -> Iterator[Path]:
-    """Writes the page of every experiment that has one, with its cells and goals beside it; what
-    is stored already is not run again. The picture of the README is one of their figures."""
-    for name in experiments.NAMES:
-        experiment = experiments.get(name)
-        if experiment.needs_kernel:
-            continue
-        done = experiment.run(
-            None,
-            quick=False,
-            seeds=None,
-            jobs=None,
-            out=store.DEFAULT,
-            progress=None,
-            engine="sim",
-            page=True,
-        )
-        text = (done.report_dir / f"{name}.md").read_text(encoding="utf-8")
-        folder = HERE / name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        drawn = [done.report_dir / "figures" / f"{figure}.svg" for figure in FIGURE.findall(text)]
-        tables = [done.report_dir / file for file in (ALL_CELLS, judges.FILE)]
-        for file in (*tables, *drawn):
-            if file.exists():
-                shutil.copy(file, folder)
-        page = HERE / f"{name}.md"
-        page.write_text(text.replace("](figures/", f"]({name}/"), encoding="utf-8")
-        yield page
-        if name == PICTURE[0]:
-            shutil.copy(done.report_dir / "figures" / PICTURE[1], HERE / "picture.svg")
-            yield HERE / "picture.svg"
-
-
-FIGURE = re.compile(r"\]\(figures/([\w.-]+)\.svg\)")
-PICTURE = ("dctcp-internet-2014", "fig5.svg")
-"""The figure of the README."""
-
-
-def main() -> None:
-    """Writes the pages; with `--check` says which of those that are quick to make are not current,
-    and which numbers stand in no table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument("--check", action="store_true", help="write nothing, say what is not current")
-    only.add_argument("--quick", action="store_true", help="what takes no runs")
-    asked = parser.parse_args()
-    made = {HERE / "reference.md": reference(), HERE / "scenario.schema.json": schema()}
-    if asked.check:
-        check({**made, HERE / "trust.md": trust.page(HERE)})
-        return
-    # What runs now, whatever is committed while it does.
-    revision()
-    for path, text in made.items():
-        path.write_text(text, encoding="utf-8")
-    for path in itertools.chain(made, () if asked.quick else pages()):
-        print(path.relative_to(HERE.parent), flush=True)
-    (HERE / "trust.md").write_text(trust.page(HERE), encoding="utf-8")
-
-
-def check(made: Mapping[Path, str]) -> None:
-    """Exit status 1 if a page is not as it would be made, or prose has a number of no table."""
-    stale = [p.name for p, text in made.items() if not p.exists() or p.read_text() != text]
-    loose = prose.check(HERE.parent)
-    for found in loose:
-        print(found)
-    if stale:
-        print(f"not current, run `make docs`: {', '.join(stale)}")
-    if stale or loose:
-        raise SystemExit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -6,11 +6,11 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-PAGE = HERE / "plot.md"
+from pages import DOCS, ROOT
+
+PAGE = DOCS / "plot.md"
 
 
 def commands(page: str) -> list[list[str]]:
@@ -26,10 +26,5 @@ def main(results: Path) -> None:
         if action == "plot":
             words = [action, str(results), first, *rest]
         else:
-            words = [action, str(HERE.parent / first), *rest, "--out", str(results)]
-        subprocess.run([sys.executable, "-m", "tailback", *words], cwd=HERE / "plot", check=True)
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        main(Path(made) / "results")
+            words = [action, str(ROOT / first), *rest, "--out", str(results)]
+        subprocess.run([sys.executable, "-m", "tailback", *words], cwd=DOCS / "plot", check=True)

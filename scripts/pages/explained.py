@@ -1,6 +1,6 @@
 """Fills docs/explain.md: runs its commands, puts what they print into it, and draws its figures.
 
-`python docs/explained.py` does both; a test runs the commands again and compares.
+`python scripts/generate.py --page explain` does both; a test runs the commands again and compares.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-PAGE = HERE / "explain.md"
-FOLDER = HERE / "explain"
+from pages import DOCS, EXAMPLES
+
+PAGE = DOCS / "explain.md"
+FOLDER = DOCS / "explain"
 BLOCK = re.compile(r"^```text\n(\$ .*?)^```", flags=re.M | re.S)
 
 
 def filled(page: str, results: Path) -> str:
     """The page with what its commands print now; they run in `results`."""
     results.mkdir(parents=True, exist_ok=True)
-    for folder in (HERE, HERE.parent / "examples"):
+    for folder in (DOCS, EXAMPLES):
         if not (results / folder.name).exists():
             (results / folder.name).symlink_to(folder)
     return BLOCK.sub(lambda block: f"```text\n{_printed(block[1], results)}```", page)
@@ -111,8 +111,3 @@ def main(results: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(filled(page, results), encoding="utf-8")
     figures(results / "results")
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        main(Path(made))

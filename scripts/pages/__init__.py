@@ -1,0 +1,10 @@
+"""What writes and checks the pages of docs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The sources."""
+DOCS = ROOT / "docs"
+EXAMPLES = ROOT / "examples"

@@ -1,0 +1,130 @@
+"""docs/scenario.schema.json: the schema of scenarios, each part that repeats written once.
+
+The engine writes the schema out in full, which is what the reference page reads. Editors get one a
+fifth as long: what several keys share stands under `$defs`, with its name, and is referred to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tailback._native import json_schema
+
+LEAST_BYTES = 120
+"""A part shorter than this stays in its places: a reference is no shorter."""
+
+ANNOTATIONS = ("description", "default")
+"""What a key says of a part besides its meaning; it stands beside the reference."""
+
+Schema = dict[str, Any]
+Names = tuple[str, ...]
+
+
+def text() -> str:
+    """The schema with its repeated parts under `$defs`."""
+    hoisted = hoist(json.loads(json_schema()))
+    return json.dumps(hoisted, indent=1, ensure_ascii=False) + "\n"
+
+
+def hoist(schema: Schema) -> Schema:
+    """The same schema, in which each part that occurs more than once is a definition.
+
+    First those that are the same but for annotations, then those too short without them.
+    """
+    return _hoisted(_hoisted(schema, ANNOTATIONS), ())
+
+
+def _hoisted(schema: Schema, beside: Names) -> Schema:
+    """Parts that are the same but for the keys `beside` become definitions."""
+    defined = schema.get("$defs", {})
+    names: dict[str, str] = {}
+    for key, name in _repeated({**schema["properties"], **defined}, beside):
+        names[key] = _unused(name, {*defined, *names.values()})
+    new = {name: json.loads(key) for key, name in names.items()}
+    parts = {name: _inside(part, names, beside) for name, part in (defined | new).items()}
+    rest = {key: value for key, value in schema.items() if key != "$defs"}
+    return _inside(rest, names, beside) | {"$defs": dict(sorted(parts.items()))}
+
+
+def inline(schema: Schema) -> Schema:
+    """The schema without definitions: what `hoist` was given."""
+    definitions = schema.get("$defs", {})
+
+    def resolved(node: Any) -> Any:
+        if isinstance(node, list):
+            return [resolved(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if isinstance(reference := node.get("$ref"), str):
+            beside = {key: value for key, value in node.items() if key != "$ref"}
+            return resolved(definitions[reference.rpartition("/")[2]]) | beside
+        return {key: resolved(value) for key, value in node.items()}
+
+    return {key: resolved(value) for key, value in schema.items() if key != "$defs"}
+
+
+def _repeated(named: Mapping[str, Schema], beside: Names) -> Iterator[tuple[str, str]]:
+    """Each part that is worth a definition, and the key of a scenario that it is for."""
+    seen: set[str] = set()
+    given: set[str] = set()
+
+    def visit(node: Any, name: str) -> Iterator[tuple[str, str]]:
+        if isinstance(node, list):
+            for item in node:
+                yield from visit(item, name)
+        if not isinstance(node, dict):
+            return
+        if _is_schema(node) and len(key := _key(node, beside)) >= LEAST_BYTES:
+            if key in seen:
+                # What is in it is written once, with it.
+                if key not in given:
+                    given.add(key)
+                    yield key, name
+                return
+            seen.add(key)
+        for word, value in node.items():
+            if word == "properties":
+                for inner, part in value.items():
+                    yield from visit(part, inner)
+            elif word not in (*ANNOTATIONS, "enum", "const"):
+                yield from visit(value, name)
+
+    for name, part in named.items():
+        yield from visit(part, name)
+
+
+def _is_schema(node: Mapping[str, Any]) -> bool:
+    return any(word in node for word in ("type", "anyOf", "enum", "pattern"))
+
+
+def _key(part: Schema, beside: Names) -> str:
+    core = {key: value for key, value in part.items() if key not in beside}
+    return json.dumps(core, sort_keys=True, ensure_ascii=False)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """A definition's name: that of the first key it is for, with a number if that is taken."""
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}-{number}" in taken:
+        number += 1
+    return f"{name}-{number}"
+
+
+def _rewritten(node: Any, names: Mapping[str, str], beside: Names) -> Any:
+    """A node with references in the places of the parts that have a name."""
+    if isinstance(node, list):
+        return [_rewritten(item, names, beside) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if _is_schema(node) and (name := names.get(_key(node, beside))) is not None:
+        return {"$ref": f"#/$defs/{name}"} | {key: node[key] for key in beside if key in node}
+    return _inside(node, names, beside)
+
+
+def _inside(node: Schema, names: Mapping[str, str], beside: Names) -> Schema:
+    """A part of which only what is in it is referred to."""
+    return {key: _rewritten(value, names, beside) for key, value in node.items()}
