@@ -1,8 +1,8 @@
-"""Numbers in the prose of pages: each has to stand in a table of its page, where a command put it.
+"""Checks that every number in the prose of a page has its source on the page.
 
-What is quoted as code is a setting or an output, not a claim; numbers that name something
-(RFC 9331, Linux 7.3, Figure 5, a year) are names. Everything else that is written in figures and
-that no table of the page has is reported with its line.
+The source is a table, or a `console` block with the command that printed the number. Inline code is
+a setting or an output, not a claim. Numbers that name something (RFC 9331, Linux 7.3, Figure 5, a
+year) are names. Every other number is reported with its line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LINK = re.compile(r"\]\([^)]*\)|https?://\S+|<[^>]+>")
 
 @dataclass(frozen=True)
 class Loose:
-    """A number in prose that no table of its page has."""
+    """A number in prose without a source on its page."""
 
     page: str
     line: int
@@ -54,7 +54,7 @@ class Loose:
 
 
 def loose(page: str, text: str) -> list[Loose]:
-    """Every number of a page's prose that no table of it has."""
+    """Return every number of a page's prose that neither its tables nor its commands print."""
     lines = list(_lines(text))
     known = {value for kind, _, line in lines if kind == "table" for value in _values(line)}
     return [
@@ -67,12 +67,14 @@ def loose(page: str, text: str) -> list[Loose]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, int, str]]:
-    """Lines by what they are: of a table, of prose; code and headings are left out."""
-    fenced = False
+    """Yield lines by kind: a table's or a command's output, or prose; skip code and headings."""
+    fence = None
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif fenced or line.startswith(("    ", "#")):
+            fence = line.strip(" `") if fence is None else None
+        elif fence == "console":
+            yield "table", number, line
+        elif fence is not None or line.startswith(("    ", "#")):
             continue
         elif line.lstrip().startswith("|") or _FACT.match(line):
             yield "table", number, line
