@@ -39,6 +39,7 @@ test: lint build
 	@sh scripts/tshark.sh
 	cargo test --workspace --quiet
 	$(BIN)/python scripts/generate.py --check
+	@$(MAKE) --no-print-directory docs
 	$(BIN)/pytest
 
 soak: $(VENV)/.dev build
@@ -55,8 +56,12 @@ bench-kernel: build
 	$(BIN)/tailback kernel build
 	$(BIN)/python benches/kernel.py
 
-docs: pages
+# The site, from what is stored: build/docs/index.html opens without a network.
+docs: $(VENV)/.dev build
+	$(BIN)/sphinx-build -W --keep-going --jobs 2 --quiet -d build/doctrees docs build/docs
+	@echo build/docs/index.html
 
+# Renews the pages that commands write. Experiments run again unless their results are stored.
 pages: build
 	$(BIN)/python scripts/generate.py
 

@@ -1,4 +1,4 @@
-"""What a cluster costs, measured on two workers: the table of docs/cluster.md.
+"""What a cluster costs, measured on two workers: the table of docs/how-to/cluster.md.
 
 Runs every point of the battery `l4s-battery`, with a tenth of its duration and one seed, on a Dask
 cluster of two processes; stores many runs that are over at once, and merges the stores of two

@@ -1,7 +1,8 @@
 """How often the gate gives which answer: real runs, drawn again and again.
 
 The runs of one scenario are the baseline and the variant, in which every value is larger by a true
-rise; how many seeds both have, and what the bound is, is varied. Prints the tables of docs/ci.md.
+rise; how many seeds both have, and what the bound is, is varied. Prints the tables of
+docs/how-to/ci.md.
 
     python benches/gate.py [--pool 400] [--draws 2000]
 """

@@ -24,7 +24,7 @@ from bench import Measured, measure
 
 from tailback import toml
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "evidence"
 PAGE = DOCS / "growth.md"
 FIGURES = "growth"
 FRAME_BITS = 1514 * 8

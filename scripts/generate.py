@@ -1,7 +1,7 @@
-"""Writes the pages that need no kernel: docs/reference.md and docs/scenario.schema.json from the
-registries, the page of every published experiment from its runs, docs/trust.md from what they and
-the validation left in docs. With `--check` it only says what is not current, and which numbers of
-prose stand in no table (`prose`)."""
+"""Writes the pages that need no kernel: the reference from the registries, the page of every
+published experiment from its runs, docs/evidence/trust.md from what they and the validation left
+there. With `--check` it only says what is not current, and which numbers of prose stand in no table
+(`prose`)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from pathlib import Path
 
 from pages import (
     DOCS,
+    EVIDENCE,
+    REFERENCE,
     ROOT,
     explained,
     gallery,
@@ -49,14 +51,14 @@ def experiment_pages() -> Iterator[Path]:
             page=True,
         )
         text = (done.report_dir / f"{name}.md").read_text(encoding="utf-8")
-        folder = DOCS / name
+        folder = EVIDENCE / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         drawn = [done.report_dir / "figures" / f"{figure}.svg" for figure in FIGURE.findall(text)]
         for file in (done.report_dir / judges.FILE, *drawn):
             if file.exists():
                 shutil.copy(file, folder)
-        page = DOCS / f"{name}.md"
+        page = EVIDENCE / f"{name}.md"
         page.write_text(text.replace("](figures/", f"]({name}/"), encoding="utf-8")
         yield page
         if name == PICTURE[0]:
@@ -91,9 +93,12 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             RUNS[asked.page](Path(scratch))
         return
-    made = {DOCS / "reference.md": reference.page(), DOCS / "scenario.schema.json": schema.text()}
+    made = {
+        REFERENCE / "reference.md": reference.page(),
+        REFERENCE / "scenario.schema.json": schema.text(),
+    }
     if asked.check:
-        check({**made, DOCS / "trust.md": trust.page(DOCS)})
+        check({**made, EVIDENCE / "trust.md": trust.page(EVIDENCE)})
         return
     # What runs now, whatever is committed while it does.
     revision()
@@ -101,7 +106,7 @@ def main() -> None:
         path.write_text(text, encoding="utf-8")
     for path in itertools.chain(made, () if asked.quick else experiment_pages()):
         print(path.relative_to(ROOT), flush=True)
-    (DOCS / "trust.md").write_text(trust.page(DOCS), encoding="utf-8")
+    (EVIDENCE / "trust.md").write_text(trust.page(EVIDENCE), encoding="utf-8")
 
 
 def check(made: Mapping[Path, str]) -> None:

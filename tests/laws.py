@@ -8,7 +8,7 @@ in a round-trip time.
     python tests/laws.py    writes laws/linux.tsv, from the kernel engine
 
 The simulator's are in test_laws.py and crates/engine/tests/laws.rs held against it;
-`python tests/responses.py --page` lays them side by side in docs/response.md.
+`python tests/responses.py --page` lays them side by side in docs/evidence/response.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ number. `response/golden/` has what the Linux kernel makes of each: a table for
 each congestion control, written by
 
     python tests/responses.py [NAME...]  the tables, from the kernel engine
-    python tests/responses.py --page     docs/response.md and its figure, from
+    python tests/responses.py --page     docs/evidence/response.md and its figure, from
                                          the tables and the simulator
 
 Known deviation: Linux's receive window grows as far as its buffer is empty, and as long as
@@ -37,7 +37,7 @@ from tailback.kernel import kit
 
 HERE = Path(__file__).resolve().parent / "response"
 GOLDEN = HERE / "golden"
-PAGE = HERE.parent.parent / "docs" / "response.md"
+PAGE = HERE.parent.parent / "docs" / "evidence" / "response.md"
 FIGURE = PAGE.with_suffix(".svg")
 
 MSS = 1448
@@ -261,7 +261,7 @@ PAGE_HEAD = """\
 # Response to the same signals
 
 Made by `python tests/responses.py --page` from the tables in
-[tests/response/golden](../tests/response/golden) and
+[tests/response/golden](../../tests/response/golden) and
 [tests/laws](../tests/laws), which the kernel engine has written
 (`python tests/responses.py` and `python tests/laws.py`), and the simulator of this version.
 

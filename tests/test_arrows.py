@@ -115,7 +115,7 @@ def test_the_core_names_no_study() -> None:
 
 
 def test_studies_use_the_modules_of_the_core_that_the_page_lists() -> None:
-    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "contributing" / "studies.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `tailback\.([a-z_.]+)` \|", page, flags=re.M))
     core = set(dict(_modules()))
     used = {imported for _, module in _modules(STUDIES) for imported in _imports(module, core)}
@@ -179,7 +179,7 @@ def test_the_files_of_a_folder_do_not_name_one_another_in_circles(folder: str) -
 
 
 def test_the_rooms_that_the_architecture_names_are_there() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "concepts" / "architecture.md").read_text(encoding="utf-8")
     rust, _, rest = page.partition("## Rooms, in Python")
     python, _, studies = rest.partition("## Studies, in Python")
     missing = []

@@ -30,7 +30,7 @@ FILES = [path for part in BATTERY.parts for path in part.files]
 
 
 def test_the_page_names_every_quantity_that_is_compared() -> None:
-    page = (Path(__file__).parents[1] / "docs/battery.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs/how-to/battery.md").read_text(encoding="utf-8")
     told = set(re.findall(r"`((?:class|flow|link|run)\.[\w.]+)`", page))
     sizes = {m for m in BATTERY.metrics if m.startswith("flow.normalised.")}
     assert told - sizes == set(BATTERY.metrics) - sizes
@@ -59,7 +59,7 @@ def test_the_battery_has_the_points_of_the_reports() -> None:
         "mixed-rtt": 12,
         "overload": 10,
     }
-    page = (Path(__file__).parents[1] / "docs/battery.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs/how-to/battery.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| `([\w-]+)`.*? \| (\d+)(?: each)? \|", page, re.MULTILINE))
     shown = {name: count[name] for name in ("1-1", "flows", "mixed-rtt", "overload")}
     assert {name: int(told[name]) for name in shown} == shown

@@ -276,7 +276,7 @@ def test_who_answers_sce(results: Path) -> None:
     assert "sce_mark" in {event["cause"] for event in link["events"]}
 
 
-PUZZLES = Path(__file__).resolve().parent.parent / "docs/explain"
+PUZZLES = Path(__file__).resolve().parent.parent / "docs/how-to/explain"
 
 
 def puzzle(results: Path, name: str, **sets: object) -> Found:

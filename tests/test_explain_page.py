@@ -1,4 +1,4 @@
-"""What docs/explain.md prints is what its commands print."""
+"""What docs/how-to/explain.md prints is what its commands print."""
 
 from __future__ import annotations
 

@@ -354,7 +354,7 @@ def test_files_that_are_no_baselines(command: Command, tmp_path: Path, scenario:
         assert (done[0], said in done[2]) == (2, True)
 
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "how-to"
 
 
 def test_the_commands_of_the_page_are_commands() -> None:

@@ -42,7 +42,9 @@ def test_every_entry_is_there(kind: str) -> None:
 
 def test_every_key_is_there() -> None:
     """Of the schema, but for those that only name or judge."""
-    schema = json.loads((HERE.parent / "docs/scenario.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(
+        (HERE.parent / "docs/reference/scenario.schema.json").read_text(encoding="utf-8")
+    )
     keys: set[str] = set()
 
     def walk(node: object) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "crates" / "packetdrill" / "tests" / "scripts.txt"
-PAGE = ROOT / "docs" / "packetdrill.md"
+PAGE = ROOT / "docs" / "evidence" / "packetdrill.md"
 OWN = ROOT / "crates" / "packetdrill" / "tests" / "own"
 
 

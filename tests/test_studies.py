@@ -14,7 +14,7 @@ from conftest import COMMAND, ROOT, SCENARIO
 from tailback import studies
 from tailback.studies import Studies
 
-PAGE = ROOT / "docs" / "studies.md"
+PAGE = ROOT / "docs" / "contributing" / "studies.md"
 
 
 def install(folder: Path, name: str, entry_points: dict[str, str]) -> None:

@@ -321,7 +321,7 @@ def test_the_command(tailback: Tailback) -> None:
 
 def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: Tailback) -> None:
     assert kernel_kit.version
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "evidence").mkdir(parents=True)
     done = tailback("validate", "--quick", "--queue", "codel", "--seeds", "1", "--write", "--json")
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
@@ -330,14 +330,14 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     assert [v["holds"] for v in shown["summary"]] == [True] * 6
     assert shown["misses"] == []
     # A part does not stand in the place of the whole.
-    assert not (tmp_path / "docs" / "validation.md").exists()
-    text = (tmp_path / "docs" / "validation-codel.md").read_text(encoding="utf-8")
+    assert not (tmp_path / "docs" / "evidence" / "validation.md").exists()
+    text = (tmp_path / "docs" / "evidence" / "validation-codel.md").read_text(encoding="utf-8")
     for name in ("errors-codel.svg", "goals.csv"):
-        assert (tmp_path / "docs" / "validation-codel" / name).is_file()
+        assert (tmp_path / "docs" / "evidence" / "validation-codel" / name).is_file()
     assert "](validation-codel/errors-codel.svg)" in text
     assert "- **command**: tailback validate --quick --seeds 1 --queue codel --write\n" in text
     assert prose.loose("validation-codel.md", text) == []
-    told = from_csv((tmp_path / "docs" / "validation-codel" / "goals.csv").read_text())
+    told = from_csv((tmp_path / "docs" / "evidence" / "validation-codel" / "goals.csv").read_text())
     assert [judge.within for judge in told] == [None, 4, 4, 4, 4, 4]
     assert {judge.within_or_chance for judge in told} == {None}
     # What is stored is compared without running anything, and is the same.

@@ -2,7 +2,7 @@
 
 The kit's kernel boots without time travel, and its clock is that of the machine:
 runs last as long as they say, and what the machine does shows in them. The page
-that this writes is `docs/virtual-time.md`.
+that this writes is `docs/evidence/virtual-time.md`.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ real time; as root, guests have the processor before everything else."""
 PAGE = """\
 # Virtual against real time
 
-- **command**: tailback kernel clock {options} --page docs/virtual-time.md
+- **command**: tailback kernel clock {options} --page docs/evidence/virtual-time.md
 - **revision**: {revision}
 
 Every number is from one run of that command. {priority}

@@ -1,7 +1,7 @@
 """Studies that come with tailback: published experiments, batteries, the simulator's validation.
 
-They use the core through the modules that docs/studies.md lists, and reach the command line through
-the entry point `tailback.studies`, as a package of anybody's does.
+They use the core through the modules that docs/contributing/studies.md lists, and reach the command
+line through the entry point `tailback.studies`, as a package of anybody's does.
 """
 
 from __future__ import annotations

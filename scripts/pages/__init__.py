@@ -7,4 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 """The sources."""
 DOCS = ROOT / "docs"
+HOW_TO = DOCS / "how-to"
+REFERENCE = DOCS / "reference"
+EVIDENCE = DOCS / "evidence"
 EXAMPLES = ROOT / "examples"

@@ -1,4 +1,4 @@
-"""Fills docs/explain.md: runs its commands, puts what they print into it, and draws its figures.
+"""Fills docs/how-to/explain.md: runs its commands, inserts what they print, and draws its figures.
 
 `python scripts/generate.py --page explain` does both; a test runs the commands again and compares.
 """
@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pages import DOCS, EXAMPLES
+from pages import DOCS, EXAMPLES, HOW_TO
 
-PAGE = DOCS / "explain.md"
-FOLDER = DOCS / "explain"
+PAGE = HOW_TO / "explain.md"
+FOLDER = HOW_TO / "explain"
 BLOCK = re.compile(r"^```text\n(\$ .*?)^```", flags=re.M | re.S)
 
 

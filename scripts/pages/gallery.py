@@ -1,5 +1,5 @@
-"""Writes docs/gallery.md and its figures: the shipped scenarios that are worth looking at are run
-in the simulator, and some of the figures of their reports stand on the page.
+"""Writes docs/how-to/gallery.md and its figures: the shipped scenarios worth looking at are run in
+the simulator, and some of the figures of their reports stand on the page.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tailback as tb
-from pages import DOCS
+from pages import HOW_TO
 from tailback import examples
 from tailback.report import write
 from tailback.report.sweep import of
 
-FOLDER = DOCS / "gallery"
+FOLDER = HOW_TO / "gallery"
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def main(scratch: Path) -> None:
             title = titles[figure]
             page += ["", f"![{title}](gallery/{shown.name}-{figure}.svg)"]
         page.append("")
-    (DOCS / "gallery.md").write_text("\n".join(page), encoding="utf-8")
+    (HOW_TO / "gallery.md").write_text("\n".join(page), encoding="utf-8")
 
 
 def _drawn(shown: Shown, scratch: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Makes the figures of docs/plot.md: runs its sweep, then every `tailback plot` command of it."""
+"""Makes the figures of docs/how-to/plot.md: runs its sweep, then every `tailback plot` command."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pages import DOCS, ROOT
+from pages import HOW_TO, ROOT
 
-PAGE = DOCS / "plot.md"
+PAGE = HOW_TO / "plot.md"
 
 
 def commands(page: str) -> list[list[str]]:
@@ -27,4 +27,4 @@ def main(results: Path) -> None:
             words = [action, str(results), first, *rest]
         else:
             words = [action, str(ROOT / first), *rest, "--out", str(results)]
-        subprocess.run([sys.executable, "-m", "tailback", *words], cwd=DOCS / "plot", check=True)
+        subprocess.run([sys.executable, "-m", "tailback", *words], cwd=HOW_TO / "plot", check=True)

@@ -103,7 +103,7 @@ def _value(word: str) -> float:
 
 def check(root: Path) -> list[Loose]:
     """Loose numbers of the README and of every page of docs."""
-    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     return [
         found
         for page in pages

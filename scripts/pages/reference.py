@@ -1,4 +1,4 @@
-"""docs/reference.md: keys of scenarios, entries of the registries, metrics and series."""
+"""docs/reference/reference.md: keys of scenarios, entries of the registries, metrics and series."""
 
 from __future__ import annotations
 

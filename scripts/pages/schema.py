@@ -1,4 +1,4 @@
-"""docs/scenario.schema.json: the schema of scenarios, each part that repeats written once.
+"""docs/reference/scenario.schema.json: the schema of scenarios, what repeats written once.
 
 The engine writes the schema out in full, which is what the reference page reads. Editors get one a
 fifth as long: what several keys share stands under `$defs`, with its name, and is referred to.

@@ -1,5 +1,5 @@
-"""docs/trust.md: what each experiment and each judge says, from the goals.csv that the commands of
-the other pages wrote. No adjective in it."""
+"""docs/evidence/trust.md: what each experiment and each judge says, from the goals.csv that the
+commands of the other pages wrote. No adjective in it."""
 
 from __future__ import annotations
 

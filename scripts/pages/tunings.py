@@ -1,4 +1,4 @@
-"""Makes the figures and tables of docs/tune.md: runs every search of the page."""
+"""Makes the figures and tables of docs/how-to/tune.md: runs every search of the page."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pages import DOCS, ROOT
+from pages import HOW_TO, ROOT
 
-PAGE = DOCS / "tune.md"
+PAGE = HOW_TO / "tune.md"
 PLACE = re.compile(r"<!-- ([\w-]+) -->\n.*?<!-- end -->", re.S)
 
 
@@ -95,7 +95,7 @@ def main(out: Path) -> None:
         for figure in ("front", "values"):
             file = f"tune/{name}-{figure}.svg"
             if figure == "front" or file in page:
-                shutil.copy(figures / f"{figure}.svg", DOCS / file)
+                shutil.copy(figures / f"{figure}.svg", HOW_TO / file)
         goals = " against ".join(goal["metric"] for goal in found["goals"])
         alt = f"Candidates, front and defaults: {goals}"
         lines = [f"![{alt}](tune/{name}-front.svg)", "", *table(found)]

@@ -275,7 +275,7 @@ fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
 /// Random marking: W = 2/p, from one segment of growth each round against cuts of alpha W/2
 /// with alpha = p. That is a cut of one segment, and where the window is in whole segments it
 /// is 7 to 13 % lower: [`dctcp_in_whole_segments`]. Linux itself, its 10 bits of alpha and
-/// p = 0.05, is in docs/response.md (`python tests/laws.py`).
+/// p = 0.05, is in docs/evidence/response.md (`python tests/laws.py`).
 #[test]
 fn dctcp_response_to_random_marks() {
     for (p, bits) in [(0.05, 10), (0.05, 20), (0.01, 20), (0.004, 20)] {

@@ -16,7 +16,7 @@ Plays packetdrill scripts against the simulator's TCP and prints a table: pass,
 runs (and asserts nothing), FAIL with line, expected and got, or n/a with the reason.
 
   --json      prints the verdicts as JSON
-  --markdown  prints docs/packetdrill.md
+  --markdown  prints docs/evidence/packetdrill.md
   --kernel    the scripts of the kernel's selftests: from the folder named by
               TAILBACK_PACKETDRILL, else from the kernel kit's source tree
 

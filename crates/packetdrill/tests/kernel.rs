@@ -1,5 +1,5 @@
 //! The kernel's own scripts, where its source is: verdicts against the table
-//! `tests/scripts.txt`, the page `docs/packetdrill.md`, and that every judged
+//! `tests/scripts.txt`, the page `docs/evidence/packetdrill.md`, and that every judged
 //! packet was compared. `TAILBACK_BLESS=1` writes both files anew.
 
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn verdicts_are_those_of_the_table() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     compare(&here.join("tests/scripts.txt"), &report::table(&rows));
     compare(
-        &here.join("../../docs/packetdrill.md"),
+        &here.join("../../docs/evidence/packetdrill.md"),
         &report::markdown(&rows, Some(VERSION)),
     );
 }

@@ -37,7 +37,7 @@ MEMORY_VARIABLE = "TAILBACK_GUEST_MIB"
 BOOT_S = 0.15
 PACKET_S = 3e-6
 """CPU time of a guest without packets, and of a packet at a link, as measured once
-(docs/performance.md)."""
+(docs/evidence/performance.md)."""
 
 STALL_VARIABLE = "TAILBACK_STALL_S"
 """Seconds without progress of virtual time after which a guest is ended."""

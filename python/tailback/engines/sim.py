@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tailback._native import Control, Point, Scenario, Store
 
 PACKET_S = 100e-9
-"""CPU time of a packet at a link, as measured once (docs/performance.md)."""
+"""CPU time of a packet at a link, as measured once (docs/evidence/performance.md)."""
 
 
 @dataclass(frozen=True)

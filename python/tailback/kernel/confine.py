@@ -91,7 +91,7 @@ class Walls:
             return None
         return (
             f"this machine does not give guests {self.lacks}: a module that means harm "
-            "could reach more of it than its run; docs/kernel.md says what"
+            "could reach more of it than its run; docs/concepts/kernel.md says what"
         )
 
 

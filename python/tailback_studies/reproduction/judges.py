@@ -1,7 +1,7 @@
 """What each judge says, as rows of goals.csv: one file for every experiment and the validation.
 
-The page docs/trust.md is made of these files. Counts without an allowance for chance come first;
-the one with stands beside it and is there from five seeds only.
+The page docs/evidence/trust.md is made of these files. Counts without an allowance for chance come
+first; the one with stands beside it and is there from five seeds only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of the validation: docs/validation.md with its figures, and the same as a report."""
+"""The page docs/evidence/validation.md with its figures, and the same as a report."""
 
 from __future__ import annotations
 

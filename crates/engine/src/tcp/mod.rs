@@ -16,7 +16,7 @@
 //! | [`ranges`] | sets of segments |
 //!
 //! Known deviations from Linux (what the kernel's packetdrill scripts say of
-//! this code stands in docs/packetdrill.md):
+//! this code stands in docs/evidence/packetdrill.md):
 //! - Sequence numbers count segments, which keep the boundaries of their first transmission; no
 //!   Nagle, no urgent data, no window scaling limits, no FIN exchange.
 //! - The third packet of the handshake is not sent apart from the first data.

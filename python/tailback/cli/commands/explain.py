@@ -37,7 +37,7 @@ def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:
     reductions one by one. Programs are not explained, since nothing is recorded
     inside them.
 
-    docs/explain.md shows what it says of known causes.
+    docs/how-to/explain.md shows what it says of known causes.
     """
     from tailback import store
     from tailback.explain import explain as find

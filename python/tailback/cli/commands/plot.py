@@ -117,7 +117,7 @@ def plot(
     left out is chosen for the sweep; the choice is said as options, to be
     changed. Seeds are pooled, with 95 % intervals.
 
-    docs/plot.md shows every kind.
+    docs/how-to/plot.md shows every kind.
     """
     from tailback.plot import Asked, figure, output
 

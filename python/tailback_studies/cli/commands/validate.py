@@ -26,7 +26,8 @@ from tailback.errors import InputError
 @click.option(
     "--write",
     is_flag=True,
-    help="Write docs/validation.md (with --queue docs/validation-NAME.md) and its figures too.",
+    help="Write docs/evidence/validation.md and its figures too, or with --queue NAME "
+    "docs/evidence/validation-NAME.md.",
 )
 @click.option(
     "--stored",
@@ -63,9 +64,9 @@ def validate(
     for queue in queues:
         if queue not in known:
             raise InputError(names.unknown("queue", queue, known))
-    docs = Path("docs")
+    docs = Path("docs/evidence")
     if write and not docs.is_dir():
-        raise InputError("--write: no folder docs here; run it where the sources are")
+        raise InputError("--write: no folder docs/evidence here; run it where the sources are")
     made = validation.validate(
         quick=quick, seeds=seeds, jobs=jobs, out=out, only=queues, stored=stored
     )

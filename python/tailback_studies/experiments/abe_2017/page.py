@@ -12,7 +12,7 @@ from tailback_studies.reproduction.page import Page
 
 
 def page(whole: Report, verdicts: Sequence[truth.Verdict], made: Mapping[str, Facts]) -> Page:
-    """What docs/abe-2017.md has: the tables of the report, without its figures."""
+    """What docs/evidence/abe-2017.md has: the tables of the report, without its figures."""
     sections = []
     for section in whole.sections:
         blocks = runs.bare(section.blocks)

@@ -20,7 +20,8 @@ LEAD = (
 )
 HOW = (
     "`tailback kernel build --release 6.1` puts a kernel beside the others, and "
-    '`kernel = "6.1"` in a scenario runs on it: see [kernel.md](kernel.md#kernels-side-by-side).'
+    '`kernel = "6.1"` in a scenario runs on it: see '
+    "[kernel.md](../concepts/kernel.md#kernels-side-by-side)."
 )
 SCE = (
     "Stock cells of the draft of SCE: one flow of CUBIC, Reno or DCTCP through Cake. The draft's "

@@ -27,11 +27,12 @@ LEAD = (
 )
 HOW = (
     "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "
-    "compiles the small endpoints that the study uses ([programs.md](programs.md)). The set-up "
-    "was written down before the first run; aioquic, which is Python, is run at `20 Mbit/s` and "
-    "`40 ms` only: machine time. Meetings at `100 Mbit/s` at `10` and `160 ms` are a part of "
-    "their own (`--part beside-100-rtts`, [quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)): they "
-    "take an hour, and were changed after a first look, in which some runs of quic-go ended "
+    "compiles the small endpoints that the study uses ([programs.md](../how-to/programs.md)). "
+    "The set-up was written down before the first run; aioquic, which is Python, is run at "
+    "`20 Mbit/s` and `40 ms` only: machine time. Meetings at `100 Mbit/s` at `10` and `160 ms` "
+    "are a part of their own (`--part beside-100-rtts`, "
+    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)): they take an hour, and were "
+    "changed after a first look, in which some runs of quic-go ended "
     "themselves (`too many gaps in received data`). Such runs are counted now, and are in no "
     "other number. quiche came later (`--part beside-20-quiche`, "
     "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)): its default, which is dear because it "

@@ -1,0 +1,50 @@
+"""The documentation site: `make docs` builds it into build/docs from what is stored here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "scripts"))
+
+import tailback  # noqa: E402
+
+project = "tailback"
+author = "the tailback authors"
+release = version = tailback.__version__
+language = "en"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_click",
+    "pages.site",
+]
+source_suffix = {".md": "markdown"}
+root_doc = "index"
+exclude_patterns = ["**/results.json"]
+nitpicky = True
+show_warning_types = True
+
+myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+
+html_theme = "furo"
+html_title = "tailback"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["tables.js"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "sidebar_hide_name": False,
+    "light_css_variables": {"color-brand-primary": "#1a5fb4", "color-brand-content": "#1a5fb4"},
+    "dark_css_variables": {"color-brand-primary": "#8ab8ff", "color-brand-content": "#8ab8ff"},
+}
+pygments_style = "tango"
+pygments_dark_style = "github-dark"
