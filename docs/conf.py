@@ -26,6 +26,12 @@ root_doc = "index"
 exclude_patterns = ["**/results.json"]
 nitpicky = True
 show_warning_types = True
+# The site opens no connection, so that it knows no other project's documentation. Modules of our
+# own are where annotations find a type; what is public is named by its public name.
+nitpick_ignore_regex = [
+    ("py:.*", r"(collections\.abc|pathlib|typing|polars|altair)\..*"),
+    ("py:.*", r"tailback\.[a-z_.]+\.[A-Z]\w+"),
+]
 
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 4

@@ -94,7 +94,7 @@ def main() -> None:
             RUNS[asked.page](Path(scratch))
         return
     made = {
-        REFERENCE / "reference.md": reference.page(),
+        **reference.pages(),
         REFERENCE / "scenario.schema.json": schema.text(),
     }
     if asked.check:
@@ -103,6 +103,7 @@ def main() -> None:
     # What runs now, whatever is committed while it does.
     revision()
     for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     for path in itertools.chain(made, () if asked.quick else experiment_pages()):
         print(path.relative_to(ROOT), flush=True)

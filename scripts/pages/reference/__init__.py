@@ -1,0 +1,18 @@
+"""The pages of docs/reference that are made from the registries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pages import REFERENCE
+
+from . import entries, metrics, scenario
+
+
+def pages() -> dict[Path, str]:
+    """The text of each by its place."""
+    return {
+        REFERENCE / "scenario.md": scenario.page(),
+        REFERENCE / "metrics.md": metrics.page(),
+        **dict(entries.pages()),
+    }

@@ -1,0 +1,149 @@
+"""A page for each congestion control, queue, kind of traffic and program, from one template."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pages import REFERENCE, ROOT
+from tailback._native import registry_json
+from tailback.cli.tables.listing import type_of
+
+from . import examples, trials
+from .heads import head
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A registry and its folder of pages."""
+
+    registry: str
+    folder: str
+    title: str
+    singular: str
+    usage: str
+
+
+KINDS = (
+    Kind(
+        *("cc", "congestion-controls", "Congestion controls", "congestion control"),
+        'In a scenario: `cc = "NAME"` or `cc = { name = "NAME", ... }` of a flow.',
+    ),
+    Kind(
+        *("aqm", "queues", "Queues", "queue discipline"),
+        'In a scenario: `queue = "NAME"` or `queue = { aqm = "NAME", ... }` of a link.',
+    ),
+    Kind(
+        *("traffic", "traffic", "Traffic", "source of traffic"),
+        'In a scenario: `[[traffic]]` with `kind = "NAME"`.',
+    ),
+    Kind(
+        *("programs", "programs", "Programs", "ready-made program"),
+        'In a scenario: `[[programs]]` with `kind = "NAME"`. Programs run on the kernel engine.',
+    ),
+)
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Every page with its place, an index of each registry first."""
+    registry = json.loads(registry_json())
+    for kind in KINDS:
+        folder = REFERENCE / kind.folder
+        entries = registry[kind.registry]
+        yield folder / "index.md", "\n".join(_index(kind, entries))
+        for entry in entries:
+            yield folder / f"{entry['name']}.md", "\n".join(_entry(kind, entry))
+
+
+def _index(kind: Kind, entries: list[Entry]) -> Iterator[str]:
+    yield f"# {kind.title}\n\n{kind.usage}\n"
+    yield f"Made by `make pages` from the engine's registry; `tailback list {kind.registry}` prints"
+    yield "the same list, with `--options` the options too.\n"
+    yield "| name | what it is | follows | on Linux |"
+    yield "|---|---|---|---|"
+    for entry in entries:
+        link = f"[{entry['name']}]({entry['name']}.md)"
+        yield _row(link, entry["doc"], entry["follows"], _linux(entry))
+    yield "\n```{toctree}\n:hidden:\n"
+    yield from (entry["name"] for entry in entries)
+    yield "```\n"
+
+
+def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
+    name = entry["name"]
+    file = head(kind.registry, name)
+    source = os.path.relpath(ROOT / file.file, REFERENCE / kind.folder)
+    yield f"# {name}\n\n{entry['doc']}\n"
+    yield "| | |\n|---|---|"
+    yield _row("what", kind.singular)
+    yield _row("follows", entry["follows"])
+    yield _row("simulator", "no" if kind.registry == "programs" else "yes")
+    yield _row("kernel engine", _linux(entry))
+    yield _row("source", f"[{file.file}]({source})")
+    yield f"\n## What it is\n\n{file.about}\n"
+    if kind.registry != "programs":
+        yield f"## Deviations\n\n{file.deviations or 'The source names none.'}\n"
+    yield from _options_of(entry)
+    yield from _example(kind, entry)
+    yield "## How well it is validated\n"
+    yield from trials.of(kind.registry, name)
+
+
+def _linux(entry: Entry) -> str:
+    """What stands for it on the kernel engine."""
+    match entry["kernel_kind"]:
+        case "agent":
+            return "yes"
+        case "none":
+            return "no"
+        case "module":
+            says = f"`{entry['kernel']}`"
+        case _:
+            says = f"`tc ... {entry['kernel']}`"
+    stands_in = entry.get("stand_in")
+    since = f", since Linux {entry['since']}" if entry.get("since") else ", a module of the kit"
+    module = f"; with `{stands_in['option']}` the kit's `{stands_in['name']}`" if stands_in else ""
+    return f"{says}{since}{module}"
+
+
+def _options_of(entry: Entry) -> Iterator[str]:
+    yield "## Options\n"
+    rows = list(_options(entry["options"]))
+    if not rows:
+        yield "It has no options.\n"
+        return
+    # What tc calls them, where it knows any.
+    columns = 5 if any(tc for *_, tc in rows) else 4
+    yield _row(*("option", "type", "default", "meaning", "tc")[:columns])
+    yield "|---" * columns + "|"
+    yield from (_row(*row[:columns]) for row in rows)
+    yield ""
+
+
+def _options(options: list[Mapping[str, Any]], prefix: str = "") -> Iterator[tuple[str, ...]]:
+    for option in options:
+        name = f"{prefix}{option['name']}"
+        default = f"`{option['default']}`" if option["default"] is not None else ""
+        tc = f"`{option['tc']}`" if option["tc"] else ""
+        yield (f"`{name}`", type_of(dict(option)), default, option["doc"], tc)
+        yield from _options(option.get("options", []), f"{name}.")
+
+
+def _example(kind: Kind, entry: Entry) -> Iterator[str]:
+    name = entry["name"]
+    engine = " --engine kernel" if kind.registry == "programs" else ""
+    yield f"## Example\n\nSave it as `{name}.toml`:\n"
+    yield f"```toml\n{examples.scenario(kind.registry, name)}```\n"
+    yield f"```sh\ntailback run {name}.toml{engine}\n```\n"
+    if kind.registry != "programs" and entry["kernel_kind"] != "none":
+        yield f"`tailback run {name}.toml --engine kernel` runs it on Linux.\n"
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

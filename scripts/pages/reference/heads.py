@@ -1,0 +1,49 @@
+"""The head of an algorithm's source file: what it is, what it follows, where it deviates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pages import ROOT
+
+ENGINE = ROOT / "crates" / "engine" / "src"
+
+_HEAD = re.compile(r"(?://!.*\n)+")
+_ENTRY = re.compile(r'ENTRY: Entry<Build> = Entry \{\s*name: "([\w-]+)"')
+_INNER_LINK = re.compile(r"\[(`[^`]+`)\](?!\()(?:\[[^\]]*\])?")
+_DEVIATES = re.compile(r"(?:Known d|D|No known d)eviations?\b|Not in Linux\b|What the paper leaves")
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a file, as Markdown."""
+
+    file: Path
+    """Relative to the sources."""
+    about: str
+    deviations: str
+    """Empty where the file names none."""
+
+
+def head(kind: str, name: str) -> Head:
+    """That of the registry's entry."""
+    file = _files(kind)[name]
+    comment = _HEAD.match(file.read_text(encoding="utf-8"))
+    text = re.sub(r"^//! ?", "", comment[0], flags=re.M) if comment else ""
+    paragraphs = _INNER_LINK.sub(r"\1", text).strip().split("\n\n")
+    first = next((i for i, p in enumerate(paragraphs) if _DEVIATES.match(p)), len(paragraphs))
+    about, deviations = paragraphs[:first], paragraphs[first:]
+    return Head(file.relative_to(ROOT), "\n\n".join(about), "\n\n".join(deviations))
+
+
+@cache
+def _files(kind: str) -> dict[str, Path]:
+    """The file of each entry."""
+    return {
+        found[1]: file
+        for file in sorted((ENGINE / kind).rglob("*.rs"))
+        if (found := _ENTRY.search(file.read_text(encoding="utf-8")))
+    }

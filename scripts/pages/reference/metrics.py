@@ -1,0 +1,53 @@
+"""docs/reference/metrics.md: what is computed from a run, and what is recorded over time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from tailback import metrics
+from tailback._native import json_schema, registry_json
+
+HEAD = """\
+# Metrics and series
+
+Made by `make pages` from the metrics and the engine's registry; `tailback list metrics --options`
+prints the former. [What is measured](measurements.md) has the definitions behind them.
+"""
+
+
+def page() -> str:
+    """The page."""
+    return "\n".join([HEAD, *_metrics(), *_series()])
+
+
+def _metrics() -> Iterator[str]:
+    table = json.loads(json_schema())["properties"]["assert"]["items"]["properties"]
+    taken = set(table["metric"]["enum"])
+    others = sorted({f"`{m.path}`" for m in metrics.METRICS if m.path not in taken})
+    but = f" but {' and '.join(others)}" if others else ""
+    yield (
+        "## Metrics\n\nComputed from what a run recorded. Frames, tables and `--metric` have the "
+        "first name;\nthe JSON has the second, `--metric` takes it too, and "
+        f"`[[assert]]` takes all{but}.\n"
+    )
+    yield f"Over the seeds of a point all are pooled alike: {metrics.RULE}.\n"
+    yield "| metric | of a | unit | in JSON | meaning | within a run | a run without it |"
+    yield "|---|---|---|---|---|---|---|"
+    for metric in metrics.METRICS:
+        yield (
+            f"| `{metric.name}` | {metric.on} | {metric.unit} | `{metric.path}` | {metric.doc} | "
+            f"{metrics.WEIGHTS[metric.weight]} | {metric.missing} |"
+        )
+    yield ""
+
+
+def _series() -> Iterator[str]:
+    yield "## Series\n"
+    yield "Sampled over time, into `series.parquet`, beside the gauges of algorithms.\n"
+    yield "| quantity | of a | unit | meaning | recorded |"
+    yield "|---|---|---|---|---|"
+    for quantity in json.loads(registry_json())["series"]:
+        cells = (quantity[key] for key in ("on", "unit", "doc", "when"))
+        yield f"| `{quantity['name']}` | {' | '.join(cells)} |"
+    yield ""

@@ -1,0 +1,117 @@
+"""docs/reference/scenario.md: the keys of scenario files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tailback._native import json_schema
+
+ENTRY = ("programs", "items", "anyOf", -1, "properties")
+
+# Section of a scenario, its place in the schema, and what the tables below it
+# say already.
+SCENARIO = (
+    ("At the top", (), ()),
+    ("[bottleneck] or [links.NAME]", ("bottleneck",), ()),
+    ("[bottleneck.slots] or [links.NAME.slots]", ("bottleneck", "properties", "slots"), ()),
+    ("[path]", ("path",), ()),
+    ("[[flows]]", ("flows", "items"), ()),
+    ("[tcp]", ("tcp",), ()),
+    ("[[traffic]]", ("traffic", "items", "anyOf", 0), ("kind", "rate", "ecn", "packet_size")),
+    ("[[programs]]", ("programs", "items", "anyOf", -1), ()),
+    ("[programs.sender] or [programs.receiver]", (*ENTRY, "sender"), ()),
+    ("[programs.results.NAME]", (*ENTRY, "results", "additionalProperties"), ()),
+    ("[record]", ("record",), ()),
+    ("[sweep]", ("sweep",), ()),
+    ("[[assert]]", ("assert", "items"), ()),
+)
+
+
+HEAD = """\
+# Scenario files
+
+Made by `make pages` from the [JSON Schema](scenario.schema.json) of scenarios, which editors read
+too. Times, rates and sizes are written as for tc: `20ms`, `100Mbit`, `1000p` (packets), `64kb`
+(1 kb = 1024 bytes), `0.5bdp` (bottleneck rate x path RTT). A key that is left out has the default
+shown; where none is shown its meaning says what happens.
+
+Options of [congestion controls](congestion-controls/index.md), [queues](queues/index.md),
+[traffic](traffic/index.md) and [programs](programs/index.md) have pages of their own.
+"""
+
+
+def page() -> str:
+    """The page."""
+    return "\n".join([HEAD, *_scenario()])
+
+
+def _scenario() -> Iterator[str]:
+    schema = json.loads(json_schema())
+    for title, place, elsewhere in SCENARIO:
+        node = schema
+        for i, step in enumerate(place):
+            node = node["properties"][step] if i == 0 else node[step]
+        # A list is described where it stands, not in its items.
+        inside = "properties" in place[1:] or not place
+        text = node["description"]
+        if place and not inside:
+            text = schema["properties"][place[0]]["description"]
+        if place == ("bottleneck",):
+            text = f"{text} {schema['properties']['links']['description']}"
+        title = title.replace(" or ", "` or `")
+        yield f"## `{title}`\n\n{text}\n" if place else f"## {title}\n"
+        yield "| key | type | default | meaning |"
+        yield "|---|---|---|---|"
+        for name, value in node["properties"].items():
+            # What has a section of its own is not a key of this one.
+            if name in elsewhere or (not place and name in SECTION_NAMES):
+                continue
+            default = f"`{_toml(value['default'])}`" if "default" in value else ""
+            if name in node.get("required", ()):
+                default = "required"
+            cells = (f"`{name}`", _type(value), default, value.get("description", ""))
+            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        yield ""
+
+
+SECTION_NAMES = {"links", *(place[0] for _, place, _ in SCENARIO if place)}
+
+
+def _toml(value: object) -> str:
+    return json.dumps(value) if isinstance(value, bool | str) else str(value)
+
+
+def _type(value: dict[str, Any]) -> str:
+    """What a value of the schema is, in a word or its range."""
+    match value:
+        case {"enum": words} if len(words) <= MOST_WORDS:
+            return " | ".join(_toml(word) for word in words)
+        case {"type": "integer" | "number" as kind, "minimum": low, "maximum": high}:
+            return f"{'int' if kind == 'integer' else 'float'}, {low:g} to {high:g}"
+        case {"type": "integer", "minimum": low}:
+            return f"int, at least {low}"
+        case {"type": "boolean"}:
+            return "bool"
+        case {"type": "number"}:
+            return "float"
+        case {"pattern": pattern} if "secs" in pattern:
+            return "time"
+        case {"anyOf": [{"pattern": pattern}, *_]} if "[dD][pP]" in pattern:
+            return "size in bytes"
+        case {"anyOf": [{"pattern": _}, *_]}:
+            return "rate or table"
+        case {"anyOf": [{"enum": _}, *_]}:
+            return "name or table"
+        case {"type": "array", "items": {"type": "object"}}:
+            return "tables"
+        case {"type": "array"}:
+            return "list"
+        case {"type": "object"}:
+            return "table"
+    return "text"
+
+
+MOST_WORDS = 8
+"""More words than these have a table of their own."""

@@ -1,0 +1,145 @@
+"""How well an entry of the registries is validated: the pages of evidence that have it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pages import EVIDENCE, ROOT
+from tailback_studies import experiments
+from tailback_studies.validation import grid
+
+STUDIES = ROOT / "python" / "tailback_studies" / "experiments"
+
+FAMILIES = "Cells within each limit, by family"
+"""The table of the validation's page that is quoted."""
+
+TESTED = (
+    "Every one passes the conformance tests that all of its kind share "
+    "([what is tested](../../evidence/testing.md))."
+)
+PROGRAMS = (
+    "It is the program itself, so that there is nothing to validate but what is measured of it: "
+    "[programs](../../how-to/programs.md)."
+)
+
+
+def of(kind: str, name: str) -> Iterator[str]:
+    """The section's text."""
+    if kind == "programs":
+        yield PROGRAMS + "\n"
+    else:
+        yield TESTED + "\n"
+        yield from _against_linux(kind, name)
+        if kind == "cc":
+            yield from _signals(name)
+    yield from _published(kind, name)
+
+
+def _against_linux(kind: str, name: str) -> Iterator[str]:
+    families = [family for family in grid.FAMILIES if (kind, name) in _entries_of(family)]
+    columns, rows = _table(FAMILIES)
+    if not families:
+        yield (
+            "No cell of [the simulator against Linux](../../evidence/validation.md) has it: it has "
+            "not been compared with Linux.\n"
+        )
+        return
+    yield (
+        "In [the simulator against Linux](../../evidence/validation.md) it is part of these "
+        "families of cells. Each number is how many cells are within the limit, of how many.\n"
+    )
+    used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
+    yield "| " + " | ".join(columns[i] for i in used) + " |"
+    yield "|---" * len(used) + "|"
+    for family in families:
+        yield "| " + " | ".join(rows[family][i] for i in used) + " |"
+    yield ""
+
+
+def _signals(name: str) -> Iterator[str]:
+    page = (EVIDENCE / "response.md").read_text(encoding="utf-8")
+    if re.search(rf"^\|[^|]*\| {re.escape(name)} \|", page, flags=re.M):
+        yield (
+            "[Response to the same signals](../../evidence/response.md) compares its window with "
+            "Linux ACK by ACK.\n"
+        )
+
+
+def _published(kind: str, name: str) -> Iterator[str]:
+    """The experiments whose scenarios have it."""
+    pages = [
+        f"[{_title(study)}](../../evidence/{study}.md)"
+        for study in experiments.NAMES
+        if (kind, name) in _entries_in(STUDIES / study.replace("-", "_"))
+        and (EVIDENCE / f"{study}.md").exists()
+    ]
+    if pages:
+        yield "Published experiments that have it, with how far off they are:\n"
+        yield from (f"- {page}" for page in pages)
+        yield ""
+    elif kind != "programs":
+        yield "No published experiment of the catalogue has it.\n"
+
+
+def _title(study: str) -> str:
+    """The heading of its page."""
+    page = (EVIDENCE / f"{study}.md").read_text(encoding="utf-8")
+    return page.partition("\n")[0].removeprefix("# ")
+
+
+@cache
+def _table(title: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Columns and rows, by their first cell, of a table of the validation's page."""
+    page = (EVIDENCE / "validation.md").read_text(encoding="utf-8")
+    lines = page.partition(f"**{title}**\n\n")[2].partition("\n\n")[0].splitlines()
+    columns, _, *rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    return columns, {row[0]: row for row in rows}
+
+
+@cache
+def _entries_of(family: str) -> frozenset[tuple[str, str]]:
+    """What the cells of a family of the validation run."""
+    entries: set[tuple[str, str]] = set()
+    for queue in grid.QUEUES:
+        if queue.family == family:
+            scenario = tomllib.loads(queue.file.read_text(encoding="utf-8"))
+            entries |= set(_named(scenario)) | set(_named(dict(queue.sets)))
+            entries |= {("cc", name) for mix in queue.mixes for name in mix}
+    return frozenset(entries)
+
+
+@cache
+def _entries_in(folder: Path) -> frozenset[tuple[str, str]]:
+    """What an experiment's scenarios run, and its Python puts in their places."""
+    entries: set[tuple[str, str]] = set()
+    for file in folder.rglob("*.toml"):
+        entries |= set(_named(tomllib.loads(file.read_text(encoding="utf-8"))))
+    for file in folder.rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        for kind in ("aqm", "cc"):
+            names = re.findall(rf'"{kind}": "([\w-]+)"|\b{kind}\s*=\s*"([\w-]+)"', text)
+            entries |= {(kind, first or second) for first, second in names}
+    return frozenset(entries)
+
+
+def _named(node: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Entries that a scenario names."""
+    if isinstance(node, list):
+        for item in node:
+            yield from _named(item, key)
+    elif isinstance(node, dict):
+        for inner, value in node.items():
+            if inner == "kind" and isinstance(value, str):
+                yield ("traffic" if key == "traffic" else "programs"), value
+            yield from _named(value, key if inner in ("name", "aqm") else inner)
+            if inner == "aqm" and isinstance(value, str):
+                yield "aqm", value
+    elif isinstance(node, str):
+        last = key.rpartition(".")[2]
+        if last in ("cc", "queue"):
+            yield ("cc" if last == "cc" else "aqm"), node
