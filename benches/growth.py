@@ -17,6 +17,8 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from os import cpu_count
 from pathlib import Path
 from typing import Any
 
@@ -432,7 +434,8 @@ def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
     from tailback.figures import export
 
     page = ["# As a scenario grows", "", f"`{command}`", ""]
-    page += ["Of three runs of each point that which took least time.", ""]
+    page += [f"Measured on {date.today():%d %B %Y} on a machine with {cpu_count()} cores:"]
+    page += ["of three runs of each point that which took least time.", ""]
     (DOCS / FIGURES).mkdir(exist_ok=True)
     for part, rows in found.items():
         page += [f"## {part.title}", "", part.about, ""]

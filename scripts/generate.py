@@ -1,7 +1,7 @@
 """Writes the pages that need no kernel: the reference from the registries, the page of every
 published experiment from its runs, docs/evidence/trust.md from what they and the validation left
-there. With `--check` it only says what is not current, and which numbers of prose stand in no table
-(`prose`)."""
+there. With `--check` it only says what is not current, and which pages do not say where their
+numbers come from (`prose`)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ RUNS: Mapping[str, Callable[[Path], None]] = {
 
 def main() -> None:
     """Writes the pages; with `--check` says which of those that are quick to make are not current,
-    and which numbers stand in no table."""
+    and which do not say where their numbers come from."""
     parser = argparse.ArgumentParser(description=__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--check", action="store_true", help="write nothing, say what is not current")
@@ -111,14 +111,14 @@ def main() -> None:
 
 
 def check(made: Mapping[Path, str]) -> None:
-    """Exit status 1 if a page is not as it would be made, or prose has a number of no table."""
+    """Exit status 1 if a page is not as it would be made, or has numbers from nowhere."""
     stale = [p.name for p, text in made.items() if not p.exists() or p.read_text() != text]
-    loose = prose.check(ROOT)
-    for found in loose:
-        print(found)
+    unsourced = prose.check(ROOT)
+    for page in unsourced:
+        print(page)
     if stale:
-        print(f"not current, run `make pages`: {', '.join(stale)}")
-    if stale or loose:
+        print(f"not current, run `scripts/generate.py --quick`: {', '.join(stale)}")
+    if stale or unsourced:
         raise SystemExit(1)
 
 

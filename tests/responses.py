@@ -262,7 +262,7 @@ PAGE_HEAD = """\
 
 Made by `python tests/responses.py --page` from the tables in
 [tests/response/golden](../../tests/response/golden) and
-[tests/laws](../tests/laws), which the kernel engine has written
+[tests/laws](../../tests/laws), which the kernel engine has written
 (`python tests/responses.py` and `python tests/laws.py`), and the simulator of this version.
 
 ## ACK by ACK

@@ -1,4 +1,4 @@
-"""Numbers of prose that no table has are found, and names and settings are none."""
+"""A page with numbers says where they come from; names and settings are no numbers."""
 
 from __future__ import annotations
 
@@ -39,4 +39,42 @@ def test_what_no_table_has_is_named_with_its_line(text: str, numbers: list[str])
     found = prose.loose("page.md", f"{TABLE}\n{text}\n")
     assert [one.number for one in found] == numbers
     assert {one.line for one in found} == {4}
-    assert str(found[0]).startswith(f"page.md:4: {numbers[0]} stands in no table")
+
+
+SOURCED = "`make bench` printed it on 24 November 2026, on a machine with two cores."
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("docs/how-to/page.md", f"It takes 63 ns. {SOURCED}"),
+        ("docs/how-to/page.md", "It takes `63 ns`."),
+        ("docs/reference/page.md", "It forgets 0.3125 of it."),
+        ("docs/evidence/page.md", f"| a |\n|---|\n| 1 |\n\n{SOURCED}"),
+        ("docs/evidence/index.md", "Pages."),
+        (
+            "docs/evidence/page.md",
+            "- **command**: tailback validate\n- **revision**: f83aa3d\n- **engine**: sim",
+        ),
+    ],
+)
+def test_a_page_that_says_where_its_numbers_come_from(page: str, text: str) -> None:
+    assert prose.unsourced(page, text) is None
+
+
+@pytest.mark.parametrize(
+    ("left_out", "missing"),
+    [
+        ("`make bench`", "the command"),
+        ("24 November 2026", "a date or revision"),
+        ("a machine with two cores", "the machine or engine"),
+    ],
+)
+def test_what_a_page_does_not_say_is_named(left_out: str, missing: str) -> None:
+    text = f"# Page\n\nIt takes 63 ns. {SOURCED.replace(left_out, 'it')}"
+    assert str(prose.unsourced("docs/page.md", text)) == (
+        f"docs/page.md:3: name where 63 comes from: {missing}"
+    )
+    evidence = prose.unsourced("docs/evidence/page.md", f"| 1 |\n\n{text[8:].replace('63', 'few')}")
+    assert evidence is not None
+    assert evidence.missing == (missing,)

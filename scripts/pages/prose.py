@@ -1,8 +1,9 @@
-"""Checks that every number in the prose of a page has its source on the page.
+"""Checks that a page with numbers says where they come from.
 
-The source is a table, or a `console` block with the command that printed the number. Inline code is
-a setting or an output, not a claim. Numbers that name something (RFC 9331, Linux 7.3, Figure 5, a
-year) are names. Every other number is reported with its line.
+A number in prose may come from a table of its page or from a `console` block; inline code is a
+setting, and numbers that name something (RFC 9331, Linux 7.3, Figure 5, a year) are names. A page
+with any other number, and every page of docs/evidence, names the command that prints the numbers,
+when they were measured and on what. Pages of docs/reference define and do not measure.
 """
 
 from __future__ import annotations
@@ -101,11 +102,52 @@ def _value(word: str) -> float:
     return abs(float(word.replace(",", "").replace("\u2212", "-")))
 
 
-def check(root: Path) -> list[Loose]:
-    """Loose numbers of the README and of every page of docs."""
+DATE = re.compile(
+    r"\b\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November"
+    r"|December) 20\d\d\b|\b20\d\d-\d\d-\d\d\b|\*\*revision\*\*: \w"
+    r"|\bof this version\b|\bkeeps\s+it current\b|\| revision \|"
+)
+"""When something was measured: a date, the revision that measured it, or now, where a test does."""
+COMMAND = re.compile(
+    r"`(?:tailback[\w-]*|make|python|sh|cargo|\.venv/bin/\w+) [^`]+`|^\$ \w|^- \*\*command\*\*: "
+    r"|^```(?:sh|console)\n(?:.*\n)*?(?:\$ )?(?:tailback|make|python|cargo) ",
+    flags=re.M,
+)
+MACHINE = re.compile(r"\b(?:machine|processor|CPU|cores?|engine|simulator)\b")
+
+
+@dataclass(frozen=True)
+class Unsourced:
+    """A page whose numbers come from nowhere."""
+
+    page: str
+    line: int
+    number: str
+    missing: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lacks = ", ".join(self.missing)
+        return f"{self.page}:{self.line}: name where {self.number} comes from: {lacks}"
+
+
+def unsourced(page: str, text: str) -> Unsourced | None:
+    """Whether a page has numbers and does not say where they come from; the first of them."""
+    if page.startswith("docs/reference/"):
+        return None
+    numbers = loose(page, text)
+    measures = page.startswith("docs/evidence/") and not page.endswith("/index.md")
+    if not numbers and not measures:
+        return None
+    sources = {"the command": COMMAND, "a date or revision": DATE, "the machine or engine": MACHINE}
+    missing = tuple(name for name, pattern in sources.items() if not pattern.search(text))
+    if not missing:
+        return None
+    line, number = (numbers[0].line, numbers[0].number) if numbers else (1, "every number")
+    return Unsourced(page, line, number, missing)
+
+
+def check(root: Path) -> list[Unsourced]:
+    """Pages of docs, and the README, with numbers from nowhere."""
     pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
-    return [
-        found
-        for page in pages
-        for found in loose(str(page.relative_to(root)), page.read_text(encoding="utf-8"))
-    ]
+    named = ((str(page.relative_to(root)), page.read_text(encoding="utf-8")) for page in pages)
+    return [page for name, text in named if (page := unsourced(name, text)) is not None]
