@@ -250,6 +250,22 @@ mod tests {
     }
 
     #[test]
+    fn packets_beyond_the_limit_are_counted() {
+        let mut capture = PacketCapture::create(Vec::new(), ["b"]).expect("in memory");
+        capture.count.recorded = MAX_PACKETS - 1;
+        for at in 0..3 {
+            let packet = capture.packet(0, Seen::Left, at, 60, &[]);
+            packet.expect("in memory");
+        }
+        let (bytes, count) = capture.finish().expect("in memory");
+        assert_eq!((count.recorded, count.lost), (MAX_PACKETS, 2));
+        assert_eq!(
+            blocks(&bytes).iter().filter(|block| block.0 == 6).count(),
+            1
+        );
+    }
+
+    #[test]
     fn a_file_has_the_bytes_of_the_draft() {
         let mut file = PacketCapture::create(Vec::new(), ["b"]).expect("in memory");
         file.packet(0, Seen::Arrived, 0x1_0000_0002, 1514, &[1, 2, 3, 4, 5])

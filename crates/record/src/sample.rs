@@ -373,4 +373,22 @@ mod tests {
         let declared: Vec<_> = series.keys.iter().map(|key| key.flow.as_deref()).collect();
         assert_eq!(declared, vec![Some("p"); ProgramState::QUANTITIES.len()]);
     }
+
+    #[test]
+    fn a_program_has_a_row_for_each_value_that_is_known() {
+        let mut series = Series::default();
+        let program = ProgramSampler::new(&mut series, "p");
+        let state = ProgramState {
+            back_bytes: Some(3.0),
+            cwnd: Some(10.0),
+            ..ProgramState::default()
+        };
+        program.interval(5, &state, &mut series);
+        let rows = series.key.iter().zip(&series.value);
+        let rows: Vec<(&str, f64)> = rows
+            .map(|(key, value)| (series.keys[*key as usize].quantity.as_str(), *value))
+            .collect();
+        assert_eq!(rows, [("back_bytes", 3.0), ("cwnd", 10.0)]);
+        assert_eq!(series.time_ns, [5, 5]);
+    }
 }

@@ -211,4 +211,70 @@ mod tests {
         drop(Scratch::open(root.path()).expect("a folder"));
         assert!(folder.is_dir() && root.path().join(".tailback-7-0").is_dir());
     }
+
+    #[test]
+    fn a_folder_in_the_way_is_named_and_stays() {
+        let root = tempfile::tempdir().expect("a folder");
+        let first = Scratch::open(root.path()).expect("a folder");
+        let name = first.path().file_name().expect("a name").to_string_lossy();
+        let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
+        let serial: u64 = serial.parse().expect("a number");
+        // Other tests count on meanwhile.
+        for serial in serial + 1..serial + 40 {
+            fs::create_dir(root.path().join(format!("{process}-{serial}"))).expect("a folder");
+        }
+        let error = Scratch::open(root.path()).expect_err("a folder is in the way");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert!(error.to_string().contains(process), "{error}");
+        // Its lock is gone again: that of the first is the only one.
+        let names = fs::read_dir(root.path()).expect("a folder");
+        let names = names.map(|entry| entry.expect("an entry").file_name());
+        let names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();
+        let locks = names.iter().filter(|name| name.ends_with(LOCK_SUFFIX));
+        assert_eq!(locks.count(), 1, "{names:?}");
+        assert_eq!(names.len(), 39 + 2, "{names:?}");
+    }
+
+    #[test]
+    fn a_lock_stays_as_long_as_what_it_is_for() {
+        let root = tempfile::tempdir().expect("a folder");
+        // A file, which is no folder to be removed.
+        let file = root.path().join(".tailback-1-0");
+        let lock = root.path().join(".tailback-1-0.lock");
+        fs::write(&file, "").expect("a file");
+        fs::write(&lock, "").expect("a file");
+        drop(Scratch::open(root.path()).expect("a folder"));
+        assert!(file.exists() && lock.exists());
+        fs::remove_file(&file).expect("a file");
+        drop(Scratch::open(root.path()).expect("a folder"));
+        assert!(!lock.exists());
+    }
+
+    #[test]
+    fn a_scratch_folder_has_two_numbers() {
+        for name in [".tailback-1-0", ".tailback-12-345"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in [
+            ".tailback-1",
+            ".tailback--0",
+            ".tailback-1-",
+            ".tailback-1-x",
+            ".tailback-x-1",
+            ".tailback-1-0-0",
+            "tailback-1-0",
+        ] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_in_scratch_can_be_discarded() {
+        let root = tempfile::tempdir().expect("a folder");
+        let scratch = Scratch::open(root.path()).expect("a folder");
+        fs::create_dir_all(scratch.path().join("a/b")).expect("a folder");
+        fs::create_dir(scratch.path().join("c")).expect("a folder");
+        scratch.discard("a");
+        assert!(!scratch.path().join("a").exists() && scratch.path().join("c").exists());
+    }
 }

@@ -122,3 +122,80 @@ impl Series {
         self.key.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A series of so many rows, of which only the number counts: 80 MB that nobody touches.
+    fn full(rows: usize) -> Series {
+        Series {
+            key: vec![0; rows],
+            ..Series::default()
+        }
+    }
+
+    #[test]
+    fn rows_beyond_the_limit_are_counted() {
+        let mut series = full(MAX_ROWS - 1);
+        let id = series.id(Some("a"), None, "cwnd");
+        series.push(id, 1, 2.0);
+        assert_eq!((series.len(), series.lost), (MAX_ROWS, 0));
+        series.push(id, 3, 4.0);
+        series.push(id, 5, 6.0);
+        assert_eq!((series.len(), series.lost), (MAX_ROWS, 2));
+        assert_eq!((series.time_ns, series.value), (vec![1], vec![2.0]));
+    }
+
+    #[test]
+    fn what_is_appended_beyond_the_limit_is_counted_too() {
+        let mut other = Series::default();
+        other.id(None, Some("l"), "backlog_bytes");
+        let second = other.id(Some("b"), None, "cwnd");
+        for at in 0..4 {
+            other.push(second, at, 0.5 + at as f64);
+        }
+        other.lost = 3;
+        let mut series = full(MAX_ROWS - 1);
+        series.id(Some("a"), None, "cwnd");
+        series.lost = 10;
+        series.append(other.clone());
+        assert_eq!((series.len(), series.lost), (MAX_ROWS, 16));
+        assert_eq!(series.key[MAX_ROWS - 1], 2, "the other's second key");
+        assert_eq!((series.time_ns, series.value), (vec![0], vec![0.5]));
+
+        let mut series = Series::default();
+        series.id(Some("a"), None, "cwnd");
+        series.append(other);
+        assert_eq!((series.key, series.lost), (vec![2; 4], 3));
+        assert_eq!(series.keys[2].flow.as_deref(), Some("b"));
+        assert_eq!(series.time_ns, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn numbers_with_rows_get_keys_in_their_order() {
+        let mut series = Series::default();
+        let kept = series.id(None, Some("l"), "backlog_bytes");
+        assert!(series.is_empty());
+        let mut numbered = Series::default();
+        for number in [7, 2, 7] {
+            numbered.push(Series::numbered(number), u64::from(number), 1.0);
+        }
+        assert!(!numbered.is_empty());
+        numbered.name(|number| SeriesKey {
+            flow: Some(number.to_string()),
+            link: None,
+            quantity: "drop.aqm".to_owned(),
+        });
+        let names: Vec<_> = numbered.keys.iter().map(|key| key.flow.clone()).collect();
+        assert_eq!(names, ["2", "7"].map(|name| Some(name.to_owned())));
+        assert_eq!(numbered.key, [1, 0, 1]);
+        assert_eq!(kept.plus(1), Series::numbered(1));
+
+        let mut more = numbered.clone();
+        more.append_rows(numbered);
+        assert_eq!(more.key, [1, 0, 1, 1, 0, 1]);
+        assert_eq!(more.time_ns, [7, 2, 7, 7, 2, 7]);
+        assert_eq!(more.value.len(), 6);
+    }
+}

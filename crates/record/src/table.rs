@@ -344,3 +344,6 @@ fn next_column<T: DataType, W: Write + Send>(
     write(column.typed::<T>())?;
     column.close()
 }
+
+#[cfg(test)]
+mod tests;

@@ -496,6 +496,62 @@ mod tests {
     }
 
     #[test]
+    fn what_connections_had_before_the_warm_up_is_added() {
+        let mut source = Account::counting();
+        for connection in 1..=2_u64 {
+            let mut account = Account::default();
+            account.turn(Limit::Cwnd, 0);
+            account.reduced(5, Reason::Timeout, 10, 1);
+            account.end_warmup(10 * connection);
+            account.reduced(40, Reason::Ece, 4, 2);
+            account.reduced(41, Reason::Ece, 2, 1);
+            source.add(account, 100);
+        }
+        assert_eq!(source.before_ns()[Limit::Cwnd as usize], 10 + 20);
+        assert_eq!(source.before()[Reason::Timeout as usize], 2);
+        assert_eq!(source.limited_ns[Limit::Cwnd as usize], 90 + 80);
+        assert_eq!(source.counts[Reason::Ece as usize], 4);
+        assert_eq!(source.counts[Reason::Timeout as usize], 0);
+        // One that had nothing before has none.
+        let mut idle = Account::default();
+        idle.end_warmup(0);
+        assert_eq!(idle.before, None);
+        assert_eq!(idle.before(), [0; Reason::COUNT]);
+    }
+
+    #[test]
+    fn the_end_of_slow_start_is_kept_of_a_flow_and_not_of_a_source() {
+        let end = SlowStart {
+            at_ns: 7,
+            why: SlowStart::OWN.to_owned(),
+            cwnd: 20,
+            srtt_ns: 3,
+            min_rtt_ns: 2,
+            lost: 1,
+            settled: true,
+        };
+        let mut flow = Account::default();
+        flow.left_slow_start(end.clone());
+        assert_eq!(flow.slow_start.as_deref(), Some(&end));
+        let mut source = Account::counting();
+        source.left_slow_start(end);
+        assert_eq!(source.slow_start, None);
+    }
+
+    #[test]
+    fn windows_that_never_had_a_packet_are_empty() {
+        let mut minima = Minima::new(0);
+        minima.pass(WINDOW_NS - 1);
+        assert_eq!((minima.windows, minima.empty), (0, 0));
+        minima.pass(3 * WINDOW_NS);
+        assert_eq!((minima.windows, minima.empty, minima.sum_ns), (3, 3, 0));
+        minima.forward(9, 3 * WINDOW_NS);
+        minima.forward(4, 3 * WINDOW_NS + 1);
+        minima.pass(4 * WINDOW_NS);
+        assert_eq!((minima.windows, minima.empty, minima.sum_ns), (4, 3, 4));
+    }
+
+    #[test]
     fn bins_widen_and_lose_nothing() {
         let mut timeline = Timeline::default();
         for tenth in 0..1000 {

@@ -197,3 +197,46 @@ fn a_run_that_ended_early_has_the_intervals_it_had() {
     assert_eq!(classes[0].intervals.len(), 2);
     assert_eq!(classes[0].flow_bytes, [[0, 0], [0, 0]]);
 }
+
+#[test]
+fn without_classes_a_link_has_samples_only() {
+    let mut recorder = ClassRecorder::new(Vec::new(), S, 4 * S, S).expect("samples");
+    recorder.forward(3, 500, MS, 2 * S);
+    recorder.count(3, Cause::Mark, 2 * S);
+    let (classes, samples) = recorder.finish(0, 4 * S, |from, to| (to - from) as f64);
+    assert!(classes.is_empty());
+    let samples = samples.expect("samples");
+    assert_eq!(samples.bytes, [0, 500, 0]);
+    assert_eq!(samples.capacity_bytes, [S as f64; 3]);
+}
+
+#[test]
+fn owners_beyond_the_last_that_has_a_class_are_of_none() {
+    let mut recorder = recorder(S);
+    for owner in [3, 4, 5, 1000] {
+        recorder.forward(owner, 100, MS, S);
+        recorder.count(owner, Cause::Mark, S);
+    }
+    let (classes, samples) = recorder.finish(0, 4 * S, |_, _| 1.0);
+    let packets: Vec<u64> = classes.iter().map(|class| class.packets).collect();
+    assert_eq!(packets, [0, 1], "the source of class C");
+    assert_eq!(samples.expect("samples").bytes, [400, 0, 0]);
+}
+
+#[test]
+fn a_flow_that_the_outcome_does_not_have_has_no_series() {
+    let mut recorder = recorder(S);
+    for owner in [0, 1, 2] {
+        recorder.forward(owner, 1_000, MS, 2 * S);
+    }
+    let mut outcome = outcome(recorder);
+    // Flow 2 is not there any more, and nothing else has its number.
+    outcome.flows.truncate(2);
+    outcome.record_samples();
+    let keys = outcome.series.keys.iter();
+    let rates: Vec<&str> = keys
+        .filter(|key| key.quantity == "rate_mbit")
+        .filter_map(|key| key.flow.as_deref())
+        .collect();
+    assert_eq!(rates, ["c", "l"]);
+}

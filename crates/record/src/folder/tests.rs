@@ -711,3 +711,54 @@ fn a_table_that_is_packed_otherwise_is_refused_though_its_hash_is_right() {
         "{what}"
     );
 }
+
+#[test]
+fn a_folder_that_is_not_there_cannot_be_synced() {
+    let root = tempfile::tempdir().expect("a folder");
+    assert!(sync_folder(root.path()).is_ok());
+    let nowhere = root.path().join("nowhere");
+    let error = sync_folder(&nowhere).expect_err("no folder");
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    assert!(error.to_string().contains("nowhere"), "{error}");
+    // The error that file systems give which do not sync folders is none.
+    assert!(sync_folder(Path::new("no\0path")).is_ok());
+}
+
+#[test]
+fn the_times_of_another_run_are_refused() {
+    let (_root, store) = with_run();
+    let path = store.path(ID).join(stored::TIMING);
+    let text = fs::read_to_string(&path).expect("a file");
+    let timing: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let with = |run_id: Option<&str>| {
+        let mut timing = timing.clone();
+        let table = timing.as_object_mut().expect("a table");
+        table.remove("sha256");
+        match run_id {
+            Some(id) => table.insert("run_id".to_owned(), id.into()),
+            None => table.remove("run_id"),
+        };
+        let text = serde_json::to_string_pretty(&timing).expect("JSON");
+        fs::write(&path, seal::seal(&text)).expect("a file");
+        stored::check(&store.path(ID))
+    };
+    assert!(damage(with(Some(OTHER))).contains("that of another run"));
+    // As earlier versions wrote them.
+    assert!(with(None).is_ok());
+    assert!(with(Some(ID)).is_ok());
+}
+
+#[test]
+fn a_file_that_cannot_be_looked_at_is_an_error_and_no_damage() {
+    let (_root, store) = with_run();
+    fs::create_dir_all(store.path(ID).join("programs/p")).expect("a folder");
+    // No file system takes such a name.
+    let name = format!("programs/p/{}", "a".repeat(300));
+    forge_manifest(&store.path(ID), |manifest| {
+        manifest["files"][&name] = manifest["files"][stored::SUMMARY].clone();
+    });
+    match stored::check(&store.path(ID)) {
+        Err(Fault::Io(error)) => assert!(error.to_string().contains("aaa"), "{error}"),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,95 @@
+use parquet::file::metadata::{
+    ColumnChunkMetaDataBuilder, ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter,
+    RowGroupMetaData,
+};
+
+use super::*;
+
+const ROWS: u64 = 1000;
+
+/// A table as it is written.
+fn written() -> Vec<u8> {
+    let mut series = Series::default();
+    let id = series.id(Some("a"), None, "cwnd");
+    (0..ROWS).for_each(|at| series.push(id, at, at as f64));
+    let mut bytes = Vec::new();
+    let rows = write(&mut bytes, SERIES, |to| write_series(to, &series));
+    assert_eq!(rows.expect("memory"), ROWS);
+    bytes
+}
+
+/// Where the footer of a table begins.
+fn footer_of(bytes: &[u8]) -> usize {
+    let length = bytes.len();
+    let footer = u32::from_le_bytes(bytes[length - 8..length - 4].try_into().expect("four"));
+    length - 8 - footer as usize
+}
+
+/// The table with another number in the footer for each column.
+fn forged(change: impl Fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder) -> Bytes {
+    let bytes = Bytes::from(written());
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&bytes);
+    let footer = footer.expect("a footer");
+    let groups = footer.row_groups().iter().map(|group| {
+        let columns = group.columns().iter().cloned();
+        let columns = columns.map(|column| change(column.into_builder()).build());
+        let columns: Result<Vec<_>, _> = columns.collect();
+        let group: RowGroupMetaData = group.clone();
+        let group = group.into_builder();
+        let group = group.set_column_metadata(columns.expect("columns"));
+        group.build().expect("a row group")
+    });
+    let forged = ParquetMetaData::new(footer.file_metadata().clone(), groups.collect());
+    let mut out = bytes[..footer_of(&bytes)].to_vec();
+    let writer = ParquetMetaDataWriter::new(&mut out, &forged);
+    writer.finish().expect("memory");
+    out.into()
+}
+
+#[test]
+fn a_footer_that_only_says_the_same_is_accepted() {
+    assert_eq!(check(written().into(), SERIES, ROWS), Ok(()));
+    assert_eq!(check(forged(|c| c), SERIES, ROWS), Ok(()));
+}
+
+#[test]
+fn numbers_that_do_not_fit_are_refused() {
+    // The first field of this value in the footer is the number of the file's rows: a field header,
+    // and twice the number as a varint.
+    let mut bytes = written();
+    let field = [0x16, 0xD0, 0x0F];
+    let footer = footer_of(&bytes);
+    let at = bytes[footer..].windows(3).position(|found| found == field);
+    bytes[footer + at.expect("the number of rows") + 1] += 2;
+    let what = check(bytes.into(), SERIES, ROWS).expect_err("other rows");
+    assert!(what.contains("rows that were written"), "{what}");
+    type Change = fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder;
+    let changes: [(&str, Change); 4] = [
+        ("another file", |c| c.set_file_path("other".to_owned())),
+        ("values", |c| c.set_num_values(ROWS as i64 + 1)),
+        ("expands", |c| c.set_total_uncompressed_size(1 << 40)),
+        ("a negative size", |c| c.set_total_uncompressed_size(-1)),
+    ];
+    for (name, change) in changes {
+        let file = forged(change);
+        let what = check(file, SERIES, ROWS).expect_err(name);
+        assert_eq!(what, "a column that tailback does not write", "{name}");
+    }
+}
+
+#[test]
+fn a_column_expands_by_what_snappy_can_do_at_most() {
+    let most = |size: u64| {
+        let file = forged(|c| c.set_total_uncompressed_size(size as i64));
+        let limit = EXPANSION * file.len() as u64;
+        (file, limit)
+    };
+    // The footer's own length depends on the number in it, but not for numbers this close.
+    let (_, limit) = most(1_000_000);
+    let (file, same) = most(limit);
+    assert_eq!(limit, same);
+    assert_eq!(check(file, SERIES, ROWS), Ok(()));
+    let (file, same) = most(limit + 1);
+    assert_eq!(limit, same);
+    assert!(check(file, SERIES, ROWS).is_err());
+}
