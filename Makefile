@@ -16,7 +16,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N for another time.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel demo test soak coverage bench bench-kernel docs pages fmt lint
+.PHONY: build wheel demo test soak coverage mutants bench bench-kernel docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -47,6 +47,11 @@ soak: $(VENV)/.dev build
 
 coverage:
 	$(PYTHON) scripts/coverage.py
+
+# Hours; `MODULE=...`, `SAMPLE=N` and `SEED=N` for a part of it.
+mutants: build $(VENV)/.dev
+	$(PYTHON) scripts/mutants $(MODULE) $(if $(SEED),--seed $(SEED)) \
+		$(if $(SAMPLE),--sample $(SAMPLE))
 
 bench: build
 	$(BIN)/python benches/bench.py

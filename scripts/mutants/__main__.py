@@ -1,0 +1,125 @@
+"""Mutation testing of a sample: which small changes to the sources does no test notice?
+
+    python3 scripts/mutants [MODULE ...] [--seed N] [--sample N] [--again]
+
+MODULE is tcp, cc, aqm, record (Rust, mutants of cargo-mutants) or metrics (Python, mutants of
+cosmic-ray); without one, all. A seed draws the sample. Mutants are written into a copy of the
+sources in target/mutants; each meets the tests, one after the other, at low priority. `--again`
+tries only those once more that the last call missed. `--table` only prints what is known. Prints
+a table, then the survivors that equivalent.toml does not explain. Status 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+
+import python
+import rust
+from sample import CAUGHT, MISSED, TIMEOUT, UNVIABLE, Mutant, Sample, draw, equivalent, kept
+
+MODULES = (*rust.MODULES, "metrics")
+SIZES = {"metrics": 80}
+SIZE = 60
+
+
+def main() -> int:
+    """Runs what is asked for and prints it."""
+    parser = argparse.ArgumentParser(prog="mutants")
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
+    parser.add_argument("--seed", type=int, default=1, help="which sample to draw")
+    parser.add_argument("--sample", type=int, help="how many mutants of each module to try")
+    parser.add_argument("--again", action="store_true", help="try those that survived once more")
+    parser.add_argument("--table", action="store_true", help="try nothing, print what is known")
+    asked = parser.parse_args()
+    modules = asked.modules or list(MODULES)
+    if unknown := sorted(set(modules) - set(MODULES)):
+        parser.error(f"module {unknown[0]} does not exist; choose from {', '.join(MODULES)}")
+    if not asked.table:
+        os.nice(10)
+        try_modules(modules, asked)
+    samples = [sample for module in modules if (sample := kept(module)) is not None]
+    print_table(samples)
+    return print_survivors(samples)
+
+
+def try_modules(modules: list[str], asked: argparse.Namespace) -> None:
+    """Draws the samples and runs the tests over them, or over what they missed before."""
+    samples, tried = {}, {}
+    for module in modules:
+        every, left_out = python.mutants() if module == "metrics" else rust.mutants(module)
+        before = kept(module) if asked.again else None
+        if before is not None:
+            samples[module], tried[module] = before, missed_before(before, every)
+        elif asked.again:
+            sys.exit(f"mutants: no earlier sample of {module}; run without --again first")
+        else:
+            size = asked.sample or SIZES.get(module, SIZE)
+            samples[module] = draw(module, asked.seed, size, every, left_out)
+            tried[module] = samples[module].mutants
+    compiled = {module: found for module, found in tried.items() if module != "metrics" and found}
+    if compiled:
+        rust.test(compiled, seed=asked.seed)
+    if tried.get("metrics"):
+        python.test(tried["metrics"])
+    for sample in samples.values():
+        sample.save()
+
+
+def missed_before(sample: Sample, every: list[Mutant]) -> list[Mutant]:
+    """The mutants of a sample that survived, where they are now."""
+    now = {mutant.rank: mutant for mutant in every}
+    found = []
+    for mutant in sample.mutants:
+        if mutant.outcome == MISSED and (same := now.get(mutant.rank)) is not None:
+            mutant.key, mutant.row, mutant.outcome = same.key, same.row, None
+            found.append(mutant)
+    return found
+
+
+def print_table(samples: list[Sample]) -> None:
+    """Prints how many mutants of each module were tried and what became of them."""
+    words = (
+        "module",
+        "all",
+        "left out",
+        "sampled",
+        CAUGHT,
+        TIMEOUT,
+        UNVIABLE,
+        "equivalent",
+        MISSED,
+        "share",
+    )
+    print("  ".join(f"{word:>10}" for word in words))
+    for sample in samples:
+        counts = Counter(mutant.outcome for mutant in sample.mutants)
+        missed = [mutant for mutant in sample.mutants if mutant.outcome == MISSED]
+        same = len(equivalent(missed))
+        noticed = counts[CAUGHT] + counts[TIMEOUT]
+        left = counts[MISSED] - same
+        share = f"{100 * noticed / max(noticed + left, 1):.1f} %"
+        cells = (
+            *(sample.module, sample.all, sample.left_out, len(sample.mutants)),
+            *(counts[CAUGHT], counts[TIMEOUT], counts[UNVIABLE], same, left, share),
+        )
+        print("  ".join(f"{cell:>10}" for cell in cells))
+
+
+def print_survivors(samples: list[Sample]) -> int:
+    """Prints the survivors that are not known to be equivalent; gives the status."""
+    status = 0
+    for sample in samples:
+        missed = [mutant for mutant in sample.mutants if mutant.outcome == MISSED]
+        reasons = equivalent(missed)
+        for mutant in missed:
+            if mutant.key not in reasons:
+                print(f"missed: {mutant}")
+                status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Mutants, a sample of them that a seed decides, what became of each, and the tree they live in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WORK = ROOT / "target" / "mutants"
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+
+CAUGHT, TIMEOUT, MISSED, UNVIABLE = "caught", "timeout", "missed", "unviable"
+
+
+@dataclass
+class Mutant:
+    """One change to the sources."""
+
+    key: str
+    """What the tool that makes it calls it."""
+    file: str
+    row: int
+    column: int
+    change: str
+    line: str
+    """The line that it changes, without leading and trailing blanks."""
+    outcome: str | None = None
+
+    @property
+    def rank(self) -> str:
+        """What the sample is drawn by: the change and its place, but for numbers of lines, which
+        move with every edit above them."""
+        return f"{self.file} {self.change} {self.column} {self.line}"
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.row}:{self.column}: {self.change}\n    {self.line}"
+
+
+@dataclass
+class Sample:
+    """The mutants of a module that were tried."""
+
+    module: str
+    seed: int
+    all: int
+    """Mutants of the module, tried or not."""
+    left_out: int
+    """Those that the sample is not drawn from."""
+    mutants: list[Mutant] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        """Where it is kept between calls."""
+        return WORK / f"{self.module}.json"
+
+    def save(self) -> None:
+        """Keeps it, with the outcomes so far."""
+        WORK.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps(asdict(self), indent=1))
+
+
+def draw(module: str, seed: int, size: int, every: Iterable[Mutant], left_out: int) -> Sample:
+    """Draws a sample: the mutants whose hashes with the seed are the least."""
+    mutants = list(every)
+
+    def order(mutant: Mutant) -> tuple[bytes, int]:
+        # Lines may be repeated.
+        return hashlib.sha256(f"{seed} {mutant.rank}".encode()).digest(), mutant.row
+
+    return Sample(
+        module, seed, len(mutants) + left_out, left_out, sorted(mutants, key=order)[:size]
+    )
+
+
+def kept(module: str) -> Sample | None:
+    """The sample of the last call; `None` without one."""
+    path = WORK / f"{module}.json"
+    if not path.exists():
+        return None
+    stored = json.loads(path.read_text())
+    mutants = [Mutant(**mutant) for mutant in stored.pop("mutants")]
+    return Sample(**stored, mutants=mutants)
+
+
+def equivalent(mutants: Iterable[Mutant]) -> dict[str, str]:
+    """Why a mutant cannot be told from the original, by key; from `equivalent.toml`."""
+    entries = tomllib.loads(EQUIVALENT.read_text()).get("mutant", [])
+    reasons = {}
+    for mutant in mutants:
+        own = (mutant.file, mutant.change, mutant.line)
+        for entry in entries:
+            at = entry.get("column", mutant.column)
+            if (entry["file"], entry["change"], entry["line"], at) == (*own, mutant.column):
+                reasons[mutant.key] = entry["why"]
+    return reasons
+
+
+def copy_tree(tree: Path, changed: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Brings a copy of the sources up to date, with some files changed: mutants are written into
+    it, never into the checkout. A file that is the same keeps its time."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()}
+    # What is built, and lies beside the Python sources.
+    package = ROOT / "python" / "tailback"
+    built = [*package.glob("*.so"), *(package / "kernel").glob("tailback-guest*")]
+    names |= {str(path.relative_to(ROOT)) for path in built}
+    tree.mkdir(parents=True, exist_ok=True)
+    for old in [path for path in tree.rglob("*") if path.is_file() or path.is_symlink()]:
+        if str(old.relative_to(tree)) not in names:
+            old.unlink()
+    for name in sorted(names):
+        source, copy = ROOT / name, tree / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_symlink():
+            copy.unlink(missing_ok=True)
+            copy.symlink_to(source.readlink())
+            continue
+        wanted = changed[name].encode() if name in changed else source.read_bytes()
+        if not copy.exists() or copy.read_bytes() != wanted:
+            copy.write_bytes(wanted)
+            copy.chmod(source.stat().st_mode)

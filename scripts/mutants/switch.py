@@ -1,0 +1,142 @@
+"""Many mutants in one program: each in a copy of its function's body, chosen when a test runs.
+
+Compiling takes longer than the tests. So every function that mutants change becomes a `match` over
+the number in the environment variable TAILBACK_MUTANT: one arm for each mutant with the changed
+body, and the original. What the compiler itself evaluates (constants, `const fn`) and functions
+that return `impl Trait`, whose arms would be of different types, cannot be switched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "TAILBACK_MUTANT"
+
+CHOICE = f"""
+/// The mutant that is switched on; 0: none.
+#[doc(hidden)]
+pub fn chosen_mutant() -> u32 {{
+    static CHOSEN: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *CHOSEN.get_or_init(|| {{
+        std::env::var("{VARIABLE}").map_or(0, |text| text.parse().expect("a number"))
+    }})
+}}
+"""
+"""What a crate's root gets."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A mutant as offsets into its file."""
+
+    number: int
+    span: Span
+    replacement: str
+    body: Span
+    """Between the braces of the function that it is in."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """The lines that belong to a mutant in a file with a switch."""
+
+    first: int
+    last: int
+    number: int
+
+
+def place(text: str, entry: Mapping[str, Any], number: int) -> Change | None:
+    """Where a mutant of `cargo mutants --list --json` is; `None` if it cannot be switched."""
+    function = entry["function"]
+    if function is None:
+        return None
+    span, whole = offsets(text, entry["span"]), offsets(text, function["span"])
+    body = body_of(text, whole)
+    signature = text[whole[0] : body[0]]
+    if re.search(r"\bconst\s+(unsafe\s+)?fn\b", signature) or re.search(r"->\s*impl\b", signature):
+        return None
+    if not (body[0] <= span[0] and span[1] <= body[1]):
+        return None
+    return Change(number, span, entry["replacement"], body)
+
+
+def offsets(text: str, span: Mapping[str, Any]) -> Span:
+    """A span of lines and columns, both from 1, as offsets."""
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def at(end: str) -> int:
+        return starts[span[end]["line"] - 1] + span[end]["column"] - 1
+
+    return at("start"), at("end")
+
+
+_TOKEN = re.compile(
+    r"""//[^\n]* | (?P<comment>/\*) | b?r(?P<hashes>\#*)" | b?"(?:[^"\\]|\\.)*" """
+    r"""| b?'(?:[^'\\\n]|\\[^\n']+|\\')' | '\w+ | [{}]""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def body_of(text: str, function: Span) -> Span:
+    """Between the last pair of outermost braces of a function."""
+    depth, opened, at = 0, function[0], function[0]
+    while (token := _TOKEN.search(text, at, function[1])) is not None:
+        at = token.end()
+        if token["comment"]:
+            at = text.index("*/", at) + 2
+        elif token["hashes"] is not None:
+            at = text.index('"' + token["hashes"], at) + 1 + len(token["hashes"])
+        elif token[0] == "{":
+            opened = token.end() if depth == 0 else opened
+            depth += 1
+        elif token[0] == "}":
+            depth -= 1
+    return opened, function[1] - 1
+
+
+def with_switches(text: str, changes: Iterable[Change]) -> tuple[str, list[Arm]]:
+    """A file whose functions have an arm for each mutant, and where the arms are."""
+    by_body: defaultdict[Span, list[Change]] = defaultdict(list)
+    outermost = _outermost([change.body for change in changes])
+    for change in changes:
+        by_body[outermost[change.body]].append(change)
+    pieces: list[str] = []
+    arms: list[Arm] = []
+    at = line = 0
+
+    def add(piece: str) -> None:
+        nonlocal line
+        pieces.append(piece)
+        line += piece.count("\n")
+
+    for body in sorted(by_body):
+        add(text[at : body[0]] + "\nmatch crate::chosen_mutant() {\n")
+        for change in by_body[body]:
+            first = line + 1
+            before, after = text[body[0] : change.span[0]], text[change.span[1] : body[1]]
+            add(f"{change.number} => {{\n{before}{change.replacement}{after}\n}}\n")
+            arms.append(Arm(first, line, change.number))
+        add(f"_ => {{{text[body[0] : body[1]]}}}\n}}\n")
+        at = body[1]
+    add(text[at:])
+    return "".join(pieces), arms
+
+
+def _outermost(bodies: Sequence[Span]) -> dict[Span, Span]:
+    """For each body the largest one that it lies in."""
+    return {
+        body: min(other for other in bodies if other[0] <= body[0] and body[1] <= other[1])
+        for body in bodies
+    }
+
+
+def crate_root(file: str) -> Path:
+    """The root of the crate that a file belongs to."""
+    return Path(*Path(file).parts[:2], "src", "lib.rs")
