@@ -25,7 +25,7 @@ build: $(VENV)/.built
 wheel: $(VENV)/.dev build
 	@rm -rf data/data/share
 	$(BIN)/python scripts/manual.py data/data/share
-	$(BIN)/python python/tailback/crates/shipping.py
+	$(BIN)/python python/tailback/plugins/shipping.py
 	@rm -rf dist
 	$(BIN)/maturin build --release --quiet --out dist
 	$(BIN)/maturin sdist --out dist > /dev/null

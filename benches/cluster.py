@@ -22,9 +22,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import tailback
-from tailback import _native, folders, running
-from tailback.spread import parcel
-from tailback.spread.shard import PartDone, Shard, using
+from tailback import _native
+from tailback.base import folders
+from tailback.running import batch, scenarios
+from tailback.running.spread import parcel
+from tailback.running.spread.shard import PartDone, Shard, using
 from tailback_studies import batteries
 
 BRIEF = {"duration": "25s"}
@@ -94,9 +96,9 @@ def main() -> None:
     asked = parser.parse_args()
     battery = batteries.get("l4s-battery")
     files = list(dict.fromkeys(file for part in battery.parts for file in part.files))
-    whole = [running.load(file, [], SEEDS) for file in files]
+    whole = [scenarios.load(file, [], SEEDS) for file in files]
     costs = {point.run_id: point.cost for one in whole for point in one.points}
-    brief = [running.load(file, running.texts(BRIEF), 1) for file in files]
+    brief = [scenarios.load(file, scenarios.texts(BRIEF), 1) for file in files]
     estimated = math.fsum(point.cost for one in brief for point in one.points)
     with (
         tempfile.TemporaryDirectory() as name,
@@ -106,7 +108,7 @@ def main() -> None:
         with cluster(folder, Path(memory)) as address, tailback.on_cluster(address):
             tailback.run(SHORT, seeds=WORKERS, out=folder / "first", progress=False)
             begun = time.monotonic()
-            jobs = [running.Job(file, BRIEF, 1) for file in files]
+            jobs = [batch.Job(file, BRIEF, 1) for file in files]
             found = tailback.run_many(jobs, out=folder / "brief", progress=False)
             took = time.monotonic() - begun
             runs = {run.run_id: run for results in found for run in results}

@@ -31,8 +31,8 @@ from tailback.comparison.quantities import select
 from tailback.comparison.variants import parse
 from tailback.metrics import Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference, paired, unpaired
-from tailback.points import point_key
-from tailback.results import Results
+from tailback.store.points import point_key
+from tailback.store.results import Results
 from tailback_studies.batteries.l4s_battery import BATTERY
 from tailback_studies.batteries.side_by_side import run_battery
 

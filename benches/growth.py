@@ -24,7 +24,7 @@ from typing import Any
 
 from bench import Measured, measure
 
-from tailback import toml
+from tailback.base import toml
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "evidence"
 PAGE = DOCS / "growth.md"

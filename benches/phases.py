@@ -37,8 +37,8 @@ import instructions
 import tailback
 from tailback.errors import ScenarioWarning
 from tailback.metrics.statistics import nearest_rank
-from tailback.results import Results
-from tailback.running import Job
+from tailback.running.batch import Job
+from tailback.store.results import Results
 from tailback_studies.experiments.l4s_tests_2020 import points
 from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, published_names
 
@@ -107,7 +107,7 @@ def artefact(seeds: int, jitters: Sequence[Jitter]) -> None:
     """Prints ratios by round-trip time, queue and jitter."""
     cases = [(rate, limit, jitter) for rate, limit in QUEUES for jitter in jitters]
     batch = [Job(beside(*case, rtt), {}, seeds) for case in cases for rtt in RTTS_MS]
-    results = iter(tailback.running.run_many(batch))
+    results = iter(tailback.run_many(batch))
     print(f"Rate of CUBIC at X ms over that of CUBIC at {FIRST_MS} ms; {seeds} seeds.\n")
     shown = [rtt for rtt in RTTS_MS if rtt % 20 == 0 or rtt == 30]
     print("| queue | jitter | packet times |", *(f"{rtt} |" for rtt in shown), end="")
@@ -190,7 +190,7 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
         for jitter in jitters
         for row in rows
     ]
-    results = iter(tailback.running.run_many(batch))
+    results = iter(tailback.run_many(batch))
     errors: dict[tuple[str, Jitter], list[float]] = defaultdict(list)
     for jitter in jitters:
         for row in rows:

@@ -27,8 +27,8 @@ from pages import (
     trust,
     tunings,
 )
-from tailback import store
-from tailback.revision import revision
+from tailback.base.revision import revision
+from tailback.store import layout
 from tailback_studies import experiments
 from tailback_studies.reproduction import judges
 
@@ -45,7 +45,7 @@ def experiment_pages() -> Iterator[Path]:
             quick=False,
             seeds=None,
             jobs=None,
-            out=store.DEFAULT,
+            out=layout.DEFAULT,
             progress=None,
             engine="sim",
             page=True,

@@ -60,9 +60,9 @@ def scenarios(file: Path = SCENARIOS) -> dict[str, dict[str, Any]]:
 
 def results(out: Path) -> dict[str, str]:
     """Runs all of them on the simulator; a hash for each run and file."""
-    from tailback import toml
+    from tailback.base import toml
     from tailback.errors import ScenarioWarning
-    from tailback.running import Job, run_many
+    from tailback.running.batch import Job, run_many
 
     made = {}
     paths = []
@@ -86,7 +86,8 @@ def results(out: Path) -> dict[str, str]:
 
 def jobs() -> dict[str, str]:
     """What guests would be told: a hash for each scenario that the kernel engine takes."""
-    from tailback import _native, toml
+    from tailback import _native
+    from tailback.base import toml
     from tailback.errors import ScenarioError
 
     made, told_kit = {}, kit()

@@ -9,7 +9,7 @@ from typing import Any
 
 import tailback
 from tailback import _native
-from tailback.results import Results
+from tailback.store.results import Results
 
 SCENARIO = """
 title = "A program beside a flow"
@@ -90,7 +90,7 @@ def stored(out: Path, *programs: dict[str, Any]) -> Results:
         text = json.dumps(summary).encode()
         (run.path / "summary.json").write_bytes(text)
         seal(run.path, programs=[planned(one["name"]) for one in programs])
-    return tailback.results.open_results(out)
+    return tailback.open_results(out)
 
 
 def planned(name: str) -> dict[str, Any]:

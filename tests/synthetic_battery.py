@@ -15,8 +15,8 @@ from synthetic import expand
 from tailback.comparison.judging import judge
 from tailback.comparison.model import VariantResults
 from tailback.comparison.quantities import select
-from tailback.points import Key
-from tailback.results import Results, Run
+from tailback.store.points import Key
+from tailback.store.results import Results, Run
 from tailback_studies import batteries
 from tailback_studies.batteries.l4s_battery.cases import Spot, spot
 from tailback_studies.batteries.side_by_side import BatteryComparison, Place

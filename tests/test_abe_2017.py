@@ -20,7 +20,7 @@ from tailback import check
 from tailback.errors import InputError, ScenarioError, ScenarioWarning
 from tailback.kernel.kit import Kit
 from tailback.metrics.statistics import estimate
-from tailback.results import Results
+from tailback.store.results import Results
 from tailback_studies.experiments import get
 from tailback_studies.experiments.abe_2017 import (
     enter,

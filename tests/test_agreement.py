@@ -12,8 +12,9 @@ import pytest
 
 import tailback as package
 from conftest import Tailback
-from tailback import _native, agreement, store
+from tailback import _native
 from tailback.errors import DamagedResults
+from tailback.store import agreement, layout
 
 SCENARIO = """\
 duration = "200ms"
@@ -108,7 +109,7 @@ def test_runs_that_change_places_are_found_without_a_look_at_them(results: Path)
 
     index = reseal(results, exchange)
     with pytest.raises(DamagedResults, match="its points name other runs than the sweep had"):
-        store.read_index(index)
+        layout.read_index(index)
 
 
 def test_what_was_written_agrees(results: Path, tailback: Tailback) -> None:
@@ -119,7 +120,7 @@ def test_what_was_written_agrees(results: Path, tailback: Tailback) -> None:
     shutil.rmtree(first)
     (second / "manifest.json").write_text("{}")
     [index] = results.glob("sweeps/*/index.json")
-    assert agreement.faults(store.read_index(index), results / "runs") == []
+    assert agreement.faults(layout.read_index(index), results / "runs") == []
 
 
 UNUSUAL = [
@@ -141,4 +142,4 @@ UNUSUAL = [
 def test_no_honest_sweep_is_refused(grid: dict[str, Any], tmp_path: Path) -> None:
     package.run(SCENARIO, set={"sweep": {**grid, "seeds": 2}}, out=tmp_path)
     [index] = tmp_path.glob("sweeps/*/index.json")
-    assert agreement.faults(store.read_index(index), tmp_path / "runs") == []
+    assert agreement.faults(layout.read_index(index), tmp_path / "runs") == []

@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 
 import tailback
 from conftest import SCENARIO, SWEEP
-from tailback import _native, engines, metrics, toml
+from tailback import _native, metrics
+from tailback.base import toml
+from tailback.base.numbers import short
 from tailback.comparison.quantities import select
-from tailback.engines.sim import Sim
+from tailback.metrics.estimates import with_spread
 from tailback.metrics.naming import identifier
 from tailback.metrics.ratio import ratio
 from tailback.metrics.statistics import t_quantile
-from tailback.numbers import short, with_spread
+from tailback.running import engines
+from tailback.running.engines.sim import Sim
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,9 @@ import pytest
 
 import tailback as tb
 from conftest import COMMAND, ROOT, SCENARIO
-from tailback import archive, examples, store
+from tailback import examples
 from tailback.errors import DamagedResults, DamageWarning, InputError
+from tailback.store import archive, layout
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -40,7 +41,7 @@ def root(tmp_path: Path) -> Path:
     root = tmp_path / "results"
     for rtts, when in ((["10ms", "20ms"], 1e9), (["20ms", "40ms"], 2e9)):
         made = tb.sweep(SCENARIO, {"path.rtt": rtts}, seeds=1, out=root, progress=False)
-        os.utime(store.index_path(root, made.id), (when, when))
+        os.utime(layout.index_path(root, made.id), (when, when))
     return root
 
 
@@ -125,7 +126,7 @@ def test_what_no_sweep_names_goes_and_age_and_version_choose_sweeps(root: Path) 
     assert archive.plan(root, versions={"sim": {version}}).sweeps == []
     assert archive.plan(root, versions={"kernel": {"other"}}).sweeps == []
     assert len(archive.plan(root, versions={"sim": {"other"}}).sweeps) == 2
-    (store.index_path(root, later)).unlink()
+    (layout.index_path(root, later)).unlink()
     orphans = archive.plan(root)
     assert (orphans.sweeps, len(orphans.runs)) == ([], 1)
     archive.remove(orphans)
@@ -133,7 +134,7 @@ def test_what_no_sweep_names_goes_and_age_and_version_choose_sweeps(root: Path) 
 
 
 def test_nothing_is_taken_away_while_an_index_cannot_be_read(root: Path) -> None:
-    store.index_path(root, ids(root)[1]).write_text("{}")
+    layout.index_path(root, ids(root)[1]).write_text("{}")
     with (
         pytest.warns(DamageWarning, match="not looked at"),
         pytest.raises(DamagedResults, match="nothing is taken away"),

@@ -93,17 +93,52 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
     return graph
 
 
-OFFERED = {"comparison": "report"}
-"""What a value offers of a room above its own, and imports when it is asked: its report."""
+OFFERED = {"comparison": {"report"}, "store": {"plot", "running"}}
+"""What values offer of rooms above their own, imported when it is asked for: the report of a
+comparison; figures of results, and the versions of engines that results are compared with."""
 
 
 def test_no_folder_of_the_package_imports_itself_through_others() -> None:
-    graph = {room: named - {OFFERED.get(room)} for room, named in python_graph().items()}
+    graph = {room: named - OFFERED.get(room, set()) for room, named in python_graph().items()}
     assert circles(graph) == []
 
 
 def test_no_folder_of_the_studies_imports_itself_through_others() -> None:
     assert circles(python_graph(STUDIES)) == []
+
+
+OFFERED_FILES = {
+    "comparison.model": {"comparison.gate", "comparison.notebook", "report.comparison"}
+}
+"""The same, by file: what a comparison makes of itself when it is asked to."""
+
+
+def file_graph(package: Path) -> dict[str, set[str]]:
+    """The files of a package by what they import. A package counts where a name of its own is
+    imported, and not where it only holds the module that is."""
+    modules = dict(_modules(package))
+    graph: dict[str, set[str]] = {}
+    for name, module in modules.items():
+        if name in ("", "__init__", "__main__"):
+            continue
+        imported = set(_imports(module, modules, package))
+        for node in ast.walk(module):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                inside = node.module.removeprefix(f"{package.name}.")
+                if all(f"{inside}.{alias.name}" in modules for alias in node.names):
+                    imported.discard(inside)
+        graph[name] = imported - {name} - OFFERED_FILES.get(name, set())
+    return graph
+
+
+@pytest.mark.parametrize("package", [PACKAGE, STUDIES], ids=["core", "studies"])
+def test_no_file_imports_itself_through_others(package: Path) -> None:
+    assert circles(file_graph(package)) == []
+
+
+def test_the_core_has_about_twenty_rooms() -> None:
+    rooms = {name.partition(".")[0] for name, _ in _modules()} - {"", "__init__", "__main__"}
+    assert len(rooms) <= 22
 
 
 def test_the_core_names_no_study() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tailback.errors import InputError
 from tailback.report import to_markdown
-from tailback.running import run_many
+from tailback.running.batch import run_many
 from tailback_studies.experiments import get
 from tailback_studies.experiments.ccafct_2020 import EXPERIMENT, layout, points, report, truth
 from tailback_studies.experiments.ccafct_2020.layout import ROWS, Row

@@ -15,7 +15,7 @@ import pytest
 import tailback
 from conftest import COMMAND, SCENARIO, SWEEP, contents, wait_for
 from tailback.errors import DamagedResults, InputError
-from tailback.spread import parcel
+from tailback.running.spread import parcel
 
 LONG = SCENARIO.replace('"2s"', '"1000s"').replace('"10Mbit"', '"50Mbit"', 1)
 """Half a second each: something can die meanwhile."""
@@ -112,7 +112,7 @@ def test_a_cluster_gives_the_same_bytes(shared: Cluster, tmp_path: Path) -> None
 def test_a_capture_comes_in_pieces(
     shared: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tailback.cluster import client
+    from tailback.running.cluster import client
 
     monkeypatch.setattr(client, "PIECE", 100_000)
     values = {"record.packets": True}
@@ -222,7 +222,7 @@ def test_a_client_that_dies_goes_on_where_it_was(
 
 OTHER = """\
 import tailback
-from tailback.engines import sim
+from tailback.running.engines import sim
 
 tailback.__version__ = "0.0.9"
 sim.ENGINE = sim.Sim(version="0.0.9+0123456789abcdef")
@@ -246,7 +246,7 @@ def test_another_version_is_refused(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_no_scheduler_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tailback.cluster import client
+    from tailback.running.cluster import client
 
     monkeypatch.setattr(client, "CONNECT_S", 0.5)
     for address in ("tcp://127.0.0.1:9", "nonsense", str(tmp_path / "absent.json")):
@@ -258,7 +258,8 @@ def test_no_scheduler_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_only_what_was_written_is_taken(tmp_path: Path) -> None:
-    from tailback import _native, folders
+    from tailback import _native
+    from tailback.base import folders
 
     run = tailback.run(SCENARIO, out=tmp_path / "one").points[0]
     files = parcel.files(run.path)

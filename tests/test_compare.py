@@ -20,10 +20,10 @@ from tailback.comparison.quantities import select
 from tailback.comparison.text import difference_text
 from tailback.comparison.thresholds import Threshold
 from tailback.comparison.variants import parse
-from tailback.engines import sim
 from tailback.metrics.differences import Difference, paired, unpaired
 from tailback.metrics.harm import harm
 from tailback.metrics.statistics import t_quantile
+from tailback.running.engines import sim
 
 # Long enough for the queue to settle at its target.
 CODEL = SCENARIO.replace("10Mbit", "20Mbit").replace('"2s"', '"6s"').replace('"500ms"', '"2s"')

@@ -9,8 +9,8 @@ import pytest
 
 import tailback as tb
 from conftest import SCENARIO
-from tailback import costs
 from tailback.errors import ScenarioWarning
+from tailback.running import costs
 
 
 def test_the_cost_of_runs() -> None:

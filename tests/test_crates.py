@@ -17,10 +17,11 @@ import pytest
 
 import tailback as tb
 from conftest import COMMAND, ROOT
-from tailback import engines
-from tailback.crates import asked, begin, copies, crate, shipping, sources, workspace
 from tailback.errors import EnginePanic, InputError, RunsFailed, ScenarioError, TailbackError
 from tailback.explain import explain
+from tailback.plugins import asked, begin, copies, crate, shipping, sources, workspace
+from tailback.running import engines
+from tailback.store import versions
 
 KINDS = {"my-cc": "cc", "my-queue": "queue", "my-traffic": "traffic"}
 
@@ -97,7 +98,7 @@ def test_a_scenario_runs_with_its_crates(shelf: Path, tmp_path: Path) -> None:
     assert queue["drops"] > 10
     for one in crate.read_all(shelf / name for name in KINDS):
         assert f".{one.name}-{one.hash}" in run.manifest["engine_version"]
-    assert crate.engine_of(run.manifest["engine_version"]) == tb.engine_version()
+    assert versions.engine_of(run.manifest["engine_version"]) == tb.engine_version()
     assert command(shelf, "verify", tmp_path).returncode == 0
 
 

@@ -14,9 +14,10 @@ import pytest
 import tailback as package
 from conftest import ROOT, Tailback, contents
 from faults import damage
-from tailback import _native, store
+from tailback import _native
 from tailback.errors import DamagedResults, InputError
-from tailback.stored import StoredRun
+from tailback.store import layout
+from tailback.store.run_folder import StoredRun
 
 EVERY = 11
 """Of the kinds of damage each command has every eleventh here; tests/faults/damage.py has all."""
@@ -290,22 +291,22 @@ def test_an_export_takes_its_place_at_once(tmp_path: Path) -> None:
     target.write_text("before")
 
     def fails() -> None:
-        with store.replacing(target) as part:
+        with layout.replacing(target) as part:
             part.write_text("half of i")
             raise OSError("full")
 
     with pytest.raises(OSError, match="full"):
         fails()
     assert target.read_text() == "before"
-    with store.replacing(target) as part:
+    with layout.replacing(target) as part:
         part.write_text("all of it")
     assert target.read_text() == "all of it"
     link = tmp_path / "link.csv"
     link.symlink_to(target)
-    with store.replacing(link) as part:
+    with layout.replacing(link) as part:
         part.write_text("through a link")
     assert link.is_symlink()
     assert target.read_text() == "through a link"
-    with store.replacing(Path("/dev/null")) as part:
+    with layout.replacing(Path("/dev/null")) as part:
         assert part == Path("/dev/null"), "a device is written to, not replaced"
     assert not list(tmp_path.glob(".tailback-*"))

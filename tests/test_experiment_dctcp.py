@@ -14,11 +14,12 @@ from synthetic import FakeRun, expand, measured, run
 from tailback.figures import export
 from tailback.metrics.crossing import crossing, monotone
 from tailback_studies.experiments import get
-from tailback_studies.experiments.dctcp_internet_2014 import PARTS, QUICK_SEEDS, SEEDS, table1
+from tailback_studies.experiments.dctcp_internet_2014 import QUICK_SEEDS, SEEDS, table1
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder
 from tailback_studies.experiments.dctcp_internet_2014.charts import fixed_point
 from tailback_studies.experiments.dctcp_internet_2014.options import DECLARED, OPTIONS, READINGS
+from tailback_studies.experiments.dctcp_internet_2014.parts import PARTS
 from tailback_studies.experiments.dctcp_internet_2014.report import report
 
 SCENARIOS = sorted((Path(pts.__file__).parent / "scenarios").glob("*.toml"))

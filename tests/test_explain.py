@@ -20,7 +20,7 @@ from tailback.errors import DamagedResults, InputError, ScenarioWarning
 from tailback.explain import between, explain, programs, words
 from tailback.explain.account import read
 from tailback.report.model import Table
-from tailback.stored import StoredRun
+from tailback.store.run_folder import StoredRun
 
 Found = dict[str, Any]
 

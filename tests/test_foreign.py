@@ -18,7 +18,7 @@ import pytest
 
 import tailback as tb
 from conftest import SCENARIO, Tailback
-from tailback import foreign
+from tailback.base import foreign
 from tailback.comparison import compare_stored
 from tailback.errors import InputError, ScenarioError
 

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 import tailback
 from conftest import SCENARIO
-from tailback import store
 from tailback.errors import InputError
 from tailback.interop import flent_file
 from tailback.kernel import kit
-from tailback.results import open_run
+from tailback.store import layout
+from tailback.store.results import open_run
 
 EXAMPLES = int(os.environ.get("TAILBACK_FUZZ", "0"))
 
@@ -216,4 +216,4 @@ def test_indices_of_sweeps(data: st.DataObject, stored: Path, tmp_path: Path) ->
     path = tmp_path / "results" / "sweeps" / whole.parent.name / "index.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data.draw(documents(json.loads(whole.read_bytes()))))
-    refused_or(lambda: store.read_index(path))
+    refused_or(lambda: layout.read_index(path))

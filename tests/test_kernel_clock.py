@@ -10,10 +10,10 @@ import pytest
 import tailback as package
 from conftest import SCENARIO, Tailback
 from pages import prose
-from tailback import engines, running, virtual_time
 from tailback.errors import InputError
 from tailback.kernel import guest
 from tailback.kernel.kit import Kit
+from tailback.running import engines, scenarios, virtual_time
 
 
 def test_the_clocks_have_versions_of_their_own(kernel_kit: Kit) -> None:
@@ -21,7 +21,7 @@ def test_the_clocks_have_versions_of_their_own(kernel_kit: Kit) -> None:
     assert (virtual.name, real.name) == ("kernel", "kernel")
     assert real.version == f"{virtual.version}-realtime"
     ids = [
-        {point.run_id for point in running.load(SCENARIO, [], 2, engine).points}
+        {point.run_id for point in scenarios.load(SCENARIO, [], 2, engine).points}
         for engine in (virtual, real)
     ]
     assert len(ids[0] | ids[1]) == 4

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from conftest import Tailback
-from tailback.engines.kernel import Kernel
 from tailback.errors import InputError
 from tailback.kernel import confine, contents
 from tailback.kernel import kit as kits
 from tailback.kernel.kit import Kit
+from tailback.running.engines.kernel import Kernel
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ import pytest
 
 import tailback as tb
 from conftest import Archive, Tailback
-from tailback.engines.kernel import Kernel
 from tailback.errors import InputError, ScenarioError, TailbackError
 from tailback.kernel import build, confine, contents, guest, modules, releases, source
 from tailback.kernel import config as configs
 from tailback.kernel import kit as kits
 from tailback.kernel.kit import Kit
+from tailback.running.engines.kernel import Kernel
 
 SCENARIO = """\
 duration = "4s"

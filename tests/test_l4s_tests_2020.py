@@ -12,7 +12,8 @@ import pytest
 
 from tailback.errors import InputError
 from tailback.report import to_markdown
-from tailback.running import check, run_many
+from tailback.running.batch import run_many
+from tailback.running.scenarios import check
 from tailback_studies.experiments import get
 from tailback_studies.experiments.l4s_tests_2020 import (
     EXPERIMENT,

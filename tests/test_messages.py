@@ -215,7 +215,7 @@ def test_a_full_disk_has_a_path(scenario: Path, args: tuple[str, ...], path: str
 
 
 def test_another_version_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tailback.engines import sim
+    from tailback.running.engines import sim
 
     found = tb.run(GOOD, out=tmp_path)
     with warnings.catch_warnings():

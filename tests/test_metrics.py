@@ -18,7 +18,6 @@ import pytest
 
 import tailback as tb
 from conftest import Tailback
-from tailback.assertions import Assertion
 from tailback.comparison import baseline
 from tailback.comparison.gate import hold
 from tailback.comparison.model import Cell
@@ -27,9 +26,10 @@ from tailback.comparison.thresholds import Threshold
 from tailback.errors import InputError
 from tailback.interop import csv as csv_export
 from tailback.metrics import METRICS, Metric, estimate, pooling
+from tailback.metrics.assertions import Assertion
 from tailback.metrics.base import OfTwoResults
+from tailback.metrics.estimates import with_spread
 from tailback.metrics.pooling import Reading
-from tailback.numbers import with_spread
 from tailback.plot import Asked
 from tailback.plot.plan import Panel
 from tailback.plot.resolve import resolve

@@ -9,9 +9,9 @@ import pytest
 
 import tailback as tb
 from conftest import Tailback
-from tailback import store
 from tailback.comparison import baseline
-from tailback.points import key_of
+from tailback.store import layout
+from tailback.store.points import key_of
 
 SWEEP = """duration = "2s"
 [bottleneck]
@@ -95,13 +95,13 @@ def test_a_table_has_a_row_for_each(tailback: Tailback, tmp_path: Path) -> None:
 
 def test_sweeps_stored_with_bare_numbers_are_read_as_two_points(ran: tb.Results) -> None:
     """As earlier versions stored them: the number alone, and each run twice for equal values."""
-    path = store.index_path(ran.root, ran.id)
-    index = store.read_index(path)
+    path = layout.index_path(ran.root, ran.id)
+    index = layout.read_index(path)
     old = [
-        store.PointRef({LIMIT: 20000.0}, point.labels, point.seed, point.run_id)
+        layout.PointRef({LIMIT: 20000.0}, point.labels, point.seed, point.run_id)
         for point in (*index.points, index.points[0])
     ]
-    results = tb.Results.of(store.Index(**{**vars(index), "points": old}), ran.root)
+    results = tb.Results.of(layout.Index(**{**vars(index), "points": old}), ran.root)
     assert [[run.labels[LIMIT] for run in group] for group in results.groups()] == [
         ["20000p"],
         ["20000b"],

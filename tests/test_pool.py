@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from tailback import pool
 from tailback.errors import InputError
+from tailback.running import pool
 
 
 def test_what_is_given_up_is_not_waited_for_and_the_rest_is_done() -> None:
@@ -59,7 +59,7 @@ def test_what_has_not_begun_is_dropped() -> None:
 
 def test_no_progress_for_long_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("tailback.pool.time.monotonic", lambda: now)
+    monkeypatch.setattr("tailback.running.pool.time.monotonic", lambda: now)
     watch: pool.Watch[str] = pool.Watch(3.0)
     runs = {"stands": 0.5, "goes on": 0.0, "is stored": 1.0}
     seen = []

@@ -14,14 +14,14 @@ import pytest
 import tailback
 from stored_programs import DATE, program, seal, stored
 from tailback import metrics
-from tailback.assertions import Assertion
 from tailback.cli.tables import results as tables
 from tailback.comparison import compare_stored
 from tailback.errors import DamagedResults, InputError
+from tailback.metrics.assertions import Assertion
 from tailback.programs import kept, numbers, qlog
 from tailback.report import sweep
 from tailback.report.text import inline_html
-from tailback.results import Results
+from tailback.store.results import Results
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 import tailback as tb
 from conftest import SCENARIO
-from tailback import progress
+from tailback.base import progress
 
 
 @pytest.fixture(autouse=True)

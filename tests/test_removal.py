@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from tailback import folders
+from tailback.base import folders
 
 REMOVES = re.compile(
     r"\brmtree\b|\bremovedirs\b|\brmdir\b|\bremove_dir(_all)?\b|\brm +-[a-zA-Z]*r|\"rm\", *\"-"
@@ -21,14 +21,14 @@ SOURCES = {
     "playground": "*.ts",
 }
 
-PLACES = {"python/tailback/folders.py", "crates/record/src/scratch.rs"}
+PLACES = {"python/tailback/base/folders.py", "crates/record/src/scratch.rs"}
 
 CALLERS = {
     # Each removes a folder of its own making, below one that it names; what `results prune`
     # takes away is moved into one first.
-    "python/tailback/archive.py",
-    "python/tailback/crates/workspace.py",
-    "python/tailback/engines/kernel.py",
+    "python/tailback/store/archive.py",
+    "python/tailback/plugins/workspace.py",
+    "python/tailback/running/engines/kernel.py",
     "python/tailback/kernel/build.py",
     "python/tailback/kernel/modules.py",
     "python/tailback/kernel/patches/__init__.py",

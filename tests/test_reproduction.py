@@ -18,7 +18,8 @@ from tailback import InputError
 from tailback.errors import ScenarioWarning
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell, Report, Section
-from tailback.running import Job, check
+from tailback.running.batch import Job
+from tailback.running.scenarios import check
 from tailback_studies.reproduction.entries import Entry, counted
 from tailback_studies.reproduction.experiment import (
     Findings,

@@ -16,9 +16,9 @@ import tailback
 from conftest import Tailback
 from drawn import check, draw
 from synthetic import FakeRun
+from tailback.base.names import unknown
 from tailback.figures import export
 from tailback.kernel.kit import Kit
-from tailback.names import unknown
 from tailback_studies.experiments import get
 from tailback_studies.experiments.sce_2019 import (
     GROUPS,

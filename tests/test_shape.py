@@ -12,9 +12,10 @@ import pytest
 
 import tailback
 from conftest import ROOT
-from tailback import foreign, shape
+from tailback.base import foreign
 from tailback.errors import InputError
-from tailback.stored import SUMMARY
+from tailback.store import shape
+from tailback.store.run_folder import SUMMARY
 
 MIXED = ROOT / "examples/datacentre.toml"
 """It has requests, whose completions are in bins; the runs of these tests have a class of them."""

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import tailback
 from conftest import SWEEP, Tailback, contents
-from tailback import store
 from tailback.errors import InputError
-from tailback.spread.shard import Done, PartDone, Shard, deal, using
+from tailback.running.spread.shard import Done, PartDone, Shard, deal, using
+from tailback.store import layout
 
 
 @given(
@@ -142,11 +142,11 @@ def test_merging_again_changes_nothing(tmp_path: Path) -> None:
 def test_what_is_damaged_there_makes_room(tmp_path: Path) -> None:
     run = tailback.run(SWEEP.partition("[sweep]")[0], out=tmp_path / "one").points[0]
     shutil.copytree(tmp_path / "one", tmp_path / "all")
-    (store.run_path(tmp_path / "all", run.run_id) / "series.parquet").write_bytes(b"")
+    (layout.run_path(tmp_path / "all", run.run_id) / "series.parquet").write_bytes(b"")
     merged = tailback.merge([tmp_path / "one"], tmp_path / "all")
     assert (merged.runs, merged.runs_there, merged.damages) == (1, 0, [])
     assert [p.name for p in (tmp_path / "all/runs/.damaged").iterdir()] == [run.run_id]
-    folder = store.run_path(tmp_path / "all", run.run_id)
+    folder = layout.run_path(tmp_path / "all", run.run_id)
     assert (folder / "series.parquet").read_bytes() == (run.path / "series.parquet").read_bytes()
 
 
@@ -158,7 +158,7 @@ def test_what_is_damaged_is_not_taken(tmp_path: Path) -> None:
     assert merged.runs == done.runs - 1
     assert len(merged.damages) == 1
     assert str(victim) in merged.damages[0]
-    assert not store.run_path(tmp_path / "all", victim.parent.name).exists()
+    assert not layout.run_path(tmp_path / "all", victim.parent.name).exists()
 
 
 def test_one_id_with_other_bytes_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import tailback as package
 from conftest import COMMAND, SCENARIO, Tailback, contents
-from tailback import frames
+from tailback.store import frames
 
 LONG = SCENARIO.replace('"2s"', '"200s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 16\n"
 

@@ -16,7 +16,7 @@ import pytest
 
 import tailback as tb
 from conftest import COMMAND, SCENARIO, Tailback
-from tailback.foreign import shown
+from tailback.base.foreign import shown
 
 PACKAGE = Path(tb.__file__).parent
 

@@ -15,7 +15,7 @@ import tailback
 from conftest import COMMAND, Tailback, contents, wait_for
 from tailback.errors import InputError, ScenarioError
 from tailback.metrics import find
-from tailback.spread.shard import PartDone, Shard, using
+from tailback.running.spread.shard import PartDone, Shard, using
 from tailback.tuning import goals, labels, page, ranges
 from tailback.tuning.measure import Measured
 from tailback.tuning.result import FEWEST, MOST_CHECKED, Point, Tuned, chosen

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+import tailback
 from conftest import Tailback
 from pages import prose
-from tailback import running
 from tailback.kernel.kit import Kit
+from tailback.running import scenarios
 from tailback_studies.reproduction.judges import from_csv
 from tailback_studies.validation import causes, grid
 from tailback_studies.validation.cells import Cell, Measure, cell
@@ -228,7 +229,7 @@ def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
             if queue.fixed or queue.base == "fast":
                 continue
             at = Cell(queue.name, mix, 10e6, 0.02, (), {"sim": ["a"]})
-            loaded = running.load(queue.file, running.texts(causes.around(queue, at)), 1)
+            loaded = scenarios.load(queue.file, scenarios.texts(causes.around(queue, at)), 1)
             assert len(loaded.points) == len(causes.RTTS)
             found += loaded.points
     assert {point.params["bottleneck.rate"] for point in found} == {10e6}
@@ -236,7 +237,7 @@ def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
     for name in ("fast-0.1bdp", "step-down"):
         (queue,) = (q for q in grid.QUEUES if q.name == name)
         at = Cell(name, queue.mixes[0], 250e6, 0.02, (), {"sim": ["a"]})
-        loaded = running.load(queue.file, running.texts(causes.around(queue, at)), 1)
+        loaded = scenarios.load(queue.file, scenarios.texts(causes.around(queue, at)), 1)
         assert [p.params["path.rtt"] for p in loaded.points] == [19.6e6, 19.8e6, 20.2e6, 20.4e6]
     # RED's thresholds are those of the slower link.
     thresholds = {point.params.get("bottleneck.queue.max") for point in found}
@@ -249,7 +250,7 @@ def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
 def test_every_scenario_is_complete() -> None:
     for queue in grid.QUEUES:
         for mix in queue.mixes:
-            loaded = running.load(queue.file, running.texts(grid.sets(queue, mix)), None)
+            loaded = scenarios.load(queue.file, scenarios.texts(grid.sets(queue, mix)), None)
             if queue.fixed:
                 # As it stands, and its flows are what the grid says.
                 groups = tomllib.loads(queue.file.read_text(encoding="utf-8"))["flows"]
@@ -281,7 +282,7 @@ def both(tmp_path: Path, queue: str, mix: tuple[str, ...], rate: str, rtt: str) 
     sim, kernel = (
         [
             run.summary
-            for run in running.run(chosen.file, set=base, seeds=1, engine=engine, out=tmp_path)
+            for run in tailback.run(chosen.file, set=base, seeds=1, engine=engine, out=tmp_path)
         ]
         for engine in grid.ENGINES
     )

@@ -28,11 +28,12 @@ from tailback.errors import (
 )
 
 if TYPE_CHECKING:
-    from tailback.cluster import on_cluster
     from tailback.comparison import Comparison, compare
-    from tailback.results import Results, Run, open_results
-    from tailback.running import Job, check, run, run_many, sweep
-    from tailback.spread.merge import merge
+    from tailback.running.batch import Job, run, run_many, sweep
+    from tailback.running.cluster import on_cluster
+    from tailback.running.scenarios import check
+    from tailback.running.spread.merge import merge
+    from tailback.store.results import Results, Run, open_results
     from tailback.tuning import tune
 
 __version__ = engine_version().partition("+")[0]
@@ -62,11 +63,12 @@ __all__ = [
 ]
 
 PLACES = {
-    "cluster": ("on_cluster",),
     "comparison": ("Comparison", "compare"),
-    "results": ("Results", "Run", "open_results"),
-    "running": ("Job", "check", "run", "run_many", "sweep"),
-    "spread.merge": ("merge",),
+    "running.batch": ("Job", "run", "run_many", "sweep"),
+    "running.cluster": ("on_cluster",),
+    "running.scenarios": ("check",),
+    "running.spread.merge": ("merge",),
+    "store.results": ("Results", "Run", "open_results"),
     "tuning": ("tune",),
 }
 """The names that are loaded when they are asked for, by module."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tailback.results import Results
+    from tailback.store.results import Results
 
 
 class TailbackError(Exception):

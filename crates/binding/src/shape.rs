@@ -1,6 +1,6 @@
 //! Whether JSON is of a shape, without a Python object made of it.
 //!
-//! Shapes are declared in Python (`tailback.shape`), which also says what is wrong with a file that
+//! Shapes are declared in Python (`tailback.store.shape`), which also says what is wrong with a file that
 //! has none. What fits here is what Python would take, too: of two ways to read a number or a text
 //! the narrower counts, and whatever is refused Python looks at again.
 
@@ -26,7 +26,7 @@ pub struct Shape {
 
 #[pymethods]
 impl Shape {
-    /// Of what `tailback.shape.described` gives.
+    /// Of what `tailback.store.shape.described` gives.
     #[new]
     #[pyo3(signature = (described, *, depth, values))]
     fn new(described: &str, depth: usize, values: usize) -> PyResult<Shape> {

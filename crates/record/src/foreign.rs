@@ -1,5 +1,5 @@
 //! What others wrote: files of unknown origin, and text on its way to a
-//! terminal. The same rules as `tailback.foreign` has for Python.
+//! terminal. The same rules as `tailback.base.foreign` has for Python.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -17,7 +17,8 @@ from typing import TextIO
 
 import click
 
-from tailback import _native, disk, foreign, terminal
+from tailback import _native
+from tailback.base import disk, foreign, terminal
 from tailback.errors import (
     DamageWarning,
     InputError,

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
+LISTS = ("cc", "aqm", "traffic", "programs", "metrics")
+"""What `tailback list` lists without studies, which add more."""
+
+
 def completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:
     """Of names with a help text each; where they cannot be had, nothing is completed."""
 
@@ -40,20 +44,19 @@ def completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Co
 
 
 def _results(context: click.Context) -> Path:
-    from tailback import store
+    from tailback.store import layout
 
-    return Path(context.params.get("out") or context.params.get("results") or store.DEFAULT)
+    return Path(context.params.get("out") or context.params.get("results") or layout.DEFAULT)
 
 
 def _engines(_context: click.Context) -> Iterable[tuple[str, str]]:
-    from tailback import engines
+    from tailback.running import engines
 
     return ((name, "") for name in engines.NAMES)
 
 
 def _lists(_context: click.Context) -> Iterable[tuple[str, str]]:
     from tailback import studies
-    from tailback.cli.commands.list import LISTS
 
     return ((word, "") for word in (*LISTS, *studies.lists()))
 
@@ -71,28 +74,28 @@ def _metrics(_context: click.Context) -> Iterable[tuple[str, str]]:
 
 
 def _sweeps(context: click.Context) -> Iterable[tuple[str, str]]:
-    from tailback import store
+    from tailback.store import layout
 
-    found = [file.parent.name for file in store.sweeps(_results(context))]
-    return [(name, "") for name in ([store.LATEST] if found else []) + found]
+    found = [file.parent.name for file in layout.sweeps(_results(context))]
+    return [(name, "") for name in ([layout.LATEST] if found else []) + found]
 
 
 def _runs(context: click.Context) -> Iterable[tuple[str, str]]:
-    from tailback import store
+    from tailback.store import layout
 
     found = sorted((_results(context) / "runs").glob("[!.]*/manifest.json"))
     names = [file.parent.name for file in found]
-    return [(name, "") for name in ([store.LATEST] if names else []) + names]
+    return [(name, "") for name in ([layout.LATEST] if names else []) + names]
 
 
 def _keys(context: click.Context) -> Iterable[tuple[str, str]]:
     """The swept keys of the sweep whose figure is asked for."""
-    from tailback import archive, store
+    from tailback.store import archive, layout
 
-    name = Path(context.params.get("results") or store.LATEST)
-    folder = archive.find(store.LATEST, name) if _holds_sweeps(name) else None
-    folder = folder or archive.find(str(name), store.DEFAULT)
-    index = store.read_index(folder / store.INDEX)
+    name = Path(context.params.get("results") or layout.LATEST)
+    folder = archive.find(layout.LATEST, name) if _holds_sweeps(name) else None
+    folder = folder or archive.find(str(name), layout.DEFAULT)
+    index = layout.read_index(folder / layout.INDEX)
     return [(key, "") for axis in index.axes for key in axis]
 
 

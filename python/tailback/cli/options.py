@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from tailback import progress
+from tailback.base import progress
 from tailback.cli.completing import engine_names
 
 
@@ -71,7 +71,7 @@ def _compile_in(
     context: click.Context, _parameter: click.Parameter, folders: tuple[str, ...]
 ) -> None:
     if folders:
-        from tailback.crates import asked
+        from tailback.plugins import asked
 
         for_this_command(context, asked.VARIABLE, asked.with_environment(folders))
 

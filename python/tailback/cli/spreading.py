@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
 from tailback.errors import InputError
 
@@ -33,12 +33,12 @@ def spread_options(command: Callable[..., int]) -> Callable[..., int]:
         if cluster is not None and part is not None:
             raise InputError("--cluster and --shard: a cluster deals out by itself; expected one")
         if cluster is not None:
-            from tailback.cluster import on_cluster
+            from tailback.running.cluster import on_cluster
 
             with on_cluster(cluster):
                 return command(*args, **kwargs)
         if part is not None:
-            from tailback.spread import shard
+            from tailback.running.spread import shard
 
             try:
                 with shard.using(shard.Shard.parse(part)):

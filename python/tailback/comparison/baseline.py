@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tailback import foreign, shape, store
+from tailback.base import foreign
 from tailback.comparison.model import VariantResults
 from tailback.comparison.sides import Kept, Ran
 from tailback.errors import InputError
@@ -21,8 +21,9 @@ from tailback.metrics import METRICS, Metric, parts, pooling
 from tailback.metrics.base import refuse_of_two
 from tailback.metrics.parts import KINDS, Kind
 from tailback.metrics.pooling import NOTHING, Reading
-from tailback.points import Key, key_of
-from tailback.results import Results
+from tailback.store import layout, shape
+from tailback.store.points import Key, key_of
+from tailback.store.results import Results
 
 SUFFIX = ".tailback.json"
 FORMAT = 1
@@ -78,7 +79,7 @@ def write(results: Results, wanted: Sequence[Metric], target: Path) -> int:
     }
     lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     text = "\n".join(["{", *lines, ' "points": [', ",\n".join(map(_text, points)), " ]\n}\n"])
-    with store.replacing(target) as place, store.naming(target):
+    with layout.replacing(target) as place, layout.naming(target):
         place.write_text(text, encoding="utf-8")
     return sum(len(point["cells"]) for point in points)
 
@@ -152,7 +153,7 @@ def read(path: Path) -> VariantResults:
     }
     version, engine = found["engine_version"], found["engine"]
     name = f"{path.name.removesuffix(SUFFIX)}-{hashlib.sha256(data).hexdigest()[:8]}"
-    results = Results(name, found["title"], engine, version, [], [], store.DEFAULT)
+    results = Results(name, found["title"], engine, version, [], [], layout.DEFAULT)
     return VariantResults(NAME, engine, version, {}, results, seeds, kept=kept)
 
 

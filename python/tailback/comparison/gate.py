@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tailback.base.names import unknown
 from tailback.comparison.model import Cell, Comparison
 from tailback.comparison.quantities import select
 from tailback.comparison.text import difference_text
@@ -24,8 +25,7 @@ from tailback.errors import InputError
 from tailback.metrics import is_of
 from tailback.metrics.base import refuse_of_two
 from tailback.metrics.margins import Contrast, Samples
-from tailback.names import unknown
-from tailback.points import point_key
+from tailback.store.points import point_key
 
 LEVEL = 0.05
 """Of the one-sided tests."""

@@ -15,7 +15,7 @@ from tailback.metrics import Metric, estimate, parts, pooling
 from tailback.metrics.differences import Difference, paired, unpaired
 from tailback.metrics.parts import KINDS, Kind
 from tailback.metrics.pooling import Readings
-from tailback.points import Key, point_key
+from tailback.store.points import Key, point_key
 
 
 def judge(

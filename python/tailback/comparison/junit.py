@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tailback import store
+from tailback.base.foreign import line
 from tailback.comparison.gate import Gate, Verdict
 from tailback.comparison.model import Comparison
-from tailback.foreign import line
+from tailback.store import layout
 
 
 def write(made: Comparison, gate: Gate | None, broken: Sequence[str], target: Path) -> None:
@@ -35,7 +35,7 @@ def write(made: Comparison, gate: Gate | None, broken: Sequence[str], target: Pa
     root.append(suite)
     tree = ElementTree.ElementTree(root)
     ElementTree.indent(tree)
-    with store.replacing(target) as place:
+    with layout.replacing(target) as place:
         tree.write(place, encoding="utf-8", xml_declaration=True)
 
 

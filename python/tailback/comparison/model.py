@@ -10,18 +10,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailback import arguments, metrics
+from tailback import metrics
+from tailback.base import arguments
 from tailback.comparison import reasons as why
 from tailback.comparison.points import runs_by_point
 from tailback.comparison.sides import Kept
 from tailback.metrics import Estimate, Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference
+from tailback.metrics.estimates import has_spread
 from tailback.metrics.naming import identifier
 from tailback.metrics.parts import Kind
 from tailback.metrics.statistics import median, nearest_rank
-from tailback.numbers import has_spread
-from tailback.points import Key
-from tailback.results import Results, Run
+from tailback.store.points import Key
+from tailback.store.results import Results, Run
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from tailback import _native
-from tailback import points as keys
+from tailback.base.numbers import short
 from tailback.comparison.variants import Variant
 from tailback.errors import InputError
-from tailback.numbers import short
-from tailback.points import Key, Swept
-from tailback.results import Results, Run
+from tailback.store import points as keys
+from tailback.store.points import Key, Swept
+from tailback.store.results import Results, Run
 
 
 class Seeded(Swept, Protocol):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tailback.comparison import matching
 from tailback.explain import explain
 from tailback.explain.variants import Key, Reason, differing, facts
-from tailback.stored import MANIFEST
+from tailback.store.run_folder import MANIFEST
 
 if TYPE_CHECKING:
     from tailback.comparison.model import Comparison
-    from tailback.results import Run
+    from tailback.store.results import Run
 
 FLENT = "flent"
 """The engine of measured data, which has no account."""

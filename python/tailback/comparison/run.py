@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tailback import _native, arguments, engines, running, toml
+from tailback import _native
+from tailback.base import arguments, toml
 from tailback.comparison import baseline as kept_baseline
 from tailback.comparison.judging import judge
 from tailback.comparison.model import Comparison, VariantResults
@@ -16,14 +17,15 @@ from tailback.comparison.points import refuse_mixed_axes, refuse_other_points, s
 from tailback.comparison.quantities import select
 from tailback.comparison.variants import Variant, toml_text, values_of, variant_of
 from tailback.errors import InputError, RunsFailed, ScenarioError
-from tailback.results import Results
+from tailback.running import engines, execution, scenarios
+from tailback.store.results import Results
 
 SEEDS = 10
 """Seeds of every point where neither the file nor the caller says how many."""
 
 
 def compare(
-    scenario: running.Source,
+    scenario: scenarios.Source,
     variants: Mapping[str, Mapping[str, object]],
     *,
     seeds: int | None = None,
@@ -65,7 +67,7 @@ def compare(
 
 
 def run_variants(
-    scenario: running.Source,
+    scenario: scenarios.Source,
     variants: Sequence[Variant],
     *,
     seeds: int | None = None,
@@ -117,7 +119,7 @@ def run_variants(
 
 
 def _load(
-    scenario: running.Source,
+    scenario: scenarios.Source,
     variants: Sequence[Variant],
     seeds: int | None,
     crates: Sequence[Path | str],
@@ -132,7 +134,7 @@ def _load(
 
 
 def load_one(
-    scenario: running.Source,
+    scenario: scenarios.Source,
     variant: Variant,
     seeds: int | None,
     crates: Sequence[Path | str] = (),
@@ -144,7 +146,7 @@ def load_one(
             # Over what the file says: a key of the scenario like the others.
             values.append(("kernel", toml.value(variant.kernel)))
         runner = engines.get(variant.engine)
-        return running.load(scenario, values, seeds, runner, crates=crates)
+        return scenarios.load(scenario, values, seeds, runner, crates=crates)
     except ScenarioError as error:
         place = f"--variant {variant.name}:"
         raise ScenarioError(
@@ -153,25 +155,25 @@ def load_one(
 
 
 def load_with_seeds(
-    scenario: running.Source,
+    scenario: scenarios.Source,
     values: Sequence[tuple[str, str]],
     seeds: int | None,
     runner: engines.Engine,
 ) -> _native.Scenario:
     """As `running.load`, with as many seeds as a comparison has where nobody says how many."""
-    loaded = running.load(scenario, values, seeds, runner)
+    loaded = scenarios.load(scenario, values, seeds, runner)
     if seeds is None and not _says_seeds(scenario, [path for path, _ in values], loaded):
-        loaded = running.load(scenario, values, SEEDS, runner)
+        loaded = scenarios.load(scenario, values, SEEDS, runner)
     return loaded
 
 
-def _says_seeds(scenario: running.Source, paths: Iterable[str], loaded: _native.Scenario) -> bool:
+def _says_seeds(scenario: scenarios.Source, paths: Iterable[str], loaded: _native.Scenario) -> bool:
     """Whether the file or a value that is set says how many seeds there are, be it one."""
     if any(len(seeds) > 1 for seeds in seeds_by_point(loaded.points).values()):
         return True
     if any(path == "sweep.seeds" for path in paths):
         return True
-    sweep = tomllib.loads(running.text_of(scenario)).get("sweep", {})
+    sweep = tomllib.loads(scenarios.text_of(scenario)).get("sweep", {})
     return isinstance(sweep, dict) and "seeds" in sweep
 
 
@@ -187,7 +189,7 @@ def _run(
     """Runs the variants in one pool; also says what failed."""
     runners = [engines.get(variant.engine) for variant in variants]
     try:
-        found = running.run_loaded(
+        found = execution.run_loaded(
             loaded, runners, jobs=jobs, out=out, progress=progress, read_only=read_only
         )
         return found, []

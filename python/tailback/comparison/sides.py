@@ -13,7 +13,7 @@ from typing import Protocol
 from tailback.metrics import Metric, parts, pooling
 from tailback.metrics.parts import Kind
 from tailback.metrics.pooling import Reading
-from tailback.results import Run
+from tailback.store.results import Run
 
 
 class Side(Protocol):

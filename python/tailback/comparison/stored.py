@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tailback import store, stored
 from tailback.comparison import baseline
 from tailback.comparison.judging import judge
 from tailback.comparison.model import FLENT, Comparison, VariantResults
 from tailback.comparison.points import refuse_other_points, seeds_by_point
 from tailback.comparison.quantities import METRICS, TEST_BED, select
 from tailback.errors import InputError
-from tailback.points import Key
-from tailback.results import Results
+from tailback.store import layout, run_folder
+from tailback.store.points import Key
+from tailback.store.results import Results
 
 
 def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Comparison:
@@ -49,7 +49,7 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
     columns_of = dict(runs) | {at: (base.results, base.seeds) for at, base in files.items()}
     for at, source in zip(beds, read, strict=True):
         results = source.results(
-            first.root if first else store.DEFAULT,
+            first.root if first else layout.DEFAULT,
             first.points[0].params if first else {},
             first.points[0].labels if first else {},
             warmup,
@@ -70,18 +70,18 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
 
 def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:
     """A stored sweep or run, and the points that it has or had to have."""
-    from tailback.results import open_results, open_run
+    from tailback.store.results import open_results, open_run
 
     if not source.is_dir():
         what = "folder" if not source.exists() else "folder, and no data file of Flent (.flent.gz)"
         raise InputError(f"{source}: no such {what}; expected the folder of a sweep or run")
-    if os.path.lexists(source / stored.MANIFEST):
+    if os.path.lexists(source / run_folder.MANIFEST):
         results = open_run(source)
         results.require_whole()
         return results, seeds_by_point(results.points)
     results = open_results(source)
     results.require_whole()
-    index = store.read_index(store.index_path(results.root, results.id))
+    index = layout.read_index(layout.index_path(results.root, results.id))
     return results, seeds_by_point(index.points)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tailback.metrics import Estimate
 from tailback.metrics.differences import Difference
+from tailback.metrics.estimates import with_spread
 from tailback.metrics.naming import identifier
-from tailback.numbers import with_spread
 
 
 def with_spread_of(found: Estimate | None) -> str:

@@ -6,8 +6,9 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tailback import engines, toml
+from tailback.base import toml
 from tailback.errors import InputError
+from tailback.running import engines
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from importlib.resources import files
 
+from tailback.base.names import unknown
 from tailback.errors import InputError
-from tailback.names import unknown
 
 _SUFFIX = ".toml"
 

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailback import store
 from tailback.errors import InputError
 from tailback.explain import account, between, flows, links, programs, slow_start, words
 from tailback.explain import series as over_time
-from tailback.stored import StoredRun
+from tailback.store import layout
+from tailback.store.run_folder import StoredRun
 
 OLD = (
     "this run was stored by a version that did not record what its flows waited for; run its "
@@ -185,7 +185,7 @@ def _coarse(senders: list[dict[str, Any]]) -> list[str]:
 def _warned(run: StoredRun) -> list[str]:
     """What is unusual in the scenario, as it was said before the run."""
     place = Path(os.path.abspath(run.path))
-    found = store.sweep_of(place.parent.parent, run.manifest["run_id"])
+    found = layout.sweep_of(place.parent.parent, run.manifest["run_id"])
     return [f"the scenario is unusual: {text}" for text in found[0].warnings] if found else []
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailback import foreign, shape
+from tailback.base import foreign
 from tailback.errors import DamagedResults
 from tailback.explain import words
-from tailback.stored import ACCOUNT, StoredRun
+from tailback.store import shape
+from tailback.store.run_folder import ACCOUNT, StoredRun
 
 FORMAT = 1
 STATES = 5

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tailback.base.foreign import line
+from tailback.base.names import unknown
 from tailback.explain import words
-from tailback.foreign import line
-from tailback.names import unknown
 
 WHY = "nothing is recorded inside them"
 

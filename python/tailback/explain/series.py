@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tailback.explain.reductions import median
-from tailback.stored import SERIES, StoredRun
+from tailback.store.run_folder import SERIES, StoredRun
 
 if TYPE_CHECKING:
     import polars as pl

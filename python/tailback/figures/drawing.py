@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tailback import machine
+from tailback.base import machine
 from tailback.figures import export
 
 ENOUGH = 40

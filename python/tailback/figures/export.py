@@ -13,9 +13,9 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from tailback import store
+from tailback.base.vega import cleaned
 from tailback.figures.theme import MAX_ROWS, theme
-from tailback.vega import cleaned
+from tailback.store import layout
 
 VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 
@@ -83,7 +83,7 @@ def javascript() -> str:
     bundle = str(made).replace("</script", "<\\/script")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        with store.replacing(kept) as part:
+        with layout.replacing(kept) as part:
             part.write_text(bundle, encoding="utf-8")
     except OSError:
         pass

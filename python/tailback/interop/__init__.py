@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
+from tailback.base.names import unknown
 from tailback.errors import InputError
-from tailback.names import unknown
 
 _MODULES = {
     "csv": "tailback.interop.csv",

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailback import store
 from tailback.errors import InputError
 from tailback.metrics.naming import flat
-from tailback.stored import StoredRun
+from tailback.store import layout
+from tailback.store.run_folder import StoredRun
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Csv:
         summary = stored.summary
         series = stored.series().select(time_s, "flow", "link", "quantity", "value")
         beside = out.with_name(f"{out.stem}.summary{out.suffix}")
-        with store.replacing(out) as first, store.replacing(beside) as second:
+        with layout.replacing(out) as first, layout.replacing(beside) as second:
             series.write_csv(first)
             with second.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import tailback
-from tailback import registry, store
+from tailback import registry
 from tailback.errors import DamagedResults, InputError
 from tailback.interop.flent_file import SUFFIX, VERSION
 from tailback.metrics.groups import group_of
 from tailback.metrics.jain import jain
-from tailback.stored import StoredRun
+from tailback.store import layout
+from tailback.store.run_folder import StoredRun
 
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
@@ -68,7 +69,7 @@ class Flent:
             # The canonical point is believed to be one: its hash was right.
             raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
         with (
-            store.replacing(out) as part,
+            layout.replacing(out) as part,
             part.open("wb") as file,
             gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
         ):
@@ -340,7 +341,7 @@ class _Export:
     def _title(self, streams: Sequence[_Stream]) -> str:
         """The scenario's title and the point, as the sweep has them that the run belongs to."""
         seed = f"seed {self.manifest['seed']}"
-        found = store.sweep_of(self.run.resolve().parent.parent, self.manifest["run_id"])
+        found = layout.sweep_of(self.run.resolve().parent.parent, self.manifest["run_id"])
         if found is None:
             return f"{self._parts(streams)}, {seed}"
         index, point = found

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from tailback import foreign
+from tailback.base import foreign
 from tailback.errors import InputError
 
 SUFFIX = ".flent.gz"

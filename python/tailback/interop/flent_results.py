@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tailback.errors import InputError
 from tailback.interop.flent_file import SUFFIX, DataFile, is_named_so, read_all
 from tailback.metrics.jain import jain
-from tailback.results import Results, Run
+from tailback.store.results import Results, Run
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tailback import store
+from tailback.base.names import unknown
 from tailback.errors import InputError, TailbackError
-from tailback.names import unknown
-from tailback.stored import StoredRun
+from tailback.store import layout
+from tailback.store.run_folder import StoredRun
 
 INTERFACE, PACKET = 1, 6
 
@@ -36,7 +36,7 @@ class Pcapng:
                 f"{run}: no packets were recorded; run the scenario with record.packets = true "
                 "(--set record.packets=true)"
             )
-        with store.replacing(out) as part:
+        with layout.replacing(out) as part:
             if interfaces:
                 _select(capture, part, interfaces)
             else:

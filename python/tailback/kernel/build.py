@@ -28,7 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailback import folders, foreign, registry
+from tailback import registry
+from tailback.base import folders, foreign
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import (
     apt,

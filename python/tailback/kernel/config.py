@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailback import foreign
+from tailback.base import foreign
 from tailback.errors import InputError
 from tailback.kernel import releases
 

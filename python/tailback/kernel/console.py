@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tailback.foreign import shown
+from tailback.base.foreign import shown
 from tailback.kernel import confine
 from tailback.kernel.programs.said import Said
 

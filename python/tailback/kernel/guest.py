@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tailback.base.foreign import shown
 from tailback.errors import Cancelled, GuestFailed, InputError
-from tailback.foreign import shown
 from tailback.kernel import confine, core, releases
 from tailback.kernel.console import Console, has_ended, lines
 from tailback.kernel.kit import Kit

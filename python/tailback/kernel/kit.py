@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailback import foreign, names
+from tailback.base import foreign, names
 from tailback.errors import InputError
 from tailback.kernel import contents, releases
 from tailback.kernel import manifest as manifests

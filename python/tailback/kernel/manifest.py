@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tailback import foreign
+from tailback.base import foreign
 from tailback.errors import InputError
 
 MAX_BYTES = 4 << 20

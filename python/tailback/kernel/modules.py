@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailback import folders
+from tailback.base import folders
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import kit as kits
 from tailback.kernel import manifest as manifests

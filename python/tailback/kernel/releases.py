@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tailback.base.names import unknown
 from tailback.errors import InputError
-from tailback.names import unknown
 
 Release = tuple[int, int]
 

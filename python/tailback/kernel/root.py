@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tailback import folders
+from tailback.base import folders
 from tailback.errors import TailbackError
 from tailback.kernel import apt, process
 from tailback.kernel.apt import Apt, Deb

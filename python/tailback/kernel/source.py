@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tailback import folders
+from tailback.base import folders
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import process, releases
 from tailback.kernel.apt import Apt, Deb, newest

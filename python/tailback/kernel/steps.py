@@ -6,8 +6,8 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from tailback import terminal
-from tailback.progress import bar, is_quiet
+from tailback.base import terminal
+from tailback.base.progress import bar, is_quiet
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

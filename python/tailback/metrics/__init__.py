@@ -62,7 +62,7 @@ def find(name: str, on: On | None = None) -> Metric:
 
 def unknown(name: str) -> InputError:
     """A metric that does not exist."""
-    from tailback import names
+    from tailback.base import names
 
     paths = [metric.path for metric in METRICS]
     valid = [metric.name for metric in METRICS]

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any, get_args
 
+from tailback.base.names import unknown
 from tailback.errors import InputError
-from tailback.names import unknown
 from tailback.plot import style
 from tailback.plot.plan import Asked, Plan, Scale
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tailback.plot.layout import LaidOut
-    from tailback.results import Results
+    from tailback.store.results import Results
 
 FONT_SIZE = 8.0
 LEAST_FONT, MOST_FONT = 4.0, 40.0

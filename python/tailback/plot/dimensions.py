@@ -11,7 +11,7 @@ from tailback.metrics.parts import kind, programs
 from tailback.plot import words
 
 if TYPE_CHECKING:
-    from tailback.results import Run
+    from tailback.store.results import Run
 
 PARTS: Mapping[On, tuple[str, ...]] = {
     "flow": ("flow", "cc"),

@@ -14,10 +14,10 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from tailback.base.vega import cleaned
 from tailback.plot import style
 from tailback.plot.dimensions import Dimension
 from tailback.plot.plan import Drawing, Panel, Plan
-from tailback.vega import cleaned
 
 VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 SHAPE = 0.64

@@ -13,11 +13,12 @@ from typing import Any
 
 import vl_convert
 
-from tailback import folders, store
+from tailback.base import folders
+from tailback.base.foreign import line
 from tailback.errors import InputError
-from tailback.foreign import line
 from tailback.plot import style
 from tailback.plot.layout import LaidOut, measured, specification
+from tailback.store import layout
 
 ON_SCREEN = 1.6
 """A screen is further away than paper: a page shows a figure so many times as large, if it can."""
@@ -149,6 +150,6 @@ def writer(target: Path) -> Writer:
 def save(made: LaidOut, target: Path, title: str = "") -> Path:
     """Writes a figure, at once or not at all."""
     data = writer(target)(made, title)
-    with store.replacing(target) as part:
+    with layout.replacing(target) as part:
         part.write_bytes(data)
     return target

@@ -13,7 +13,7 @@ from tailback.plot.quantities import Quantity
 from tailback.plot.style import LETTER
 
 if TYPE_CHECKING:
-    from tailback.results import Run
+    from tailback.store.results import Run
 
 Scale = Literal["auto", "linear", "log", "free"]
 """`free`: every panel has its own ends."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tailback import metrics
+from tailback.base.foreign import line
 from tailback.errors import InputError
-from tailback.foreign import line
 from tailback.metrics import Metric, On
 from tailback.metrics.base import refuse_of_two
 from tailback.plot import words

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from tailback.base.foreign import line
+from tailback.base.names import unknown
 from tailback.errors import InputError
-from tailback.foreign import line
 from tailback.metrics import On, group_of
 from tailback.metrics.base import OfTwoResults
 from tailback.metrics.parts import flows as flows_of
-from tailback.names import unknown
 from tailback.plot import dimensions, kinds, quantities, values
 from tailback.plot.dimensions import PARTS, Dimension
 from tailback.plot.plan import Asked, Kind, Member, Plan
 from tailback.plot.quantities import Quantity, Recorded
 
 if TYPE_CHECKING:
-    from tailback.results import Results
+    from tailback.store.results import Results
 
 TIME = "time"
 MOST_PANELS = 64

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from tailback.base.foreign import quoted
 from tailback.errors import InputError
-from tailback.foreign import quoted
 
 INCH = 96.0
 POINT = INCH / 72

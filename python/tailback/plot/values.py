@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tailback import frames
 from tailback.metrics import Estimate, On, estimate, group_of, pooling, series
 from tailback.metrics.pooling import Reading
 from tailback.plot.dimensions import SEED, parts, text_at
 from tailback.plot.plan import ROLES, Member, Plan
 from tailback.plot.quantities import Quantity, Recorded
+from tailback.store import frames
 
 if TYPE_CHECKING:
     import polars as pl

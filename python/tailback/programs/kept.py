@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tailback.stored import StoredRun
+    from tailback.store.run_folder import StoredRun
 
 FOLDER = "programs"
 SIDES = ("sender", "receiver")

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tailback import foreign, shape
+from tailback.base import foreign
 from tailback.errors import InputError
 from tailback.programs import kept
+from tailback.store import shape
 
 MAX_BYTES = 32 << 20
 """Of a file."""

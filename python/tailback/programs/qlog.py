@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tailback import foreign, shape
+from tailback.base import foreign
 from tailback.errors import InputError
+from tailback.store import shape
 
 ENDINGS = (".qlog", ".sqlog", ".json")
 

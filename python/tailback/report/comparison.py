@@ -19,12 +19,12 @@ from tailback.figures.differences import differences
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics import parts
 from tailback.metrics.differences import FALSE_DISCOVERY
-from tailback.numbers import mean_text
+from tailback.metrics.estimates import mean_text
 from tailback.report import reasons
 from tailback.report.model import Facts, Figure, Mark, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right
 from tailback.report.text import plain
-from tailback.results import Run
+from tailback.store.results import Run
 
 MAX_TABLE_ROWS = 500
 

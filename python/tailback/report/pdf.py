@@ -19,7 +19,7 @@ from typing import Any
 import typst
 import vl_convert
 
-from tailback import folders
+from tailback.base import folders
 from tailback.figures import drawing, export
 from tailback.report.model import Figure, Mark, Report, Table, Text
 from tailback.report.tables import labels

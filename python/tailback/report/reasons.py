@@ -12,7 +12,7 @@ from tailback.report.model import Block, Column, Facts, Figure, Section, Table, 
 from tailback.report.tables import left
 from tailback.report.tables import words as words_column
 from tailback.report.text import plain
-from tailback.results import Run
+from tailback.store.results import Run
 
 MAX_ROWS = 500
 MOST_POINTS = 100

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 
-from tailback.foreign import shown
+from tailback.base.foreign import shown
 from tailback.report.model import Column, Mark, Value
 
 MISSING = "\u2014"

@@ -20,14 +20,15 @@ from typing import Any
 
 import jinja2
 
-from tailback import folders, marker, store
+from tailback.base import folders
+from tailback.base.foreign import shown
 from tailback.figures import drawing, export
 from tailback.figures.interactive import interactive
 from tailback.figures.theme import DARK
-from tailback.foreign import shown
 from tailback.report.model import Cell, Figure, Mark, Report, Section, Table, Text
 from tailback.report.tables import labels
 from tailback.report.text import inline_html, is_words, paragraphs, plain, show
+from tailback.store import layout, marker
 
 _PDF: ContextVar[bool] = ContextVar("pdf", default=False)
 
@@ -66,7 +67,7 @@ def write(
         page = to_html(report, specs)
         svgs = drawn.svgs()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with store.naming(folder), folders.scratch(folder.parent) as scratch:
+    with layout.naming(folder), folders.scratch(folder.parent) as scratch:
         temporary = scratch / "new"
         figures = temporary / "figures"
         figures.mkdir(parents=True)

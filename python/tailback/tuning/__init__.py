@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailback import arguments, folders, running, store
-from tailback import progress as bars
+from tailback.base import arguments, folders
+from tailback.base import progress as bars
 from tailback.errors import InputError
+from tailback.running import scenarios
+from tailback.store import layout
 
 if TYPE_CHECKING:
     from tailback.tuning.plan import Plan, Values
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def tune(
-    scenario: running.Source,
+    scenario: scenarios.Source,
     vary: Mapping[str, object],
     *,
     minimise: Sequence[str] = (),
@@ -54,7 +56,7 @@ def tune(
     The same `seed` gives the same result, whatever `jobs` is; what was killed goes on where it was.
     Needs `tailback[tune]`.
     """
-    found = running.texts(arguments.table("set", set or {}, "of paths and values"))
+    found = scenarios.texts(arguments.table("set", set or {}, "of paths and values"))
     return tune_asked(
         scenario,
         vary=arguments.table("vary", vary, "of paths and ranges"),
@@ -79,7 +81,7 @@ def tune(
 
 
 def tune_asked(
-    scenario: running.Source,
+    scenario: scenarios.Source,
     *,
     vary: Mapping[str, object],
     minimise: Sequence[str],
@@ -125,7 +127,7 @@ def tune_asked(
         engine=engine,
         crates=crates,
     )
-    root = Path(arguments.path("out", out)) if out is not None else store.DEFAULT
+    root = Path(arguments.path("out", out)) if out is not None else layout.DEFAULT
     return _tuned(plan, root, jobs, progress)
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tailback import metrics
+from tailback.base.names import unknown
 from tailback.comparison.quantities import select
 from tailback.errors import InputError
 from tailback.metrics import Metric, pooling
 from tailback.metrics.base import refuse_of_two
-from tailback.names import unknown
 
 _BOUND = re.compile(r"(?P<quantity>.+?)\s*(?P<sign>>=|<=)\s*(?P<number>[+-]?[\d.]+(?:e[+-]?\d+)?)")
 _NEAR = re.compile(r"\s*(=[<>]|[<>]=?)\s*")

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tailback import _native, running
+from tailback import _native
 from tailback.errors import DamagedResults, RunsFailed, ScenarioError
-from tailback.results import Results
+from tailback.running import execution
+from tailback.store.results import Results
 from tailback.tuning.goals import Quantity
 from tailback.tuning.plan import Plan, Values, bare
 
@@ -59,7 +60,7 @@ def measure(
     scenarios = [scenario for _, _, scenario in loaded]
     failures: list[str] = []
     try:
-        results = running.run_loaded(
+        results = execution.run_loaded(
             scenarios,
             [plan.runner] * len(scenarios),
             jobs=jobs,

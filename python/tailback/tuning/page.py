@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailback.numbers import short, with_spread
+from tailback.base.numbers import short
+from tailback.metrics.estimates import with_spread
 from tailback.report import Figure, Report, Section, Table, Text
 from tailback.report import write as write_report
 from tailback.report.model import Block, Column, Facts, Value

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tailback import _native, engines, running, toml
+from tailback import _native
+from tailback.base import toml
+from tailback.base.names import unknown
 from tailback.errors import InputError, ScenarioError, ScenarioWarning
-from tailback.names import unknown
-from tailback.spread import shard
+from tailback.running import engines, scenarios
+from tailback.running.spread import shard
 from tailback.tuning import goals, ranges
 from tailback.tuning.goals import Bound, Goal
 from tailback.tuning.ranges import Vary, Word
@@ -48,7 +50,7 @@ Values = Mapping[str, Word]
 class Plan:
     """A search that can begin."""
 
-    scenario: running.Source
+    scenario: scenarios.Source
     sets: tuple[tuple[str, str], ...]
     vary: tuple[Vary, ...]
     goals: tuple[Goal, ...]
@@ -100,13 +102,13 @@ class Plan:
         with warnings.catch_warnings():
             # What is unusual of one candidate concerns nobody.
             warnings.simplefilter("ignore", ScenarioWarning)
-            return running.load(
+            return scenarios.load(
                 self.scenario, values, seeds or self.seeds, self.runner, crates=self.crates
             )
 
 
 def make(
-    scenario: running.Source,
+    scenario: scenarios.Source,
     *,
     vary: Mapping[str, object],
     minimise: Sequence[str],
@@ -162,7 +164,7 @@ def make(
     # The file as it is, at its first point: what is wrong with it is said with its own places.
     first: _native.Scenario | None = None
     try:
-        first = running.load(scenario, sets, 1, runner, crates=crates)
+        first = scenarios.load(scenario, sets, 1, runner, crates=crates)
     except ScenarioError as error:
         said(error)
     if first is not None:
@@ -176,7 +178,7 @@ def make(
             tried = [*sets, ("sweep", toml.value({path: distinct}))]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ScenarioWarning)
-                found = running.load(scenario, tried, 1, runner, crates=crates)
+                found = scenarios.load(scenario, tried, 1, runner, crates=crates)
             values = dict(zip(distinct, (p.params[path] for p in found.points), strict=True))
             return [values[word] for word in words]
 
@@ -221,7 +223,7 @@ def make(
     with warnings.catch_warnings():
         # It has been said.
         warnings.simplefilter("ignore", ScenarioWarning)
-        defaults = running.load(scenario, values, many, runner, crates=crates)
+        defaults = scenarios.load(scenario, values, many, runner, crates=crates)
     each = len(defaults.points)
     if runs < each:
         raise InputError(
@@ -250,10 +252,10 @@ def make(
     )
 
 
-def _own_sweep(scenario: running.Source) -> dict[str, Any]:
+def _own_sweep(scenario: scenarios.Source) -> dict[str, Any]:
     """The sweep that the file has; what cannot be read is said by who reads it."""
     try:
-        found = tomllib.loads(running.text_of(scenario)).get("sweep", {})
+        found = tomllib.loads(scenarios.text_of(scenario)).get("sweep", {})
     except (ValueError, OSError, RecursionError, InputError):
         return {}
     return dict(found) if isinstance(found, dict) else {}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from tailback.base.numbers import short
 from tailback.metrics import Estimate, estimate
 from tailback.metrics.differences import Difference, paired
-from tailback.numbers import short
 from tailback.tuning.goals import Goal
 from tailback.tuning.measure import Measured
 from tailback.tuning.plan import Plan, Values

@@ -10,7 +10,8 @@ import re
 import tomllib
 from collections.abc import Mapping
 
-from tailback import running, toml
+from tailback.base import toml
+from tailback.running import scenarios
 from tailback.tuning.plan import Plan, Values, outer_first
 
 _TABLE = re.compile(r"^\s*\[")
@@ -19,7 +20,7 @@ _SWEEP = re.compile(r"""^\s*\[\[?\s*["']?sweep["']?\s*[.\]]""")
 
 def text(plan: Plan, values: Values, what: str) -> str:
     """The scenario with some values."""
-    body = _without_sweep(running.text_of(plan.scenario))
+    body = _without_sweep(scenarios.text_of(plan.scenario))
     sets = {path: _literal(word) for path, word in plan.sets}
     lines = [f"# {line}" for line in what.splitlines()]
     lines += [body.rstrip("\n"), "", "[sweep]"]

@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tailback.base.names import unknown
 from tailback.errors import InputError
-from tailback.names import unknown
 from tailback_studies import BATTERIES
 
 if TYPE_CHECKING:

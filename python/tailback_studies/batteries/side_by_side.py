@@ -10,16 +10,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tailback import _native, engines, running, toml
+from tailback import _native
+from tailback.base import toml
+from tailback.base.names import unknown
 from tailback.comparison.judging import judge
 from tailback.comparison.model import Comparison, VariantResults
 from tailback.comparison.quantities import select
 from tailback.comparison.run import SEEDS, load_one
 from tailback.comparison.variants import Variant, values_of
 from tailback.errors import InputError, RunsFailed, ScenarioError
-from tailback.names import unknown
-from tailback.points import Key, Swept, key_of
-from tailback.results import Results, Run
+from tailback.running import engines, execution
+from tailback.store.points import Key, Swept, key_of
+from tailback.store.results import Results, Run
 from tailback_studies.batteries import Battery, Part, Preset, Row, choose, get
 
 
@@ -114,7 +116,7 @@ def run_battery(
     runners = [engines.get(v.engine) for _ in cases for v in variants]
     failures: list[str] = []
     try:
-        results = running.run_loaded(
+        results = execution.run_loaded(
             flat, runners, jobs=jobs, out=out, progress=progress, read_only=read_only
         )
     except RunsFailed as failed:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from tailback import studies
+from tailback.base.names import unknown
 from tailback.errors import InputError
-from tailback.names import unknown
 from tailback_studies import STUDIES
 from tailback_studies.reproduction.experiment import Experiment
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailback import toml
+from tailback.base import toml
 from tailback.errors import InputError, RunsFailed
 from tailback.metrics.naming import identifier
 from tailback.metrics.statistics import median, nearest_rank

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailback.base.names import unknown
 from tailback.errors import InputError, ScenarioWarning
-from tailback.names import unknown
 
 if TYPE_CHECKING:
     from tailback.comparison.model import Cell as Compared
     from tailback.report import Report
-    from tailback.results import Results
-    from tailback.running import Job
+    from tailback.running.batch import Job
+    from tailback.store.results import Results
     from tailback_studies.reproduction.judges import Judge
     from tailback_studies.reproduction.page import Page
 
@@ -170,7 +170,7 @@ class Reproduction(Experiment):
     ) -> ReproduceResult:
         """Runs the study of these parts in one pool and writes its report."""
         from tailback.report import write
-        from tailback.running import run_many
+        from tailback.running.batch import run_many
         from tailback_studies.reproduction import judges
 
         request = self.request(parts, quick, seeds, engine, page)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from tailback.base.revision import revision
 from tailback.report import Block, Facts, Report, Section, Text, to_markdown
-from tailback.revision import revision
 
 
 @dataclass(frozen=True)

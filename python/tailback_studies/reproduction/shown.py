@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from tailback.metrics.statistics import Estimate
 from tailback.report import Facts, Table, Value
 from tailback.report.tables import left, mark, right
-from tailback.results import Results
+from tailback.store.results import Results
 from tailback_studies.reproduction.entries import KINDS, Entry, counted
 from tailback_studies.reproduction.judges import Judge
 

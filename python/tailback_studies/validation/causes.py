@@ -16,9 +16,9 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tailback import engines, running
 from tailback.errors import RunsFailed
-from tailback.results import Results
+from tailback.running import engines, execution, scenarios
+from tailback.store.results import Results
 from tailback_studies.validation import grid
 from tailback_studies.validation.cells import Cell, Measure, cell
 from tailback_studies.validation.verdicts import ORDER, THROUGHPUT, Miss
@@ -114,9 +114,9 @@ def neighbours(
     runners = [engines.get(name) for name in grid.ENGINES]
     queues = {queue.name: queue for queue in grid.QUEUES}
     loaded = [
-        running.load(
+        scenarios.load(
             queues[one.queue].file,
-            running.texts(around(queues[one.queue], one)),
+            scenarios.texts(around(queues[one.queue], one)),
             max(len(ids) for ids in one.runs.values()),
             runner,
         )
@@ -124,10 +124,10 @@ def neighbours(
         for runner in runners
     ]
     if stored:
-        results = running.stored(loaded, ran.root)
+        results = execution.stored(loaded, ran.root)
     else:
         try:
-            results = running.run_loaded(
+            results = execution.run_loaded(
                 *(loaded, runners * len(cells)), jobs=jobs, out=ran.root, progress=progress
             )
         except RunsFailed as failed:

@@ -9,12 +9,12 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from tailback import store
 from tailback.figures.theme import INK, Chart
 from tailback.figures.time_series import thin, time_series
 from tailback.report.model import Figure, Table, Value
 from tailback.report.tables import left
-from tailback.stored import StoredRun
+from tailback.store import layout
+from tailback.store.run_folder import StoredRun
 from tailback_studies.validation import Validation
 from tailback_studies.validation.cells import Cell
 from tailback_studies.validation.grid import FAMILIES, QUEUES
@@ -212,7 +212,7 @@ def traces(made: Validation) -> Iterator[Figure]:
 
 def _trace(made: Validation, cell: Cell) -> tuple[Chart, str]:
     series = {
-        engine: StoredRun(store.run_path(made.ran.root, ids[0])).series()
+        engine: StoredRun(layout.run_path(made.ran.root, ids[0])).series()
         for engine, ids in cell.runs.items()
     }
     names = {

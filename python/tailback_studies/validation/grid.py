@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tailback import engines, running, store
+from tailback.base.progress import within
 from tailback.errors import RunsFailed
-from tailback.points import point_key
-from tailback.progress import within
-from tailback.results import Results, Run
+from tailback.running import engines, execution, scenarios
+from tailback.store import layout
+from tailback.store.points import point_key
+from tailback.store.results import Results, Run
 
 HERE = Path(__file__).parent
 
@@ -272,7 +273,7 @@ def run(
     What is stored is not run again, so that a grid that was stopped goes on; with `stored` nothing
     is run at all.
     """
-    root = out if out is not None else store.DEFAULT
+    root = out if out is not None else layout.DEFAULT
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
         (queue, mix)
@@ -290,16 +291,16 @@ def run(
         loaded, who = [], []
         for queue, mix in own:
             less = QUICK if quick and not queue.fixed else {}
-            texts = running.texts(sets(queue, mix) | less)
+            texts = scenarios.texts(sets(queue, mix) | less)
             for runner in runners.values():
-                loaded.append(running.load(queue.file, texts, count, runner))
+                loaded.append(scenarios.load(queue.file, texts, count, runner))
                 who.append(runner)
         try:
             with within(f"{name}, queue {number} of {len(names)}"):
                 results = (
-                    running.stored(loaded, root)
+                    execution.stored(loaded, root)
                     if stored
-                    else running.run_loaded(loaded, who, jobs=jobs, out=root, progress=progress)
+                    else execution.run_loaded(loaded, who, jobs=jobs, out=root, progress=progress)
                 )
         except RunsFailed as failed:
             results = failed.results

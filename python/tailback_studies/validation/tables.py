@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tailback.metrics.statistics import estimate
 from tailback.report.model import Facts, Mark, Table, Value
 from tailback.report.tables import left, right, words
-from tailback.results import Run
+from tailback.store.results import Run
 from tailback_studies.reproduction.entries import KINDS
 from tailback_studies.reproduction.judges import Judge
 from tailback_studies.reproduction.shown import size, with_half

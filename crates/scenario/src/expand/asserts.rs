@@ -1,5 +1,5 @@
 //! `[[assert]]`: the metrics exist, and what they are measured on does at every
-//! point. Whether an assertion holds is seen after the run (`tailback.assertions`).
+//! point. Whether an assertion holds is seen after the run (`tailback.metrics.assertions`).
 
 use std::collections::BTreeSet;
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.options import (
     engine_option,
@@ -71,12 +71,12 @@ def baseline(
     wanted = select(chosen)
     for metric in wanted:
         refuse_of_two(metric, "--metric")
-    from tailback import engines, running
+    from tailback.running import engines, execution, scenarios
 
     runner = engines.get(engine)
-    scenario = load_with_seeds(Path(file), running.overrides(overrides), seeds, runner)
+    scenario = load_with_seeds(Path(file), scenarios.overrides(overrides), seeds, runner)
     try:
-        results = running.run_loaded([scenario], [runner], jobs=jobs, out=out)[0]
+        results = execution.run_loaded([scenario], [runner], jobs=jobs, out=out)[0]
     except RunsFailed as failed:
         for message in failed.failures:
             terminal.complain(message)

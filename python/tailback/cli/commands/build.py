@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.options import for_this_command, jobs_option
 
@@ -36,8 +36,8 @@ def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs:
     tailback build --with ./my-cc --test
     tailback run --with ./my-cc scenario.toml
     """
-    from tailback.crates import copies, workspace
-    from tailback.crates.crate import read_all
+    from tailback.plugins import copies, workspace
+    from tailback.plugins.crate import read_all
 
     if jobs is not None:
         for_this_command(context, "CARGO_BUILD_JOBS", str(jobs))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.options import engine_option, seeds_option, set_option, with_option
 
@@ -19,10 +19,10 @@ from tailback.cli.options import engine_option, seeds_option, set_option, with_o
 @seeds_option
 def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None) -> int:
     """Validate a scenario and estimate what its runs take; nothing runs."""
-    from tailback import costs, engines, running
+    from tailback.running import costs, engines, scenarios
 
     runner = engines.get(engine)
-    scenario = running.load(Path(file), running.overrides(overrides), seeds, runner)
+    scenario = scenarios.load(Path(file), scenarios.overrides(overrides), seeds, runner)
     cost = costs.total((point.packets, runner, runner.memory(point)) for point in scenario.points)
     terminal.out(f"{file}: ok, {cost.text()}")
     costs.warn_of_hours(cost)

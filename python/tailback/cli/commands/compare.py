@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailback import progress, studies, terminal
+from tailback import studies
+from tailback.base import progress, terminal
+from tailback.base.names import unknown
 from tailback.cli.boundary import EXCEEDED, FAILED, OK, UNKNOWN
 from tailback.cli.options import (
     Auto,
@@ -27,7 +29,6 @@ from tailback.cli.options import (
 )
 from tailback.cli.spreading import spread_options
 from tailback.errors import InputError
-from tailback.names import unknown
 
 if TYPE_CHECKING:
     from tailback.comparison import Comparison
@@ -320,9 +321,9 @@ def _compare_stored(
         elif Path(sources[0]).is_dir() or is_named_so(Path(sources[0])):
             hint = "the folder of another sweep or run, or a data file of Flent"
         raise InputError(f"{sources[0]}: nothing to compare it with; expected {hint}")
-    from tailback import archive, store
+    from tailback.store import archive, layout
 
-    root = out if out is not None else store.DEFAULT
+    root = out if out is not None else layout.DEFAULT
     places = [
         path
         if (path := Path(source)).exists() or path.suffix or len(path.parts) > 1
@@ -343,8 +344,8 @@ def _report(
     """Writes the report; None if there is none."""
     if no_report:
         return None
-    from tailback import store
     from tailback.report import also_pdf
+    from tailback.store import layout
 
     target = folder
     if target is None and out is not None:
@@ -353,7 +354,7 @@ def _report(
         with also_pdf(pdf):
             return made.report(target)
     except OSError as error:
-        if folder is not None or not store.is_refused(error):
+        if folder is not None or not layout.is_refused(error):
             raise
         terminal.complain(f"warning: no report is written: {error}")
     return None

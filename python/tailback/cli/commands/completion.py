@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import OK
 
 SHELLS = ("bash", "zsh", "fish")

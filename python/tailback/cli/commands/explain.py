@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import run_ids
 from tailback.cli.options import json_option
@@ -39,11 +39,11 @@ def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:
 
     docs/how-to/explain.md shows what it says of known causes.
     """
-    from tailback import store
     from tailback.explain import explain as find
-    from tailback.stored import StoredRun
+    from tailback.store import layout
+    from tailback.store.run_folder import StoredRun
 
-    found = find(StoredRun(store.find_run(run, store.DEFAULT)), flows)
+    found = find(StoredRun(layout.find_run(run, layout.DEFAULT)), flows)
     if as_json:
         terminal.out_json(found.to_dict())
         return OK

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import run_ids
 from tailback.errors import InputError
@@ -54,11 +54,12 @@ def export(
     Wireshark takes a packet that is seen at two interfaces for one sent twice:
     for its analysis of TCP choose a place, e.g. with --interface bottleneck.in.
     """
-    from tailback import interop, store
-    from tailback.verify import KINDS
+    from tailback import interop
+    from tailback.store import layout
+    from tailback.store.verify import KINDS
 
     chosen = interop.get(name)
-    folder = store.find_run(run, results if results is not None else store.DEFAULT)
+    folder = layout.find_run(run, results if results is not None else layout.DEFAULT)
     target = out if out is not None else Path(f"{folder.resolve().name}{chosen.suffix}")
     stored = folder.resolve().parent.parent
     if any(stored / kind in target.resolve().parents for kind in KINDS):

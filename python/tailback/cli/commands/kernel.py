@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.options import json_option, quiet_option, set_option, walls_options
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def clock(
     """
     import tempfile
 
-    from tailback import virtual_time
+    from tailback.running import virtual_time
 
     with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
         made = virtual_time.compare(
@@ -222,12 +222,12 @@ def show(file: str, overrides: tuple[str, ...]) -> int:
     Modules, sysctls, devices, the lines of ip and tc in each network namespace,
     and the flows.
     """
-    from tailback import running
-    from tailback.engines.kernel import Kernel
     from tailback.kernel import kit
+    from tailback.running import scenarios
+    from tailback.running.engines.kernel import Kernel
 
     engine = Kernel(kit.current())
-    scenario = running.load(Path(file), running.overrides(overrides), None, engine)
+    scenario = scenarios.load(Path(file), scenarios.overrides(overrides), None, engine)
     terminal.out(scenario.guest_script(0, engine.has), end="")
     return 0
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import click
 
-from tailback import names, studies, terminal
+from tailback import studies
+from tailback.base import names, terminal
 from tailback.cli.boundary import OK
-from tailback.cli.completing import list_words
+from tailback.cli.completing import LISTS, list_words
 from tailback.cli.options import with_option
 from tailback.errors import InputError
-
-LISTS = ("cc", "aqm", "traffic", "programs", "metrics")
-"""What the core has; studies add more."""
 
 
 @click.command("list")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.options import json_option, quiet_option
 
@@ -28,7 +28,7 @@ def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
     Every run is verified; what is there already is left as it is. Reports and comparisons are not
     taken: the same command makes them again from the runs.
     """
-    from tailback.spread.merge import merge as put_together
+    from tailback.running.spread.merge import merge as put_together
 
     made = put_together(stores, into)
     if as_json:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import example_names
 
@@ -41,7 +41,7 @@ def new(name: str, listed: bool, kind: str | None) -> int:
 
 
 def _begin(kind: str, name: str) -> int:
-    from tailback.crates import begin
+    from tailback.plugins import begin
 
     folder = Path(name)
     for path in begin.write(kind, folder):

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import plot_kinds, plot_quantities, sweep_ids, swept_keys
 from tailback.cli.options import with_option
 from tailback.errors import InputError
 
 if TYPE_CHECKING:
-    from tailback.results import Results
+    from tailback.store.results import Results
 
 
 def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
@@ -159,16 +159,16 @@ def _listed(values: str) -> list[str]:
 
 def _found(name: Path) -> Results:
     """A sweep or a run, by its folder or id."""
-    from tailback import archive, store
-    from tailback.results import open_results, open_run
+    from tailback.store import archive, layout
+    from tailback.store.results import open_results, open_run
 
     if name.is_dir():
         whole = (name / "manifest.json").is_file()
         return open_run(name) if whole else open_results(name)
     try:
-        return open_results(archive.find(str(name), store.DEFAULT))
+        return open_results(archive.find(str(name), layout.DEFAULT))
     except InputError as no_sweep:
         try:
-            return open_run(store.find_run(str(name), store.DEFAULT))
+            return open_run(layout.find_run(str(name), layout.DEFAULT))
         except InputError:
             raise no_sweep from None

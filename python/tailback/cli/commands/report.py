@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import sweep_ids
 from tailback.cli.options import pdf_option, with_option
@@ -28,11 +28,11 @@ def report(folder: Path, pdf: bool) -> int:
     DIR is a folder of results, of which the latest sweep is taken, or the
     folder of a sweep, results/sweeps/ID; SWEEP its id or the beginning of it.
     """
-    from tailback import archive, store
     from tailback.report import also_pdf
     from tailback.report.sweep import write_folder
+    from tailback.store import archive, layout
 
     with also_pdf(pdf):
-        where = folder if folder.is_dir() else archive.find(str(folder), store.DEFAULT)
+        where = folder if folder.is_dir() else archive.find(str(folder), layout.DEFAULT)
         terminal.out(write_folder(where))
     return OK

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import run_ids, sweep_ids
 from tailback.cli.options import json_option, out_option, with_option
@@ -27,9 +27,9 @@ def results() -> None:
 @json_option
 def list_(out: Path | None, as_json: bool) -> int:
     """The sweeps that are stored, the latest first."""
-    from tailback import archive, store
+    from tailback.store import archive, layout
 
-    found = archive.kept(out or store.DEFAULT)
+    found = archive.kept(out or layout.DEFAULT)
     if as_json:
         terminal.out_json([one.to_dict() for one in found])
     else:
@@ -46,11 +46,11 @@ def list_(out: Path | None, as_json: bool) -> int:
 @json_option
 def show(name: str, out: Path | None, as_json: bool) -> int:
     """The table of a sweep, as at the end of `run` [default: latest]."""
-    from tailback import archive, store
     from tailback.cli.tables import results as table
-    from tailback.results import open_results
+    from tailback.store import archive, layout
+    from tailback.store.results import open_results
 
-    found = open_results(archive.find(name, out or store.DEFAULT))
+    found = open_results(archive.find(name, out or layout.DEFAULT))
     found.require_whole()
     if as_json:
         terminal.out_json(found.to_dict())
@@ -70,10 +70,10 @@ def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
 
     `tailback compare` says of sweeps which differences are more than noise.
     """
-    from tailback import archive, store
-    from tailback.stored import StoredRun
+    from tailback.store import archive, layout
+    from tailback.store.run_folder import StoredRun
 
-    one, other = (StoredRun(store.find_run(name, out or store.DEFAULT)) for name in runs)
+    one, other = (StoredRun(layout.find_run(name, out or layout.DEFAULT)) for name in runs)
     set_up = ("engine", "engine_version", "seed", "canonical")
     sides = [{key: run.manifest.get(key) for key in set_up} for run in (one, other)]
     found = {
@@ -117,10 +117,11 @@ def prune(
     Without a SWEEP and options only runs go that no sweep names. A run that a
     sweep that stays needs too is kept.
     """
-    from tailback import archive, engines, store
-    from tailback.numbers import bytes_text
+    from tailback.base.numbers import bytes_text
+    from tailback.running import engines
+    from tailback.store import archive, layout
 
-    root = out or store.DEFAULT
+    root = out or layout.DEFAULT
     versions = engines.versions() if other_versions else None
     found = archive.plan(root, names, older_days=days, versions=versions)
     if not dry_run:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.options import (
     cores_option,
@@ -52,16 +52,17 @@ def run(
     as_json: bool,
 ) -> int:
     """Run a scenario or a sweep; what is stored already is not run again."""
-    from tailback import engines, running, store
+    from tailback.running import engines, execution, scenarios
+    from tailback.store import layout
 
     runner = engines.get(engine)
-    job = running.load(Path(file), running.overrides(overrides), seeds, runner)
+    job = scenarios.load(Path(file), scenarios.overrides(overrides), seeds, runner)
     failures: list[str] = []
-    root = out if out is not None else store.DEFAULT
+    root = out if out is not None else layout.DEFAULT
     wanted = {point.run_id for point in job.points}
-    reused = sum(os.path.lexists(store.run_path(root, run_id)) for run_id in wanted)
+    reused = sum(os.path.lexists(layout.run_path(root, run_id)) for run_id in wanted)
     try:
-        results = running.run_loaded(
+        results = execution.run_loaded(
             [job], [runner], jobs=jobs, out=out, read_only=read_only, cores=cores
         )[0]
     except RunsFailed as failed:

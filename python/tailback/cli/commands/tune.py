@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.options import (
     count_type,
@@ -114,7 +114,7 @@ def tune(
 
     The same --seed gives the same result with any --jobs. What was killed goes on where it was.
     """
-    from tailback import running
+    from tailback.running import scenarios
     from tailback.tuning import tune_asked
 
     made = tune_asked(
@@ -131,7 +131,7 @@ def tune(
         sampler=sampler,
         seed=seed,
         batch=batch,
-        sets=running.overrides(overrides),
+        sets=scenarios.overrides(overrides),
         jobs=jobs,
         out=out,
         progress=None,

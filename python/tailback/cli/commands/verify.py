@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailback import foreign, terminal
+from tailback.base import foreign, terminal
 from tailback.cli.options import json_option, quiet_option
 
 if TYPE_CHECKING:
-    from tailback.verify import Verified
+    from tailback.store.verify import Verified
 
 
 @click.command()
@@ -28,10 +28,10 @@ def verify(folder: Path | None, as_json: bool) -> int:
     damaged report is replaced by the next `report`. Exit status 1 if anything is
     damaged.
     """
-    from tailback import store
-    from tailback.verify import verify as check
+    from tailback.store import layout
+    from tailback.store.verify import verify as check
 
-    made = check(folder if folder is not None else store.DEFAULT)
+    made = check(folder if folder is not None else layout.DEFAULT)
     if as_json:
         terminal.out_json(made.to_dict())
     else:

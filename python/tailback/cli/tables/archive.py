@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from tailback import terminal
+from tailback.base import terminal
+from tailback.base.foreign import line
+from tailback.base.numbers import bytes_text, short
 from tailback.cli.tables.layout import print_table
-from tailback.foreign import line
-from tailback.numbers import bytes_text, short
 
 if TYPE_CHECKING:
-    from tailback.archive import Kept
+    from tailback.store.archive import Kept
 
 
 def show_list(found: Sequence[Kept]) -> None:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from rich.table import Table
 from rich.text import Text
 
+from tailback.base.foreign import line
 from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
 from tailback.comparison.model import Cell, Comparison
 from tailback.comparison.text import difference_text, percent, quantity_text, with_spread_of
-from tailback.foreign import line
 
 FLAG = "*"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.measure import Measurement
 from rich.table import Table
 
-from tailback.console import PlainConsole
+from tailback.base.console import PlainConsole
 
 MAX_ROWS = 60
 

@@ -31,7 +31,7 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
     elif kind in studies.lists():
         yield from _aligned(studies.listed(kind))
     else:
-        from tailback.crates import asked, copies
+        from tailback.plugins import asked, copies
 
         native = copies.native(asked.by_environment())
         entries = json.loads(native.registry_json())[kind]

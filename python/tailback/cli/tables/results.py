@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Table
 
-from tailback import store, terminal
+from tailback.base import terminal
+from tailback.base.foreign import line
+from tailback.base.progress import is_quiet
 from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
-from tailback.foreign import line
 from tailback.metrics import Metric, On, find, pooling
 from tailback.metrics.base import recorded
 from tailback.metrics.completion import UNFINISHED
+from tailback.metrics.estimates import has_spread, with_spread
 from tailback.metrics.parts import programs
 from tailback.metrics.requests import BINS, of_bin
 from tailback.metrics.statistics import Estimate
-from tailback.numbers import has_spread, with_spread
-from tailback.progress import is_quiet
+from tailback.store import layout
 
 if TYPE_CHECKING:
-    from tailback.results import Results, Run
+    from tailback.store.results import Results, Run
 
 
 class Quantity(NamedTuple):
@@ -135,10 +136,10 @@ def show(results: Results) -> None:
     console = new_console()
     tables: list[Table] = []
     hidden = 0
-    for layout in LAYOUTS:
-        if layout.together and not one_link:
+    for table_layout in LAYOUTS:
+        if table_layout.together and not one_link:
             continue
-        tables, hidden = _tables(results, groups, layout)
+        tables, hidden = _tables(results, groups, table_layout)
         if all(width_of(table) <= console.width for table in tables):
             break
     for table in tables:
@@ -210,10 +211,10 @@ def show_where(results: Results, reused: int, runs: int) -> None:
     ids = list(dict.fromkeys(run.run_id for run in results.points))
     count = f"reused {reused} of {runs} runs" if runs > 1 or reused else "1 run"
     named = f": {', '.join(ids)}" if len(ids) <= FEW else ""
-    usual = results.root == store.DEFAULT
+    usual = results.root == layout.DEFAULT
     again = "tailback results show" + ("" if usual else f" --out {results.root}")
     terminal.err(f"sweep {results.root / 'sweeps' / results.id}, {count}{named}")
-    terminal.err(f"next: tailback report {store.LATEST if usual else results.root}, {again}")
+    terminal.err(f"next: tailback report {layout.LATEST if usual else results.root}, {again}")
 
 
 def _warnings(results: Results) -> list[str]:

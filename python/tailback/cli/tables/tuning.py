@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from tailback import terminal
+from tailback.base import terminal
+from tailback.base.progress import is_quiet
 from tailback.cli.tables.layout import print_table, short_names
-from tailback.progress import is_quiet
 from tailback.tuning import page
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import re
 import shutil
 from pathlib import Path
 
-from tailback import folders
+from tailback.base import folders
 from tailback.errors import InputError
 from tailback.kernel import process
 from tailback.kernel.source import Source

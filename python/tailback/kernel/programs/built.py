@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailback import folders, names
+from tailback.base import folders, names
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import contents, kit, manifest, modules, process
 from tailback.kernel.steps import Steps

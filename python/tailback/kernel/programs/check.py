@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from tailback import names
-from tailback.foreign import line
+from tailback.base import names
+from tailback.base.foreign import line
 from tailback.kernel.programs import elf, packages
 from tailback.kernel.programs.roots import Root
 from tailback.kernel.programs.view import LIBRARY_PATH, PATH, View

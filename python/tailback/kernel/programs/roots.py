@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailback import folders, foreign, names
+from tailback.base import folders, foreign, names
 from tailback.errors import InputError
 from tailback.kernel import apt, contents, kit, manifest, process, releases
 from tailback.kernel.apt import Apt, Deb

@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from tailback.numbers import short
+from tailback.base.numbers import short
 from tailback.plot import values
 from tailback.plot.kinds import common
 from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows

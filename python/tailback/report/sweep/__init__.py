@@ -16,7 +16,7 @@ from tailback.report.sweep import cells, distributions, measured, programs, trac
 from tailback.report.sweep.axes import Axis, axes_of
 from tailback.report.text import plain
 from tailback.report.write import write
-from tailback.results import Results, Run, open_results
+from tailback.store.results import Results, Run, open_results
 
 
 def write_folder(folder: Path) -> Path:

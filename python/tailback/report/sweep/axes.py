@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tailback.plot import words
-from tailback.results import Results, Run
+from tailback.store.results import Results, Run
 
 MOST_COLOURS = 7
 """More curves in one panel cannot be told apart."""

@@ -7,13 +7,13 @@ import io
 from collections.abc import Mapping, Sequence
 
 from tailback.metrics import METRICS, Estimate, Metric, find, parts, pooling
+from tailback.metrics.estimates import with_spread
 from tailback.metrics.parts import Kind
-from tailback.numbers import with_spread
 from tailback.plot import words
 from tailback.report.model import Block, Column, Facts, Table, Value
 from tailback.report.tables import left
 from tailback.report.text import plain
-from tailback.results import Run
+from tailback.store.results import Run
 
 MOST_ROWS = 150
 """Of a table; the file has all."""

@@ -15,7 +15,7 @@ from tailback.metrics.requests import BINS
 from tailback.report.model import Block, Facts, Figure
 from tailback.report.sweep.axes import MOST_COLOURS, Axis, Roles, most_coloured
 from tailback.report.text import plain
-from tailback.results import Run
+from tailback.store.results import Run
 
 MOST_LINKS = 4
 """Links that have panels."""

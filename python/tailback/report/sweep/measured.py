@@ -14,7 +14,7 @@ from tailback.metrics.pooling import Reading
 from tailback.report.model import Block, Facts, Figure
 from tailback.report.sweep.axes import MOST_COLOURS, Axis, Roles, roles
 from tailback.report.text import plain
-from tailback.results import Run
+from tailback.store.results import Run
 
 MOST_PANELS = 24
 """More panels in one figure are not looked at."""

@@ -11,10 +11,10 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from tailback.base.foreign import line
 from tailback.errors import InputError, ScenarioWarning
 from tailback.figures.theme import Chart
 from tailback.figures.time_series import thin, time_series
-from tailback.foreign import line
 from tailback.metrics import parts
 from tailback.plot import words
 from tailback.programs import kept, qlog
@@ -23,7 +23,7 @@ from tailback.report.sweep.axes import MOST_COLOURS
 from tailback.report.tables import left, right
 from tailback.report.tables import words as word_columns
 from tailback.report.text import code, plain
-from tailback.results import Run
+from tailback.store.results import Run
 
 MAX_SAMPLES = 4800
 """Rows of a panel."""

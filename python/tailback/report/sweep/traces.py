@@ -14,7 +14,7 @@ from tailback.plot import words
 from tailback.report.model import Block, Facts, Figure
 from tailback.report.sweep.axes import MOST_COLOURS
 from tailback.report.text import plain
-from tailback.results import Run
+from tailback.store.results import Run
 
 BINS = 120
 """A rate is over one of so many parts of a run."""

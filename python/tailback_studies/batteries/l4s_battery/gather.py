@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tailback.metrics import Estimate
-from tailback.results import Run
+from tailback.store.results import Run
 from tailback_studies.batteries.l4s_battery.cases import Spot, spot
 from tailback_studies.batteries.l4s_battery.measures import Group, flow_groups, over_seeds
 from tailback_studies.batteries.side_by_side import BatteryComparison

@@ -9,13 +9,13 @@ from tailback.comparison.text import difference_text, percent, with_spread_of
 from tailback.metrics import is_of
 from tailback.metrics.naming import identifier
 from tailback.metrics.statistics import median
-from tailback.points import Key, point_key
 from tailback.report.comparison import csv_of, described, facts_of, how_to_read, label_of
 from tailback.report.model import Block, Column, Facts, Mark, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right
 from tailback.report.tc import qdisc
 from tailback.report.text import code, plain
-from tailback.results import Run
+from tailback.store.points import Key, point_key
+from tailback.store.results import Run
 from tailback_studies.batteries.l4s_battery.combinations import combinations
 from tailback_studies.batteries.l4s_battery.gather import Gathered
 from tailback_studies.batteries.l4s_battery.panels import Panels

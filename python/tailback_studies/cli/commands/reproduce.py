@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailback import terminal
+from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.options import (
     engine_option,
@@ -56,7 +56,8 @@ def reproduce(
     as_json: bool,
 ) -> int:
     """Run a published experiment, write its report, print how far off it is."""
-    from tailback import engines, store
+    from tailback.running import engines
+    from tailback.store import layout
     from tailback_studies import experiments
     from tailback_studies.reproduction.experiment import known_parts
 
@@ -71,7 +72,7 @@ def reproduce(
             quick=quick,
             seeds=seeds,
             jobs=jobs,
-            out=out if out is not None else store.DEFAULT,
+            out=out if out is not None else layout.DEFAULT,
             progress=None,
             engine=engine,
             page=page,

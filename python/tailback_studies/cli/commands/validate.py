@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tailback import names, terminal
+from tailback.base import names, terminal
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.options import (
     jobs_option,

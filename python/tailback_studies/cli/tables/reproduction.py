@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from tailback.base.numbers import short
 from tailback.cli.tables.layout import new_console, print_table
-from tailback.numbers import short
 
 if TYPE_CHECKING:
     from tailback_studies.reproduction.experiment import Experiment, ReproduceResult

@@ -8,11 +8,11 @@ from itertools import islice
 
 import polars as pl
 
-from tailback import frames
 from tailback.metrics.jain import jain
 from tailback.metrics.statistics import Estimate, estimate
-from tailback.results import Results, Run
-from tailback.running import Job
+from tailback.running.batch import Job
+from tailback.store import frames
+from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout
 
 SEEDS = 30

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tailback.metrics.statistics import Estimate, estimate
-from tailback.results import Results
-from tailback.running import Job
+from tailback.running.batch import Job
+from tailback.store.results import Results
 from tailback_studies.experiments.abe_2017 import layout, predict
 
 #: Segments from one mark to the next, round-trip time (ms) and length (s) of the runs.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tailback import metrics
 from tailback.metrics.statistics import Estimate, estimate
-from tailback.results import Results
-from tailback.running import Job
+from tailback.running.batch import Job
+from tailback.store.results import Results
 from tailback_studies.experiments.abe_2017 import layout, predict
 
 SEEDS = 30

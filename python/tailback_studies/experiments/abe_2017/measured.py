@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tailback.running import Job
+from tailback.running.batch import Job
 from tailback_studies.experiments.abe_2017 import enter, equal, groups, short, single, tradeoff
 from tailback_studies.reproduction.experiment import Found, Request
 

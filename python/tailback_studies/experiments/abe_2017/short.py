@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from tailback.metrics.statistics import Estimate, estimate
-from tailback.results import Results, Run
-from tailback.running import Job
+from tailback.running.batch import Job
+from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout, predict
 
 SEEDS = 5

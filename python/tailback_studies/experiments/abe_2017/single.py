@@ -9,10 +9,10 @@ from itertools import groupby, islice
 
 import polars as pl
 
-from tailback import frames
 from tailback.metrics.statistics import Estimate, estimate, median
-from tailback.results import Results, Run
-from tailback.running import Job
+from tailback.running.batch import Job
+from tailback.store import frames
+from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout, predict
 
 

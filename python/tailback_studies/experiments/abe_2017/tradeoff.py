@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tailback.metrics.statistics import Estimate, estimate
-from tailback.results import Results, Run
-from tailback.running import Job
+from tailback.running.batch import Job
+from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import enter, layout
 
 RTT_MS = 80.0

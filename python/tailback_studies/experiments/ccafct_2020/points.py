@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from tailback.metrics.harm import harm
 from tailback.metrics.statistics import estimate, nearest_rank
 from tailback.report import Cell
-from tailback.running import Job
+from tailback.running.batch import Job
 from tailback_studies.experiments.ccafct_2020.layout import STATISTICS, Row, published
 from tailback_studies.experiments.l4s_tests_2020.points import CCS
 from tailback_studies.reproduction.entries import Entry as BaseEntry

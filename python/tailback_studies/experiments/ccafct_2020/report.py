@@ -8,7 +8,7 @@ import polars as pl
 
 from tailback.report import Block, Facts, Figure, Mark, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right, setup, words
-from tailback.results import Results
+from tailback.store.results import Results
 from tailback_studies.experiments.ccafct_2020 import truth
 from tailback_studies.experiments.ccafct_2020.causes import CHANGED, DECLARED, QUESTIONS
 from tailback_studies.experiments.ccafct_2020.layout import STATISTICS, WORDS, Row

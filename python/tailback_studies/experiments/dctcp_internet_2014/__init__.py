@@ -4,30 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tailback_studies.experiments.dctcp_internet_2014.parts import PARTS
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tailback.results import Results
+    from tailback.store.results import Results
     from tailback_studies.experiments.dctcp_internet_2014.points import Batch
 
-#: Every figure and table of the paper, and three beyond it.
-PARTS: tuple[str, ...] = (
-    "fig1",
-    "fig2",
-    "fig3",
-    "fig5",
-    "table1",
-    "fig6",
-    "fig7",
-    "fig8",
-    "fig9",
-    "fig10",
-    "readings",
-    "bdp",
-    "ablation",
-)
 #: Seeds of each point; a quick run makes do with the second number.
 SEEDS = 3
 PAGE_SEEDS = 5
@@ -51,7 +36,7 @@ class DctcpInternet2014(Reproduction):
     def study(self, request: Request) -> Study:
         """The batches that the parts need."""
         from tailback.report import summarise
-        from tailback.running import Job
+        from tailback.running.batch import Job
         from tailback_studies.experiments.dctcp_internet_2014 import builder, page, points, report
         from tailback_studies.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tailback.report import Report, Section, Table, Text, Value
 from tailback.report.tables import left, words
-from tailback_studies.experiments.dctcp_internet_2014 import PARTS
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder
 from tailback_studies.experiments.dctcp_internet_2014.options import BASES, DECLARED
+from tailback_studies.experiments.dctcp_internet_2014.parts import PARTS
 from tailback_studies.experiments.dctcp_internet_2014.sections import (
     ablation,
     bdp,

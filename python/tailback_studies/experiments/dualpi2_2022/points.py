@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell
-from tailback.running import Job
+from tailback.running.batch import Job
 from tailback_studies.experiments.dualpi2_2022.layout import (
     MIXED,
     OVERLOAD,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tailback.report import Block, Table, Text, Value
 from tailback.report.tables import right, words
-from tailback.running import Job
+from tailback.running.batch import Job
 from tailback_studies.experiments.dualpi2_2022 import points, truth
 from tailback_studies.experiments.dualpi2_2022.layout import (
     MIXED,

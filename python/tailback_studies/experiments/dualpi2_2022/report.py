@@ -9,7 +9,7 @@ import polars as pl
 
 from tailback.report import Block, Facts, Report, Section
 from tailback.report.tables import present, setup
-from tailback.results import Results
+from tailback.store.results import Results
 from tailback_studies.experiments.dualpi2_2022 import figures, law, rows, signature, tails, truth
 from tailback_studies.experiments.dualpi2_2022.causes import DECLARED
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, Run

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tailback.report import Facts, Figure
-from tailback.results import Results
+from tailback.store.results import Results
 from tailback_studies.experiments.dualpi2_2022 import charts
 from tailback_studies.experiments.dualpi2_2022.figures import place_of, side_of
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, RUNS, Run, published

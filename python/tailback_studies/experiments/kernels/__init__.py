@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from tailback.errors import InputError
+from tailback_studies.experiments.kernels.releases import BED, RELEASES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
-
-RELEASES = ("6.12", "6.1", "5.10")
-"""What the kernel in use is compared with, where it is built."""
-
-BED = "5.10"
-"""The kernel that the test beds are run on beside the one in use: the nearest to theirs."""
 
 SEEDS = 5
 PARTS = ("alone", "acks", "sce-2019", "dualpi2-2022")

@@ -12,8 +12,8 @@ from tailback.comparison.quantities import select
 from tailback.comparison.text import quantity_text
 from tailback.report import Facts, Section, Table, Text, Value
 from tailback.report.tables import left, right, words
-from tailback.results import Results
-from tailback.running import Job
+from tailback.running.batch import Job
+from tailback.store.results import Results
 from tailback_studies.experiments.kernels.causes import CAUSES
 from tailback_studies.reproduction.experiment import compared_cells
 from tailback_studies.reproduction.sources import scenario

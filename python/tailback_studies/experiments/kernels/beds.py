@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.report import Facts, Section, Table, Text, Value
 from tailback.report.tables import left, right
-from tailback.running import Job
+from tailback.running.batch import Job
 from tailback_studies.experiments.dualpi2_2022 import points as dualpi2
 from tailback_studies.experiments.dualpi2_2022.layout import RUNS, Run
 from tailback_studies.experiments.sce_2019 import points as sce
@@ -22,7 +22,7 @@ from tailback_studies.reproduction import shown
 from tailback_studies.reproduction.entries import Entry
 
 if TYPE_CHECKING:
-    from tailback.results import Results
+    from tailback.store.results import Results
 
 SCE_CELLS = 24
 DUALPI2_RUNS = 6

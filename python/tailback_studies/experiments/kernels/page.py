@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tailback.report import Report, Section, Text
-from tailback.results import Results
-from tailback_studies.experiments.kernels import RELEASES, alone, beds
+from tailback.store.results import Results
+from tailback_studies.experiments.kernels import alone, beds
+from tailback_studies.experiments.kernels.releases import RELEASES
 from tailback_studies.reproduction import shown
 from tailback_studies.reproduction.experiment import Findings, Found
 from tailback_studies.reproduction.page import Page

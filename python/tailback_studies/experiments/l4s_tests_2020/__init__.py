@@ -30,7 +30,7 @@ class L4sTests(Reproduction):
     def study(self, request: Request) -> Study:
         """The rows of S1 and S6 that are asked for, and the runs of S2 to S4."""
         from tailback.report import Section
-        from tailback.running import Job
+        from tailback.running.batch import Job
         from tailback_studies.experiments.l4s_tests_2020 import (
             both_ways,
             points,

@@ -11,8 +11,8 @@ import polars as pl
 from tailback.metrics.statistics import estimate
 from tailback.report import Block, Facts, Figure, Table, Value
 from tailback.report.tables import left, right
-from tailback.results import Results
-from tailback.running import Job
+from tailback.running.batch import Job
+from tailback.store.results import Results
 from tailback_studies.experiments.l4s_tests_2020 import charts
 from tailback_studies.experiments.l4s_tests_2020.layout import WORDS
 from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES

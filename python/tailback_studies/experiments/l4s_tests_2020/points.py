@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell
-from tailback.running import Job
+from tailback.running.batch import Job
 from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, Row, published
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value

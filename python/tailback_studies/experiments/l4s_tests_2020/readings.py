@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.report import Facts, Section, Table, Value
 from tailback.report.tables import right, words
-from tailback.results import Results
-from tailback.running import Job
+from tailback.running.batch import Job
+from tailback.store.results import Results
 from tailback_studies.experiments.l4s_tests_2020 import points, truth
 from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, Row, published_names
 from tailback_studies.experiments.l4s_tests_2020.points import Entry, Variant

@@ -8,7 +8,7 @@ import polars as pl
 
 from tailback.report import Block, Facts, Figure, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right, setup, words
-from tailback.results import Results
+from tailback.store.results import Results
 from tailback_studies.experiments.l4s_tests_2020 import charts, rows, truth
 from tailback_studies.experiments.l4s_tests_2020.causes import CHANGED, DECLARED, NOT_RUN, QUESTIONS
 from tailback_studies.experiments.l4s_tests_2020.layout import WORDS

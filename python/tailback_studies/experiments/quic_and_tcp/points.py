@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from tailback.metrics.harm import harm
 from tailback.metrics.statistics import Estimate, estimate
-from tailback.running import Job
+from tailback.running.batch import Job
 from tailback_studies.experiments.quic_and_tcp.layout import QUEUES, Fetch, Pair, Place
 from tailback_studies.reproduction.sources import scenario
 
 if TYPE_CHECKING:
-    from tailback.results import Results
+    from tailback.store.results import Results
 
 BYTES: Mapping[int, int] = {20: 20_000_000, 100: 50_000_000}
 """What is fetched alone, by rate in Mbit/s."""

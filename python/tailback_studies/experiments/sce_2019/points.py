@@ -9,7 +9,7 @@ from typing import Any
 
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell
-from tailback.running import Job
+from tailback.running.batch import Job
 from tailback_studies.experiments.sce_2019.layout import (
     GRIDS,
     QUANTITIES,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.report import Block, Facts, Report, Section, Table, Text, Value
 from tailback.report.tables import left, right, setup
-from tailback.results import Results
+from tailback.store.results import Results
 from tailback_studies.experiments.sce_2019 import grids, maps, misses, tables, truth
 from tailback_studies.experiments.sce_2019.causes import DECLARED
 from tailback_studies.experiments.sce_2019.layout import NAMES, WORDS

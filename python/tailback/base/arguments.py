@@ -1,0 +1,63 @@
+"""Arguments of the functions of Python: what is of another kind is a sentence, and no TypeError."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tailback.base.foreign import quoted
+from tailback.errors import InputError
+
+
+def _is(value: object) -> str:
+    """A value, short, and its kind."""
+    text = f"{quoted(value)}, text" if isinstance(value, str) else quoted(repr(value))[1:-1]
+    return text if isinstance(value, str) else f"{text} ({type(value).__name__})"
+
+
+def count(name: str, value: object, least: int = 1) -> int:
+    """A whole number of at least `least`; NumPy's are some, `True` is none."""
+    expected = f"expected a whole number of at least {least}"
+    if isinstance(value, bool):
+        raise InputError(f"{name} is {value}; {expected}")
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"{name} is {_is(value)}; {expected}") from None
+    if number < least:
+        raise InputError(f"{name} is {number}; expected at least {least}")
+    return number
+
+
+def names(name: str, value: object) -> list[str]:
+    """A list of names; a single one may stand for itself."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Sequence) and all(isinstance(one, str) for one in value):
+        return list(value)
+    raise InputError(f"{name} is {_is(value)}; expected a list of names")
+
+
+def values(name: str, value: object) -> list[Any]:
+    """A list of values: text is not a list of its letters."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return list(value)
+    if not isinstance(value, str | bytes | Mapping) and hasattr(value, "tolist"):
+        return values(name, value.tolist())
+    raise InputError(f"{name} is {_is(value)}; expected a list of values")
+
+
+def table(name: str, value: object, of: str) -> Mapping[str, Any]:
+    """A table with text for keys; `of` says what stands in it."""
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return value
+    raise InputError(f"{name} is {_is(value)}; expected a dict {of}")
+
+
+def path(name: str, value: object) -> str | os.PathLike[str]:
+    """A path, or a text that is one."""
+    if isinstance(value, str | os.PathLike):
+        return value
+    raise InputError(f"{name} is {_is(value)}; expected a path")

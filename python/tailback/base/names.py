@@ -1,0 +1,54 @@
+"""Names that users type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailback.base.foreign import line
+
+MOST_NAMED = 24
+"""More than these nobody reads in one line."""
+
+
+def unknown(
+    kind: str, name: str, valid: Sequence[str], also: Sequence[str] = (), where: str = ""
+) -> str:
+    """Message about a name that does not exist: what does, and the nearest, of `also` too.
+
+    Of many only those near to it are named; `where` says what lists them all.
+    """
+    import difflib
+
+    near = [one for one in valid if name and one.startswith(f"{name}_")][:1]
+    near = near or difflib.get_close_matches(name, [*valid, *also], n=1)
+    hint = f'; did you mean "{near[0]}"?' if near else ""
+    begins = f'{kind} "{line(name)}" does not exist; expected one of '
+    every = runs(valid)
+    if len(every) <= MOST_NAMED:
+        return f"{begins}{', '.join(every)}{hint}"
+    likely = [one for one in valid if name and (name in one or one in name)]
+    likely += difflib.get_close_matches(name, valid, n=MOST_NAMED)
+    shown = list(dict.fromkeys(likely or valid))[: MOST_NAMED // 3]
+    listed = f" ({where})" if where else ""
+    return f"{begins}{len(set(valid))}{listed}, such as {', '.join(shown)}{hint}"
+
+
+def runs(names: Sequence[str]) -> list[str]:
+    """The names, each once; those that count on (fig1, fig2, fig3) as "fig1 to fig3"."""
+    groups: list[list[str]] = []
+    for name in dict.fromkeys(names):
+        if groups and name == _next(groups[-1][-1]):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return [
+        text
+        for group in groups
+        for text in (group if len(group) < 3 else [f"{group[0]} to {group[-1]}"])
+    ]
+
+
+def _next(name: str) -> str:
+    """The name with its last number one higher."""
+    stem = name.rstrip("0123456789")
+    return f"{stem}{int(name[len(stem) :]) + 1}" if stem != name else ""

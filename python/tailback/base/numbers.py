@@ -1,0 +1,24 @@
+"""Numbers as people read them, in tables on the terminal and in reports."""
+
+from __future__ import annotations
+
+
+def short(value: float | str | None, digits: int = 4) -> str:
+    """A number with so many digits, never cut before the point; a dash for what is missing."""
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if float(value).is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+
+
+def bytes_text(count: int) -> str:
+    """A size on the disk, in decimal units."""
+    value, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{short(value, 3)} {unit}"

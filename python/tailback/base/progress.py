@@ -1,0 +1,244 @@
+"""How far something is, on stderr, for what lasts longer than two seconds.
+
+A bar with the time left on a terminal, the same as a line of text that is replaced in a notebook,
+and elsewhere a line every few seconds: what is piped into a file is read there. Where nobody wants
+to know there is nothing (`--quiet` or TAILBACK_QUIET=1; TAILBACK_PROGRESS=off takes these away and
+leaves what else a command says).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tailback.base import terminal
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+PATIENCE_S = 2.0
+"""Before a bar appears."""
+
+EVERY_S = 5.0
+"""Between lines, at the least."""
+
+SHARE = 0.02
+"""And of the time that has passed: a day has some hundred lines."""
+
+QUIET, SHOWN = "TAILBACK_QUIET", "TAILBACK_PROGRESS"
+
+
+def is_quiet() -> bool:
+    """Whether nothing is to be said but results, warnings and errors."""
+    return os.environ.get(QUIET, "") not in ("", "0")
+
+
+def _is_wanted() -> bool:
+    return not is_quiet() and os.environ.get(SHOWN, "") not in ("off", "0")
+
+
+def say(text: str) -> None:
+    """A line about what goes on, on stderr."""
+    if not is_quiet():
+        terminal.complain(text)
+
+
+@contextmanager
+def within(text: str) -> Iterator[None]:
+    """Names what the batches in it are a part of: "codel, 3 of 12"."""
+    _around.append(text)
+    try:
+        yield
+    finally:
+        _around.pop()
+
+
+_around: list[str] = []
+
+
+def bar() -> RichProgress:
+    """A bar that has not been started."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    from tailback.base.console import PlainConsole
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
+        TaskProgressColumn(),
+        TimeLeft(),
+        console=PlainConsole(stderr=True),
+        transient=True,
+    )
+
+
+class _View(Protocol):
+    """One way to show it."""
+
+    def update(self, what: str, fraction: float) -> None:
+        """So much is done; `what` has the numbers in words."""
+
+    def close(self) -> None:
+        """It has ended, well or not."""
+
+
+class _Bar:
+    """On a terminal. Rich is imported when the bar appears, not before."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._bar: RichProgress | None = None
+        self._task: TaskID | None = None
+
+    def update(self, what: str, fraction: float) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._since < PATIENCE_S:
+                return
+            self._bar = bar()
+            self._task = self._bar.add_task("", total=1.0)
+            self._bar.start()
+        if self._task is not None:
+            self._bar.update(self._task, completed=fraction, description=what)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+class _Lines:
+    """Where stderr is no terminal. Batches that follow one another have one clock: many short ones
+    are long together."""
+
+    started: float | None = None
+    last = 0.0
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        if _Lines.started is None:
+            _Lines.started = _Lines.last = self._since
+
+    def update(self, what: str, fraction: float) -> None:
+        now = time.monotonic()
+        waited = max(EVERY_S, SHARE * (now - (_Lines.started or now)))
+        if now - _Lines.last < waited:
+            return
+        _Lines.last = now
+        terminal.complain(_text(what, fraction, now - self._since))
+
+    def close(self) -> None:
+        """What has been said stays."""
+
+
+class _Notebook:
+    """In a notebook: IPython's own display, which needs no widgets."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._handle: Any = None
+        self._last = 0.0
+        self._said = ""
+
+    def update(self, what: str, fraction: float) -> None:
+        now = time.monotonic()
+        # What stays when it is over, whether it was shown or not.
+        self._said = what
+        if now - self._since < PATIENCE_S or now - self._last < 0.25:
+            return
+        self._last = now
+        self._show(_Shown(_text(what, fraction, now - self._since), fraction))
+
+    def close(self) -> None:
+        if self._handle is not None:
+            took = duration(time.monotonic() - self._since)
+            self._show(_Shown(f"{self._said}, {took}", None))
+
+    def _show(self, shown: _Shown) -> None:
+        if self._handle is None:
+            display = importlib.import_module("IPython.display").display
+            self._handle = display(shown, display_id=True)
+        else:
+            self._handle.update(shown)
+
+
+class _Shown:
+    """What a notebook displays."""
+
+    def __init__(self, text: str, fraction: float | None) -> None:
+        self._text = text
+        self._fraction = fraction
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        import html
+
+        text = html.escape(self._text)
+        if self._fraction is None:
+            return text
+        return f'<progress max="1" value="{self._fraction:.4f}"></progress> {text}'
+
+
+def _in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this; IPython is there then, and is not looked for else."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def _text(what: str, fraction: float, elapsed_s: float) -> str:
+    left = ""
+    if fraction > 0:
+        left = f", {duration(elapsed_s * (1 - fraction) / fraction)} left"
+    return f"{what}, {100 * fraction:.0f} %{left}"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: "40 s", "12 min", "3 h 20 min"."""
+    minutes = round(seconds / 60)
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class Progress:
+    """Shows how far a batch of runs (or of `what` else) is; `enabled` is None where nobody says."""
+
+    def __init__(self, total: int, *, enabled: bool | None, what: str = "runs") -> None:
+        self._total = total
+        self._what = what
+        self._view: _View | None = None
+        if enabled is False or (enabled is None and not _is_wanted()):
+            return
+        if _in_notebook():
+            self._view = _Notebook()
+        elif sys.stderr is not None and sys.stderr.isatty():
+            self._view = _Bar()
+        else:
+            self._view = _Lines()
+
+    def update(self, done: int, fraction: float) -> None:
+        """So many runs are done, and this part of the work of all of them."""
+        if self._view is not None:
+            around = "".join(f"{text}: " for text in _around)
+            self._view.update(f"{around}{done}/{self._total} {self._what}", fraction)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._view is not None:
+            self._view.close()

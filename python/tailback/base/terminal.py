@@ -1,0 +1,73 @@
+"""Writes to stdout and stderr; nothing else does (tables: `tailback.base.console`).
+
+Titles, names and messages come from files that others wrote, and a terminal obeys what
+control characters tell it. Everything that is printed passes through here.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+from typing import Any, TextIO
+
+from tailback.base import disk
+from tailback.base.foreign import shown
+
+
+def prepare() -> None:
+    """Lets stdout and stderr take any text: what their encoding has not is escaped."""
+    # Closed by who called: then there is nobody to tell.
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def out(text: object = "", *, end: str = "\n") -> None:
+    """Prints text on stdout."""
+    _write(sys.stdout, shown(text) + end)
+
+
+def err(text: object) -> None:
+    """Prints text on stderr."""
+    _write(sys.stderr, f"{shown(text)}\n")
+
+
+def complain(text: object) -> None:
+    """Prints on stderr what concerns the user, with the program's name."""
+    err(f"tailback: {text}")
+
+
+def out_json(data: Any) -> None:
+    """Prints data as JSON on stdout."""
+    text = json.dumps(data, indent=1, ensure_ascii=not _is_unicode(sys.stdout))
+    # What a terminal obeys stands inside strings only, and JSON has its own way to write it.
+    _write(sys.stdout, _NOT_ASCII.sub(_escaped, text).replace("\x7f", "\\u007f") + "\n")
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(c if shown(c) == c else json.dumps(c)[1:-1] for c in match[0])
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "").startswith("utf")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError as error:
+        # A reader that has had enough is no error; a full disk behind stdout has no path.
+        if stream is not sys.stdout or isinstance(error, BrokenPipeError) or error.filename:
+            raise
+        raise type(error)(error.errno, error.strerror, disk.STDOUT) from error

@@ -1,0 +1,36 @@
+"""Texts of others in a specification of Vega-Lite: such as can be drawn.
+
+It stands by itself: what draws a figure need not load whatever else draws figures.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tailback.base.foreign import shown
+
+
+def cleaned(part: Any) -> Any:
+    """The same with every text such that it can be drawn, and titles plain text on one line.
+
+    XML has no control characters: what draws ends the process if it meets one. Vega-Lite puts
+    titles into expressions, for tooltips, and escapes no backslash and no line break there: a title
+    could end the text it stands in.
+    """
+    if isinstance(part, str):
+        return part if part.isprintable() else shown(part)
+    if isinstance(part, list):
+        return [cleaned(inner) for inner in part]
+    if not isinstance(part, dict):
+        return part
+    made = {cleaned(key): cleaned(inner) for key, inner in part.items()}
+    match part.get("title"):
+        case str(title):
+            made["title"] = _one_line(title)
+        case list(lines):
+            made["title"] = [_one_line(line) for line in lines if isinstance(line, str)]
+    return made
+
+
+def _one_line(text: str) -> str:
+    return " ".join(shown(text).split()).replace("\\", "\N{SET MINUS}")

@@ -1,0 +1,113 @@
+"""The copies of the compiled part with crates of the user's: each is loaded once."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tailback import _native
+from tailback.base import terminal
+from tailback.errors import InputError, TailbackError
+
+if TYPE_CHECKING:
+    from tailback.plugins.crate import Crate
+
+_LOADED: dict[str, ModuleType] = {}
+_OF: dict[type, ModuleType] = {}
+"""Copies by their class of scenarios."""
+
+_LOCK = threading.Lock()
+
+
+def native_of(scenario: object) -> ModuleType:
+    """The compiled part that has read a scenario: its stores and controls are of it, too."""
+    return _OF.get(type(scenario), _native)
+
+
+def native(folders: Iterable[Path]) -> ModuleType:
+    """The compiled part with the crates in some folders; built if it is not."""
+    # Not before there may be something to compile.
+    from tailback.plugins import crate, workspace
+
+    crates = crate.read_all(folders)
+    if not crates:
+        return _native
+    name = workspace.key(crates)
+    with _LOCK:
+        if name not in _LOADED:
+            path = workspace.copy_of(crates)
+            if not path.exists():
+                build(crates)
+            copy = _load(name, path, crates)
+            _LOADED[name] = copy
+            _OF[copy.Scenario] = copy
+        return _LOADED[name]
+
+
+def build(crates: Sequence[Crate]) -> Path:
+    """Builds the copy with these crates, and says so: it takes a while."""
+    names = ", ".join(crate.name for crate in crates)
+    terminal.complain(f"compiling {names} with the engine")
+    from tailback.plugins import workspace
+
+    begun = time.monotonic()
+    path = workspace.build(crates)
+    terminal.complain(f"compiled in {time.monotonic() - begun:.0f} s")
+    return path
+
+
+def entries(copy: ModuleType) -> dict[str, list[dict[str, Any]]]:
+    """What a copy has that the engine alone has not, by registry."""
+    own, shipped = (json.loads(one.registry_json()) for one in (copy, _native))
+    return {
+        kind: [one for one in own[kind] if one not in shipped[kind]]
+        for kind in ("cc", "aqm", "traffic")
+    }
+
+
+def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
+    # The last word decides which function of the file makes the module.
+    full = f"tailback.plugins.copy_{name}._native"
+    loader = ExtensionFileLoader(full, str(path))
+    spec = importlib.util.spec_from_file_location(full, path, loader=loader)
+    assert spec is not None
+    try:
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    except InputError as error:
+        places = {crate.name: crate.shown for crate in crates}
+        lines = placed(str(error)).splitlines()
+        raise InputError("\n".join(_by_folder(line, places) for line in lines)) from None
+    except ImportError as error:
+        path.unlink(missing_ok=True)
+        raise InputError(f"{path} cannot be loaded ({error}); it is built anew next time") from None
+    from tailback.store.versions import engine_of
+
+    if engine_of(module.engine_version()) != _native.engine_version():
+        path.unlink(missing_ok=True)
+        raise TailbackError("the engine's sources are not those that were built; run: make build")
+    sys.modules[full] = module
+    return module
+
+
+def placed(text: str) -> str:
+    """A message of a copy with the names of crates for their places in its workspace."""
+    return _IN_WORKSPACE.sub(r"\1/", text)
+
+
+_IN_WORKSPACE = re.compile(r"\bmine/([\w-]+)/")
+
+
+def _by_folder(line: str, places: dict[str, str]) -> str:
+    """`NAME: what` with the folder of the crate for its name."""
+    name, _, rest = line.partition(": ")
+    return f"{places[name]}: {rest}" if name in places else line

@@ -1,0 +1,128 @@
+"""What a crate is: a name, a folder, and a hash of its sources."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailback.base import foreign
+from tailback.errors import InputError
+from tailback.store.versions import PLUGIN_NAME
+
+MANIFEST = "Cargo.toml"
+HOW = "`tailback new --crate cc my-cc` begins one"
+
+APART = ("target", "tests", "benches", "examples", "Cargo.lock")
+"""What of a crate's folder is no part of the library."""
+
+
+@dataclass(frozen=True)
+class Crate:
+    """A crate of the user's."""
+
+    name: str
+    folder: Path
+    """Absolute."""
+    shown: str
+    """The folder as it was named."""
+    digest: str
+    """Hash of all that it is compiled from, hexadecimal."""
+
+    @property
+    def hash(self) -> str:
+        """What stands in the versions of engines."""
+        return self.digest[:12]
+
+    @property
+    def module(self) -> str:
+        """Its name in Rust."""
+        return self.name.replace("-", "_")
+
+
+def read(folder: Path) -> Crate:
+    """The crate in a folder."""
+    shown = foreign.line(_near(folder))
+    if not folder.is_dir():
+        raise InputError(f"{shown}: no such folder; expected that of a crate ({HOW})")
+    path = folder / MANIFEST
+    if not path.exists():
+        raise InputError(f"{shown}: no {MANIFEST} in it, so it is no crate ({HOW})")
+    table = _table(path)
+    package = table.get("package")
+    name = package.get("name") if isinstance(package, dict) else None
+    if not isinstance(name, str) or not PLUGIN_NAME.fullmatch(name):
+        raise InputError(f"{shown}/{MANIFEST}: expected [package] with a name")
+    if "workspace" in table:
+        raise InputError(
+            f"{shown}/{MANIFEST}: [workspace]: a crate that is compiled with the engine "
+            "joins its workspace; expected none"
+        )
+    total = hashlib.sha256()
+    for one in _parts(folder.resolve(), set()):
+        for relative, data in _files(one):
+            total.update(f"{relative}\0{hashlib.sha256(data).hexdigest()}\n".encode())
+        total.update(b"\n")
+    return Crate(name, folder.resolve(), shown, total.hexdigest())
+
+
+def _near(folder: Path) -> Path:
+    """A folder as seen from here, where it is below."""
+    try:
+        return folder.absolute().relative_to(Path.cwd())
+    except ValueError:
+        return folder
+
+
+def read_all(folders: Iterable[Path]) -> list[Crate]:
+    """The crates in some folders, each once, by name."""
+    found: dict[str, Crate] = {}
+    for folder in folders:
+        crate = read(folder)
+        same = found.setdefault(crate.name, crate)
+        if same.folder != crate.folder:
+            raise InputError(
+                f"{same.shown} and {crate.shown} are both crates of the name {crate.name}"
+            )
+    return sorted(found.values(), key=lambda crate: crate.name)
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(foreign.read(path).decode())
+    except ValueError as error:
+        raise InputError(f"{foreign.line(path)}: {error}") from None
+
+
+def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
+    """The folder of a crate, and of the crates that it is built from by their paths."""
+    known.add(folder)
+    yield folder
+    table = _table(folder / MANIFEST)
+    tables = [table, *table.get("target", {}).values()]
+    kinds = ("dependencies", "build-dependencies")
+    wanted = [one.get(kind, {}) for one in tables if isinstance(one, dict) for kind in kinds]
+    for dependency in (d for some in wanted if isinstance(some, dict) for d in some.values()):
+        if not isinstance(dependency, dict) or not isinstance(dependency.get("path"), str):
+            continue
+        path = (folder / dependency["path"]).resolve()
+        if path not in known and (path / MANIFEST).exists():
+            yield from _parts(path, known)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """What a crate is compiled from, sorted."""
+    for base, inner, names in os.walk(folder):
+        at = Path(base).relative_to(folder)
+        top = at == Path()
+        inner[:] = sorted(n for n in inner if not n.startswith(".") and not (top and n in APART))
+        for name in sorted(names):
+            path = Path(base, name)
+            if name.startswith(".") or (top and name in APART) or name.endswith(".md"):
+                continue
+            if path.is_file():
+                yield str(at / name), foreign.read(path)

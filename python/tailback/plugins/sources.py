@@ -1,0 +1,47 @@
+"""The sources of this installation's engine: in the checkout, or shipped with the package."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tailback import _native
+from tailback.errors import TailbackError
+from tailback.plugins.shipping import CHECKOUT, CRATES, SHIPPED
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A workspace with the engine."""
+
+    root: Path
+    checkout: bool
+
+    def manifest(self, members: list[str]) -> str:
+        """Its Cargo.toml for other members."""
+        text = (self.root / "Cargo.toml").read_text(encoding="utf-8")
+        listed = ", ".join(f'"{member}"' for member in members)
+        return re.sub(r"(?m)^members = \[.*?\]", lambda _: f"members = [{listed}]", text, count=1)
+
+    @property
+    def lock(self) -> bytes:
+        """The versions of all dependencies."""
+        return (self.root / "Cargo.lock").read_bytes()
+
+    @property
+    def oldest_rust(self) -> str:
+        """The first Rust that compiles them."""
+        found = re.search(r'(?m)^rust-version = "(.*)"', self.manifest([]))
+        return found[1] if found else "stable"
+
+
+@cache
+def find() -> Sources:
+    """Those of this installation."""
+    for root, checkout in ((CHECKOUT, True), (SHIPPED, False)):
+        if all((root / "crates" / name / "Cargo.toml").exists() for name in CRATES):
+            return Sources(root, checkout)
+    version = _native.engine_version()
+    raise TailbackError(f"the sources of the engine {version} are not part of this installation")

@@ -1,0 +1,251 @@
+"""Cargo: compiles crates with the engine's sources into a copy of `tailback._native`.
+
+The copy is made in a workspace in the user's cache that has the engine's crates, the user's (both
+by links) and one file that puts them together. Dependencies are those of the engine's Cargo.lock,
+from cargo's own cache where they are there, else from crates.io.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tailback import _native
+from tailback.base import folders
+from tailback.errors import InputError, TailbackError
+from tailback.kernel import process
+from tailback.plugins import shipping, sources
+from tailback.plugins.crate import Crate
+
+OWN = "tailback-own"
+"""The package that puts engine and crates together."""
+
+SHARED = ("tailback-engine", "tailback-record", "tailback-conformance")
+"""What a crate may depend on."""
+
+
+def cache() -> Path:
+    """Folder of all copies, in the user's cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser().absolute() / "tailback" / "crates"
+
+
+def key(crates: Sequence[Crate]) -> str:
+    """What names a copy: this engine and these crates."""
+    parts = [_native.engine_version(), sys.platform, *(f"{c.name} {c.digest}" for c in crates)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
+
+
+def copy_of(crates: Sequence[Crate]) -> Path:
+    """The file of the copy with these crates, whether it is built or not."""
+    return cache() / "built" / key(crates) / "_native.abi3.so"
+
+
+def build(crates: Sequence[Crate]) -> Path:
+    """Compiles the copy with these crates."""
+    done = copy_of(crates)
+    with _workspace(crates) as folder:
+        target = _target(folder)
+        _cargo(crates, folder, "build", "--release", "--package", OWN)
+        built = next(
+            path
+            for name in ("libtailback_own.so", "libtailback_own.dylib", "tailback_own.dll")
+            if (path := target / "release" / name).exists()
+        )
+        done.parent.mkdir(parents=True, exist_ok=True)
+        part = done.with_suffix(f".{os.getpid()}")
+        shutil.copy(built, part)
+        part.replace(done)
+    return done
+
+
+def test(crates: Sequence[Crate]) -> list[str]:
+    """Runs the tests of these crates; what cargo printed."""
+    with _workspace(crates) as folder:
+        packages = [word for crate in crates for word in ("--package", crate.name)]
+        # With what puts them together, so that the engine is compiled as for everything else.
+        return _cargo(crates, folder, "test", "--tests", "--package", OWN, *packages)
+
+
+@contextmanager
+def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
+    """The workspace with these crates, for this process alone."""
+    found = sources.find()
+    version = hashlib.sha256(f"{found.root}\n{_native.engine_version()}".encode() + found.lock)
+    folder = cache() / f"workspace-{version.hexdigest()[:12]}"
+    (folder / "own" / "src").mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        members = [f"crates/{name}" for name in shipping.CRATES]
+        members += ["own", *(f"mine/{crate.name}" for crate in crates)]
+        manifest = found.manifest(members) + _patches()
+        _write(folder / "Cargo.toml", manifest)
+        if not (folder / "Cargo.lock").exists():
+            (folder / "Cargo.lock").write_bytes(found.lock)
+        _link(folder / "crates", found.root / "crates")
+        folders.remove(folder / "mine", inside=folder)
+        (folder / "mine").mkdir()
+        for crate in crates:
+            _link(folder / "mine" / crate.name, crate.folder)
+        _write(folder / "own" / "Cargo.toml", _own_manifest(crates))
+        _write(folder / "own" / "src" / "lib.rs", _own_source(crates))
+        yield folder
+
+
+def patches(root: Path) -> str:
+    """Where cargo finds what a crate depends on, as a table of a configuration or a manifest."""
+    lines = [
+        f'{name} = {{ path = "{root}/{name.removeprefix("tailback-")}" }}\n' for name in SHARED
+    ]
+    return "[patch.crates-io]\n" + "".join(lines)
+
+
+def _patches() -> str:
+    return "\n" + patches(Path("crates"))
+
+
+def _own_manifest(crates: Sequence[Crate]) -> str:
+    lines = [
+        "[package]",
+        f'name = "{OWN}"',
+        'version = "0.0.0"',
+        "edition.workspace = true",
+        "publish = false",
+        "",
+        "[lib]",
+        'crate-type = ["cdylib"]',
+        "test = false",
+        "doctest = false",
+        "",
+        "[dependencies]",
+        "tailback-binding.workspace = true",
+        'pyo3 = { version = "*", features = ["abi3-py311", "extension-module"] }',
+        *(f'{c.module} = {{ package = "{c.name}", path = "../mine/{c.name}" }}' for c in crates),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _own_source(crates: Sequence[Crate]) -> str:
+    listed = "".join(
+        f'    Crate {{ name: "{c.name}", hash: "{c.hash}", register: {c.module}::register }},\n'
+        for c in crates
+    )
+    return f"""//! The engine with crates of the user's: written by tailback.
+
+use pyo3::prelude::*;
+use tailback_binding::Crate;
+
+static CRATES: &[Crate] = &[
+{listed}];
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {{
+    tailback_binding::fill(module, CRATES)
+}}
+"""
+
+
+def _write(path: Path, text: str) -> None:
+    """Only what changes: cargo goes by times."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def _link(link: Path, to: Path) -> None:
+    if not link.is_symlink() or link.readlink() != to:
+        link.unlink(missing_ok=True)
+        link.symlink_to(to)
+
+
+def _target(folder: Path) -> Path:
+    """Where cargo builds: in a checkout beside what it has built there already."""
+    found = sources.find()
+    if named := os.environ.get("CARGO_TARGET_DIR"):
+        return Path(named).absolute()
+    return (found.root if found.checkout else folder) / "target"
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    extra = {"CARGO_TARGET_DIR": str(_target(folder)), "CARGO_TERM_COLOR": "never"}
+    # What has built the module of this tree: another one would have it built again.
+    configs = sorted(_target(folder).glob("maturin/pyo3-config-*.txt"), key=_age)
+    if configs:
+        extra["PYO3_CONFIG_FILE"] = str(configs[-1])
+    else:
+        extra["PYO3_PYTHON"] = sys.executable
+    return process.environment(extra)
+
+
+def _age(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> list[str]:
+    """Runs cargo, first without a network; returns what it printed."""
+    if shutil.which("cargo") is None:
+        names = ", ".join(crate.name for crate in crates)
+        raise TailbackError(
+            f"cargo is not there, which compiles {names}; "
+            f"Rust {sources.find().oldest_rust} or later has it (rustup.rs)"
+        )
+    try:
+        # The crates and what they need go into the lock file; what is there stays as it is.
+        _offline_first(folder, "update", "--workspace")
+        # The engine's version follows from its own lock file: this one is no newer than that, or
+        # cargo would compile the engine again for every set of crates.
+        old = sources.find().root / "Cargo.lock"
+        shutil.copystat(old, folder / "Cargo.lock")
+        return _offline_first(folder, command, *words)
+    except process.CommandFailed as error:
+        raise _refused(crates, error.lines, command) from None
+
+
+def _offline_first(folder: Path, *words: str) -> list[str]:
+    """Runs cargo with what is in its cache; where that is not enough, with a network."""
+    env = _environment(folder)
+    try:
+        return process.run(["cargo", *words, "--offline"], cwd=folder, env=env)
+    except process.CommandFailed as error:
+        if "--offline" not in "\n".join(error.lines):
+            raise
+    return process.run(["cargo", *words], cwd=folder, env=env)
+
+
+QUIET = re.compile(
+    r" *(Compiling|Finished|Locking|Updating|Adding|Removing|Downloading|Downloaded|Blocking|"
+    r"Running|Fresh|Building|Doc-tests) .*"
+    r"|warning: build failed, waiting for other jobs.*|error: could not compile `.*"
+    r"|warning: `.*` \(.*\) generated \d+ warnings?.*"
+    r"|running 0 tests|test result: ok\. 0 passed.*"
+)
+
+
+def diagnostics(crates: Sequence[Crate], lines: Sequence[str]) -> str:
+    """What rustc and the tests said, with the user's own paths."""
+    text = "\n".join(line for line in lines if not QUIET.fullmatch(line)).strip("\n")
+    text = re.sub(r"\n{3,}", "\n\n", text)
+    for crate in crates:
+        text = text.replace(f"mine/{crate.name}/", f"{crate.shown.rstrip('/')}/")
+    return text
+
+
+def _refused(crates: Sequence[Crate], lines: Sequence[str], command: str) -> TailbackError:
+    names = ", ".join(crate.name for crate in crates)
+    for crate in crates:
+        missing = f"cannot find (value|function) `register` in (crate|module) `{crate.module}`"
+        if any(re.search(missing, line) for line in lines):
+            return InputError(
+                f"{crate.shown}: {crate.name} registers nothing; expected in src/lib.rs:\n"
+                "pub fn register(registry: &mut tailback_engine::crates::Registry)"
+            )
+    said = diagnostics(crates, lines)
+    if command == "test" and any(line.startswith("test result: FAILED") for line in lines):
+        return TailbackError(f"tests of {names} fail:\n{said}")
+    return InputError(f"{names} does not compile with the engine:\n{said}")

@@ -1,0 +1,13 @@
+"""Runs of scenarios: reading them, engines, the pool, shards and clusters.
+
+| module | what |
+|---|---|
+| `batch` | `run`, `sweep`, `run_many` |
+| `scenarios` | reads a scenario for an engine |
+| `execution` | runs what is not stored yet, on all cores |
+| `pool` | threads that can be abandoned |
+| `engines` | what runs a point |
+| `spread`, `cluster` | shards of a sweep, a Dask cluster |
+| `costs` | what runs will take |
+| `virtual_time` | virtual time against the clock of the machine |
+"""

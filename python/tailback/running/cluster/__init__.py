@@ -1,0 +1,36 @@
+"""Runs on a Dask cluster: `--cluster ADDRESS`, `tailback.on_cluster(ADDRESS)`.
+
+Nothing here loads Dask before there is something to run.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tailback.errors import InputError
+from tailback.running.spread import place
+
+
+@contextmanager
+def on_cluster(address: str) -> Iterator[None]:
+    """Has everything that is run within this block run by a Dask cluster; results come back here.
+
+    `address` is that of the scheduler, `tcp://host:8786`, or the file that it wrote
+    (`dask scheduler --scheduler-file FILE`). Needs `tailback[dask]`, here and on the workers, which
+    have the same version of tailback.
+    """
+    if importlib.util.find_spec("distributed") is None:
+        raise InputError(
+            "--cluster needs Dask, which is not installed; run: pip install 'tailback[dask]'"
+        )
+    from tailback.running.cluster.client import Cluster, quiet
+
+    cluster = Cluster(address)
+    with quiet():
+        try:
+            with place.using(cluster):
+                yield
+        finally:
+            cluster.close()

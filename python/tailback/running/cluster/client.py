@@ -1,0 +1,346 @@
+"""The side of a cluster that wants runs: sends them out, verifies what comes back, stores it.
+
+Whatever dies, what is stored is whole: a worker's runs go to another, and when the scheduler or
+this process dies the same command goes on where the store ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback.base import folders
+from tailback.base.progress import Progress, say
+from tailback.errors import DamagedResults, InputError, TailbackError
+from tailback.running import engines
+from tailback.running.cluster import worker
+from tailback.running.spread import parcel, recipe
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from tailback import _native
+    from tailback.running.execution import Planned
+
+CONNECT_S = 10.0
+"""For a scheduler to answer."""
+
+LOOK_S = 0.2
+"""How often it is looked whether the scheduler is still there."""
+
+PATIENCE_S = 5.0
+"""Without a worker before that is said."""
+
+AHEAD = 3
+"""So many runs for each thread of the workers are out at once: none waits for work, and what comes
+back is stored before much more does."""
+
+PIECE = 16 << 20
+"""Bytes of a file with packets in one message."""
+
+ATTEMPTS = 3
+"""For a run whose answer is lost, or is not what was written."""
+
+
+class ClusterLost(TailbackError):
+    """The scheduler is gone, or never was."""
+
+
+class Cluster:
+    """A Dask cluster, connected to when there is something to run."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._client: Client | None = None
+        self._fit: set[str] = set()
+        """Workers whose versions are those of this process."""
+
+    def close(self) -> None:
+        """Ends the connection; what is still out is stopped."""
+        if self._client is not None:
+            with contextlib.suppress(Exception):
+                self._client.close(timeout=2)  # type: ignore[no-untyped-call]
+            self._client = None
+
+    def execute(
+        self, planned: Sequence[Planned], folder: _native.Store, progress: bool | None
+    ) -> dict[str, str]:
+        """Has the runs done and stored; returns what failed, by run."""
+        if not planned:
+            return {}
+        recipes = {
+            id(run.scenario): recipe.of(run.scenario, engines.word(run.runner)) for run in planned
+        }
+        client = self._connected()
+        words = sorted({made.engine for made in recipes.values()})
+        self._await_workers(client)
+        self._refuse_others(client, words)
+        runs = folder.path("x").parent
+        with folders.scratch(runs) as scratch:
+            batch = _Batch(client, self._address, folder, scratch, recipes)
+            return batch.run(planned, progress)
+
+    def _connected(self) -> Client:
+        from distributed import Client
+
+        if self._client is None or self._client.status != "running":
+            self.close()
+            path = Path(self._address)
+            where: dict[str, Any] = {"address": self._address}
+            if path.suffix == ".json" or path.is_file():
+                where = {"scheduler_file": str(path)}
+                # A scheduler that was started with this writes it in a moment.
+                late = time.monotonic() + CONNECT_S
+                while not path.is_file() and time.monotonic() < late:
+                    time.sleep(LOOK_S)
+                if not path.is_file():
+                    raise InputError(f"--cluster {path}: no such file")
+            try:
+                self._client = Client(  # type: ignore[no-untyped-call]
+                    **where, timeout=CONNECT_S, set_as_default=False, name="tailback"
+                )
+            except (OSError, ValueError, TypeError, KeyError) as error:
+                reason = str(error).partition("\n")[0] or type(error).__name__
+                raise InputError(
+                    f"--cluster {self._address}: no scheduler answers ({reason}); expected an "
+                    "address such as tcp://host:8786, or the file of --scheduler-file"
+                ) from None
+        return self._client
+
+    def _await_workers(self, client: Client) -> None:
+        since, said = time.monotonic(), False
+        while not _workers(client):
+            if client.status != "running":
+                raise ClusterLost(_gone(self._address))
+            if not said and time.monotonic() - since > PATIENCE_S:
+                say(f"{self._address} has no workers yet; waiting for one")
+                said = True
+            time.sleep(LOOK_S)
+
+    def _refuse_others(self, client: Client, words: Sequence[str]) -> None:
+        """Every worker has the versions of this process, or nothing is run."""
+        addresses = [one for one in _workers(client) if one not in self._fit]
+        if not addresses:
+            return
+        found = client.run(worker.versions, words, workers=addresses, on_error="return")
+        here = worker.versions(words)
+        wrong = []
+        for address in sorted(found):
+            there = found[address]
+            if there == here:
+                continue
+            if isinstance(there, BaseException):
+                wrong.append(
+                    f"worker {address}: tailback is not there ({there}); expected tailback "
+                    f"{here['tailback']}"
+                )
+                continue
+            differing = [word for word in here if there.get(word) != here[word]]
+            said = ", ".join(
+                f"{'' if word == 'tailback' else 'engine '}{word} {there.get(word)}"
+                for word in differing
+            )
+            own = ", ".join(here[word] for word in differing)
+            wrong.append(f"worker {address}: has {said}; expected {own}, as here")
+        if wrong:
+            raise InputError("\n".join(wrong))
+        self._fit.update(found)
+
+
+class _Batch:
+    """Runs that go out and come back."""
+
+    def __init__(
+        self,
+        client: Client,
+        address: str,
+        folder: _native.Store,
+        scratch: Path,
+        recipes: Mapping[int, recipe.Recipe],
+    ) -> None:
+        self._client = client
+        self._address = address
+        self._folder = folder
+        self._scratch = scratch
+        self._recipes = recipes
+        self._pool = ThreadPoolExecutor(parcel.THREADS, thread_name_prefix="take")
+        self._taken: queue.SimpleQueue[tuple[Planned, str | Exception | None]]
+        self._taken = queue.SimpleQueue()
+        self._out: dict[str, tuple[Planned, Future[Any]]] = {}
+        self._tried: dict[str, int] = {}
+        self._large: set[str] = set()
+
+    def run(self, planned: Sequence[Planned], progress: bool | None) -> dict[str, str]:
+        """Sends everything out, takes what comes back."""
+        failures: dict[str, str] = {}
+        self._large = _with_packets(planned)
+        todo = list(reversed(planned))
+        total, cost, done = sum(run.cost for run in planned), 0.0, 0
+        try:
+            with Progress(len(planned), enabled=progress) as bar:
+                while todo or self._out:
+                    room = AHEAD * sum(_workers(self._client).values()) or 1
+                    while todo and len(self._out) < room:
+                        self._send(todo.pop())
+                    for run, failed in self._back():
+                        if failed is None:
+                            todo.append(run)
+                            continue
+                        if failed:
+                            failures[run.run_id] = f"run {run.run_id} ({run.label}): {failed}"
+                        done, cost = done + 1, cost + run.cost
+                        bar.update(done, cost / total)
+                    bar.update(done, cost / total)
+        finally:
+            # After an error or Ctrl-C nobody wants the others.
+            with contextlib.suppress(Exception):
+                out = [future for _, future in self._out.values()]
+                self._client.cancel(out)  # type: ignore[no-untyped-call]
+            # What is being stored is finished.
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        return failures
+
+    def _send(self, run: Planned) -> None:
+        order = worker.Order(
+            self._recipes[id(run.scenario)],
+            run.index,
+            run.run_id,
+            run.scenario.engine_version,
+        )
+        # A name of its own: what another client has of this run may be of another version.
+        key = f"run-{run.run_id}-{uuid.uuid4().hex[:12]}"
+        future = self._client.submit(worker.play, order, key=key, pure=False)
+        self._out[run.run_id] = (run, future)
+
+        def take() -> None:
+            try:
+                self._taken.put((run, self._take(run, future)))
+            except Exception as error:
+                self._taken.put((run, error))
+
+        def back(_: Future[Any]) -> None:
+            # After the end of the batch nobody wants it.
+            with contextlib.suppress(RuntimeError):
+                self._pool.submit(take)
+
+        future.add_done_callback(back)  # type: ignore[no-untyped-call]
+
+    def _back(self) -> Iterator[tuple[Planned, str | None]]:
+        """What has come back, waiting a moment for it."""
+        try:
+            run, failed = self._taken.get(timeout=LOOK_S)
+        except queue.Empty:
+            if self._client.status != "running":
+                raise ClusterLost(_gone(self._address)) from None
+            return
+        self._out.pop(run.run_id, None)
+        if isinstance(failed, Exception):
+            raise failed
+        yield run, failed
+
+    def _take(self, run: Planned, future: Future[Any]) -> str | None:
+        """Stores a run. Empty: it is there; a sentence: it failed; None: it is to be done again."""
+        from distributed import KilledWorker
+
+        try:
+            version = run.scenario.engine_version
+            if run.run_id in self._large:
+                answer = self._call(worker.sizes, future)
+                if isinstance(answer, dict):
+                    pieces = {name: self._pieces(future, name, n) for name, n in answer.items()}
+                    parcel.take(pieces, run.run_id, version, self._folder, self._scratch)
+                    return ""
+            else:
+                answer = future.result()
+                if isinstance(answer, dict):
+                    whole = {name: [data] for name, data in answer.items()}
+                    parcel.take(whole, run.run_id, version, self._folder, self._scratch)
+                    return ""
+        except DamagedResults as damage:
+            return self._again(run, str(damage))
+        except KilledWorker:
+            return "every worker that had it died; it may need more memory than they have"
+        except Exception as error:
+            if self._client.status != "running":
+                raise ClusterLost(_gone(self._address)) from None
+            if not _is_lost(error):
+                raise
+            return self._again(run, str(error))
+        if answer.kind == "panic":
+            return str(answer.text)
+        if answer.kind == "cancelled":
+            return self._again(run, "was stopped there")
+        raise InputError(f"a worker of {self._address}: {answer.text}")
+
+    def _again(self, run: Planned, why: str) -> str | None:
+        self._tried[run.run_id] = self._tried.get(run.run_id, 0) + 1
+        return None if self._tried[run.run_id] < ATTEMPTS else why
+
+    def _call(self, function: Any, *args: Any) -> Any:
+        return self._client.submit(function, *args, pure=False).result()
+
+    def _pieces(self, future: Future[Any], name: str, size: int) -> Iterator[bytes]:
+        for start in range(0, size, PIECE):
+            yield self._call(worker.piece, future, name, start, PIECE)
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether doing it again may help: the answer was lost on its way, with whoever had it."""
+    from concurrent.futures import CancelledError
+
+    from distributed.comm.core import CommClosedError
+
+    named = type(error).__name__
+    return isinstance(error, CancelledError | CommClosedError | OSError) or "Cancelled" in named
+
+
+def _with_packets(planned: Sequence[Planned]) -> set[str]:
+    """The runs whose folders may be too large for one message."""
+    scenarios = {id(run.scenario): run.scenario for run in planned}
+    points = (point for scenario in scenarios.values() for point in scenario.points)
+    return {point.run_id for point in points if '"packets":true' in point.canonical}
+
+
+def _workers(client: Client) -> dict[str, int]:
+    """The workers, each with its threads."""
+    try:
+        found = client.scheduler_info(n_workers=-1)["workers"]
+    except (OSError, KeyError):
+        return {}
+    return {address: one["nthreads"] for address, one in found.items()}
+
+
+def _gone(address: str) -> str:
+    return (
+        f"the scheduler {address} is gone; what had finished is kept, and the same command goes on "
+        "from there"
+    )
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """What Dask logs of connections is said here in a sentence, where it matters."""
+    # Importing it sets the levels of its loggers.
+    import distributed  # noqa: F401
+
+    names = [
+        name
+        for name in ("distributed", "tornado", "asyncio", *logging.root.manager.loggerDict)
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio")
+    ]
+    loggers = [logging.getLogger(name) for name in names]
+    before = [one.level for one in loggers]
+    for one in loggers:
+        one.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for one, level in zip(loggers, before, strict=True):
+            one.setLevel(level)

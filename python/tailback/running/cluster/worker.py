@@ -1,0 +1,182 @@
+"""What a worker of the cluster does: one run at a time and thread, in a folder that then goes.
+
+The functions travel by name, so a worker without tailback, or with another version, is found out
+before it does anything.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tailback
+from tailback import _native
+from tailback.base import folders
+from tailback.errors import Cancelled, EnginePanic, TailbackError
+from tailback.running import engines, scenarios
+from tailback.running.spread import parcel
+from tailback.running.spread.recipe import Recipe
+
+WATCH_S = 0.5
+"""How often a run looks whether anybody still wants it."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run that is wanted."""
+
+    recipe: Recipe
+    index: int
+    run_id: str
+    version: str
+    """Of the engine."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Why there is no run."""
+
+    kind: str
+    """`panic`: the loss of that run; `unfit`: this worker cannot do it; `cancelled`."""
+    text: str
+
+
+Answer = dict[str, bytes] | Lost
+
+
+def versions(words: Sequence[str]) -> dict[str, str]:
+    """What this installation has: tailback's version and those of some engines, or why not."""
+    found = {"tailback": tailback.__version__}
+    for word in words:
+        try:
+            found[word] = engines.get(word).version
+        except TailbackError as error:
+            found[word] = f"none ({error})"
+    return found
+
+
+def play(order: Order) -> Answer:
+    """Does a run; the files of its folder, or why there are none."""
+    try:
+        with _scratch() as scratch:
+            scenario, run_ids = _read(order.recipe, scratch)
+            if order.index >= len(run_ids) or run_ids[order.index] != order.run_id:
+                return Lost(
+                    "unfit",
+                    f"run {order.run_id} is another run there: engine version "
+                    f"{scenario.engine_version}; expected {order.version}",
+                )
+            store = _native.Store(scratch)
+            control = _native.Control()
+            with _watched(control):
+                runner = engines.get(order.recipe.engine)
+                runner.run(scenario, order.index, store, control)
+            return parcel.files(store.path(order.run_id))
+    except Cancelled:
+        return Lost("cancelled", "")
+    except EnginePanic as error:
+        return Lost("panic", str(error))
+    except TailbackError as error:
+        return Lost("unfit", str(error))
+
+
+def sizes(answer: Answer) -> dict[str, int] | Lost:
+    """The files of a run that is too large for one message."""
+    if isinstance(answer, Lost):
+        return answer
+    return {name: len(data) for name, data in answer.items()}
+
+
+def piece(answer: Answer, name: str, start: int, length: int) -> bytes:
+    """A part of a file."""
+    assert isinstance(answer, dict)
+    return answer[name][start : start + length]
+
+
+_LOADED: OrderedDict[Recipe, tuple[_native.Scenario, list[str]]] = OrderedDict()
+_LOCK = threading.Lock()
+MOST_LOADED = 8
+
+
+def _read(recipe: Recipe, scratch: Path) -> tuple[_native.Scenario, list[str]]:
+    """The scenario and the ids of its runs, read once for all of them."""
+    with _LOCK:
+        found = _LOADED.get(recipe)
+        if found is None:
+            scenario = _load(recipe, scratch)
+            found = (scenario, [point.run_id for point in scenario.points])
+            _LOADED[recipe] = found
+            while len(_LOADED) > MOST_LOADED:
+                _LOADED.popitem(last=False)
+    return found
+
+
+def _load(recipe: Recipe, scratch: Path) -> _native.Scenario:
+    # As deep as a name of a file leads out of the scenario's folder.
+    deep = max((name.count("..") for name, _ in recipe.files), default=0)
+    folder = scratch.joinpath("files", *["in"] * deep)
+    folder.mkdir(parents=True)
+    for name, data in recipe.files:
+        file = folder / name
+        if not file.resolve().is_relative_to(scratch.resolve()):
+            raise TailbackError(f"{name}: not a file of a scenario")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    scenario = folder / "scenario.toml"
+    scenario.write_bytes(recipe.text)
+    return scenarios.load(scenario, recipe.values, recipe.seeds, engines.get(recipe.engine))
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    from distributed import get_worker
+
+    try:
+        parent = Path(get_worker().local_directory)
+    except ValueError:
+        # Not on a worker.
+        parent = Path(tempfile.gettempdir())
+    # One for each thread: runs of one process do not share a store.
+    with folders.scratch(parent) as scratch:
+        own = Path(tempfile.mkdtemp(dir=scratch))
+        yield own
+
+
+@contextmanager
+def _watched(control: _native.Control) -> Iterator[None]:
+    """Stops the run when its client has gone or does not want it any more."""
+    task = _task()
+    if task is None:
+        yield
+        return
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(WATCH_S):
+            if task.state not in ("executing", "long-running"):
+                control.cancel()
+
+    thread = threading.Thread(target=watch, name="watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _task() -> Any:
+    """What the worker knows of the task of this thread; None if this is none."""
+    from distributed import get_worker
+
+    try:
+        own = get_worker()
+        return own.state.tasks.get(own.get_current_task())
+    except (ValueError, AttributeError):
+        return None

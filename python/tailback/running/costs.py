@@ -1,0 +1,84 @@
+"""What runs will take, estimated before any begins: packets, CPU time, memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from tailback.base.numbers import bytes_text, short
+from tailback.errors import ScenarioWarning
+
+HOUR_S = 3600.0
+"""Whoever asks for more CPU time than this is warned."""
+
+_UNITS = (("s", 1.0), ("min", 60.0), ("h", HOUR_S), ("days", 24 * HOUR_S))
+
+
+class Estimated(Protocol):
+    """An engine, as far as it knows what a run takes."""
+
+    def cpu_s(self, packets: int) -> float:
+        """Estimate of the CPU time of a run with so many packets, s."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What some runs take together."""
+
+    runs: int
+    packets: int
+    """At all links: a packet that passes two counts twice."""
+    cpu_s: float
+    memory: int
+    """Of the largest run, bytes."""
+
+    def text(self) -> str:
+        """In words."""
+        runs = f"{self.runs} run{'s' if self.runs != 1 else ''}"
+        each = " a run" if self.runs != 1 else ""
+        return (
+            f"{runs}: about {_count(self.packets)} packets, {duration_text(self.cpu_s)} of CPU "
+            f"time, {bytes_text(self.memory)} of memory{each}"
+        )
+
+
+def total(runs: Iterable[tuple[int, Estimated, int]]) -> Cost:
+    """The cost of runs of which packets, engine and bytes of memory are known."""
+    found = list(runs)
+    return Cost(
+        len(found),
+        sum(packets for packets, _, _ in found),
+        sum(engine.cpu_s(packets) for packets, engine, _ in found),
+        max((memory for _, _, memory in found), default=0),
+    )
+
+
+def warn_of_hours(cost: Cost) -> None:
+    """Warns of runs that take more than an hour of CPU time."""
+    if cost.cpu_s <= HOUR_S:
+        return
+    warnings.warn(
+        f"{cost.text()}; expected a shorter duration, lower rates or fewer points, unless that "
+        "is what you want",
+        ScenarioWarning,
+        stacklevel=3,
+    )
+
+
+def duration_text(seconds: float) -> str:
+    """A time as people read it."""
+    if seconds < 1:
+        return "less than 1 s"
+    unit, scale = next((u, s) for u, s in reversed(_UNITS) if seconds >= s)
+    return f"{short(seconds / scale, 2)} {unit}"
+
+
+def _count(packets: int) -> str:
+    """A number of packets with two digits: it is an estimate."""
+    packets = int(float(f"{packets:.2g}"))
+    for scale, word in ((1e12, " million million"), (1e9, " billion"), (1e6, " million")):
+        if packets >= scale:
+            return f"{packets / scale:g}{word}"
+    return f"{packets:,}"

@@ -1,0 +1,301 @@
+"""The real Linux kernel in virtual time, or in real time: one guest process for each run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback.base import folders
+from tailback.errors import GuestFailed, InputError, ScenarioWarning, TailbackError
+from tailback.kernel import confine, contents, guest, kit
+from tailback.programs import numbers
+from tailback.running.engines.programs import Programs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from tailback._native import Control, Point, Scenario, Store
+    from tailback.kernel.kit import Kit
+    from tailback.kernel.programs.check import Problem
+    from tailback.kernel.programs.places import Places
+
+AGENT = Path(kit.__file__).parent / "tailback-guest"
+"""The first process of a guest, built with the rest of tailback."""
+
+AGENT_HASH = AGENT.with_name(f"{AGENT.name}.sha256")
+"""What it was when it was built."""
+
+MEMORY_VARIABLE = "TAILBACK_GUEST_MIB"
+"""Memory of a guest in MiB, for scenarios that need more than the default."""
+
+BOOT_S = 0.15
+PACKET_S = 3e-6
+"""CPU time of a guest without packets, and of a packet at a link, as measured once
+(docs/evidence/performance.md)."""
+
+STALL_VARIABLE = "TAILBACK_STALL_S"
+"""Seconds without progress of virtual time after which a guest is ended."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Engine `kernel`, with a kit and a clock."""
+
+    kit: kit.Kit
+    clock: guest.Clock = "virtual"
+    name: str = field(default="kernel", init=False)
+    _others: dict[str, Kernel] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    @cached_property
+    def version(self) -> str:
+        """Release of the kernel, and a hash of everything that can change a result."""
+        return self._version([], [])
+
+    @cached_property
+    def has(self) -> str:
+        """What the kernel has, and the others that a scenario may name, as JSON for the mapping
+        of plans."""
+        return json.dumps({**self._has, "others": [Kernel(one)._has for one in self._kits]})
+
+    @cached_property
+    def _kits(self) -> list[Kit]:
+        return kit.all_kits()
+
+    @cached_property
+    def _has(self) -> dict[str, Any]:
+        modules = {name: f"/modules/{path.name}" for name, path in self.kit.modules.items()}
+
+        def paths(kinds: dict[str, str | None]) -> dict[str, str | None]:
+            return {kind: modules[stem] if stem else None for kind, stem in kinds.items()}
+
+        return {
+            "version": self.kit.version,
+            "hash": self.kit.identity,
+            "ccs": paths(self.kit.ccs),
+            "qdiscs": paths(self.kit.qdiscs),
+            "extra": self._extra,
+            "registers": self._registers,
+        }
+
+    def of(self, name: str | None) -> Kernel:
+        """This engine with the kernel that a scenario names; without one, itself."""
+        if name is None:
+            return self
+        found = self._others.get(name)
+        if found is None:
+            found = Kernel(kit.named(name, self.kit), self.clock)
+            self._others[name] = found
+        return found
+
+    @cached_property
+    def _extra(self) -> dict[str, list[str]]:
+        """The user's modules: under their names the versions built last, and each by NAME-HASH."""
+        found: dict[str, list[str]] = {}
+        for manifest in self.kit.extras():
+            folder = Path(manifest["path"]).name
+            files = [f"/extra/{folder}/{m['file']}" for m in manifest["modules"].values()]
+            found[folder] = files
+            if manifest["current"]:
+                found[manifest["name"]] = files
+        return found
+
+    @cached_property
+    def _registers(self) -> dict[str, list[str]]:
+        """What each of those registers, where its sources say so."""
+        found: dict[str, list[str]] = {}
+        for manifest in self.kit.extras():
+            if manifest.get("guessed"):
+                continue
+            names = sorted({*manifest["cc"], *manifest["qdisc"]})
+            found[Path(manifest["path"]).name] = names
+            if manifest["current"]:
+                found[manifest["name"]] = names
+        return found
+
+    def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
+        """Reads a scenario; what Linux or this kit cannot do of it is refused.
+
+        The kernel that a point names, and the modules of the user's that the points of a kernel
+        take, are part of the engine's version.
+        """
+        said = {"engine": self.name, "engine_version": self.version}
+        scenario = read({**said, "kit": self.has})
+        chosen: dict[str | None, list[Point]] = {}
+        for point in scenario.points:
+            chosen.setdefault(point.kernel, []).append(point)
+        versions = {}
+        refused: list[Problem] = []
+        for name, points in chosen.items():
+            engine = self.of(name)
+            modules = {module for point in points for module in point.modules}
+            programs = engine._programs.check(points)
+            refused += programs.problems
+            versions[name] = engine._version(sorted(modules), programs.inputs)
+        if refused:
+            # Read once more with them, for their places in the file.
+            kit = {**json.loads(self.has), "refused": list(dict.fromkeys(refused))}
+            scenario = read({**said, "kit": json.dumps(kit)})
+        if versions == {None: self.version}:
+            return scenario
+        return scenario.versioned(versions)
+
+    def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
+        """What a run may take, bytes: no guest takes more, and most far less."""
+        return (self._memory_mib + confine.SPARE_MIB) << 20
+
+    def cpu_s(self, packets: int) -> float:
+        """Estimate of the CPU time of a run with so many packets at its links, s."""
+        return BOOT_S + packets * PACKET_S
+
+    @cached_property
+    def _memory_mib(self) -> int:
+        return round(_setting(MEMORY_VARIABLE, guest.MEMORY_MIB))
+
+    @cached_property
+    def _stall_s(self) -> float:
+        return _setting(STALL_VARIABLE, guest.STALL_S)
+
+    def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
+        """Boots a guest for one point and stores its folder."""
+        point = scenario.points[index]
+        self.of(point.kernel)._run(scenario, point, index, store, control)
+
+    def _run(
+        self, scenario: Scenario, point: Point, index: int, store: Store, control: Control
+    ) -> None:
+        places = self._programs.places(point)
+        workplace = store.workplace(point.run_id)
+        try:
+            self.kit.verify(self._shelves(set(point.modules)))
+            finished = guest.run(
+                self.kit,
+                self._agent,
+                workplace,
+                job=self._job(scenario, index, places),
+                seed=point.seed,
+                clock=self.clock,
+                duration_ns=point.duration_ns,
+                cancelled=lambda: control.cancelled,
+                progress=control.progress,
+                memory_mib=self._memory_mib,
+                stall_s=self._stall_s,
+                places=places,
+            )
+            if finished.walls.warning is not None:
+                warnings.warn(finished.walls.warning, ScenarioWarning, stacklevel=1)
+            found, missing = numbers.read(point.programs, workplace / "results")
+            said = [*finished.warnings, *missing]
+            for text in said:
+                warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
+            environment = {
+                **self._environment,
+                "guest_memory_bytes": self._memory_mib << 20,
+                "missing_walls": finished.walls.missing,
+                "warnings": said,
+            }
+            if places is not None:
+                environment["package_roots"] = places.manifest()
+            doubts = scenario.store_guest(
+                index,
+                store,
+                workplace / "results",
+                environment=json.dumps(environment),
+                wall_s=finished.wall_s,
+                cpu_s=finished.cpu_s,
+                memory_bytes=finished.memory_bytes,
+                numbers=found,
+            )
+            # What it says of programs is for who wrote them; the rest stands in the manifest.
+            for text in doubts:
+                if text.startswith("program "):
+                    warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
+        except OSError as error:
+            raise GuestFailed(f"what the guest left is no result: {error}") from error
+        finally:
+            folders.remove(workplace, inside=workplace.parent)
+
+    def _job(self, scenario: Scenario, index: int, places: Places | None) -> str:
+        if places is None:
+            return scenario.guest_job(index, self.has)
+        return scenario.guest_job(index, self.has, places.mapping())
+
+    @cached_property
+    def _programs(self) -> Programs:
+        return Programs(self.kit)
+
+    @cached_property
+    def _environment(self) -> dict[str, Any]:
+        of_kit = ("kernel", "hash", "config_hash", "source", "patches", "iproute2")
+        names = (*of_kit, "packages", "modules")
+        manifest = self.kit.manifest
+        extra = {m["name"]: m["hash"] for m in self.kit.extras() if m["current"]}
+        return {
+            "kit": {name: manifest[name] for name in names if name in manifest} | {"extra": extra},
+            "agent_sha256": hashlib.sha256(self._agent).hexdigest(),
+            "clock": self.clock,
+        }
+
+    @cached_property
+    def _agent(self) -> bytes:
+        """The agent, which is as it was built: these bytes run."""
+        try:
+            agent = AGENT.read_bytes()
+            built = AGENT_HASH.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise TailbackError(f"{error}; run: make build") from None
+        if hashlib.sha256(agent).hexdigest() != built:
+            raise TailbackError(f"{AGENT} is not what was built; run: make build")
+        return agent
+
+    def _shelves(self, modules: Iterable[str]) -> dict[str, str]:
+        """The folders of modules of the user's and of tailback's own that take part, and hashes."""
+        own = {kit.SCHEDULE, *modules}
+        found = {}
+        for manifest in self.kit.extras():
+            folder = Path(manifest["path"]).name
+            if folder in own or (manifest["current"] and manifest["name"] in own):
+                files = sorted(entry["sha256"] for entry in manifest["modules"].values())
+                found[folder] = " ".join([manifest["hash"], *files])
+        return found
+
+    def _version(self, modules: list[str], roots: list[str]) -> str:
+        """What the guest is, and behind a dot what a scenario adds to it."""
+        own = self._shelves([])
+        shelves = self._shelves(modules)
+        self.kit.verify(shelves)
+        library = contents.sha256(self.kit.library)
+        parts = [self.kit.identity, hashlib.sha256(self._agent).hexdigest(), library]
+        if self._memory_mib != guest.MEMORY_MIB:
+            parts.append(f"memory {self._memory_mib}")
+        parts += [f"{folder} {hashes}" for folder, hashes in own.items()]
+        added = [f"{name} {hashes}" for name, hashes in shelves.items() if name not in own]
+        if roots:
+            added += [*roots, *guest.PROGRAM_WORDS]
+        more = f".{_digest(added)[:8]}" if added else ""
+        # Nothing that was measured on another clock may stand for this.
+        clock = "-realtime" if self.clock == "real" else ""
+        return f"{self.kit.version}+{_digest(parts)[:16]}{more}{clock}"
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _setting(variable: str, default: float) -> float:
+    """A positive number from the environment."""
+    text = os.environ.get(variable)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value < 1e9:
+        raise InputError(f"{variable}={text}: expected a number of at least 1")
+    return value

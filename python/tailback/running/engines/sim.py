@@ -1,0 +1,43 @@
+"""The simulator: in this process, with the interpreter's lock released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tailback._native import engine_version
+from tailback.base import machine
+
+if TYPE_CHECKING:
+    from tailback._native import Control, Point, Scenario, Store
+
+PACKET_S = 100e-9
+"""CPU time of a packet at a link, as measured once (docs/evidence/performance.md)."""
+
+
+@dataclass(frozen=True)
+class Sim:
+    """Engine `sim`."""
+
+    name: str = "sim"
+    version: str = engine_version()
+
+    def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
+        """Reads a scenario; one that does not fit into memory is refused."""
+        return read({"engine": self.name, "memory": machine.memory_available()})
+
+    def memory(self, point: Point) -> int:
+        """Estimate of what a run needs, bytes."""
+        return point.memory
+
+    def cpu_s(self, packets: int) -> float:
+        """Estimate of the CPU time of a run with so many packets at its links, s."""
+        return packets * PACKET_S
+
+    def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
+        """Runs one point and stores its folder."""
+        scenario.run(index, store, control)
+
+
+ENGINE = Sim()

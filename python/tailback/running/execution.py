@@ -1,0 +1,372 @@
+"""Runs the points of scenarios on all cores of this machine.
+
+What is stored already is not run again. What was finished when something went wrong stays.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import warnings
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from tailback import _native
+from tailback.base import arguments, machine
+from tailback.base.progress import Progress
+from tailback.errors import (
+    DamagedResults,
+    DamageWarning,
+    EnginePanic,
+    InputError,
+    RunsFailed,
+    ScenarioWarning,
+)
+from tailback.plugins import copies
+from tailback.running import costs, engines, pool
+from tailback.running.spread import place
+from tailback.running.spread import shard as shards
+from tailback.store import frames, layout, shape, versions
+from tailback.store.results import Results
+from tailback.store.run_folder import StoredRun
+
+if TYPE_CHECKING:
+    from tailback.metrics.assertions import Assertion
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run that is to be done."""
+
+    scenario: _native.Scenario
+    index: int
+    runner: engines.Engine
+    store: _native.Store
+    control: _native.Control
+    run_id: str
+    cost: float
+    packets: int
+    memory: int
+    label: str
+
+
+def run_loaded(
+    loaded: Sequence[_native.Scenario],
+    runners: Sequence[engines.Engine],
+    *,
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    progress: bool | None = None,
+    read_only: bool = False,
+    cores: int = 1,
+) -> list[Results]:
+    """As `run_many`, for scenarios that `load` has read, each with its engine.
+
+    With `read_only` nothing is written and every run has to be stored; the same in a folder that
+    cannot be written.
+    """
+    if jobs is not None:
+        jobs = arguments.count("jobs", jobs)
+    if arguments.count("cores", cores) > 1:
+        _look_at_cores(loaded, cores)
+    root = Path(arguments.path("out", out)) if out is not None else layout.DEFAULT
+    failures: dict[str, str] = {}
+    indexes = [_index(scenario) for scenario in loaded]
+    if loaded and (folder := _open(root, loaded, read_only=read_only)) is not None:
+        # First, so that a report shows what was finished when something stops the rest.
+        for index in indexes:
+            layout.write_index(folder, root, index)
+        missing = _missing(loaded, runners, folder, root, cores)
+        sizes = {point.run_id: point.cost for scenario in loaded for point in scenario.points}
+        part = shards.chosen()
+        mine = part.part(sizes) if part is not None else list(sizes)
+        own = set(mine)
+        missing = [run for run in missing if run.run_id in own]
+        costs.warn_of_hours(costs.total((run.packets, run.runner, run.memory) for run in missing))
+        elsewhere = place.chosen()
+        if elsewhere is None:
+            at_once = jobs or max(1, machine.cores() // cores)
+            failures = _execute(missing, folder, at_once, progress)
+        else:
+            failures = elsewhere.execute(missing, folder, progress)
+        # It clears up as it goes: not only when somebody has dealt with the error.
+        del folder, missing
+        if part is not None:
+            _refuse_part(part, mine, sizes, root, failures)
+    results = [
+        Results.of(index, root, _assertions(scenario))
+        for index, scenario in zip(indexes, loaded, strict=True)
+    ]
+    if failures:
+        raise RunsFailed(list(failures.values()), results)
+    return results
+
+
+def _refuse_part(
+    part: shards.Shard,
+    mine: list[str],
+    costs: Mapping[str, float],
+    root: Path,
+    failures: Mapping[str, str],
+) -> None:
+    """Ends what is asked for with `PartDone` if runs of other parts are not here."""
+    absent = sum(not os.path.lexists(layout.run_path(root, one)) for one in costs)
+    if absent > len(failures):
+        share = shards.share(costs, mine)
+        said = list(failures.values())
+        raise shards.PartDone(
+            shards.Done(part, len(mine), len(costs), share, absent, str(root), said)
+        )
+
+
+def stored(loaded: Sequence[_native.Scenario], root: Path) -> list[Results]:
+    """What is stored of scenarios that `load` has read; nothing is run."""
+    return [Results.of(_index(scenario), root, _assertions(scenario)) for scenario in loaded]
+
+
+def _open(
+    root: Path, loaded: Sequence[_native.Scenario], *, read_only: bool
+) -> _native.Store | None:
+    """The store to write to; None if it is not to be written or cannot be, and has every run."""
+    refused: OSError | None = None
+    if not read_only:
+        try:
+            return _native.Store(root)
+        except OSError as error:
+            if not layout.is_refused(error):
+                raise
+            refused = error
+    wanted = {point.run_id: None for scenario in loaded for point in scenario.points}
+    absent, damaged = 0, []
+    for run_id in wanted:
+        path = layout.run_path(root, run_id)
+        if not os.path.lexists(path):
+            absent += 1
+            continue
+        try:
+            _native.check_run(path)
+        except DamagedResults as damage:
+            damaged.append(str(damage))
+    if damaged:
+        raise DamagedResults("\n".join(damaged))
+    if absent and refused is not None:
+        raise refused
+    if absent:
+        raise InputError(
+            f"{root}: {absent} of {len(wanted)} runs are not stored, and nothing is run "
+            "with --read-only"
+        )
+    return None
+
+
+def _missing(
+    loaded: Iterable[_native.Scenario],
+    runners: Iterable[engines.Engine],
+    folder: _native.Store,
+    root: Path,
+    cores: int,
+) -> list[Planned]:
+    """The runs that are not stored, each once, the longest first: the pool ends evenly.
+
+    Among equals each process has an order of its own, so that two that run the
+    same sweep share the work instead of doing all of it twice.
+    """
+    # What a copy of the compiled part runs, it stores.
+    stores: dict[ModuleType, _native.Store] = {_native: folder}
+    planned: dict[str, Planned] = {}
+    for scenario, runner in zip(loaded, runners, strict=True):
+        native = copies.native_of(scenario)
+        if native not in stores:
+            stores[native] = native.Store(root)
+        for i, point in enumerate(scenario.points):
+            planned[point.run_id] = Planned(
+                scenario=scenario,
+                index=i,
+                runner=runner,
+                store=stores[native],
+                control=native.Control(cores=cores),
+                run_id=point.run_id,
+                cost=point.cost,
+                packets=point.packets,
+                # Each core has the whole network.
+                memory=runner.memory(point) * (cores if cores > 1 and point.splits(cores) else 1),
+                label=_label(point),
+            )
+    held = _held(folder, list(planned))
+    missing = [
+        run
+        for run in planned.values()
+        if run.run_id not in held and not _is_stored(folder, run.run_id)
+    ]
+    mine = os.getpid()
+    return sorted(missing, key=lambda run: (-run.cost, zlib.crc32(f"{mine} {run.run_id}".encode())))
+
+
+def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
+    """Refuses what is not played on several cores; warns where none of a scenario's points is."""
+    if place.chosen() is not None:
+        raise InputError("--cores and --cluster do not go together; expected one of them")
+    for scenario in loaded:
+        if scenario.engine != "sim":
+            raise InputError(f"--cores {cores} is of the simulator; expected --engine sim")
+        if not any(point.splits(cores) for point in scenario.points):
+            warnings.warn(
+                f"the network is not cut into {cores} parts, and runs on one core: parts need "
+                "links with a delay between them, and about the same rates in each",
+                ScenarioWarning,
+                stacklevel=3,
+            )
+
+
+CHUNK = 256
+"""Runs that are looked at before Ctrl-C is heard."""
+
+
+def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
+    """Those that are there as they were written; of the others nothing is known yet."""
+    held: set[str] = set()
+    wanted = shape.native_summary()
+    for begin in range(0, len(run_ids), CHUNK):
+        part = list(run_ids[begin : begin + CHUNK])
+        found = folder.held(part, wanted, min(frames.READERS, machine.cores()))
+        held.update(run_id for run_id, is_held in zip(part, found, strict=True) if is_held)
+    return held
+
+
+def _is_stored(folder: _native.Store, run_id: str) -> bool:
+    """Whether a run is there as it was written; one that is damaged is moved aside."""
+    found = None
+    if folder.contains(run_id):
+        try:
+            _ = StoredRun(folder.path(run_id)).summary
+        except InputError as damage:
+            # Its hash is right all the same: somebody has changed it.
+            found = str(damage)
+        else:
+            return True
+    said = folder.set_aside(run_id, found)
+    if said is not None:
+        warnings.warn(f"{said}; it is run again", DamageWarning, stacklevel=2)
+    return False
+
+
+def _fitting(planned: Sequence[Planned]) -> int:
+    """How many of the largest runs fit into memory at once."""
+    available = machine.memory_available()
+    if available is None:
+        return len(planned)
+    return available // max(1, max(run.memory for run in planned))
+
+
+def _label(point: _native.Point) -> str:
+    params = "".join(f"{path} = {value}, " for path, value in point.labels.items())
+    return f"{params}seed {point.seed}"
+
+
+def _execute(
+    planned: list[Planned],
+    folder: _native.Store,
+    jobs: int,
+    progress: bool | None,
+) -> dict[str, str]:
+    """Runs everything; returns what failed, by run."""
+    failures: dict[str, str] = {}
+    if not planned:
+        return failures
+    active: dict[str, Planned] = {}
+
+    def work(run: Planned) -> None:
+        active[run.run_id] = run
+        # Another process may have finished it since this one looked.
+        if not _is_stored(folder, run.run_id):
+            run.runner.run(run.scenario, run.index, run.store, run.control)
+
+    workers = max(1, min(jobs, len(planned), _fitting(planned)))
+    # Of a copy of the compiled part: code of crates may never return.
+    doubtful = {run.run_id for run in planned if not isinstance(run.store, _native.Store)}
+    patience = pool.patience_s()
+    watch: pool.Watch[str] = pool.Watch(patience)
+    threads: pool.Pool[Planned] = pool.Pool(workers, work)
+    total = sum(run.cost for run in planned)
+    cost_done = 0.0
+    try:
+        with Progress(len(planned), enabled=progress) as bar:
+            for run in planned:
+                threads.submit(run)
+            done = 0
+            while done < len(planned):
+                try:
+                    run, error = threads.done.get(timeout=0.2)
+                except queue.Empty:
+                    pass
+                else:
+                    if run.run_id in failures:
+                        # Given up, and come back after all.
+                        continue
+                    done += 1
+                    active.pop(run.run_id, None)
+                    cost_done += run.cost
+                    if isinstance(error, EnginePanic):
+                        # One run's loss; whatever else fails stops the sweep.
+                        what = copies.placed(str(error))
+                        failures[run.run_id] = f"run {run.run_id} ({run.label}): {what}"
+                    elif error is not None:
+                        raise error
+                now = list(active.values())
+                if doubtful:
+                    own = [run for run in now if run.run_id in doubtful]
+                    for one in watch.stuck((run.run_id, run.control.fraction) for run in own):
+                        run = active.pop(one)
+                        threads.give_up(run)
+                        done += 1
+                        cost_done += run.cost
+                        failures[one] = f"run {one} ({run.label}): {_stuck(run, patience)}"
+                running = sum(r.cost * r.control.fraction for r in now)
+                bar.update(done, (cost_done + running) / total)
+    finally:
+        # After an error or Ctrl-C the runs that go on stop within a slice.
+        for run in planned:
+            run.control.cancel()
+        threads.stop(run for run in planned if run.run_id in doubtful)
+    return failures
+
+
+def _stuck(run: Planned, patience_s: float) -> str:
+    """Why a run was given up."""
+    at = run.control.fraction * run.scenario.points[run.index].duration_ns / 1e9
+    since = f"for {patience_s:g} s, at {at:.6f} s of the run"
+    if (here := run.control.at_work) is not None:
+        name, hook = here
+        return f'the congestion control "{name}" has not returned from {hook} {since}; {_LOOP}'
+    names = ", ".join(versions.hashes_of(run.scenario.engine_version))
+    return f"simulated time has stood still {since}, with code of {names}; {_LOOP}"
+
+
+_LOOP = f"look for a loop that never ends ({pool.VARIABLE}=SECONDS waits longer)"
+
+
+def _index(scenario: _native.Scenario) -> layout.Index:
+    return layout.Index(
+        id=scenario.id,
+        title=scenario.title,
+        engine=scenario.engine,
+        engine_version=scenario.engine_version,
+        axes=scenario.axes,
+        points=[
+            layout.PointRef(p.params, p.labels, p.seed, p.run_id, p.baseline)
+            for p in scenario.points
+        ],
+        warnings=scenario.warnings,
+    )
+
+
+def _assertions(scenario: _native.Scenario) -> list[Assertion]:
+    if not scenario.asserts:
+        return []
+    from tailback.metrics.assertions import Assertion
+
+    return [Assertion(a.metric, a.flow, a.link, a.min, a.max) for a in scenario.asserts]

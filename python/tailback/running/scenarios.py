@@ -1,0 +1,168 @@
+"""Reads scenarios: files, text or tables, with what a command replaces in them."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tailback import _native
+from tailback.base import arguments, foreign, toml
+from tailback.errors import (
+    InputError,
+    ScenarioError,
+    ScenarioWarning,
+)
+from tailback.plugins import asked, copies
+from tailback.running import engines
+from tailback.running.spread import recipe
+
+Source = Path | str | Mapping[str, object]
+"""A scenario: a file, TOML text (a str with a line break), or a table."""
+
+
+def check(
+    scenario: Source,
+    *,
+    set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
+    seeds: int | None = None,
+    engine: str = "sim",
+    crates: Sequence[Path | str] = (),
+) -> _native.Scenario:
+    """Validates a scenario for an engine and expands its sweep; nothing runs.
+
+    Raises `ScenarioError` with everything that is wrong.
+    """
+    return load(scenario, texts(table_of(set)), seeds, engines.get(engine), crates=crates)
+
+
+def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
+    """What `--set` says, for `load`."""
+    pairs = []
+    for text in words:
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            raise InputError(f"--set {text}: expected KEY=VALUE")
+        pairs.append((path.strip(), value))
+    return pairs
+
+
+def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Values to replace as TOML text, as `load` takes them."""
+    return [(path, toml.value(value)) for path, value in values.items()]
+
+
+def table_of(given: object) -> Mapping[str, object]:
+    """Values to replace, by path, as a function of Python is given them."""
+    return {} if given is None else arguments.table("set", given, "of paths and values")
+
+
+def load(
+    scenario: Source,
+    values: Sequence[tuple[str, str]],
+    seeds: int | None,
+    runner: engines.Engine | None = None,
+    *,
+    crates: Sequence[Path | str] = (),
+) -> _native.Scenario:
+    """As `check`, the `values` by path being TOML text or bare words.
+
+    Without an engine it is validated for the simulator. Crates are those of the scenario, those
+    given here and those of the environment. What is allowed but unusual becomes a
+    `ScenarioWarning`.
+    """
+    text, name, folder = _read(scenario)
+    if isinstance(scenario, Mapping):
+        return _placed(scenario, lambda: _loaded(text, name, folder, values, seeds, runner, crates))
+    return _loaded(text, name, folder, values, seeds, runner, crates)
+
+
+def _loaded(
+    text: bytes,
+    name: str,
+    folder: Path,
+    values: Sequence[tuple[str, str]],
+    seeds: int | None,
+    runner: engines.Engine | None,
+    crates: Sequence[Path | str],
+) -> _native.Scenario:
+    if seeds is not None:
+        # More than a sweep may have in any case, and more does not fit into 64 bits.
+        seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
+    chosen = runner or engines.get("sim")
+    wanted = asked.by_scenario(text, name, values, folder)
+    wanted += [*map(Path, crates), *asked.by_environment()]
+    native = copies.native(wanted) if wanted else _native
+
+    def read(options: Mapping[str, Any]) -> _native.Scenario:
+        loaded: _native.Scenario = native.load(
+            text, name, list(values), seeds, folder=folder, **options
+        )
+        return loaded
+
+    loaded = chosen.load(read)
+    recipe.remember(loaded, text, name, folder, values, seeds, crates=bool(wanted))
+    for warning in loaded.warnings:
+        warnings.warn(warning, ScenarioWarning, stacklevel=2)
+    return loaded
+
+
+_PLACE = re.compile(r"^<table>:(\d+):(\d+): ")
+
+
+def _placed(table: Mapping[str, object], read: Callable[[], _native.Scenario]) -> _native.Scenario:
+    """Reads a table; what is wrong with it, or unusual, is said with its path in the table."""
+    document = toml.Document(table)
+
+    def placed(message: str) -> str:
+        def path(match: re.Match[str]) -> str:
+            return f"{document.path(int(match[1]), int(match[2])) or 'the scenario'}: "
+
+        return _PLACE.sub(path, message)
+
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            loaded = read()
+    except ScenarioError as error:
+        raise ScenarioError([placed(text) for text in error.diagnostics]) from None
+    for warning in said:
+        warnings.warn(placed(str(warning.message)), warning.category, stacklevel=3)
+    return loaded
+
+
+def _read(scenario: Source) -> tuple[bytes, str, Path]:
+    """Text, name for messages, and the folder that other files are relative to."""
+    if isinstance(scenario, Mapping):
+        return toml.dumps(scenario).encode(), "<table>", Path()
+    if isinstance(scenario, str) and "\n" in scenario:
+        # What is no UTF-8 is said where it stands.
+        return scenario.encode(errors="surrogateescape"), "<text>", Path()
+    path = Path(arguments.path("the scenario", scenario))
+    if not str(scenario):
+        raise InputError("the name of the scenario is empty; expected a file")
+    if not os.path.lexists(path) and (meant := _meant(path)):
+        raise InputError(f"{foreign.line(scenario)}: No such file or directory{meant}")
+    # A name that is not UTF-8 is no text for the validator's messages.
+    return foreign.read(path), foreign.line(scenario), path.parent
+
+
+def _meant(path: Path) -> str:
+    """What a file that is not there may have been meant for."""
+    import difflib
+
+    from tailback import examples
+
+    if path.name in examples.names() and path.parent == Path():
+        return f"; `tailback new {path.name} > {path.name}.toml` writes an example of this name"
+    beside = [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, beside, n=1)
+    return f'; did you mean "{foreign.line(path.parent / near[0])}"?' if near else ""
+
+
+def text_of(scenario: Source) -> str:
+    """The TOML of a scenario that `load` has accepted."""
+    return _read(scenario)[0].decode()

@@ -1,0 +1,175 @@
+"""`tailback merge`: several stores into one.
+
+Every run is verified, where it comes from and once more where it goes. Two runs of one id are the
+same run: their files have the same bytes but for the timing, or something is wrong, and nothing is
+taken. A run that is there already is left as it is, so doing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tailback import _native
+from tailback.base import folders
+from tailback.base.progress import Progress
+from tailback.errors import InputError
+from tailback.running.spread import parcel
+from tailback.store import layout, shape
+from tailback.store.run_folder import StoredRun
+
+
+@dataclass
+class Merged:
+    """What was taken."""
+
+    into: Path
+    runs: int = 0
+    runs_there: int = 0
+    sweeps: int = 0
+    sweeps_there: int = 0
+    damages: list[str] = field(default_factory=list)
+    """What was not taken, a sentence each."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {**vars(self), "into": str(self.into)}
+
+
+@dataclass(frozen=True)
+class _Run:
+    path: Path
+    version: str
+    files: Mapping[str, str]
+    """SHA-256 by name; what differs when a run is repeated is not among them."""
+
+
+def merge(
+    stores: Sequence[Path | str], into: Path | str, *, progress: bool | None = None
+) -> Merged:
+    """Takes the runs and sweeps of some stores into one, which is made if it is not there.
+
+    What is damaged is left out and said in the result. Raises `InputError`, and takes nothing,
+    where a folder is no store or two runs of one id differ.
+    """
+    sources, target = [Path(one) for one in stores], Path(into)
+    wrong = [
+        f"{one}: no results; expected a folder that holds runs/" for one in _not_stores(sources)
+    ]
+    wrong += [f"{one}: is merged into itself" for one in sources if _same_folder(one, target)]
+    if wrong:
+        raise InputError("\n".join(wrong))
+    made = Merged(target)
+    paths = [path for one in sources for path in _runs(one)]
+    known: dict[str, _Run] = {}
+    news: list[Path] = []
+    with Progress(2 * len(paths), enabled=progress, what="folders") as bar:
+        for done, path in enumerate(paths, start=1):
+            run = _verified(path, made.damages)
+            bar.update(done, done / (2 * len(paths)))
+            if run is None:
+                continue
+            other = known.get(path.name) or _there(target, path.name)
+            if other is None:
+                news.append(path)
+            elif said := _difference(run, other):
+                wrong.append(said)
+            elif other.path.parent.parent == target:
+                made.runs_there += 1
+            known.setdefault(path.name, other or run)
+        if wrong:
+            raise InputError("\n".join(wrong))
+        target.mkdir(parents=True, exist_ok=True)
+        open_ = _native.Store(target)
+        with (
+            folders.scratch(target / "runs") as scratch,
+            ThreadPoolExecutor(parcel.THREADS, thread_name_prefix="merge") as pool,
+        ):
+            copies = pool.map(lambda path: parcel.copy(path, open_, scratch), news)
+            for done, _ in enumerate(copies, start=1):
+                made.runs += 1
+                bar.update(len(paths) + done, (len(paths) + done) / (len(paths) + len(news)))
+        for one in sources:
+            _sweeps(one, target, open_, made)
+    return made
+
+
+def _not_stores(sources: Sequence[Path]) -> list[Path]:
+    return [one for one in sources if not (one / "runs").is_dir() or (one / "runs").is_symlink()]
+
+
+def _same_folder(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and os.path.samefile(one, other)
+
+
+def _runs(root: Path) -> Iterator[Path]:
+    with os.scandir(root / "runs") as entries:
+        names = sorted(entry.name for entry in entries)
+    yield from (root / "runs" / name for name in names if shape.identity(name))
+
+
+def _verified(path: Path, damages: list[str]) -> _Run | None:
+    """A run of a source; None where it is not what was written."""
+    try:
+        found = StoredRun(path)
+        found.check()
+    except InputError as damage:
+        damages.append(str(damage))
+        return None
+    return _of(path, found)
+
+
+def _of(path: Path, found: StoredRun) -> _Run:
+    files = {name: entry["sha256"] for name, entry in found.manifest["files"].items()}
+    return _Run(path, found.manifest["engine_version"], files)
+
+
+def _there(target: Path, run_id: str) -> _Run | None:
+    """The run of the target; a damaged one there counts as none, and is moved aside."""
+    path = layout.run_path(target, run_id)
+    if not os.path.lexists(path):
+        return None
+    try:
+        found = StoredRun(path)
+        found.check()
+    except InputError:
+        return None
+    return _of(path, found)
+
+
+def _difference(one: _Run, other: _Run) -> str:
+    """What differs between two runs of one id, in a sentence; empty if nothing does."""
+    names = [
+        name
+        for name in {**one.files, **other.files}
+        if one.files.get(name) != other.files.get(name)
+    ]
+    if not names:
+        return ""
+    return (
+        f"{one.path} (engine version {one.version}) and {other.path} (engine version "
+        f"{other.version}) are the same run, and differ in {', '.join(sorted(names))}; nothing is "
+        "merged"
+    )
+
+
+def _sweeps(source: Path, target: Path, runs: _native.Store, made: Merged) -> None:
+    # The latest last, so that it is the latest there, too.
+    for file in reversed(layout.sweeps(source)):
+        try:
+            index = layout.read_index(file)
+        except InputError as damage:
+            made.damages.append(str(damage))
+            continue
+        place = layout.index_path(target, index.id)
+        if os.path.lexists(place):
+            made.sweeps_there += 1
+            continue
+        layout.write_index(runs, target, index)
+        shutil.copystat(file, place)
+        made.sweeps += 1

@@ -1,0 +1,106 @@
+"""A run folder on its way into a store: verified first, and then there at once or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tailback import _native
+from tailback.errors import DamagedResults
+from tailback.store.run_folder import FILES, StoredRun
+
+PROGRAMS = "programs"
+"""The folder in it of what programs have left."""
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The bytes of a run folder, by name: the path inside it."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def _is_of_run(name: str) -> bool:
+    """Whether a run folder may have such a file: nothing leads out of it."""
+    first, *rest = name.split("/")
+    inside = all(part not in ("", ".", "..") and "\0" not in part for part in rest)
+    return (first == PROGRAMS and bool(rest) and inside) if rest else name in FILES
+
+
+def take(
+    parts: Mapping[str, Iterable[bytes]],
+    run_id: str,
+    version: str,
+    store: _native.Store,
+    scratch: Path,
+) -> None:
+    """Stores a run that came as bytes; raises `DamagedResults` where it is not what was written."""
+    place = _place(scratch, run_id)
+    for name, pieces in parts.items():
+        if not _is_of_run(name):
+            raise DamagedResults(f"run {run_id}: came with {name!r}, which no run has")
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        with (place / name).open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+    settle(place, store, version)
+
+
+def copy(source: Path, store: _native.Store, scratch: Path) -> None:
+    """Stores a run of another store."""
+    place = _place(scratch, source.name)
+    for path in sorted(source.rglob("*")):
+        name = path.relative_to(source).as_posix()
+        if _is_of_run(name) and not path.is_symlink() and path.is_file():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place / name, follow_symlinks=False)
+    settle(place, store)
+
+
+THREADS = 8
+"""That verify and store at once: most of the time goes into waiting for the disk."""
+
+
+def _place(scratch: Path, run_id: str) -> Path:
+    """A new folder that is named after the run: an earlier attempt may have left one."""
+    place = Path(tempfile.mkdtemp(dir=scratch)) / run_id
+    place.mkdir()
+    return place
+
+
+def settle(place: Path, store: _native.Store, version: str | None = None) -> None:
+    """Verifies a folder that is named after its run, and renames it into the store."""
+    run_id = place.name
+    found = StoredRun(place)
+    found.check()
+    _native.check_run(place)
+    if version is not None and found.manifest["engine_version"] != version:
+        raise DamagedResults(
+            f"run {run_id}: came from engine version {found.manifest['engine_version']}; "
+            f"expected {version}"
+        )
+    for path in (*place.rglob("*"), place):
+        _sync(path)
+    target = store.path(run_id)
+    try:
+        os.rename(place, target)
+    except OSError:
+        # Another process was faster, or what is there is damaged.
+        if store.contains(run_id):
+            return
+        store.set_aside(run_id)
+        os.rename(place, target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,434 @@
+"""The same cells in virtual and in real time: what virtual time hides.
+
+The kit's kernel boots without time travel, and its clock is that of the machine:
+runs last as long as they say, and what the machine does shows in them. The page
+that this writes is `docs/evidence/virtual-time.md`.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from tailback.base import machine
+from tailback.base.revision import revision
+from tailback.interop.pcapng import PACKET, blocks
+from tailback.running import batch, engines
+from tailback.store.results import Results
+
+CLOCKS = {"virtual": "kernel", "real": "kernel-realtime"}
+"""The engine of each clock."""
+
+MEASURED = 0.75
+"""Share of a run that is measured, its end."""
+
+FRAME_BYTES = 1514
+"""A full segment, Ethernet header included."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One set-up."""
+
+    cc: str
+    queue: str
+    ecn: bool
+    rate_mbit: int
+    rtt_ms: int
+
+    @property
+    def name(self) -> str:
+        """As the tables show it."""
+        queue = f"{self.queue} + ECN" if self.ecn else self.queue
+        return f"{self.cc}, {queue}, {self.rate_mbit} Mbit/s, {self.rtt_ms} ms"
+
+    def scenario(
+        self, duration_s: float, *, offloads: bool = False, packets: bool = False
+    ) -> dict[str, object]:
+        """The scenario, measured behind its first quarter."""
+        queue: dict[str, object] = {"aqm": self.queue}
+        if self.queue == "fifo":
+            queue["limit"] = "1bdp" if self.rtt_ms * self.rate_mbit >= 800 else "50p"
+        if self.ecn:
+            queue["ecn"] = True
+        return {
+            "title": self.name,
+            "duration": f"{duration_s:g}s",
+            "warmup": f"{duration_s * (1 - MEASURED):g}s",
+            "bottleneck": {"rate": f"{self.rate_mbit}Mbit", "queue": queue},
+            "path": {"rtt": f"{self.rtt_ms}ms", "offloads": offloads},
+            "record": {"series": "off", "packets": packets},
+            "flows": [{"cc": self.cc, "ecn": self.ecn}],
+        }
+
+
+CELLS = (
+    Cell("cubic", "fifo", False, 10, 20),
+    Cell("cubic", "codel", False, 10, 80),
+    Cell("cubic", "codel", True, 50, 20),
+    Cell("cubic", "pie", False, 50, 80),
+    Cell("reno", "fifo", False, 50, 20),
+    Cell("reno", "codel", False, 10, 20),
+    Cell("reno", "pie", True, 10, 80),
+    Cell("dctcp", "codel", True, 50, 20),
+    Cell("dctcp", "codel", True, 10, 80),
+    Cell("dctcp", "pie", True, 50, 80),
+)
+
+OFFLOADED = (
+    Cell("cubic", "fifo", False, 10, 20),
+    Cell("cubic", "codel", True, 50, 20),
+    Cell("reno", "codel", False, 10, 20),
+    Cell("dctcp", "codel", True, 50, 20),
+)
+"""Cells that are shown with offloads too."""
+
+TIMED = Cell("cubic", "fifo", False, 10, 20)
+"""The cell whose departures are looked at one by one."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a cell gave, one value for each seed."""
+
+    throughput_mbit: list[float]
+    delay_mean_ms: list[float]
+    delay_p99_ms: list[float]
+    signals: list[float]
+    """Marks and drops."""
+    packets: list[float]
+    frame_bytes: list[float]
+    """Mean length of what left the queue."""
+    cpu: list[float]
+    """CPU time of the guest over the time of the run."""
+
+    @classmethod
+    def of(cls, cell: Cell, results: Results) -> Measured:
+        """From the runs of a cell."""
+        summaries = [run.summary for run in results.points]
+        queues = [summary["queue"] for summary in summaries]
+        # The measured part of a run's capacity, bytes.
+        capacity = [cell.rate_mbit / 8e-6 * MEASURED * s["duration_s"] for s in summaries]
+        return cls(
+            [sum(f["throughput_mbit"] for f in s["flows"]) for s in summaries],
+            [q["delay_ms"]["mean"] for q in queues],
+            [q["delay_ms"]["p99"] for q in queues],
+            [q["marks"] + q["drops"] for q in queues],
+            [q["packets"] for q in queues],
+            [
+                q["utilisation"] * most / max(1, q["packets"])
+                for q, most in zip(queues, capacity, strict=True)
+            ],
+            [run.timing["cpu_s"] / run.summary["duration_s"] for run in results.points],
+        )
+
+
+Row = tuple[Cell, dict[str, Measured]]
+"""A cell, by clock."""
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Departures from the queue while it was busy, against the time of a packet."""
+
+    slot_us: float
+    count: int
+    late_mean_us: float
+    """How much longer the distance of two departures is than the slot."""
+    off_p50_us: float
+    off_p99_us: float
+    off_max_us: float
+    """How far the distance of two departures is from the slot, either way."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All cells in both clocks."""
+
+    duration_s: float
+    seeds: int
+    jobs: int
+    version: str
+    cores: int
+    load: tuple[float, float]
+    """Mean load of the machine over a minute, before and after the runs in real time."""
+    first: bool
+    """Whether those runs had the processor before everything else on the machine."""
+    cells: list[Row]
+    offloaded: list[Row]
+    gaps: dict[str, Gaps]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+
+        def table(rows: Sequence[Row]) -> list[dict[str, Any]]:
+            return [
+                {"cell": cell.name, **{clock: vars(m) for clock, m in both.items()}}
+                for cell, both in rows
+            ]
+
+        return {
+            "duration_s": self.duration_s,
+            "seeds": self.seeds,
+            "jobs": self.jobs,
+            "version": self.version,
+            "cores": self.cores,
+            "load": list(self.load),
+            "first": self.first,
+            "cells": table(self.cells),
+            "offloaded": table(self.offloaded),
+            "gaps": {clock: vars(gaps) for clock, gaps in self.gaps.items()},
+        }
+
+
+def compare(
+    out: Path, *, duration_s: float, seeds: int, jobs: int, quick: bool = False
+) -> Comparison:
+    """Runs everything in both clocks; `jobs` runs at once in real time."""
+    plain = CELLS[:3] if quick else CELLS
+    loaded = OFFLOADED[:1] if quick else OFFLOADED
+    scenarios = [cell.scenario(duration_s) for cell in plain]
+    scenarios += [cell.scenario(duration_s, offloads=True) for cell in loaded]
+    timed = TIMED.scenario(duration_s, packets=True)
+    planned = [batch.Job(s, seeds=seeds) for s in scenarios] + [batch.Job(timed, seeds=1)]
+    found: dict[str, list[Results]] = {}
+    found["virtual"] = batch.run_many(planned, out=out, engine=CLOCKS["virtual"])
+    before = os.getloadavg()[0]
+    with _before_others() as first:
+        found["real"] = batch.run_many(planned, jobs=jobs, out=out, engine=CLOCKS["real"])
+    after = os.getloadavg()[0]
+    rows = [
+        (cell, {clock: Measured.of(cell, results[i]) for clock, results in found.items()})
+        for i, cell in enumerate((*plain, *loaded))
+    ]
+    return Comparison(
+        duration_s,
+        seeds,
+        jobs,
+        engines.get("kernel").version,
+        machine.cores(),
+        (before, after),
+        first,
+        rows[: len(plain)],
+        rows[len(plain) :],
+        {clock: gaps(results[-1], TIMED) for clock, results in found.items()},
+    )
+
+
+@contextmanager
+def _before_others() -> Iterator[bool]:
+    """What starts here has the processor before the machine's other work, where that is allowed."""
+    usual = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        os.sched_setscheduler(0, *usual)
+
+
+def gaps(results: Results, cell: Cell) -> Gaps:
+    """How far departures of full packets are from the distance that the rate gives them."""
+    slot_ns = FRAME_BYTES * 8e3 / cell.rate_mbit
+    times = []
+    with (results.points[0].path / "packets.pcapng").open("rb") as file:
+        for kind, block in blocks(file):
+            if kind == PACKET:
+                interface, high, low, _, length = struct.unpack_from("<5I", block, 8)
+                if interface == 1 and length == FRAME_BYTES:
+                    times.append(high << 32 | low)
+    # A queue that had run empty leaves longer gaps, which are the sender's.
+    late = [
+        (later - earlier - slot_ns) / 1e3
+        for earlier, later in pairwise(times)
+        if later - earlier < 2 * slot_ns
+    ]
+    off = sorted(map(abs, late))
+    if not off:
+        return Gaps(slot_ns / 1e3, 0, 0.0, 0.0, 0.0, 0.0)
+    return Gaps(
+        slot_ns / 1e3, len(off), fmean(late), median(off), off[len(off) * 99 // 100], off[-1]
+    )
+
+
+QUANTITIES = (
+    ("throughput, Mbit/s", "throughput_mbit"),
+    ("mean delay, ms", "delay_mean_ms"),
+    ("99 % delay, ms", "delay_p99_ms"),
+    ("marks and drops", "signals"),
+)
+
+FIRST = """\
+Their guests had the processor before everything else (SCHED_RR), so that the load of others is not
+in the numbers, but for caches and for guests that meet on a core."""
+
+SHARED = """\
+Where the load exceeds the cores, a guest waits for the processor, and that is in the numbers of
+real time; as root, guests have the processor before everything else."""
+
+PAGE = """\
+# Virtual against real time
+
+- **command**: tailback kernel clock {options} --page docs/evidence/virtual-time.md
+- **revision**: {revision}
+
+Every number is from one run of that command. {priority}
+
+| what it rests on | |
+|---|--:|
+| Linux | {kernel} |
+| seeds | {made.seeds} |
+| duration of a run, s | {made.duration_s:g} |
+| not measured, s | {unmeasured:g} |
+| guests at once in real time | {made.jobs} |
+| cores of the machine | {made.cores} |
+| load before the runs in real time (mean of a minute, guests included) | {made.load[0]:.1f} |
+| load after them | {made.load[1]:.1f} |
+
+The same kernel, agent and scenarios run on both clocks. Virtual time stands still while anything
+works and jumps to the next timer when nothing does. In real time (`--engine kernel-realtime`) the
+clock is the machine's. Results of the two are never mixed: that engine's version ends in
+`-realtime`.
+
+## What the cells give
+
+Means over the seeds; in brackets the least and the largest of them in virtual time.
+
+{cells}
+
+How far real time is from virtual time, over these cells:
+
+| quantity | median, % | at most, % |
+|---|--:|--:|
+| throughput | {throughput} |
+| mean delay | {delay} |
+
+## What virtual time hides
+
+- **The cost of processing.** A packet takes no virtual time on its way through stack and queue. A
+  busy machine slows no flow down, and a queue discipline that needs ten times the instructions is
+  no slower. Processor time of a guest (mean of the cells, boot included):
+
+| clock | s for a second of the run |
+|---|--:|
+| virtual | {cpu_virtual:.3f} |
+| real | {cpu_real:.3f} |
+
+- **Timers that fire late.** In virtual time a timer fires when it is due. Below is how far two
+  departures in the capture of `{timed}` are from the distance that the rate gives them. Distances
+  of two slots and more are not counted: the queue may have been empty. The shaper allows no burst
+  (a packet leaves at the start of its slot, as in the simulator), so what a timer is late by is
+  lost to the rate.
+
+| | virtual | real |
+|---|--:|--:|
+| distance that the rate gives, µs | {virtual.slot_us:.1f} | {real.slot_us:.1f} |
+| distances | {virtual.count} | {real.count} |
+| off, median, µs | {virtual.off_p50_us:.3f} | {real.off_p50_us:.1f} |
+| off, 99 % below, µs | {virtual.off_p99_us:.3f} | {real.off_p99_us:.1f} |
+| off, at most, µs | {virtual.off_max_us:.3f} | {real.off_max_us:.1f} |
+| of the rate lost, % | {lost_virtual:.2f} | {lost_real:.2f} |
+
+- **Batches of the hardware.** Neither clock has a network card: interrupt coalescing, byte queue
+  limits, rings behind the queue and the aggregation of Wi-Fi are in no number here. Segmentation
+  and merging can be had, see below.
+- **The rest of the machine.** Caches, other processes, several processors: a guest has one.
+
+## With TSO, GSO and GRO
+
+`path.offloads = true` lets the guest's devices take segments together. What passes the queue is
+then a packet of up to `64 kB`, which the shaper sends, and the queue marks or drops, as one; a
+delay is that of such a packet. Queue disciplines that split them (Cake and DualPI2 by default) let
+out packets that never went in; the run warns of it, and its delays and drops are not to be used.
+
+{offloaded}
+"""
+
+
+def page(made: Comparison) -> str:
+    """The page of the documentation."""
+    virtual, real = made.gaps["virtual"], made.gaps["real"]
+    cpu = {
+        clock: fmean(value for _, both in made.cells for value in both[clock].cpu)
+        for clock in CLOCKS
+    }
+    return PAGE.format(
+        options=f"--seeds {made.seeds} --jobs {made.jobs}",
+        revision=revision(),
+        kernel=made.version.partition("+")[0],
+        unmeasured=made.duration_s * (1 - MEASURED),
+        made=made,
+        priority=FIRST if made.first else SHARED,
+        virtual=virtual,
+        real=real,
+        lost_virtual=_lost(virtual),
+        lost_real=_lost(real),
+        cpu_virtual=cpu["virtual"],
+        cpu_real=cpu["real"],
+        timed=TIMED.name,
+        throughput=_apart(made.cells, "throughput_mbit"),
+        delay=_apart(made.cells, "delay_mean_ms"),
+        cells=_table(made.cells, QUANTITIES),
+        offloaded=_table(
+            made.offloaded,
+            (*QUANTITIES, ("packets", "packets"), ("mean frame, bytes", "frame_bytes")),
+            without=dict(made.cells),
+        ),
+    )
+
+
+def _lost(found: Gaps) -> float:
+    """Percent of the rate that late departures cost."""
+    return 100 * found.late_mean_us / (found.slot_us + found.late_mean_us)
+
+
+def _apart(rows: Sequence[Row], name: str) -> str:
+    """How far real time is from virtual time, over the cells: median and largest, in percent."""
+    means = ([fmean(getattr(both[clock], name)) for clock in CLOCKS] for _, both in rows)
+    apart = [abs(real / virtual - 1) * 100 for virtual, real in means if virtual]
+    return f"{median(apart):.2f} | {max(apart):.2f}"
+
+
+def _table(
+    rows: Sequence[Row],
+    quantities: Sequence[tuple[str, str]],
+    without: Mapping[Cell, dict[str, Measured]] | None = None,
+) -> str:
+    plain = without or {}
+    columns = ["clock, offloads" if plain else "clock", *(label for label, _ in quantities)]
+    lines = [
+        "| cell | " + " | ".join(columns) + " |",
+        "|---|---|" + "--:|" * len(quantities),
+    ]
+    for cell, both in rows:
+        for offloads, found in ((False, plain.get(cell)), (bool(plain), both)):
+            for clock in CLOCKS if found is not None else ():
+                assert found is not None
+                word = f"{clock}, {'on' if offloads else 'off'}" if plain else clock
+                shown = [
+                    _values(getattr(found[clock], name), spread=clock == "virtual")
+                    for _, name in quantities
+                ]
+                lines.append(f"| {cell.name} | {word} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
+
+
+def _values(values: Sequence[float], *, spread: bool) -> str:
+    text = _number(fmean(values))
+    if spread and len(values) > 1:
+        text += f" ({_number(min(values))} to {_number(max(values))})"
+    return text
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}" if value < 10 else f"{value:.1f}"

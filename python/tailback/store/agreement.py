@@ -1,0 +1,140 @@
+"""Whether the points of a sweep are those of its runs: an index against the manifests.
+
+A seal is against damage, and whoever edits an index can seal it again. What cannot be edited with
+it is what the runs themselves say: their names make the name of the sweep, and their manifests have
+the values that were swept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback.errors import DamagedResults
+from tailback.store.run_folder import StoredRun
+
+if TYPE_CHECKING:
+    from tailback.store.layout import Index, PointRef
+
+LOOKED_AT = 64
+"""Of so many points the manifests are read when results are opened; `verify` reads all."""
+
+Leaf = tuple[str | int, ...]
+"""The way to a value in a manifest."""
+
+
+def sweep_id(run_ids: Iterable[str]) -> str:
+    """The name of a sweep of these runs, as crates/scenario has it (`hash::sweep_id`)."""
+    total = hashlib.sha256()
+    for run_id in run_ids:
+        total.update(run_id.encode() + b"\0")
+    return total.hexdigest()[:20]
+
+
+def fault(index: Index) -> str | None:
+    """What the points of an index say of each other that cannot be; without a look at runs."""
+    if sweep_id(point.run_id for point in index.points) != index.id:
+        return "its points name other runs than the sweep had"
+    seeds = {point.run_id: point.seed for point in index.points}
+    for point in index.points:
+        if point.baseline is not None and seeds.get(point.baseline) != point.seed:
+            return f"the baseline of run {point.run_id} is none of its seed in this sweep"
+    return None
+
+
+def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
+    """Where the points of an index and the manifests of their runs, as far as they are stored, do
+    not agree; `most`: of so many points only."""
+    versions = index.engine_version.split(", ")
+    found = []
+    known: list[tuple[PointRef, Any]] = []
+    for point in _some(index.points, most):
+        try:
+            manifest = StoredRun(runs / point.run_id).manifest
+        except DamagedResults:
+            # Not there, or damaged: that is said of the run.
+            continue
+        of_sweep = manifest["engine"] == index.engine and manifest["engine_version"] in versions
+        if not of_sweep or manifest["seed"] != point.seed:
+            found.append(f"run {point.run_id} is of another engine or seed than the sweep says")
+        known.append((point, manifest["canonical"]))
+    params = dict.fromkeys(key for point, _ in known for key in point.params)
+    leaves = [dict(_leaves(canonical)) for _, canonical in known]
+    for key in params:
+        values = [point.params.get(key) for point, _ in known]
+        for place in _disagreeing(key, values, leaves):
+            point = known[place][0]
+            label = point.labels.get(key, point.params[key])
+            found.append(f"{key} = {label} is not what run {point.run_id} was run with")
+    return found
+
+
+def _some(points: Sequence[PointRef], most: int | None) -> Sequence[PointRef]:
+    if most is None or len(points) <= most:
+        return points
+    return [points[i * len(points) // most] for i in range(most)]
+
+
+def _disagreeing(
+    key: str, values: Sequence[object], leaves: Sequence[Mapping[Leaf, Any]]
+) -> list[int]:
+    """The places of the points whose value is not that of their manifests.
+
+    A key is written otherwise in a manifest, so what it sets is found by its values: a leaf of the
+    key's name that has them all, or so many of them that it must be the one.
+    """
+    alike = _numbers(values) or all(isinstance(value, str) for value in values)
+    if not alike or len(set(map(str, values))) < 2:
+        return []
+    suspects: list[int] = []
+    for leaf in leaves[0]:
+        if not _is_named(leaf, key) or not all(leaf in other for other in leaves):
+            continue
+        there = [other[leaf] for other in leaves]
+        if _numbers(there) != _numbers(values):
+            continue
+        same = [_same(a, b) for a, b in zip(values, there, strict=True)]
+        if all(same):
+            return []
+        matched = {str(value) for value, one in zip(values, same, strict=True) if one}
+        permuted = _distinct(values) == _distinct(there)
+        if len(matched) > 1 or permuted:
+            suspects = [place for place, one in enumerate(same) if not one]
+    return suspects
+
+
+def _distinct(values: Sequence[Any]) -> set[Any]:
+    return set(map(float, values)) if _numbers(values) else set(values)
+
+
+def _numbers(values: Sequence[object]) -> bool:
+    return all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return bool(one == other)
+    # A fraction of a nanosecond or a byte is cut off.
+    cut = abs(one) > 100 and abs(one - other) <= 1
+    return cut or math.isclose(one, other, rel_tol=1e-6)
+
+
+def _is_named(leaf: Leaf, key: str) -> bool:
+    """Whether a leaf may be what a key sets: `flows.0.cc.name` of `flows[0].cc`."""
+    last = key.rpartition(".")[2].partition("[")[0]
+    names = [part for part in leaf if isinstance(part, str)][-2:]
+    return last in names or (last in ("aqm", "kind") and names[-1] in ("name", "kind"))
+
+
+def _leaves(value: Any, at: Leaf = ()) -> Iterator[tuple[Leaf, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, (*at, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _leaves(inner, (*at, place))
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield at, value

@@ -1,0 +1,192 @@
+"""What is kept in a folder of results: its sweeps, finding one by name, and taking some away.
+
+Index files are written before the first run of a sweep, so a run that no index names belongs to
+nothing that could go on.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import time
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tailback.base import folders
+from tailback.base.names import unknown
+from tailback.errors import DamagedResults, DamageWarning, InputError
+from tailback.store import layout, points, shape
+from tailback.store.versions import engine_of
+
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A stored sweep."""
+
+    index: layout.Index
+    path: Path
+    """Its folder."""
+    written: float
+    """When it was last asked for, s since 1970."""
+    stored: tuple[str, ...]
+    """Its runs that are there."""
+    bytes: int
+    """What these take on the disk."""
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """All its runs, those that are still to be done included."""
+        return tuple(dict.fromkeys(point.run_id for point in self.index.points))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `results list --json` has it."""
+        when = datetime.datetime.fromtimestamp(self.written, datetime.UTC)
+        return {
+            "id": self.index.id,
+            "title": self.index.title,
+            "engine": self.index.engine,
+            "version": self.index.engine_version,
+            "written": when.isoformat(timespec="seconds"),
+            "points": points.count(self.index.points),
+            "runs": len(self.runs),
+            "stored": len(self.stored),
+            "bytes": self.bytes,
+        }
+
+
+def kept(root: Path) -> list[Kept]:
+    """The sweeps of a folder, the latest first; a damaged index is warned of and left out."""
+    sizes: dict[str, int] = {}
+    return [one for file in layout.sweeps(root) if (one := _kept(root, file, sizes)) is not None]
+
+
+def _kept(root: Path, file: Path, sizes: dict[str, int]) -> Kept | None:
+    try:
+        index = layout.read_index(file)
+    except DamagedResults as damage:
+        warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=3)
+        return None
+    stored = []
+    for run_id in dict.fromkeys(point.run_id for point in index.points):
+        if run_id not in sizes:
+            sizes[run_id] = _size(layout.run_path(root, run_id))
+        if sizes[run_id]:
+            stored.append(run_id)
+    total = sum(sizes[run_id] for run_id in stored)
+    return Kept(index, file.parent, file.lstat().st_mtime, tuple(stored), total)
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files of a folder; 0 if it is not there."""
+    try:
+        with os.scandir(folder) as entries:
+            return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
+def find(name: str, root: Path) -> Path:
+    """The folder of a sweep: given as such, by `latest`, or by its id or the beginning of it."""
+    if (Path(name) / layout.INDEX).is_file():
+        return Path(name)
+    found = {path.parent.name: path.parent for path in layout.sweeps(root)}
+    if not found:
+        raise InputError(f"{root}: no sweeps are stored here")
+    if name == layout.LATEST:
+        return next(iter(found.values()))
+    own = [folder for identity, folder in found.items() if identity.startswith(name)]
+    if name and len(own) == 1:
+        return own[0]
+    if name and own:
+        raise InputError(f"{name}: {len(own)} sweeps begin so; expected more letters of the id")
+    raise InputError(unknown("sweep", name, (layout.LATEST, *found)))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be taken away."""
+
+    root: Path
+    sweeps: list[Kept] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    """Runs of those, and of nothing, that no other sweep needs."""
+    bytes: int = 0
+
+
+def plan(
+    root: Path,
+    names: Sequence[str] = (),
+    *,
+    older_days: float | None = None,
+    versions: Mapping[str, Collection[str]] | None = None,
+) -> Plan:
+    """What goes: these sweeps, those older than so many days, those of other versions of
+    an engine than `versions` has of it; and with them every run that no sweep that stays needs."""
+    chosen = {find(name, root).resolve() for name in names}
+    sizes: dict[str, int] = {}
+    gone: list[Kept] = []
+    needed: set[str] = set()
+    for file in layout.sweeps(root):
+        one = _kept(root, file, sizes)
+        if one is None:
+            raise DamagedResults(
+                f"{file}: what its sweep needs cannot be read; nothing is taken away. "
+                "`tailback verify` says what is damaged"
+            )
+        old = older_days is not None and time.time() - one.written > older_days * DAY_S
+        mine = (versions or {}).get(one.index.engine)
+        other = mine is not None and engine_of(one.index.engine_version) not in mine
+        if one.path.resolve() in chosen or old or other:
+            gone.append(one)
+        else:
+            needed.update(one.runs)
+    free = [run_id for run_id in _runs(root) if run_id not in needed]
+    return Plan(root, gone, free, sum(_size(layout.run_path(root, run_id)) for run_id in free))
+
+
+def _runs(root: Path) -> Iterator[str]:
+    """The ids of the runs that are stored."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(root / "runs") if entry.is_dir())
+    except FileNotFoundError:
+        return
+    yield from (name for name in names if shape.identity(name))
+
+
+def remove(what: Plan) -> None:
+    """Takes it away: sweeps first, so that none is left that lacks its runs; each at once."""
+    paths = [one.path for one in what.sweeps]
+    paths += [layout.run_path(what.root, run_id) for run_id in what.runs]
+    for path in paths:
+        layout.refuse_link(path)
+    if not paths:
+        return
+    with folders.scratch(what.root) as scratch:
+        for number, path in enumerate(paths):
+            aside = scratch / str(number)
+            os.rename(path, aside)
+            folders.remove(aside, inside=scratch)
+
+
+def differences(one: object, other: object) -> Iterator[tuple[str, Any, Any]]:
+    """Paths at which two values of JSON differ, with both values; None for what is not there."""
+    yield from _differences("", one, other)
+
+
+def _differences(path: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in dict.fromkeys((*one, *other)):
+            below = f"{path}.{key}" if path else key
+            yield from _differences(below, one.get(key), other.get(key))
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (a, b) in enumerate(zip(one, other, strict=True)):
+            named = isinstance(a, dict) and isinstance(b, dict) and a.get("name") == b.get("name")
+            label = f".{a['name']}" if named and a.get("name") else f"[{number}]"
+            yield from _differences(f"{path}{label}", a, b)
+    elif one != other:
+        yield path, one, other

@@ -1,0 +1,143 @@
+"""Frames of many runs at once: tables of their folders, and columns with types.
+
+A table of a thousand small files is read in one go: each is checked against what was written as
+always, and parsed together.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+from tailback.metrics.naming import flat
+from tailback.store import shape
+from tailback.store.run_folder import HISTOGRAMS, SERIES, StoredRun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+READERS = 4
+"""Threads that read and hash folders: the interpreter is free while they do."""
+
+TOGETHER = 64
+"""Runs whose tables are held at once."""
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def each(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    """What `work` gives of each, in order; several at a time where there are many."""
+    if len(items) < READERS:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(READERS) as pool:
+        return list(pool.map(work, items))
+
+
+def opened(paths: Sequence[Path]) -> list[StoredRun]:
+    """The folders of these runs, their manifests checked."""
+    return each(StoredRun, paths)
+
+
+def series(runs: Sequence[StoredRun]) -> pl.DataFrame:
+    """Samples and events of all of them: run (its place in the list), then as of one run."""
+    return _tables(runs, SERIES)
+
+
+def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFrame]:
+    """The series of each of them, of one quantity: read together, so many at a time."""
+    for begin in range(0, len(runs), TOGETHER):
+        part = runs[begin : begin + TOGETHER]
+        whole = only(series(part), quantity, None, None)
+        found = whole.partition_by("run", include_key=False, maintain_order=True, as_dict=True)
+        nothing = whole.clear().drop("run")
+        yield from (found.get((number,), nothing) for number in range(len(part)))
+
+
+def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:
+    """Buckets of all of them: run (its place in the list), then as of one run."""
+    return _tables(runs, HISTOGRAMS)
+
+
+def _tables(runs: Sequence[StoredRun], name: str) -> pl.DataFrame:
+    import polars as pl
+
+    if not runs:
+        return pl.DataFrame(schema={"run": pl.UInt32, **_schema(name)})
+    data = each(lambda run: run.read(name), runs)
+    try:
+        files: list[IO[bytes]] = [io.BytesIO(one) for one in data]
+        frame = pl.read_parquet(files)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        # One by one: whichever cannot be read says so by its name.
+        frames = [run.table(name) for run in runs]
+        frame = pl.concat(frames)
+    numbers = pl.Series("run", range(len(runs)), dtype=pl.UInt32)
+    lengths = pl.Series("rows", [run.rows(name) for run in runs], dtype=pl.UInt32)
+    index = pl.select(numbers.repeat_by(lengths).explode()).to_series()
+    return frame.select(index.alias("run"), pl.all())
+
+
+def _schema(name: str) -> dict[str, Any]:
+    import polars as pl
+
+    where = {"flow": pl.String, "link": pl.String, "quantity": pl.String}
+    if name == SERIES:
+        return {"time_ns": pl.Int64, **where, "value": pl.Float64}
+    return {**where, "lower": pl.Int64, "width": pl.Int64, "count": pl.Int64}
+
+
+def columns(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a part of a summary by its shape, with their types in Polars."""
+    import polars as pl
+
+    known = {
+        shape.text: pl.String,
+        shape.TEXT: pl.String,
+        shape.whole: pl.Int64,
+        shape.COUNT: pl.Int64,
+    }
+    return {
+        name: known.get(test, pl.Float64)
+        for name, test in flat({k: v for k, v in part.items() if k not in LEFT_OUT}).items()
+        if callable(test)
+    }
+
+
+LEFT_OUT = ("name", "causes", "samples", "completions", "results", "tuples")
+"""The name has a column of its own; counts by cause stay in the JSON; the rest is there where it
+was recorded."""
+
+
+_TIMES = {
+    "n": shape.whole,
+    **dict.fromkeys(("mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max"), shape.number),
+}
+BIN: Mapping[str, shape.Shape] = {
+    "upto_bytes": shape.whole,
+    "n": shape.whole,
+    "completion_s": _TIMES,
+    "normalised": _TIMES,
+}
+"""A bin of sizes of requests."""
+
+
+def only(
+    frame: pl.DataFrame,
+    quantity: str | Sequence[str] | None,
+    flow: str | None,
+    link: str | None,
+) -> pl.DataFrame:
+    """The rows of these quantities, of a flow or group of flows, of a link."""
+    import polars as pl
+
+    if quantity is not None:
+        wanted = [quantity] if isinstance(quantity, str) else list(quantity)
+        frame = frame.filter(pl.col("quantity").is_in(wanted))
+    if flow is not None:
+        group = pl.col("flow").str.replace(r"/\d+$", "")
+        frame = frame.filter((pl.col("flow") == flow) | (group == flow))
+    return frame if link is None else frame.filter(pl.col("link") == link)

@@ -1,0 +1,261 @@
+"""Where results stay: `runs/<run_id>/` and `sweeps/<id>/index.json` in one folder.
+
+Runs are written by the engine's side (crates/record); here is the index of
+sweeps and what finds things again. A run folder is complete if it exists.
+
+A name that a file holds is a path only if it is the name of the folder that the file is in:
+below a folder of results nothing is a link, and no file says where anything else lies.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailback import _native
+from tailback.base import folders, foreign
+from tailback.errors import DamagedResults, DamageWarning, InputError
+from tailback.store import shape
+
+FORMAT = 2
+DEFAULT = Path("results")
+
+INDEX = "index.json"
+
+
+@dataclass(frozen=True)
+class PointRef:
+    """A point of a sweep with one seed, and the run that has its results."""
+
+    params: dict[str, float | str]
+    labels: dict[str, str]
+    seed: int
+    run_id: str
+    #: The run with the same seed and the standard backoff, over which gains are.
+    baseline: str | None = None
+
+
+@dataclass(frozen=True)
+class Index:
+    """A sweep: its points in order."""
+
+    id: str
+    title: str
+    engine: str
+    engine_version: str
+    axes: list[list[str]]
+    points: list[PointRef]
+    #: What is allowed but unusual in the scenario.
+    warnings: list[str]
+
+
+def run_path(root: Path, run_id: str) -> Path:
+    """Folder of a run."""
+    return root / "runs" / run_id
+
+
+LATEST = "latest"
+"""Stands for what was written last, wherever an id is asked for."""
+
+
+MOST_NAMED = 12
+"""Of so many runs all are named."""
+
+
+def _named(point: PointRef) -> str:
+    at = "".join(f"{key} = {label}, " for key, label in point.labels.items())
+    return f"{point.run_id} ({foreign.line(at)}seed {point.seed})"
+
+
+def find_run(name: str, root: Path) -> Path:
+    """The folder of a run that is given as such, by its id or the beginning of it, or as `latest`:
+    that of the latest sweep, if it has one run."""
+    for path in (Path(name), run_path(root, name)):
+        if (path / "manifest.json").is_file():
+            return path
+    if name == LATEST and (newest := next(iter(sweeps(root)), None)) is not None:
+        points = {point.run_id: point for point in read_index(newest).points}
+        ids = list(points)
+        if len(ids) == 1:
+            return run_path(root, ids[0])
+        named = f"e.g. {ids[0]}"
+        if len(ids) <= MOST_NAMED:
+            named = f"expected one of {', '.join(map(_named, points.values()))}"
+        raise InputError(f"{name}: the latest sweep has {len(ids)} runs; {named}")
+    known = sorted(path.parent.name for path in (root / "runs").glob("[!.]*/manifest.json"))
+    begun = [identity for identity in known if name and identity.startswith(name)]
+    if len(begun) == 1:
+        return run_path(root, begun[0])
+    if begun:
+        raise InputError(f"{name}: {len(begun)} runs begin so, e.g. {begun[0]}")
+    import difflib
+
+    hint = (difflib.get_close_matches(name, known, n=1) or known[:1] or [""])[0]
+    raise InputError(
+        f"{name}: no run; expected a folder of {root / 'runs'} or its name"
+        + (f", e.g. {hint}" if hint else ", which has none")
+    )
+
+
+def index_path(root: Path, sweep_id: str) -> Path:
+    """File of a sweep's index."""
+    return root / "sweeps" / sweep_id / INDEX
+
+
+def write_index(runs: _native.Store, root: Path, index: Index) -> None:
+    """Writes the index of a sweep, at once or not at all.
+
+    One that is there already becomes the latest.
+    """
+    target = index_path(root, index.id)
+    refuse_link(target.parent.parent, target.parent)
+    found = {"format": FORMAT, **vars(index), "points": [vars(point) for point in index.points]}
+    if _is_there(target, found):
+        with naming(target):
+            os.utime(target)
+        return
+    text = json.dumps(found, indent=1)
+    work = runs.workplace(index.id)
+    with naming(target), (work / INDEX).open("wb") as file:
+        file.write(_native.seal(text))
+        file.flush()
+        os.fsync(file.fileno())
+    target.parent.parent.mkdir(exist_ok=True)
+    if not target.parent.exists():
+        try:
+            # With its folder: no empty one is left when this is the last that happens.
+            work.rename(target.parent)
+        except OSError:
+            if not target.parent.is_dir():
+                raise
+    if (work / INDEX).exists():
+        (work / INDEX).replace(target)
+
+
+def _is_there(path: Path, wanted: Mapping[str, Any]) -> bool:
+    """Whether the index of a sweep is there and says this."""
+    if not stat.S_ISREG(_mode(path)):
+        return False
+    try:
+        data = foreign.read(path)
+        found = foreign.parse_json(data, path)
+    except InputError:
+        return False
+    if not isinstance(found, dict) or not _native.is_whole(data):
+        return False
+    return {key: value for key, value in found.items() if key != "sha256"} == wanted
+
+
+def read_index(path: Path) -> Index:
+    """Reads the index of a sweep."""
+    refuse_link(path.parent.parent, path.parent)
+    if not stat.S_ISREG(_mode(path)):
+        raise DamagedResults(f"{path}: not a regular file")
+    data = foreign.read(path)
+    try:
+        found = foreign.parse_json(data, path)
+    except InputError as error:
+        raise DamagedResults(str(error)) from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise DamagedResults(f"{path}: written by another version of tailback, or damaged")
+    if not _native.is_whole(data):
+        raise DamagedResults(f"{path}: not what was written")
+    where = shape.fault(found, shape.INDEX)
+    if where is not None:
+        raise DamagedResults(f"{path}: not the index of a sweep ({where})")
+    if found["id"] != Path(os.path.abspath(path)).parent.name:
+        raise DamagedResults(f"{path}: the index of another sweep than its folder is named after")
+    points = [PointRef(**{key: p[key] for key in _POINT}) for p in found["points"]]
+    index = Index(**{**{key: found[key] for key in _INDEX}, "points": points})
+    from tailback.store import agreement
+
+    if (wrong := agreement.fault(index)) is not None:
+        raise DamagedResults(f"{path}: {wrong}")
+    return index
+
+
+_POINT = tuple(PointRef.__dataclass_fields__)
+_INDEX = tuple(Index.__dataclass_fields__)
+
+
+def sweeps(root: Path) -> list[Path]:
+    """The index files in a folder, the latest first."""
+    found = [
+        path for path in (root / "sweeps").glob(f"*/{INDEX}") if shape.identity(path.parts[-2])
+    ]
+    return sorted(found, key=lambda path: path.lstat().st_mtime, reverse=True)
+
+
+def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
+    """The latest sweep that a run belongs to, and its point there."""
+    for file in sweeps(root):
+        try:
+            index = read_index(file)
+        except DamagedResults as damage:
+            # The run is whole without it: it loses its title at most.
+            warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
+            continue
+        for point in index.points:
+            if point.run_id == run_id:
+                return index, point
+    return None
+
+
+def refuse_link(*paths: Path) -> None:
+    """Below a folder of results nothing is a link: it would lead out of it."""
+    for path in paths:
+        if stat.S_ISLNK(_mode(path)):
+            raise DamagedResults(f"{path}: a link; expected a folder (links are not followed)")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Errors of the file system name the path: those of an open file do not by themselves."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        if error.errno is not None:
+            raise type(error)(error.errno, error.strerror, str(path)) from error
+        # Of a library that has a text only.
+        raise type(error)(f"{path}: {error}") from error
+
+
+def is_refused(error: OSError) -> bool:
+    """Whether nothing may be written there: no permission, or a file system to be read only."""
+    return isinstance(error, PermissionError) or error.errno == errno.EROFS
+
+
+def _mode(path: Path) -> int:
+    """What a path is; 0 for nothing."""
+    try:
+        return path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Where to write a file that then takes the place of `target`, at once or not at all."""
+    place = Path(os.path.realpath(target))
+    if place.exists() and not place.is_file():
+        # A pipe or a device is written to; a folder is an error of the one who opens it.
+        yield place
+        return
+    if not place.parent.is_dir():
+        raise InputError(f"{target}: there is no folder {target.parent}")
+    with naming(target), folders.scratch(place.parent) as scratch:
+        part = scratch / place.name
+        yield part
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(place)

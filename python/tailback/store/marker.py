@@ -1,0 +1,115 @@
+"""The marker of a report's folder: what says that a folder is a report, and which files are it.
+
+A folder is replaced by a new report only if its marker has its own name, and if nothing is in it
+that the marker does not name. The marker holds size and SHA-256 of every file and is sealed, so
+that `tailback verify` finds a damaged report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tailback import _native
+from tailback.base import foreign
+from tailback.errors import DamagedResults, InputError
+from tailback.store import shape
+
+NAME = ".tailback-report.json"
+KIND = "report"
+FORMAT = 1
+
+
+def write(folder: Path, identity: str) -> None:
+    """Marks a folder as the report of this name, with every file that is in it now."""
+    files = {name: _mark(folder / name) for name in _files(folder)}
+    text = json.dumps({"format": FORMAT, "kind": KIND, "id": identity, "files": files}, indent=1)
+    (folder / NAME).write_bytes(_native.seal(text))
+
+
+def require_own(folder: Path) -> bool:
+    """Whether there is something to replace; raises `InputError` if it is not a report's folder.
+
+    An empty folder is nothing: a rename takes its place.
+    """
+    if folder.parent.name in _HOUSES and folder.parent.is_symlink():
+        raise InputError(f"{folder.parent}: a link; expected a folder (links are not followed)")
+    if not os.path.lexists(folder):
+        return False
+    if folder.is_symlink() or not folder.is_dir():
+        raise InputError(f"{folder}: not a folder; a report is not written over it")
+    found = _files(folder)
+    if not found and not any(folder.iterdir()):
+        return False
+    remedy = "it is not replaced; move it away, or write the report elsewhere"
+    try:
+        named = read(folder)["files"]
+    except InputError:
+        raise InputError(
+            f"{folder}: no marker {NAME} of this report, so it is not known to be one; {remedy}"
+        ) from None
+    others = [name for name in found if name not in named and name != NAME]
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        raise InputError(f"{folder}: {others[0]}{more} is not of the report; {remedy}")
+    return True
+
+
+_HOUSES = ("reports", "comparisons", "validations", "tunings")
+"""The folders of results that reports are in."""
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The marker of a report; raises `DamagedResults` if it has none of its own."""
+    path = folder / NAME
+    if path.is_symlink() or not path.is_file():
+        raise DamagedResults(f"{folder}: no marker {NAME}")
+    data = foreign.read(path)
+    found: dict[str, Any] = foreign.parse_json(data, path)
+    if not _native.is_whole(data):
+        raise DamagedResults(f"{path}: not what was written")
+    where = shape.fault(found, shape.MARKER)
+    if where is not None:
+        raise DamagedResults(f"{path}: not the marker of a report ({where})")
+    name = Path(os.path.abspath(folder)).name
+    if found["kind"] != KIND or found["id"] != name:
+        raise DamagedResults(f"{path}: the marker of another folder")
+    return found
+
+
+def damages(folder: Path) -> list[str]:
+    """What is not as the report was written; a sentence each."""
+    if folder.is_symlink() or not folder.is_dir():
+        return [f"{folder}: not a folder (links are not followed)"]
+    try:
+        named = read(folder)["files"]
+    except InputError as damage:
+        return [str(damage)]
+    found = set(_files(folder))
+    wrong = []
+    for name, mark in named.items():
+        if name not in found:
+            wrong.append(f"{folder / name}: is missing")
+        elif (folder / name).lstat().st_size != mark["bytes"] or _mark(folder / name) != mark:
+            wrong.append(f"{folder / name}: not what was written")
+    return wrong
+
+
+def _files(folder: Path) -> list[str]:
+    """Everything in a folder but folders, by its path in it; links are not followed."""
+    return sorted(
+        (Path(at) / name).relative_to(folder).as_posix()
+        for at, inner, names in os.walk(folder)
+        for name in [*names, *(n for n in inner if (Path(at) / n).is_symlink())]
+    )
+
+
+def _mark(path: Path) -> dict[str, Any]:
+    if path.is_symlink() or not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return {"bytes": file.tell(), "sha256": digest.hexdigest()}

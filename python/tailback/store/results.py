@@ -1,0 +1,580 @@
+"""What a sweep gave: runs, and frames of their summaries."""
+
+from __future__ import annotations
+
+import html
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tailback import registry
+from tailback.base import names
+from tailback.base.numbers import short
+from tailback.errors import DamagedResults, InputError, VersionWarning
+from tailback.metrics import completion, gain, parts, series
+from tailback.metrics.naming import flat
+from tailback.store import agreement, frames, layout, points, shape
+from tailback.store.run_folder import StoredRun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tailback.figures.theme import Chart
+    from tailback.metrics.assertions import Assertion
+
+FEW_FLOWS = 60
+"""Flows of a run that are shown where there are more than anybody reads."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a point of a sweep with one seed."""
+
+    params: dict[str, float | str]
+    #: The same values as the scenario file has them, e.g. "10Mbit".
+    labels: dict[str, str]
+    seed: int
+    run_id: str
+    path: Path
+    #: The run of the sweep over which gains are, by its id.
+    baseline: str | None = field(default=None, kw_only=True)
+    #: The runs of the sweep by their ids: a baseline is read once, whatever is held against it.
+    beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
+
+    @cached_property
+    def stored(self) -> StoredRun:
+        """Its folder; what is not as it was written raises `DamagedResults` when it is read."""
+        return StoredRun(self.path)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The object that `--json` prints for this point."""
+        summary = self.stored.summary
+        self._check_seed(summary)
+        # A run that is not there has no gain over it.
+        if self.baseline is not None and (other := self._other(self.baseline)) is not None:
+            gain.add(summary, other.summary)
+        return {"params": self.params, **summary}
+
+    def _other(self, run_id: str) -> StoredRun | None:
+        if run_id in self.beside:
+            return self.beside[run_id].stored
+        path = self.path.parent / run_id
+        return StoredRun(path) if os.path.lexists(path) else None
+
+    @cached_property
+    def brief(self) -> tuple[dict[str, Any], int]:
+        """As `summary`, without gains and with the first `FEW_FLOWS` flows, and how many more there
+        are: for what shows no more."""
+        if "summary" in self.__dict__ and len(self.summary["flows"]) <= FEW_FLOWS:
+            return self.summary, 0
+        summary, left_out = self.stored.brief(FEW_FLOWS)
+        self._check_seed(summary)
+        return {"params": self.params, **summary}, left_out
+
+    def _check_seed(self, summary: Mapping[str, Any]) -> None:
+        if summary["seed"] != self.seed:
+            raise DamagedResults(f"{self.path}: not the seed that the sweep has here")
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Identity: engine and version, seed, the canonical point, what is followed."""
+        return self.stored.manifest
+
+    @property
+    def timing(self) -> dict[str, Any]:
+        """Wall and CPU time of the simulation, host, data packets."""
+        return self.stored.timing
+
+    def series(self) -> pl.DataFrame:
+        """Samples and events: time_ns, flow, link, quantity, value."""
+        return self.stored.series()
+
+    def histogram(
+        self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
+    ) -> pl.DataFrame:
+        """Buckets of a quantity: lower, width, count.
+
+        `delay_ns` belongs to a link (default: the first) or a program, `delay_ns.CLASS` to the
+        link of a class, `rtt_ns` to a flow or program (default: the first).
+        """
+        import polars as pl
+
+        frame = self.stored.histograms()
+        if flow is None and link is None:
+            if quantity == "delay_ns":
+                link = next(iter(self.summary["queues"]), None)
+            elif quantity.startswith("delay_ns."):
+                name = quantity.removeprefix("delay_ns.")
+                classes = self.summary.get("classes", ())
+                link = next((c["link"] for c in classes if c["name"] == name), None)
+            else:
+                flow = next((f["name"] for f in parts.flows(self.summary)), None)
+        return frame.filter(
+            pl.col("quantity") == quantity,
+            pl.col("flow").eq_missing(pl.lit(flow)),
+            pl.col("link").eq_missing(pl.lit(link)),
+        ).select("lower", "width", "count")
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of one scenario; `points` in the order of its sweep."""
+
+    id: str
+    title: str
+    engine: str
+    version: str
+    axes: list[list[str]]
+    points: list[Run]
+    root: Path
+    asserts: list[Assertion] = field(default_factory=list)
+    #: What is allowed but unusual in the scenario.
+    warnings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, index: layout.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
+        """The runs of a sweep that are stored in a folder."""
+        beside: dict[str, Run] = {}
+        # Once each: what earlier versions stored may have values that are equal, 20ms and 0.02s.
+        stored: dict[tuple[points.Key, int], layout.PointRef] = {}
+        for point in index.points:
+            stored.setdefault((points.point_key(point), point.seed), point)
+        runs = [
+            Run(p.params, p.labels, p.seed, p.run_id, path, baseline=p.baseline, beside=beside)
+            for p in stored.values()
+            if os.path.lexists(path := layout.run_path(root, p.run_id))
+        ]
+        beside.update((run.run_id, run) for run in runs)
+        return cls(
+            id=index.id,
+            title=index.title,
+            engine=index.engine,
+            version=index.engine_version,
+            axes=index.axes,
+            root=root,
+            asserts=list(asserts),
+            warnings=index.warnings,
+            points=runs,
+        )
+
+    def require_whole(self) -> None:
+        """Reads the summary of every run; raises `DamagedResults` with everything that is wrong."""
+        wrong: dict[str, None] = {}
+        unread = [run for run in self.points if "stored" not in vars(run)]
+        try:
+            for run, stored in zip(unread, frames.opened([r.path for r in unread]), strict=True):
+                # As the cached property keeps it: a thousand folders are opened together.
+                vars(run)["stored"] = stored
+        except DamagedResults:
+            # Which ones, and what else is wrong, is found one by one.
+            pass
+        for run in self.points:
+            try:
+                _ = run.summary
+            except DamagedResults as damage:
+                wrong[str(damage)] = None
+        if wrong:
+            raise DamagedResults("\n".join(wrong))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.points)
+
+    def __getitem__(self, index: int) -> Run:
+        return self.points[index]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "engine": self.engine,
+            "version": self.version,
+            "points": [run.summary for run in self.points],
+        }
+
+    def groups(self) -> list[list[Run]]:
+        """The runs of each point, its seeds together."""
+        groups: dict[points.Key, list[Run]] = {}
+        for run in self.points:
+            groups.setdefault(points.point_key(run), []).append(run)
+        return list(groups.values())
+
+    def frame(self) -> pl.DataFrame:
+        """One row for each run and flow: parameters, seed, run_id, and the flow's summary.
+
+        Columns are called as `tailback list metrics` does; counts by cause stay in the JSON.
+        """
+        wanted = {**shape.FLOW, completion.UNFINISHED: shape.number}
+        return _frame(self, lambda summary: summary["flows"], "flow", wanted)
+
+    def queues(self) -> pl.DataFrame:
+        """One row for each run and link: parameters, seed, run_id, and the link's summary."""
+        return _frame(self, lambda summary: summary["queues"].values(), "link", shape.QUEUE)
+
+    def classes(self) -> pl.DataFrame:
+        """One row for each run and class of flows: parameters, seed, run_id, its summary."""
+        return _frame(self, lambda summary: summary.get("classes", ()), "class", shape.CLASS)
+
+    def sources(self) -> pl.DataFrame:
+        """One row for each run and source of traffic: parameters, seed, run_id, its summary.
+
+        How long requests took is in `completions`.
+        """
+        return _frame(self, _sources, "source", shape.TRAFFIC)
+
+    def programs(self) -> pl.DataFrame:
+        """One row for each run and program: parameters, seed, run_id, its summary.
+
+        What its own files say is in columns `results_NAME`.
+        """
+        return _frame(self, _programs, "program", shape.PROGRAM)
+
+    def tuples(self) -> pl.DataFrame:
+        """One row for each run, program and 5-tuple: parameters, seed, run_id, protocol, sender,
+        receiver, and the same measures as of the program."""
+        return _frame(self, _tuples, "program", shape.TUPLE)
+
+    def completions(self) -> pl.DataFrame:
+        """One row for each run, source of requests and bin of their sizes: parameters, seed,
+        run_id, upto_bytes, n, and statistics of the time they took."""
+        return _frame(self, _bins, "source", frames.BIN)
+
+    def series(
+        self,
+        run: Run | int | None = None,
+        quantity: str | Sequence[str] | None = None,
+        *,
+        flow: str | None = None,
+        link: str | None = None,
+    ) -> pl.DataFrame:
+        """Samples and events: time_ns, flow, link, quantity, value.
+
+        Of one run, or of all, with the parameters, seed and run_id of each in front; all
+        quantities or some, of everything or of a flow or link. `cubic` is cubic/1 and cubic/2 too.
+        """
+        if run is not None:
+            one = self._run(run).series()
+            self._refuse_unknown(one, quantity)
+            return frames.only(one, quantity, flow, link)
+        whole = frames.series([point.stored for point in self.points])
+        self._refuse_unknown(whole, quantity)
+        return self._keyed(frames.only(whole, quantity, flow, link))
+
+    def series_statistics(
+        self,
+        quantity: str | Sequence[str] | None = None,
+        *,
+        flow: str | None = None,
+        link: str | None = None,
+    ) -> pl.DataFrame:
+        """Mean and percentiles of recorded series over the measured time: the parameters, seed and
+        run_id, flow, link, quantity, n (samples), mean, p1, p25, p50, p75, p99, min, max.
+
+        Weighted by time: a sample holds until the next one. The mean of the rows of `series()` is
+        that of samples, which are close together while a window moves.
+        """
+        import polars as pl
+
+        every = frames.series([point.stored for point in self.points])
+        self._refuse_unknown(every, quantity)
+        whole = frames.only(every, quantity, flow, link)
+        by = ["run", "flow", "link", "quantity"]
+        windows = pl.DataFrame(
+            [window for number, run in enumerate(self.points) for window in _windows(number, run)],
+            schema={
+                "run": pl.UInt32,
+                "flow": pl.String,
+                "link": pl.String,
+                "from_ns": pl.Int64,
+                "to_ns": pl.Int64,
+            },
+            orient="row",
+        )
+        joined = whole.join(windows, on=by[:3], nulls_equal=True, maintain_order="left")
+        state = pl.col("quantity").is_in(
+            [q for q in whole["quantity"].unique() if series.held(q) == "state"]
+        )
+        parts_ = [
+            series.weighted(joined.filter(state), by, "state"),
+            series.weighted(joined.filter(~state), by, "each"),
+        ]
+        return self._keyed(series.statistics(pl.concat(parts_), by))
+
+    def _refuse_unknown(self, frame: pl.DataFrame, quantity: str | Sequence[str] | None) -> None:
+        """Refuses a name that no series has: none here, none of another run, none there can be."""
+        wanted = [quantity] if isinstance(quantity, str) else list(quantity or ())
+        recorded = list(frame["quantity"].unique(maintain_order=True))
+        known = {*recorded, *(entry["name"] for entry in registry.entries("series"))}
+        known.update(series.EVENTS)
+        missing = [name for name in wanted if name not in known and not name.startswith("class.")]
+        if not missing:
+            return
+        # Another run of the sweep may have an algorithm with a gauge of this name.
+        every = frames.series([point.stored for point in self.points])["quantity"].unique()
+        for name in missing:
+            if name not in every:
+                raise InputError(
+                    names.unknown(
+                        "series",
+                        name,
+                        list(dict.fromkeys([*recorded, *every.sort(), *sorted(known)])),
+                    )
+                )
+
+    def histogram(
+        self,
+        run: Run | int | None = None,
+        quantity: str = "delay_ns",
+        *,
+        flow: str | None = None,
+        link: str | None = None,
+    ) -> pl.DataFrame:
+        """Buckets of a quantity: lower, width, count.
+
+        Of one run as `Run.histogram`; without one of all, with the parameters, seed and run_id of
+        each in front and the flow or link that they are of. Buckets of several runs add up.
+        """
+        if run is not None:
+            return self._run(run).histogram(quantity, flow=flow, link=link)
+        whole = frames.histograms([point.stored for point in self.points])
+        return self._keyed(frames.only(whole, quantity, flow, link))
+
+    def plot(
+        self,
+        x: str | None = None,
+        y: str | None = None,
+        *,
+        color: str | None = None,
+        facet: str | Sequence[str] = (),
+        kind: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        width: str | None = None,
+        height: str | None = None,
+        font_size: float = 8.0,
+        x_scale: Literal["auto", "linear", "log", "free"] = "auto",
+        y_scale: Literal["auto", "linear", "log", "free"] = "auto",
+    ) -> Chart:
+        """A figure as a chart of Altair's, to be shown, changed or saved.
+
+        What is left out is chosen for the sweep. `y` is a metric ("delay_ms.p99"), a distribution
+        ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`, `color` and `facet` (columns,
+        rows) are swept keys or "flow", "link", "class", "seed"; `kind` is "line", "box", "cdf",
+        "ccdf", "time", "scatter", "heat" or "bar". `where` keeps some values of a key. `width` is
+        that of the whole figure, e.g. "85mm"; letters have `font_size` points there.
+        """
+        from tailback.plot import plot
+
+        return plot(
+            self,
+            x=x,
+            y=y,
+            color=color,
+            facet=facet,
+            kind=kind,
+            where=where,
+            width=width,
+            height=height,
+            font_size=font_size,
+            x_scale=x_scale,
+            y_scale=y_scale,
+        )
+
+    def _keyed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """A frame of all runs with what tells them apart in place of their number."""
+        import polars as pl
+
+        paths = dict.fromkeys(path for point in self.points for path in point.params)
+        keys = pl.DataFrame(
+            {
+                "run": range(len(self.points)),
+                **{path: [point.params.get(path) for point in self.points] for path in paths},
+                "seed": [point.seed for point in self.points],
+                "run_id": [point.run_id for point in self.points],
+            },
+            schema_overrides={"run": pl.UInt32, "seed": pl.Int64, "run_id": pl.String},
+            strict=False,
+        )
+        joined = keys.join(frame, on="run", how="inner", maintain_order="right_left")
+        return joined.drop("run")
+
+    def failed_assertions(self) -> list[str]:
+        """What the scenario's `[[assert]]` tables found wanting; empty when all hold."""
+        return [
+            message
+            for run in self.points
+            for assertion in self.asserts
+            for message in assertion.failures(run.summary)
+        ]
+
+    def _run(self, run: Run | int) -> Run:
+        return self.points[run] if isinstance(run, int) else run
+
+    def __repr__(self) -> str:
+        points = len(self.groups())
+        return f"<Results {self.title or self.id!r}: {points} points, {len(self)} runs>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the flows and programs of every run, cut after 50 rows."""
+        rows = _rows(self, lambda summary: [*summary["flows"], *_programs(summary)], "flow")
+        columns = _columns(rows)
+        cells = "".join(
+            "<tr>" + "".join(f"<td>{_cell(row.get(c))}</td>" for c in columns) + "</tr>"
+            for row in rows[:50]
+        )
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
+        more = f"<p>… and {len(rows) - 50} more rows</p>" if len(rows) > 50 else ""
+        caption = html.escape(self.title or self.id)
+        note = html.escape(f"engine {self.engine} {self.version}")
+        return (
+            f"<table><caption>{caption} ({note})</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>{more}"
+        )
+
+
+Window = tuple[int, str | None, str | None, int, int]
+"""Number of a run, flow or link, and between when it is measured, ns."""
+
+
+def _windows(number: int, run: Run) -> Iterator[Window]:
+    summary = run.summary
+    for part in parts.senders(summary):
+        yield number, part["name"], None, *series.measured(summary, part)
+    for name, queue in summary["queues"].items():
+        yield number, None, name, *series.measured(summary, queue)
+
+
+def open_results(path: Path | str) -> Results:
+    """The results stored in a folder: its latest sweep, or the sweep whose folder it is."""
+    path = Path(path)
+    if os.path.lexists(path / layout.INDEX):
+        index = layout.read_index(path / layout.INDEX)
+        root = _root_of(path, "sweeps")
+        _refuse_others(path, index, root)
+        _say_version(path, index)
+        return Results.of(index, root)
+    found = layout.sweeps(path)
+    if not found:
+        raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
+    index = layout.read_index(found[0])
+    _refuse_others(found[0].parent, index, path)
+    _say_version(found[0].parent, index)
+    return Results.of(index, path)
+
+
+def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
+    """Points whose values are not those of their runs would be labels of other results."""
+    wrong = agreement.faults(index, root / "runs", agreement.LOOKED_AT)
+    if wrong:
+        raise DamagedResults("\n".join(f"{path / layout.INDEX}: {text}" for text in wrong))
+
+
+def _say_version(path: Path, index: layout.Index) -> None:
+    """What another version of the engine has made is not taken for what this one would."""
+    # Offered with the results, as `plot` is: engines are above what is stored.
+    from tailback.running import engines
+
+    if here := engines.unlike(index.engine, index.engine_version):
+        warnings.warn(
+            f"{path}: run with {index.engine} {index.engine_version}, and this is {here}",
+            VersionWarning,
+            stacklevel=3,
+        )
+
+
+def _root_of(folder: Path, kind: str) -> Path:
+    """The folder of results that a sweep or run is in, by where it lies and not by a link."""
+    place = Path(os.path.abspath(folder))
+    if place.parent.name != kind:
+        raise InputError(f"{folder}: not in a folder of results; expected results/{kind}/ID")
+    return place.parent.parent
+
+
+def open_run(path: Path | str) -> Results:
+    """A single stored run, by its folder `results/runs/ID`, with the title of a sweep it is of."""
+    path = Path(path)
+    root = _root_of(path, "runs")
+    manifest = StoredRun(path).manifest
+    run_id = manifest["run_id"]
+    index, point = layout.sweep_of(root, run_id) or (None, None)
+    run = Run({}, {}, manifest["seed"], run_id, path)
+    title = index.title if index else ""
+    if index and point:
+        # What tells it from the other points of its sweep.
+        title = ", ".join([title, *(f"{key} = {value}" for key, value in point.labels.items())])
+    return Results(
+        id=run_id,
+        title=title,
+        engine=manifest["engine"],
+        version=manifest["engine_version"],
+        axes=[],
+        points=[run],
+        root=root,
+    )
+
+
+def _rows(results: Results, parts_of: Any, name: str) -> list[dict[str, Any]]:
+    rows = []
+    for run in results.points:
+        for part in parts_of(run.summary):
+            row: dict[str, Any] = {**run.params, "seed": run.seed, "run_id": run.run_id}
+            row[name] = part["name"]
+            row.update(flat({k: v for k, v in part.items() if k not in ("name", "causes")}))
+            rows.append(row)
+    return rows
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(column for row in rows for column in row))
+
+
+def _sources(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for source in summary["traffic"]:
+        counts = {k: v for k, v in (source.get("completions") or {}).items() if k != "bins"}
+        yield {**source, "completions": counts}
+
+
+def _programs(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for program in parts.programs(summary):
+        yield {key: value for key, value in program.items() if key != "tuples"}
+
+
+def _tuples(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for program in parts.programs(summary):
+        for one in program["tuples"]:
+            yield {"name": program["name"], **one}
+
+
+def _bins(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for source in summary["traffic"]:
+        for found in (source.get("completions") or {}).get("bins", ()):
+            yield {"name": source["name"], **found}
+
+
+def _frame(
+    results: Results, parts_of: Any, name: str, wanted: Mapping[str, shape.Shape]
+) -> pl.DataFrame:
+    """The columns of the parts' shape are there, with their types, even if there is no row."""
+    import polars as pl
+
+    rows = _rows(results, parts_of, name)
+    known = {"seed": pl.Int64, "run_id": pl.String, name: pl.String, **frames.columns(wanted)}
+    swept = dict.fromkeys(path for run in results.points for path in run.params)
+    if not rows:
+        texts = {p: isinstance(v, str) for run in results.points for p, v in run.params.items()}
+        types = {path: pl.String if texts[path] else pl.Float64 for path in swept}
+        return pl.DataFrame(schema={**types, **known})
+    # By column, with None where a row lacks it; inferring from every row,
+    # since a column may be null for long before its first number.
+    names = dict.fromkeys([*swept, *known, *_columns(rows)])
+    data = {column: [row.get(column) for row in rows] for column in names}
+    return pl.DataFrame(data, schema_overrides=known, strict=False, infer_schema_length=None)
+
+
+def _cell(value: float | str | None) -> str:
+    return html.escape(short(value))

@@ -1,0 +1,132 @@
+"""A stored run as it is read: what was written, or a sentence that says what is not.
+
+Sizes, hashes, and columns and rows of tables are checked by crates/record; here JSON is
+checked for its shape and tables become frames.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback import _native
+from tailback.base import foreign
+from tailback.errors import DamagedResults
+from tailback.metrics import completion
+from tailback.store import shape
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MANIFEST, SUMMARY, TIMING = "manifest.json", "summary.json", "timing.json"
+SERIES, HISTOGRAMS, PACKETS = "series.parquet", "histograms.parquet", "packets.pcapng"
+ACCOUNT = "account.json"
+FILES = frozenset((MANIFEST, SUMMARY, TIMING, SERIES, HISTOGRAMS, PACKETS, ACCOUNT))
+"""What a run's folder may have, beside the folder of what programs have left."""
+
+
+class StoredRun:
+    """The folder of a run.
+
+    Everything raises `DamagedResults` where the folder is not what was written, or not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._folder = _native.RunFolder(path)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Identity: engine and version, seed, the canonical point, what is followed."""
+        found: dict[str, Any] = foreign.parse_json(
+            self._folder.manifest.encode(), self.path / MANIFEST
+        )
+        return found
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The object that `--json` prints for a point, without its parameters."""
+        return self._checked(self._folder.read(SUMMARY))
+
+    def _checked(self, data: bytes) -> dict[str, Any]:
+        summary: dict[str, Any]
+        if shape.native_summary().fits(data):
+            summary = json.loads(data)
+        else:
+            summary = self._json(data, SUMMARY, shape.SUMMARY)
+        for key, own in (("run_id", self._folder.run_id), ("seed", self._folder.seed)):
+            if summary[key] != own:
+                raise DamagedResults(f"{self.path / SUMMARY}: {key} is not that of the run")
+        if any(flow["completion_s"] is None for flow in summary["flows"]):
+            completion.add(summary, self.manifest["canonical"])
+        return summary
+
+    def brief(self, most: int) -> tuple[dict[str, Any], int]:
+        """The summary with the first flows only, at most so many, and how many are left out: a
+        hundred thousand of them take most of a gigabyte."""
+        data, left_out = self._folder.brief(most)
+        return self._checked(data), left_out
+
+    @property
+    def timing(self) -> dict[str, Any]:
+        """Wall and CPU time of the simulation, host, data packets."""
+        return self._json(self._folder.timing, TIMING, shape.TIMING)
+
+    def series(self) -> pl.DataFrame:
+        """Samples and events: time_ns, flow, link, quantity, value."""
+        return self.table(SERIES)
+
+    def histograms(self) -> pl.DataFrame:
+        """Buckets: flow, link, quantity, lower, width, count."""
+        return self.table(HISTOGRAMS)
+
+    def packets(self) -> Path | None:
+        """The capture, checked; None if no packets were recorded."""
+        if not self._folder.has(PACKETS):
+            return None
+        self._folder.check(PACKETS)
+        return self.path / PACKETS
+
+    def has(self, name: str) -> bool:
+        """Whether the run has a file of this name."""
+        return self._folder.has(name)
+
+    def check(self) -> None:
+        """Reads everything."""
+        _ = self.summary, self.timing, self.packets()
+        for name in (SERIES, HISTOGRAMS):
+            self._folder.read(name)
+        if self.has(ACCOUNT):
+            self._folder.check(ACCOUNT)
+
+    def _json(self, data: bytes, name: str, wanted: shape.Shape) -> dict[str, Any]:
+        value: dict[str, Any] = foreign.parse_json(data, self.path / name)
+        where = shape.fault(value, wanted)
+        if where is not None:
+            raise DamagedResults(
+                f"{self.path / name}: {where} is not what such a file of a run has there"
+            )
+        return value
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file, as they were written."""
+        return self._folder.read(name)
+
+    def rows(self, name: str) -> int:
+        """The rows of a table."""
+        found: int = self.manifest["files"][name]["rows"]
+        return found
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table of the run: `SERIES` or `HISTOGRAMS`."""
+        import polars as pl
+
+        data = self.read(name)
+        try:
+            return pl.read_parquet(io.BytesIO(data))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            line = str(error).partition("\n")[0]
+            raise DamagedResults(f"{self.path / name}: cannot be read ({line})") from None

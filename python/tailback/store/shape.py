@@ -1,0 +1,303 @@
+"""What JSON has to look like before it is used: the files of a folder of results.
+
+A hash says that a file is what was written, not who wrote it. A shape is a table of what
+is needed, by key; what a file has besides is not looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tailback import _native
+from tailback.base import foreign
+
+Shape = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
+"""A test of a value; a table with these keys; a list of one shape for every element."""
+
+MAX_WHOLE = 2**64 - 1
+MAX_FLOAT = 1e100
+
+
+def text(value: Any) -> bool:
+    """A text."""
+    return isinstance(value, str)
+
+
+def whole(value: Any) -> bool:
+    """A whole number from 0 to 2^64 - 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_WHOLE
+
+
+def number(value: Any) -> bool:
+    """A number of either kind; JSON that was read by `foreign` has finite ones only."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    # Nothing that is measured is near the bound, and squares and sums of it are numbers, too.
+    return abs(value) <= (MAX_FLOAT if isinstance(value, float) else MAX_WHOLE)
+
+
+def identity(value: Any) -> bool:
+    """The name of a run, a sweep or a comparison."""
+    return isinstance(value, str) and value.isascii() and _native.is_id(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Maybe:
+    """Null, or something of this shape."""
+
+    shape: Any
+
+    def __call__(self, value: Any) -> bool:
+        return value is None or fault(value, self.shape) is None
+
+
+@dataclass(frozen=True, eq=False)
+class Each:
+    """A table with any keys, every value of this shape."""
+
+    shape: Any
+
+    def __call__(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(
+            fault(inner, self.shape) is None for inner in value.values()
+        )
+
+
+def maybe(shape: Shape) -> Shape:
+    """Null, or something of this shape."""
+    return Maybe(shape)
+
+
+def either(*shapes: Shape) -> Shape:
+    """Something of one of these shapes."""
+    return lambda value: any(fault(value, shape) is None for shape in shapes)
+
+
+def each(shape: Shape) -> Shape:
+    """A table with any keys, every value of this shape."""
+    return Each(shape)
+
+
+@dataclass(frozen=True)
+class Absent:
+    """What a table may lack; if it is there, it is of this shape."""
+
+    shape: Any
+
+
+def fault(value: Any, shape: Shape, at: str = "") -> str | None:
+    """Where a value is not of a shape: `flows[0].name`, of the first such place; None: it is."""
+    if isinstance(shape, Mapping):
+        if not isinstance(value, dict):
+            return at or "it"
+        for key, inner in shape.items():
+            where = f"{at}.{key}" if at else key
+            if isinstance(inner, Absent):
+                if key not in value:
+                    continue
+                inner = inner.shape
+            if key not in value:
+                return where
+            if (found := fault(value[key], inner, where)) is not None:
+                return found
+        return None
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return at or "it"
+        for i, element in enumerate(value):
+            if (found := fault(element, shape[0], f"{at}[{i}]")) is not None:
+                return found
+        return None
+    return None if shape(value) else at or "it"
+
+
+def described(shape: Shape) -> Any:
+    """A shape as `_native.Shape` takes it: words, and tables of one entry that says what it is."""
+    if isinstance(shape, Mapping):
+        keys = (
+            [key, inner.shape, False] if isinstance(inner, Absent) else [key, inner, True]
+            for key, inner in shape.items()
+        )
+        return {"table": [[key, described(inner), needed] for key, inner, needed in keys]}
+    if isinstance(shape, list):
+        return {"list": described(shape[0])}
+    if isinstance(shape, Maybe | Each):
+        return {type(shape).__name__.lower(): described(shape.shape)}
+    return _WORDS[shape]
+
+
+_WORDS: Mapping[Any, str] = {text: "text", whole: "whole", number: "number", identity: "identity"}
+
+
+@cache
+def native_summary() -> _native.Shape:
+    """`SUMMARY` for JSON that is looked at without an object made of it."""
+    return _native.Shape(
+        json.dumps(described(SUMMARY)), depth=foreign.MAX_DEPTH, values=foreign.MAX_VALUES
+    )
+
+
+_NUMBER = maybe(number)
+COUNT = maybe(whole)
+TEXT = maybe(text)
+_COUNTS = {"drops": COUNT, "marks": COUNT, "sce_marks": COUNT, "causes": maybe(each(whole))}
+_PERCENTILES = dict.fromkeys(("mean", "p1", "p25", "p50", "p75", "p99", "max"), _NUMBER)
+_STAT = {"n": whole, "stddev": _NUMBER, **_PERCENTILES}
+
+QUEUE = {
+    "name": text,
+    "aqm": text,
+    "delay_ms": _PERCENTILES,
+    "packets": whole,
+    "bytes": whole,
+    **_COUNTS,
+    "utilisation": _NUMBER,
+    "occupancy_bytes_mean": _NUMBER,
+    "samples": maybe({"utilisation": _STAT}),
+}
+
+FLOW = {
+    "name": text,
+    "cc": text,
+    "throughput_mbit": _NUMBER,
+    "rtt_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
+    "srtt_ms_mean": _NUMBER,
+    "packets": whole,
+    "retransmits": whole,
+    "timeouts": whole,
+    **_COUNTS,
+    "completion_s": _NUMBER,
+    "delivered_bytes": whole,
+    "from_s": number,
+    "to_s": number,
+}
+
+_COMPLETIONS = {
+    "started": whole,
+    "completed": whole,
+    "bins": [{"upto_bytes": whole, "n": whole, "completion_s": _STAT, "normalised": _STAT}],
+}
+
+TRAFFIC = {
+    "name": text,
+    "kind": text,
+    "throughput_mbit": _NUMBER,
+    "sent_packets": whole,
+    "received_packets": whole,
+    **_COUNTS,
+}
+
+_MEASURES = {
+    "throughput_mbit": _NUMBER,
+    "back_mbit": _NUMBER,
+    "completion_s": _NUMBER,
+    "rtt_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
+    "rtt_of": TEXT,
+    "delay_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
+    "packets": whole,
+    "received_packets": whole,
+    **_COUNTS,
+    "ecn_sent": dict.fromkeys(("not_ect", "ect1", "ect0", "ce"), whole),
+    "delivered_bytes": whole,
+    "back_bytes": whole,
+    "from_s": number,
+    "to_s": number,
+}
+
+TUPLE = {
+    "protocol": TEXT,
+    "sender": TEXT,
+    "receiver": TEXT,
+    "tuples": whole,
+    **_MEASURES,
+}
+
+PROGRAM = {
+    "name": text,
+    "kind": TEXT,
+    **_MEASURES,
+    "status": dict.fromkeys(("sender", "receiver"), COUNT),
+    "exit_s": dict.fromkeys(("sender", "receiver"), _NUMBER),
+    "results": each(_NUMBER),
+    "tuples": [TUPLE],
+}
+
+CLASS = {
+    "name": text,
+    "link": text,
+    "flows": whole,
+    "sources": whole,
+    "packets": COUNT,
+    "bytes": COUNT,
+    **_COUNTS,
+    "delay_ms": {"stddev": _NUMBER, **_PERCENTILES},
+    "samples": maybe(
+        dict.fromkeys(
+            (
+                "rate_mbit",
+                "window_bytes",
+                "utilisation",
+                "mark_share",
+                "drop_share",
+                "delay_ms",
+            ),
+            _STAT,
+        )
+    ),
+}
+
+SUMMARY: Shape = {
+    "seed": whole,
+    "run_id": identity,
+    "duration_s": number,
+    "warmup_s": number,
+    "flows": [FLOW],
+    "queue": maybe(QUEUE),
+    "queues": each(QUEUE),
+    # What has requests says how long they took.
+    "traffic": [{**TRAFFIC, "completions": Absent(maybe(_COMPLETIONS))}],
+    "programs": Absent([PROGRAM]),
+    "classes": [CLASS],
+    "jain": _NUMBER,
+}
+"""`summary.json` of a run."""
+
+TIMING: Shape = {
+    "wall_s": number,
+    "cpu_s": number,
+    "host": text,
+    "data_packets": whole,
+    "events": whole,
+    "memory_bytes": COUNT,
+}
+"""`timing.json` of a run."""
+
+INDEX: Shape = {
+    "id": identity,
+    "title": text,
+    "engine": text,
+    "engine_version": text,
+    "axes": [[text]],
+    "warnings": [text],
+    "points": [
+        {
+            "params": each(either(text, number)),
+            "labels": each(text),
+            "seed": whole,
+            "run_id": identity,
+            "baseline": maybe(identity),
+        }
+    ],
+}
+"""`index.json` of a sweep."""
+
+MARKER: Shape = {
+    "kind": text,
+    "id": text,
+    "files": each({"bytes": whole, "sha256": text}),
+}
+"""The marker of a report."""

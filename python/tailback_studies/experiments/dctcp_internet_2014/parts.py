@@ -1,0 +1,20 @@
+"""The parts of the experiment."""
+
+from __future__ import annotations
+
+PARTS: tuple[str, ...] = (
+    "fig1",
+    "fig2",
+    "fig3",
+    "fig5",
+    "table1",
+    "fig6",
+    "fig7",
+    "fig8",
+    "fig9",
+    "fig10",
+    "readings",
+    "bdp",
+    "ablation",
+)
+"""Every figure and table of the paper, and three parts beyond it."""
