@@ -21,15 +21,14 @@ extensions = [
     "sphinx_click",
     "pages.site",
 ]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "markdown", ".results.json": "results"}
 root_doc = "index"
-exclude_patterns = ["**/results.json"]
 nitpicky = True
 show_warning_types = True
-# The site opens no connection, so that it knows no other project's documentation. Modules of our
-# own are where annotations find a type; what is public is named by its public name.
+# The site opens no connection, so that it knows no other project's documentation; and annotations
+# name classes of modules by their short names. What pages refer to are public names of tailback.
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections\.abc|pathlib|typing|polars|altair)\..*"),
+    ("py:.*", r"(?!tailback\.)\w+(\.\w+)*"),
     ("py:.*", r"tailback\.[a-z_.]+\.[A-Z]\w+"),
 ]
 
@@ -37,8 +36,11 @@ myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
+autodoc_typehints = "signature"
+python_maximum_signature_line_length = 88
+# What docstrings and help have in single backticks is code, and two hyphens are no dash.
+default_role = "code"
+smartquotes = False
 
 html_theme = "furo"
 html_title = "tailback"
@@ -46,6 +48,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["tables.js"]
 html_copy_source = False
+html_show_copyright = False
 html_show_sourcelink = False
 html_theme_options = {
     "sidebar_hide_name": False,

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from pages import (
-    DOCS,
     EVIDENCE,
     REFERENCE,
     ROOT,
@@ -30,12 +29,12 @@ from pages import (
 from tailback.base.revision import revision
 from tailback.store import layout
 from tailback_studies import experiments
-from tailback_studies.reproduction import judges
+from tailback_studies.reproduction import judges, published
 
 
 def experiment_pages() -> Iterator[Path]:
     """Writes the page of every experiment that has one, with its goals beside it; what is
-    stored already is not run again. The picture of the README is one of their figures."""
+    stored already is not run again."""
     for name in experiments.NAMES:
         experiment = experiments.get(name)
         if experiment.needs_kernel:
@@ -50,25 +49,25 @@ def experiment_pages() -> Iterator[Path]:
             engine="sim",
             page=True,
         )
-        text = (done.report_dir / f"{name}.md").read_text(encoding="utf-8")
-        folder = EVIDENCE / name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        drawn = [done.report_dir / "figures" / f"{figure}.svg" for figure in FIGURE.findall(text)]
-        for file in (done.report_dir / judges.FILE, *drawn):
-            if file.exists():
-                shutil.copy(file, folder)
-        page = EVIDENCE / f"{name}.md"
-        page.write_text(text.replace("](figures/", f"]({name}/"), encoding="utf-8")
-        yield page
-        if name == PICTURE[0]:
-            shutil.copy(done.report_dir / "figures" / PICTURE[1], DOCS / "picture.svg")
-            yield DOCS / "picture.svg"
+        yield publish(done.report_dir, name)
+
+
+def publish(report: Path, name: str) -> Path:
+    """Puts the page of a report, its goals and its figures into docs; returns the page."""
+    text = (report / f"{name}.md").read_text(encoding="utf-8")
+    folder = EVIDENCE / name
+    shutil.rmtree(folder, ignore_errors=True)
+    drawn = [report / "figures" / f"{figure}.svg" for figure in FIGURE.findall(text)]
+    for file in (report / judges.FILE, *drawn):
+        if file.exists():
+            folder.mkdir(exist_ok=True)
+            shutil.copy(file, folder)
+    goals = folder / judges.FILE
+    judged = judges.from_csv(goals.read_text(encoding="utf-8")) if goals.exists() else []
+    return published.write(text.replace("](figures/", f"]({name}/"), name, judged, EVIDENCE)
 
 
 FIGURE = re.compile(r"\]\(figures/([\w.-]+)\.svg\)")
-PICTURE = ("dctcp-internet-2014", "fig5.svg")
-"""The figure of the README."""
 
 
 RUNS: Mapping[str, Callable[[Path], None]] = {
@@ -87,8 +86,18 @@ def main() -> None:
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--check", action="store_true", help="write nothing, say what is not current")
     only.add_argument("--quick", action="store_true", help="what takes no runs")
+    only.add_argument(
+        "--publish",
+        nargs=2,
+        metavar=("REPORT", "NAME"),
+        help="put into docs what `tailback reproduce NAME --page` wrote into the folder REPORT",
+    )
     only.add_argument("--page", choices=sorted(RUNS), help="run the commands of this page alone")
     asked = parser.parse_args()
+    if asked.publish is not None:
+        report, name = asked.publish
+        publish(Path(report), name)
+        return
     if asked.page is not None:
         with tempfile.TemporaryDirectory() as scratch:
             RUNS[asked.page](Path(scratch))
@@ -98,7 +107,7 @@ def main() -> None:
         REFERENCE / "scenario.schema.json": schema.text(),
     }
     if asked.check:
-        check({**made, EVIDENCE / "trust.md": trust.page(EVIDENCE)})
+        check({**made, **trust.pages(EVIDENCE)})
         return
     # What runs now, whatever is committed while it does.
     revision()
@@ -107,7 +116,8 @@ def main() -> None:
         path.write_text(text, encoding="utf-8")
     for path in itertools.chain(made, () if asked.quick else experiment_pages()):
         print(path.relative_to(ROOT), flush=True)
-    (EVIDENCE / "trust.md").write_text(trust.page(EVIDENCE), encoding="utf-8")
+    for path, text in trust.pages(EVIDENCE).items():
+        path.write_text(text, encoding="utf-8")
 
 
 def check(made: Mapping[Path, str]) -> None:

@@ -1,16 +1,27 @@
-"""What the site adds to Sphinx: links to folders of the sources, which it does not have."""
+"""What the site adds to Sphinx: the results of experiments as pages, with tables that can be
+sorted, and no links to folders of the sources, which it does not have."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from markdown_it import MarkdownIt
+from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 from pages import ROOT
 
 _LINK = re.compile(r"\[([^\]\n]+)\]\((\.\./[^)#\s]+)\)")
+_TABLES = "tailback_results_tables"
+_INLINE = MarkdownIt("zero", {"html": False}).enable(["backticks", "emphasis", "escape"])
 
 
 def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
@@ -25,7 +36,88 @@ def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
     source[0] = _LINK.sub(said, source[0])
 
 
+class ResultsTable(nodes.General, nodes.Element):
+    """A table of results; its numbers are no words of the search index."""
+
+
+class ResultsTableDirective(Directive):
+    """A table of the file that is being read, by its number."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """The table."""
+        tables = self.state.document.settings.env.temp_data[_TABLES]
+        return [ResultsTable("", table=tables[int(self.arguments[0])])]
+
+
+class ResultsParser(MystParser):
+    """Reads `NAME-all.results.json`, which `tailback_studies.reproduction.published` writes."""
+
+    supported = ("results",)
+
+    def parse(self, inputstring: str, document: nodes.document) -> None:
+        """Parses it as the Markdown that it stands for, but for its tables."""
+        results = json.loads(inputstring)
+        tables: list[dict[str, Any]] = []
+        text = "\n\n".join(markdown(results, tables))
+        document.settings.env.temp_data[_TABLES] = tables
+        super().parse(text, document)
+
+
+def markdown(results: dict[str, Any], tables: list[dict[str, Any]]) -> Iterator[str]:
+    """Paragraphs of the page; its tables are put aside, and directives stand in their places."""
+    # It is reached from the page of its experiment, and in no table of contents.
+    yield f"---\norphan: true\n---\n\n# {results['title']}: all results"
+    yield from results["lead"]
+    yield "\n".join(f"- **{key}**: {value}" for key, value in results["facts"])
+    yield "Click a heading to sort by its column."
+    for section in results["sections"]:
+        yield f"## {section['title']}"
+        for block in section["blocks"]:
+            if "columns" in block:
+                yield f"```{{results-table}} {len(tables)}\n```"
+                tables.append(block)
+            elif "figure" in block:
+                yield f"![{block['title']}]({block['figure']})"
+            else:
+                yield block["text"]
+
+
+def visit_table(translator: HTML5Translator, node: ResultsTable) -> None:
+    """Writes the table as HTML."""
+    translator.body.append(table_html(node["table"]))
+    raise nodes.SkipNode
+
+
+def table_html(table: dict[str, Any]) -> str:
+    """A table with a heading; the site's script sorts it."""
+    classes = [' class="number"' if right else "" for right in table["right"]]
+    head = "".join(
+        f'<th scope="col"{kind}><button type="button">{_INLINE.renderInline(name) or "&nbsp;"}'
+        "</button></th>"
+        for name, kind in zip(table["columns"], classes, strict=True)
+    )
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{kind}>{_INLINE.renderInline(cell)}</td>"
+            for cell, kind in zip(row, classes, strict=True)
+        )
+        + "</tr>\n"
+        for row in table["rows"]
+    )
+    title = f"<caption>{escape(table['title'])}</caption>" if table["title"] else ""
+    return (
+        f'<div class="table-wrapper"><table class="docutils results">{title}\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+    )
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Registers it."""
+    """Registers all of it."""
     app.connect("source-read", without_folders)
+    app.add_source_parser(ResultsParser)
+    app.add_node(ResultsTable, html=(visit_table, None))
+    app.add_directive("results-table", ResultsTableDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,12 +1,14 @@
-"""docs/evidence/trust.md: what each experiment and each judge says, from the goals.csv that the
-commands of the other pages wrote. No adjective in it."""
+"""docs/evidence/trust.md, one screen, and docs/evidence/criteria.md, every criterion: what each
+experiment and the validation say, from the files that their commands wrote. Without adjectives."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pages import results
 from tailback.report import Facts, Report, Section, Table, Text, Value, to_markdown
 from tailback.report.tables import left, right, words
 from tailback_studies import experiments
@@ -15,24 +17,29 @@ from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import blind_columns, size
 
 VALIDATION = ("validation", "The simulator against Linux")
-"""What is judged beside the experiments: its folder in docs, and what it is."""
+"""What is judged beside the experiments: its folder, and what it is."""
+
+WORST = 3
+"""Misses on the screen."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A page and what its judges say."""
+    """A page of evidence and what its criteria say."""
 
     name: str
     title: str
+    heading: str
+    """That of the page."""
     command: str
     revision: str
     cost: str
     judges: list[Judge]
 
     @classmethod
-    def read(cls, docs: Path, name: str, title: str) -> Judged | None:
+    def read(cls, evidence: Path, name: str, title: str) -> Judged | None:
         """What is stored of it; None if nothing is."""
-        file, page = docs / name / FILE, docs / f"{name}.md"
+        file, page = evidence / name / FILE, evidence / f"{name}.md"
         if not file.exists() or not page.exists():
             return None
         text = page.read_text(encoding="utf-8")
@@ -42,6 +49,7 @@ class Judged:
         return cls(
             name,
             title,
+            text.partition("\n")[0].removeprefix("# "),
             facts.get("command", ""),
             facts.get("revision", ""),
             facts.get("processor time", ""),
@@ -49,30 +57,136 @@ class Judged:
         )
 
 
-def page(docs: Path) -> str:
-    """The page."""
+def pages(evidence: Path) -> dict[Path, str]:
+    """Both pages by their places."""
     known = [(name, experiments.get(name).title) for name in experiments.NAMES]
-    found = [j for name, title in (*known, VALIDATION) if (j := Judged.read(docs, name, title))]
-    judged = [one for one in found if one.judges]
+    found = [j for name, title in (*known, VALIDATION) if (j := Judged.read(evidence, name, title))]
+    return {
+        evidence / "trust.md": "\n".join(_screen(evidence, found)) + "\n",
+        evidence / "criteria.md": _criteria_page(evidence, found),
+    }
+
+
+# --- one screen -----------------------------------------------------------------------------------
+
+
+def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
+    judged = [page for page in found if page.judges]
+    yield "# Trust on one screen\n"
+    yield _verdict([judge for page in judged for judge in page.judges])
+    yield (
+        "\nA criterion is a limit that was set for a group of cells, each a published number or a "
+        "number of Linux; one cell may be in several groups. Held-out cells were not looked at "
+        "until the set-up was frozen. `make pages` writes this page from what the commands of the "
+        "table stored; [every criterion](criteria.md) has medians, percentiles and the sources' "
+        "own noise.\n"
+    )
+    yield "| source | criteria that hold | cells within their limits | held-out cells | revision |"
+    yield "|---|--:|--:|--:|---|"
+    for page in judged:
+        counted = [judge for judge in page.judges if judge.within is not None]
+        within = sum(judge.within or 0 for judge in counted)
+        cells = f"{within} of {sum(judge.cells for judge in counted)}" if counted else "\u2014"
+        holds = f"{sum(judge.holds for judge in page.judges)} of {len(page.judges)}"
+        held_out = sum(judge.blind for judge in page.judges)
+        yield (
+            f"| [{page.heading}]({page.name}.md) | {holds} | {cells} | {held_out} | "
+            f"{page.revision} |"
+        )
+    yield "\n## The worst misses\n"
+    yield f"The {WORST} criteria with the smallest share of cells within the limit:\n"
+    yield "| source | criterion | limit | within |"
+    yield "|---|---|---|--:|"
+    for page, judge in _failing(judged)[:WORST]:
+        yield (
+            f"| [{page.heading}]({page.name}.md) | {judge.judge} | {judge.limit} | "
+            f"{judge.within} of {judge.cells} |"
+        )
+    yield f"\nThe {WORST} cells of the simulator that are furthest from Linux, and why:\n"
+    yield "| cell | quantity | error | limit | cause |"
+    yield "|---|---|--:|---|---|"
+    for cell in _furthest(evidence):
+        yield "| " + " | ".join(cell) + " |"
+    yield "\n## Virtual against real time\n"
+    yield from _clocks(evidence)
+
+
+def _verdict(judges: Sequence[Judge]) -> str:
+    holding = sum(judge.holds for judge in judges)
+    counted = [judge for judge in judges if judge.within is not None]
+    within, cells = sum(judge.within or 0 for judge in counted), sum(j.cells for j in counted)
+    held_out = sum(judge.blind for judge in judges)
+    return (
+        f"**{holding} of {len(judges)} criteria hold, {len(judges) - holding} fail.** Where cells "
+        f"are counted one by one, {within} of {cells} are within their limits. Counted once "
+        f"for each criterion, {held_out} cells were held out."
+    )
+
+
+def _failing(judged: Iterable[Judged]) -> list[tuple[Judged, Judge]]:
+    """Criteria that fail, by the share of their cells within the limit, the smallest first."""
+    failing = [
+        (page, judge)
+        for page in judged
+        for judge in page.judges
+        if not judge.holds and judge.within is not None
+    ]
+    return sorted(failing, key=lambda pair: (pair[1].within or 0) / pair[1].cells)
+
+
+def _furthest(evidence: Path) -> Iterator[tuple[str, ...]]:
+    """The first rows of the validation's table of misses, which has the worst first."""
+    for table in results.tables(evidence, VALIDATION[0], "Beyond a limit"):
+        place = {name: i for i, name in enumerate(table["columns"])}
+        for row in table["rows"][:WORST]:
+            yield tuple(row[place[name]] for name in ("cell", "what", "error", "limit", "cause"))
+
+
+def _clocks(evidence: Path) -> Iterator[str]:
+    """How far cells in real time are from the same cells in virtual time."""
+    page = (evidence / "virtual-time.md").read_text(encoding="utf-8")
+    cells: dict[str, dict[str, list[float]]] = {}
+    for row in re.findall(r"^\| (.*?) \| (virtual|real) \| (.*) \|$", page, flags=re.M):
+        numbers = [cell.split()[0] for cell in row[2].split(" | ")]
+        if len(numbers) == 4:
+            cells.setdefault(row[0], {})[row[1]] = [float(number) for number in numbers]
+    pairs = [clocks for clocks in cells.values() if len(clocks) == 2]
+    yield "| quantity | cells | real over virtual time: least | median | most |"
+    yield "|---|--:|--:|--:|--:|"
+    for i, quantity in enumerate(("throughput", "mean queue delay")):
+        ratios = sorted(clocks["real"][i] / clocks["virtual"][i] for clocks in pairs)
+        middle = ratios[len(ratios) // 2]
+        yield f"| {quantity} | {len(ratios)} | {ratios[0]:.2f} | {middle:.2f} | {ratios[-1]:.2f} |"
+    yield (
+        "\nThe same kernel and scenarios on both clocks: [virtual against real time]"
+        "(virtual-time.md). What real time adds is the work of the machine that runs the guest."
+    )
+
+
+# --- every criterion ------------------------------------------------------------------------------
+
+
+def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
+    judged = [page for page in found if page.judges]
     sections = [
-        Section("judges", "What is judged", [Text(_HOW), _judges(judged)]),
+        Section("criteria", "Criteria", [Text(_HOW), _criteria(judged)]),
         Section("noise", "The sources' own noise", [Text(_NOISE), _noise(judged)]),
-        Section("not-run", "Not reproduced", [_not_run(docs)]),
-        Section("made", "What made it", [_made(found)]),
+        Section("not-run", "Not reproduced", [_not_run(evidence)]),
+        Section("made", "Commands and revisions", [_made(found)]),
     ]
     lead = (
-        "Every published experiment that is run again here, and the simulator beside Linux: how "
-        "many cells are judged, how many of them nobody had seen when the set-up stood, and how "
-        "far off they are. `make pages` writes this page from the files `goals.csv` of the others."
+        "Every published experiment that is run again here, and the simulator beside Linux: the "
+        "limit of each group of cells, and how far off the cells are. `make pages` writes this "
+        "page from the files `goals.csv` of the others."
     )
-    return to_markdown(Report("", "How far it can be trusted", lead, [], sections))
+    return to_markdown(Report("", "Every criterion", lead, [], sections))
 
 
 _HOW = """
-A judge is a group of cells of one kind. *Within* counts cells within the limit; *or chance* adds
-misses within what one more run of the simulator would give in 95 % of cases, where there are five
-seeds. *Blind* are cells that were kept out, or not known, until the set-up was fixed. A dash: there
-is no such number.
+A criterion is a limit for a group of cells of one kind. *Within* counts cells within the limit;
+*or chance* adds misses within what one more run of the simulator would give in 95 % of cases, where
+there are five seeds. *Held out* are cells that were kept out, or not known, until the set-up was
+frozen. A dash: there is no such number.
 """
 
 _NOISE = """
@@ -82,10 +196,10 @@ How far such twins are apart is how far off a model without any error would be.
 """
 
 
-def _judges(judged: list[Judged]) -> Table:
+def _criteria(judged: list[Judged]) -> Table:
     rows: list[list[Value]] = [
         [
-            f"[{one.name}]({one.name}.md)",
+            f"[{page.name}]({page.name}.md)",
             judge.judge,
             judge.limit,
             KINDS[judge.error],
@@ -97,23 +211,23 @@ def _judges(judged: list[Judged]) -> Table:
             *blind_columns(judge),
             "yes" if judge.holds else "no",
         ]
-        for one in judged
-        for judge in one.judges
+        for page in judged
+        for judge in page.judges
     ]
     columns = [
         *words("page"),
-        *left("judge", "limit", "error"),
-        *right("cells", "within", "or chance", "median", "90 % below"),
-        *right("blind cells", "median", "90 % below"),
+        *left("criterion", "limit", "error"),
+        *right("cells", "within", "or chance", "median", "90th percentile"),
+        *right("held out", "median", "90th percentile"),
         *left("holds"),
     ]
-    return Table("judges", "Judges", columns, rows)
+    return Table("criteria", "Criteria", columns, rows)
 
 
 def _noise(judged: list[Judged]) -> Table:
     rows: list[list[Value]] = [
         [
-            one.name,
+            page.name,
             judge.judge,
             judge.noise_cells,
             size(judge.noise_median, judge.error, ".3g"),
@@ -121,39 +235,48 @@ def _noise(judged: list[Judged]) -> Table:
             size(judge.median, judge.error, ".3g"),
             size(judge.p90, judge.error, ".3g"),
         ]
-        for one in judged
-        for judge in one.judges
+        for page in judged
+        for judge in page.judges
         if judge.noise_cells
     ]
     columns = [
-        *left("experiment", "judge"),
-        *right("twins", "apart, median", "90 % below", "error here, median", "90 % below"),
+        *left("source", "criterion"),
+        *right("twins", "apart, median", "90th percentile"),
+        *right("error here, median", "90th percentile"),
     ]
     return Table("noise", "Twins", columns, rows)
 
 
-def _not_run(docs: Path) -> Table:
+def _not_run(evidence: Path) -> Table:
     rows: list[list[Value]] = [
         [name, what, count, why]
         for name in experiments.NAMES
         for what, count, why in experiments.get(name).not_run
     ]
     for name in experiments.NAMES:
-        if not (docs / f"{name}.md").exists():
+        if not (evidence / f"{name}.md").exists():
             rows.append([name, "its page", None, "no full run has been made of it"])
-    page = (docs / f"{VALIDATION[0]}.md").read_text(encoding="utf-8")
-    planned = re.search(r"\*\*What was run.*?\n\| all \| (\d+) \| (\d+) \|", page, re.DOTALL)
-    if planned and (left_out := int(planned[1]) - int(planned[2])):
+    planned = _planned(evidence)
+    if planned and (left_out := planned[0] - planned[1]):
         why = "not measured yet; the command goes on where it was"
         rows.append([VALIDATION[0], "cells of the grid", left_out, why])
     return Table(
-        "not-run", "Left out", [*left("experiment", "what"), *right("rows"), *left("why")], rows
+        "not-run", "Left out", [*left("source", "what"), *right("rows"), *left("why")], rows
     )
 
 
-def _made(found: list[Judged]) -> Table:
+def _planned(evidence: Path) -> tuple[int, int] | None:
+    """How many cells the validation has, and how many of them were run."""
+    for table in results.tables(evidence, VALIDATION[0], "What was run"):
+        for name, planned, ran, *_ in table["rows"]:
+            if name == "all":
+                return int(planned), int(ran)
+    return None
+
+
+def _made(found: Sequence[Judged]) -> Table:
     rows: list[list[Value]] = [
-        [one.title, f"`{one.command}`", one.revision, one.cost] for one in found
+        [page.title, f"`{page.command}`", page.revision, page.cost] for page in found
     ]
     columns = [*left("source"), *words("command"), *left("revision"), *right("processor time")]
     return Table("made", "Commands and revisions", columns, rows, "", Facts())

@@ -10,7 +10,7 @@ from tailback.figures import export
 from tailback.report.model import Block, Facts, Report, Section, Text
 from tailback.report.tables import present
 from tailback.report.write import write
-from tailback_studies.reproduction import judges
+from tailback_studies.reproduction import judges, published
 from tailback_studies.reproduction.page import Page
 from tailback_studies.validation import Validation, figures, tables
 from tailback_studies.validation.grid import QUEUES, QUICK_SEEDS, SEEDS
@@ -142,9 +142,7 @@ def save_page(made: Validation, docs: Path) -> Path:
         svg = export.svg(export.spec(figure.chart))
         (folder / f"{figure.id}.svg").write_text(svg, encoding="utf-8")
     (folder / judges.FILE).write_text(built.files[judges.FILE], encoding="utf-8")
-    target = docs / f"{name}.md"
-    target.write_text(text.replace("](figures/", f"]({name}/"), encoding="utf-8")
-    return target
+    return published.write(text.replace("](figures/", f"]({name}/"), name, made.judges, docs)
 
 
 def _queues(made: Validation) -> list[str]:

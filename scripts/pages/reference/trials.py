@@ -9,14 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pages import EVIDENCE, ROOT
+from pages import EVIDENCE, ROOT, results
 from tailback_studies import experiments
 from tailback_studies.validation import grid
 
 STUDIES = ROOT / "python" / "tailback_studies" / "experiments"
 
 FAMILIES = "Cells within each limit, by family"
-"""The table of the validation's page that is quoted."""
+"""The table of the validation's results that is quoted."""
 
 TESTED = (
     "Every one passes the conformance tests that all of its kind share "
@@ -94,11 +94,9 @@ def _title(study: str) -> str:
 
 @cache
 def _table(title: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Columns and rows, by their first cell, of a table of the validation's page."""
-    page = (EVIDENCE / "validation.md").read_text(encoding="utf-8")
-    lines = page.partition(f"**{title}**\n\n")[2].partition("\n\n")[0].splitlines()
-    columns, _, *rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
-    return columns, {row[0]: row for row in rows}
+    """Columns and rows, by their first cell, of a table of the validation's results."""
+    table = next(results.tables(EVIDENCE, "validation", title))
+    return table["columns"], {row[0]: row for row in table["rows"]}
 
 
 @cache

@@ -1,0 +1,275 @@
+"""A page of docs/evidence: what there is to know of an experiment in a few hundred words, and its
+complete results as data, which the documentation site shows as tables that can be sorted.
+
+Both are made from the page that `reproduce --page` and `validate` write beside their reports.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailback_studies.reproduction.judges import Judge
+from tailback_studies.reproduction.shown import size
+
+MAX_WORDS = 800
+"""Of a page; what does not fit is on the page of the results."""
+
+RESERVED = 40
+"""Words kept for the last section."""
+
+RESULTS = "-all.results.json"
+"""End of the name of the file with everything."""
+
+MAX_FACT_WORDS = 20
+"""Longer facts are on the page of the results only."""
+
+WORST = 5
+"""Rows of a table of misses."""
+
+WIDEST = 8
+"""Columns of a table that the page shows."""
+
+LONGEST = 15
+"""Rows of a table that the page shows at most."""
+
+FEWEST = 4
+"""Fewer rows of a longer table say nothing."""
+
+_FACT = re.compile(r"- \*\*([^*]+)\*\*: (.*)")
+_FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+_TITLE = re.compile(r"\*\*([^*]+)\*\*")
+_CELL = re.compile(r"(?<!\\)\|")
+_SET_UP = re.compile(r"Set-up|What was run|How to get there")
+
+Block = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with texts, tables and figures."""
+
+    title: str
+    blocks: list[Block]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A page in parts."""
+
+    title: str
+    lead: list[str]
+    facts: list[tuple[str, str]]
+    sections: list[Section]
+
+    @classmethod
+    def parse(cls, text: str) -> Whole:
+        """From its Markdown."""
+        head, *rest = re.split(r"^## ", text, flags=re.M)
+        title, _, body = head.partition("\n")
+        parts = [part.strip() for part in body.split("\n\n") if part.strip()]
+        facts = [(m[1], m[2]) for part in parts for m in _FACT.finditer(part)]
+        lead = [part for part in parts if not _FACT.match(part)]
+        sections = []
+        for section in rest:
+            heading, _, inside = section.partition("\n")
+            sections.append(Section(heading.strip(), list(_blocks(inside))))
+        return cls(title.removeprefix("# ").strip(), lead, facts, sections)
+
+    def json(self) -> str:
+        """Everything, for the page of the results."""
+        whole = {
+            "title": self.title,
+            "facts": self.facts,
+            "lead": self.lead,
+            "sections": [{"title": s.title, "blocks": s.blocks} for s in self.sections],
+        }
+        return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+    def tables(self, pattern: str) -> Iterator[tuple[Section, Block]]:
+        """Tables of the sections, or with the titles, that match."""
+        for section in self.sections:
+            for block in section.blocks:
+                if "columns" in block and re.search(pattern, f"{section.title} {block['title']}"):
+                    yield section, block
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    """Texts, tables and figures in their order."""
+    title = ""
+    for part in re.split(r"\n{2,}", text.strip()):
+        lone = _TITLE.fullmatch(part.strip())
+        if lone:
+            title = lone[1]
+        elif part.startswith("|"):
+            columns, aligned, *rows = [_cells(line) for line in part.splitlines()]
+            right = [mark.endswith(":") for mark in aligned]
+            yield {"title": title, "columns": columns, "right": right, "rows": rows}
+            title = ""
+        elif figure := _FIGURE.fullmatch(part.strip()):
+            yield {"title": title or figure[1], "figure": figure[2]}
+            title = ""
+        elif part.strip():
+            yield {"text": f"**{title}**\n\n{part.strip()}" if title else part.strip()}
+            title = ""
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in _CELL.split(line.strip())[1:-1]]
+
+
+def page(text: str, name: str, judges: Sequence[Judge]) -> str:
+    """The short page of an experiment, from its long one and what its judges say."""
+    whole = Whole.parse(text)
+    parts = [f"# {whole.title}", *whole.lead[:1]]
+    short = (fact for fact in whole.facts if len(fact[1].split()) <= MAX_FACT_WORDS)
+    parts.append("\n".join(f"- **{key}**: {value}" for key, value in short))
+    if judges:
+        parts += ["## Verdict", _counted(judges), _criteria(judges)]
+    room = _Room(MAX_WORDS - RESERVED, parts)
+    families = list(whole.tables("by family"))
+    for _, table in families[:1]:
+        room.add("", [f"**{table['title']}**", *_shown(table)])
+    if judges:
+        room.add("## Worst misses", list(_worst(whole)))
+    figures = [b for s in whole.sections for b in s.blocks if "figure" in b]
+    room.add("## Figure", [f"![{block['title']}]({block['figure']})" for block in figures[:1]])
+    shown = {id(table) for _, table in families[:1]}
+    # Where nothing is judged, what was found comes first.
+    first = [] if judges else whole.sections[:2]
+    set_up = [s for s in whole.sections if _SET_UP.match(s.title) and s not in first]
+    for section in (*first, *set_up):
+        room.add_section(section, shown)
+    parts += [
+        "## All results",
+        f"[Every table, figure and explanation]({name}{RESULTS}) is on a page of its own; its "
+        "tables can be sorted. The command above writes the same as a report, with every cell "
+        "as CSV.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+class _Room:
+    """Adds parts to a page as long as they fit."""
+
+    def __init__(self, words: int, parts: list[str]) -> None:
+        self._words = words
+        self._parts = parts
+
+    def add(self, heading: str, texts: Sequence[str]) -> bool:
+        """All of the texts under the heading, or nothing."""
+        new = [heading, *texts]
+        fits = bool(texts) and sum(map(_count, [*self._parts, *new])) <= self._words
+        if fits:
+            self._parts += new
+        return fits
+
+    def add_section(self, section: Section, shown: set[int]) -> None:
+        """As much of a section as fits, in its order; of tables as many rows."""
+        heading = f"## {section.title}"
+        for block in section.blocks:
+            # What a table rests on is with the table, among the results.
+            if "text" in block and not block["text"].startswith("*"):
+                texts = [block["text"]]
+            elif "columns" in block and id(block) not in shown:
+                texts = self._table(heading, block)
+            else:
+                continue
+            if not self.add(heading, texts):
+                return
+            heading = ""
+
+    def _table(self, heading: str, table: Block) -> list[str]:
+        """A table with the rows that fit; nothing if these are very few."""
+        title = f"**{table['title']}**" if table["title"] else ""
+        count = len(table["rows"])
+        for rows in range(min(count, LONGEST), min(count, FEWEST) - 1, -1):
+            cut = f"The first {rows} of {count} rows." if rows < count else ""
+            texts = [title, cut, *_shown(table, rows)]
+            if sum(map(_count, [*self._parts, heading, *texts])) <= self._words:
+                return texts
+        return []
+
+
+def _count(text: str) -> int:
+    return len(text.split())
+
+
+def _counted(judges: Sequence[Judge]) -> str:
+    """How many criteria hold, cells are within their limits, and cells were held out."""
+    holding = sum(judge.holds for judge in judges)
+    counted = [judge for judge in judges if judge.within is not None]
+    within = sum(judge.within or 0 for judge in counted)
+    cells = sum(judge.cells for judge in counted)
+    held_out = sum(judge.blind for judge in judges)
+    words = [f"{holding} of {len(judges)} criteria hold."]
+    if cells:
+        words.append(f"{within} of {cells} cells that are counted one by one are within the limit.")
+    words.append(
+        f"Counted once for each criterion, {held_out} cells were held out until the set-up was "
+        "frozen."
+        if held_out
+        else "No cell was held out."
+    )
+    return " ".join(words)
+
+
+def _criteria(judges: Sequence[Judge]) -> str:
+    lines = [
+        "| criterion | limit | cells | within | median error | 90th percentile | held out | holds"
+        " |",
+        "|---|---|--:|--:|--:|--:|--:|---|",
+    ]
+    for judge in judges:
+        cells = (
+            judge.judge,
+            judge.limit,
+            str(judge.cells),
+            "\u2014" if judge.within is None else str(judge.within),
+            size(judge.median, judge.error, ".3g") or "\u2014",
+            size(judge.p90, judge.error, ".3g") or "\u2014",
+            str(judge.blind),
+            "yes" if judge.holds else "**no**",
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _worst(whole: Whole) -> Iterator[str]:
+    """The first rows of the tables of misses, which have the worst first."""
+    for section, table in whole.tables(r"^(Cells beyond|Beyond a limit)"):
+        if not table["rows"]:
+            continue
+        count = len(table["rows"])
+        yield f"The first {min(WORST, count)} of {count} rows of \u201c{section.title}\u201d."
+        yield from _shown(table, WORST)
+        return
+
+
+def _shown(table: Block, rows: int | None = None) -> Iterator[str]:
+    """A table in Markdown, of its columns those that fit and have something in these rows."""
+    body = table["rows"][:rows]
+    filled = [
+        i for i in range(len(table["columns"])) if any(row[i] not in ("", "\u2014") for row in body)
+    ]
+    kept = filled if len(filled) <= WIDEST + 2 else [*filled[: WIDEST - 1], filled[-1]]
+    lines = [_row([table["columns"][i] for i in kept])]
+    lines.append("|" + "|".join("--:" if table["right"][i] else "---" for i in kept) + "|")
+    lines += [_row([row[i] for i in kept]) for row in body]
+    yield "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def write(text: str, name: str, judges: Sequence[Judge], folder: Path) -> Path:
+    """Writes the short page and the file of its results; `text` has figures beside `name`."""
+    (folder / f"{name}{RESULTS}").write_text(Whole.parse(text).json(), encoding="utf-8")
+    target = folder / f"{name}.md"
+    target.write_text(page(text, name, judges), encoding="utf-8")
+    return target

@@ -1,0 +1,132 @@
+"""Pages of evidence: short, with a verdict; and results as data, which lose nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pages import EVIDENCE, site
+from tailback_studies.reproduction import judges, published
+from tailback_studies.reproduction.judges import Judge
+
+PAGE = """\
+# An experiment
+
+What it is.
+
+- **command**: tailback reproduce some --page
+- **revision**: f83aa3d
+- **duration**: {durations}
+
+## How far off
+
+**Goals**
+
+| goal | error |
+| --- | ---: |
+| delay, a \\| b | 3 % |
+
+*runs*: 40, 5 seeds per point
+
+## Cells beyond 25 %
+
+**One by one**
+
+| cell | error | empty |
+| --- | ---: | --- |
+{rows}
+
+![A curve](some/curve.svg)
+
+## Set-up
+
+It ran on **both** engines.
+""".format(
+    durations=", ".join(f"{n} s" for n in range(30)),
+    rows="\n".join(f"| cell {n} | {90 - n} % | \u2014 |" for n in range(20)),
+)
+
+
+def judged(*, holds: bool, within: int | None) -> Judge:
+    return Judge(
+        judge="delay",
+        error="relative",
+        limit="3 %",
+        cells=10,
+        median=0.01,
+        p90=0.05,
+        within=within,
+        blind=4,
+        holds=holds,
+    )
+
+
+def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
+    text = published.page(
+        PAGE, "some", [judged(holds=True, within=9), judged(holds=False, within=2)]
+    )
+    assert "1 of 2 criteria hold. 11 of 20 cells" in text
+    assert "8 cells were held out" in text
+    assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
+    assert "The first 5 of 20 rows of \u201cCells beyond 25 %\u201d." in text
+    assert "| cell 0 | 90 % |" in text
+    assert "| cell 5 |" not in text
+    assert "![A curve](some/curve.svg)" in text
+    assert "It ran on **both** engines." in text
+    assert "(some-all.results.json)" in text
+    # What is too long for a line of facts is among the results.
+    assert "**duration**" not in text
+    assert "No cell was held out." not in text
+
+
+def test_a_page_without_criteria_shows_what_was_found() -> None:
+    text = published.page(PAGE, "some", [])
+    assert "Verdict" not in text
+    assert "| delay, a \\| b | 3 % |" in text
+
+
+def test_a_page_never_has_more_words_than_it_may() -> None:
+    long = PAGE.replace("It ran", "word " * 900 + "It ran")
+    assert len(published.page(long, "some", [judged(holds=True, within=9)]).split()) <= 800
+
+
+def test_the_results_have_everything() -> None:
+    whole = json.loads(published.Whole.parse(PAGE).json())
+    assert [fact[0] for fact in whole["facts"]] == ["command", "revision", "duration"]
+    goals, facts = whole["sections"][0]["blocks"]
+    assert goals["rows"] == [["delay, a \\| b", "3 %"]]
+    assert goals["right"] == [False, True]
+    assert facts == {"text": "*runs*: 40, 5 seeds per point"}
+    table, figure = whole["sections"][1]["blocks"]
+    assert len(table["rows"]) == 20
+    assert figure == {"title": "A curve", "figure": "some/curve.svg"}
+    tables: list[dict[str, object]] = []
+    text = "\n\n".join(site.markdown(whole, tables))
+    assert len(tables) == 2
+    assert "It ran on **both** engines." in text
+
+
+def test_cells_of_others_are_letters_in_the_table() -> None:
+    nasty = "<script>x</script> **bold** `a<b` [x](javascript:x)"
+    table = {"title": nasty, "columns": [nasty], "right": [False], "rows": [[nasty]]}
+    html = site.table_html(table)
+    assert "<script" not in html
+    assert "<a " not in html
+    assert "<strong>bold</strong> <code>a&lt;b</code>" in html
+
+
+PUBLISHED = sorted(EVIDENCE.glob(f"*{published.RESULTS}"))
+
+
+@pytest.mark.parametrize("file", PUBLISHED, ids=lambda file: str(file.name))
+def test_published_pages_are_short_and_current(file: Path) -> None:
+    name = file.name.removesuffix(published.RESULTS)
+    page = (EVIDENCE / f"{name}.md").read_text(encoding="utf-8")
+    assert len(page.split()) <= published.MAX_WORDS
+    goals = EVIDENCE / name / judges.FILE
+    stored = judges.from_csv(goals.read_text(encoding="utf-8")) if goals.exists() else []
+    assert ("## Verdict" in page) == bool(stored)
+    holding = sum(judge.holds for judge in stored)
+    assert not stored or f"{holding} of {len(stored)} criteria hold." in page
