@@ -168,8 +168,8 @@ def entries(rows: Sequence[Row], results: Sequence[Iterable[Stored]]) -> list[En
             cell = Cell.of(
                 name, QUANTITIES[column], UNITS[column], value, estimate(own), note=note(row)
             )
-            # Nothing of the set-up was chosen by a published value.
-            cell = replace(cell, blind=True)
+            # Parts of the description that came with the rows follow from S1: S6 is held out.
+            cell = replace(cell, blind=row.table != "s1")
             kept = tuple(one for one in own if one is not None)
             out.append(Entry(row, column, cell=cell, values=kept))
     return out

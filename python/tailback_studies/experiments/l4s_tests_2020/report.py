@@ -23,12 +23,10 @@ LEAD = (
     "Prague beside a classic flow in one queue of RFC 3168; rate steps; both directions at once."
 )
 BLIND = (
-    "The set-up was written down from the test bed's scripts and the published trees of its kernel "
-    "modules before anything was compared, and compared once. The description that came with the "
-    "published rows says of two parts that they follow from the data too (Prague without RTT "
-    "scaling, the step with more than one packet), and that the simulator had come near S1 with "
-    "them: S1 is blind to this set-up's author, not to the set-up. What was changed afterwards is "
-    "in **Changed after the comparison**."
+    "S6 is held out; S1 is not. The set-up was written from the test bed's scripts and the "
+    "published trees of its kernel modules, and compared once. But the description of the rows "
+    "infers two parts of it from S1: Prague without RTT scaling, and the step with more than one "
+    "packet. What changed after the comparison is in **Changed after the comparison**."
 )
 QUICK = " A quick run: the published rows only, one seed, 40 s of each count."
 OTHER_LINUX = "today's Linux instead of the tree of 2020"
