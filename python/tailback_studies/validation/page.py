@@ -47,22 +47,22 @@ def page(made: Validation) -> Page:
 
 
 _GOALS = """
-A cell is a set of flows in a queue at a rate and a round-trip time. Numbers are means over seeds,
-errors those of the simulator relative to the kernel. **Within** counts cells as they are, and a
-goal holds by that count. **Within or noise** also counts cells that are beyond the limit by no more
-than noise: half the 95 % interval of the difference of both means (Welch), from the spread over the
-seeds of both engines.
+A cell is a set of flows in a queue at a rate and a round-trip time. Numbers are means over seeds.
+Errors are those of the simulator relative to the kernel. **Within** counts cells as they are, and a
+goal holds by that count. **Within or noise** also counts cells that exceed the limit by no more than
+noise. Noise is half the 95 % interval of the difference of both means (Welch), from the spread over
+the seeds of both engines.
 
-Flows that compete are held against their fair share: the rate of the link over the number of flows.
-The same errors over the rate of the link stand in the last row, which asks for less the more flows
-there are. A cell counts by the flow that is furthest off.
+Throughput has three criteria over the same cells, so do not add their counts: the median, each flow
+over its fair share, and each flow over the rate of the link. The fair share is the rate over the
+number of flows that compete. The last criterion loosens as the number of flows grows. A cell counts
+by its flow with the largest error.
 
-Flows alike are those that nothing in the scenario tells apart. Which of them is slow may be drawn
-anew by every seed, on either engine: they are compared one by one, and in order of throughput, the
-mean of the slowest quarter with that of the slowest quarter and so on.
+Flows alike are those that nothing in the scenario distinguishes. Each seed may draw which of them is
+slow, on either engine. They are therefore compared one by one, and in order of throughput: the mean
+of the slowest quarter with that of the slowest quarter, and so on.
 
-The kernel against itself: the first of its seeds against the last, scaled to as many seeds as there
-are.
+The kernel against itself: the first of its seeds against the last, scaled to the number of seeds.
 """
 
 _BEYOND = """
