@@ -49,11 +49,15 @@ html_css_files = ["site.css"]
 html_js_files = ["tables.js"]
 html_copy_source = False
 html_show_copyright = False
+# A page that is opened from a file cannot fetch others to quote them.
+html_show_search_summary = False
 html_show_sourcelink = False
 html_theme_options = {
     "sidebar_hide_name": False,
     "light_css_variables": {"color-brand-primary": "#1a5fb4", "color-brand-content": "#1a5fb4"},
     "dark_css_variables": {"color-brand-primary": "#8ab8ff", "color-brand-content": "#8ab8ff"},
 }
+# A block without a language is text.
+highlight_language = "text"
 pygments_style = "tango"
 pygments_dark_style = "github-dark"

@@ -67,8 +67,8 @@ class ResultsParser(MystParser):
 
 def markdown(results: dict[str, Any], tables: list[dict[str, Any]]) -> Iterator[str]:
     """Paragraphs of the page; its tables are put aside, and directives stand in their places."""
-    # It is reached from the page of its experiment, and in no table of contents.
-    yield f"---\norphan: true\n---\n\n# {results['title']}: all results"
+    # It is reached from the page of its experiment, in no table of contents and by no search.
+    yield f"---\norphan: true\nnosearch: true\n---\n\n# {results['title']}: all results"
     yield from results["lead"]
     yield "\n".join(f"- **{key}**: {value}" for key, value in results["facts"])
     yield "Click a heading to sort by its column."
