@@ -107,7 +107,7 @@ def main() -> None:
         REFERENCE / "scenario.schema.json": schema.text(),
     }
     if asked.check:
-        check({**made, **trust.pages(EVIDENCE)})
+        check({**made, **published.pages(EVIDENCE), **trust.pages(EVIDENCE)})
         return
     # What runs now, whatever is committed while it does.
     revision()
@@ -116,7 +116,7 @@ def main() -> None:
         path.write_text(text, encoding="utf-8")
     for path in itertools.chain(made, () if asked.quick else experiment_pages()):
         print(path.relative_to(ROOT), flush=True)
-    for path, text in trust.pages(EVIDENCE).items():
+    for path, text in (published.pages(EVIDENCE) | trust.pages(EVIDENCE)).items():
         path.write_text(text, encoding="utf-8")
 
 

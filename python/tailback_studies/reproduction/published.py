@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailback_studies.reproduction.judges import Judge
+from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import size
 
 MAX_WORDS = 800
@@ -80,6 +80,14 @@ class Whole:
             sections.append(Section(heading.strip(), list(_blocks(inside))))
         return cls(title.removeprefix("# ").strip(), lead, facts, sections)
 
+    @classmethod
+    def stored(cls, text: str) -> Whole:
+        """From the file that `json` made."""
+        whole = json.loads(text)
+        sections = [Section(s["title"], s["blocks"]) for s in whole["sections"]]
+        facts = [(name, value) for name, value in whole["facts"]]
+        return cls(whole["title"], whole["lead"], facts, sections)
+
     def json(self) -> str:
         """Everything, for the page of the results."""
         whole = {
@@ -122,9 +130,8 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in _CELL.split(line.strip())[1:-1]]
 
 
-def page(text: str, name: str, judges: Sequence[Judge]) -> str:
-    """The short page of an experiment, from its long one and what its judges say."""
-    whole = Whole.parse(text)
+def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
+    """The short page of an experiment, from everything and what its judges say."""
     parts = [f"# {whole.title}", *whole.lead[:1]]
     short = (fact for fact in whole.facts if len(fact[1].split()) <= MAX_FACT_WORDS)
     parts.append("\n".join(f"- **{key}**: {value}" for key, value in short))
@@ -269,7 +276,20 @@ def _row(cells: Sequence[str]) -> str:
 
 def write(text: str, name: str, judges: Sequence[Judge], folder: Path) -> Path:
     """Writes the short page and the file of its results; `text` has figures beside `name`."""
-    (folder / f"{name}{RESULTS}").write_text(Whole.parse(text).json(), encoding="utf-8")
+    whole = Whole.parse(text)
+    (folder / f"{name}{RESULTS}").write_text(whole.json(), encoding="utf-8")
     target = folder / f"{name}.md"
-    target.write_text(page(text, name, judges), encoding="utf-8")
+    target.write_text(page(whole, name, judges), encoding="utf-8")
     return target
+
+
+def pages(folder: Path) -> dict[Path, str]:
+    """The short pages of all results that are stored in a folder, by their places."""
+    made = {}
+    for file in sorted(folder.glob(f"*{RESULTS}")):
+        name = file.name.removesuffix(RESULTS)
+        goals = folder / name / FILE
+        judges = from_csv(goals.read_text(encoding="utf-8")) if goals.exists() else []
+        whole = Whole.stored(file.read_text(encoding="utf-8"))
+        made[folder / f"{name}.md"] = page(whole, name, judges)
+    return made
