@@ -49,18 +49,18 @@ def page(made: Validation) -> Page:
 _GOALS = """
 A cell is a set of flows in a queue at a rate and a round-trip time. Numbers are means over seeds.
 Errors are those of the simulator relative to the kernel. **Within** counts cells as they are, and a
-goal holds by that count. **Within or noise** also counts cells that exceed the limit by no more than
-noise. Noise is half the 95 % interval of the difference of both means (Welch), from the spread over
-the seeds of both engines.
+goal holds by that count. **Within or noise** also counts cells that exceed the limit by no more
+than noise. Noise is half the 95 % interval of the difference of both means (Welch), from the spread
+over the seeds of both engines.
 
 Throughput has three criteria over the same cells, so do not add their counts: the median, each flow
 over its fair share, and each flow over the rate of the link. The fair share is the rate over the
 number of flows that compete. The last criterion loosens as the number of flows grows. A cell counts
 by its flow with the largest error.
 
-Flows alike are those that nothing in the scenario distinguishes. Each seed may draw which of them is
-slow, on either engine. They are therefore compared one by one, and in order of throughput: the mean
-of the slowest quarter with that of the slowest quarter, and so on.
+Flows alike are those that nothing in the scenario distinguishes. Each seed may draw which of them
+is slow, on either engine. They are therefore compared one by one, and in order of throughput: the
+mean of the slowest quarter with that of the slowest quarter, and so on.
 
 The kernel against itself: the first of its seeds against the last, scaled to the number of seeds.
 """
