@@ -31,6 +31,7 @@ from tailback.comparison.quantities import select
 from tailback.comparison.variants import parse
 from tailback.metrics import Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference, paired, unpaired
+from tailback.running.options import RunOptions
 from tailback.store.points import point_key
 from tailback.store.results import Results
 from tailback_studies.batteries.l4s_battery import BATTERY
@@ -155,11 +156,10 @@ def of_battery(seeds: int) -> Values:
     made = run_battery(
         BATTERY,
         parse(["a", "b:seed=10001"]),
+        RunOptions(seeds=seeds // 2, out=OUT),
         parts=["1-1", "flows", "mixed-rtt"],
         quick=True,
-        seeds=seeds // 2,
         base={"duration": "12s", "warmup": "4s"},
-        out=OUT,
     )
     both = [values_of(column, select(BATTERY.metrics)) for column in made.variants]
     keys = [key for key in both[0][0] if key in both[1][0]]

@@ -27,7 +27,7 @@ from pages import (
     tunings,
 )
 from tailback.base.revision import revision
-from tailback.store import layout
+from tailback.running.options import RunOptions
 from tailback_studies import experiments
 from tailback_studies.reproduction import judges, published
 
@@ -39,16 +39,7 @@ def experiment_pages() -> Iterator[Path]:
         experiment = experiments.get(name)
         if experiment.needs_kernel:
             continue
-        done = experiment.run(
-            None,
-            quick=False,
-            seeds=None,
-            jobs=None,
-            out=layout.DEFAULT,
-            progress=None,
-            engine="sim",
-            page=True,
-        )
+        done = experiment.run(None, RunOptions(), page=True)
         yield publish(done.report_dir, name)
 
 

@@ -20,6 +20,7 @@ from tailback import check
 from tailback.errors import InputError, ScenarioError, ScenarioWarning
 from tailback.kernel.kit import Kit
 from tailback.metrics.statistics import estimate
+from tailback.running.options import RunOptions
 from tailback.store.results import Results
 from tailback_studies.experiments import get
 from tailback_studies.experiments.abe_2017 import (
@@ -142,13 +143,7 @@ def test_linux_has_experiments_one_to_four(tmp_path: Path) -> None:
     assert layout.options("pie", "kernel") == layout.options("pie-8033", "sim")
     with pytest.raises(InputError, match=r"did you mean .experiment-7"):
         get("abe-2017").run(
-            ["experiment-8"],
-            quick=True,
-            seeds=1,
-            jobs=1,
-            out=tmp_path,
-            progress=False,
-            engine="sim",
+            ["experiment-8"], RunOptions(seeds=1, jobs=1, out=tmp_path, progress=False), quick=True
         )
 
 
@@ -314,13 +309,7 @@ def test_the_rate_at_equal_mark_probability(tmp_path: Path) -> None:
 
 def test_a_part_ends_with_a_report(tmp_path: Path) -> None:
     done = get("abe-2017").run(
-        ["experiment-7", "trade-off"],
-        quick=True,
-        seeds=1,
-        jobs=None,
-        out=tmp_path,
-        progress=False,
-        engine="sim",
+        ["experiment-7", "trade-off"], RunOptions(seeds=1, out=tmp_path, progress=False), quick=True
     )
     steps = {c["id"]: c for c in done.cells if c["quantity"] == "reduction_steps"}
     assert steps["Experiment 7/reno/pie/80ms/beta 0.8"]["predicted"] == 4

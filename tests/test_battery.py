@@ -17,6 +17,7 @@ from synthetic_battery import base_units, made
 from tailback.comparison.variants import Variant, parse
 from tailback.errors import InputError, ScenarioError
 from tailback.report.tc import qdisc
+from tailback.running.options import RunOptions
 from tailback_studies import batteries
 from tailback_studies.batteries import Part
 from tailback_studies.batteries.l4s_battery import BATTERY, L4sBattery, cases, measures
@@ -231,10 +232,8 @@ def small(
     return run_battery(
         Small(),
         parse(texts),
+        RunOptions(seeds=seeds, out=tmp_path, progress=False),
         parts=[part],
-        seeds=seeds,
-        out=tmp_path,
-        progress=False,
         base=base,
     )
 
@@ -357,7 +356,7 @@ def test_everything_that_is_wrong_is_said_once(tmp_path: Path) -> None:
         ),
     ]
     with pytest.raises(ScenarioError) as caught:
-        run_battery(BATTERY, variants, out=tmp_path / "out")
+        run_battery(BATTERY, variants, RunOptions(out=tmp_path / "out"))
     found = caught.value.diagnostics
     assert len(found) == 4
     for text, name in zip(found, ("k", "zero", "both", "both"), strict=True):
@@ -369,7 +368,7 @@ def test_everything_that_is_wrong_is_said_once(tmp_path: Path) -> None:
 
 def test_values_for_what_is_not_there(tmp_path: Path) -> None:
     def run(texts: list[str], parts: list[str]) -> None:
-        run_battery(BATTERY, parse(texts), parts=parts, out=tmp_path / "out")
+        run_battery(BATTERY, parse(texts), RunOptions(out=tmp_path / "out"), parts=parts)
 
     with pytest.raises(InputError, match="which l4s-battery sweeps in part mixed-rtt"):
         run(["a", "b:flows.C.rtt=5ms"], ["mixed-rtt"])
@@ -383,12 +382,10 @@ def test_a_step_threshold_by_link(tmp_path: Path) -> None:
     found = run_battery(
         BATTERY,
         parse(["a", "b:bottleneck.queue.target=18ms"]),
+        RunOptions(seeds=1, out=tmp_path, progress=False),
         parts=["1-1"],
         presets=["step-2019"],
         quick=True,
-        seeds=1,
-        out=tmp_path,
-        progress=False,
         base={"duration": "9s"},
     )
     steps = {
@@ -402,9 +399,9 @@ def test_a_step_threshold_by_link(tmp_path: Path) -> None:
         run_battery(
             BATTERY,
             parse(["a", "b:bottleneck.queue.step_thresh=2ms"]),
+            RunOptions(out=tmp_path / "out"),
             parts=["equal-rtt"],
             presets=["step-2019"],
-            out=tmp_path / "out",
         )
 
 
@@ -493,11 +490,5 @@ def test_versions_of_2019_are_experiments(tmp_path: Path) -> None:
     assert {"dualpi2-2019-wrr", "dualpi2-2019-refactoring"} <= set(EXPERIMENTS)
     with pytest.raises(InputError, match="expected --engine sim"):
         experiment("dualpi2-2019-wrr").run(
-            None,
-            quick=True,
-            seeds=1,
-            jobs=None,
-            out=tmp_path,
-            progress=False,
-            engine="kernel",
+            None, RunOptions(seeds=1, out=tmp_path, progress=False, engine="kernel"), quick=True
         )

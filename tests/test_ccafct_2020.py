@@ -15,6 +15,7 @@ import pytest
 from tailback.errors import InputError
 from tailback.report import to_markdown
 from tailback.running.batch import run_many
+from tailback.running.options import RunOptions
 from tailback_studies.experiments import get
 from tailback_studies.experiments.ccafct_2020 import EXPERIMENT, layout, points, report, truth
 from tailback_studies.experiments.ccafct_2020.layout import ROWS, Row
@@ -175,13 +176,13 @@ def test_report_and_page_of_synthetic_results() -> None:
 
 
 def test_engines_and_parts() -> None:
-    found = EXPERIMENT._rows(EXPERIMENT.request(None, False, 1, "kernel"))
+    found = EXPERIMENT._rows(EXPERIMENT.request(None, RunOptions(seeds=1, engine="kernel")))
     assert {row.competitor for row in found} == {"", "cubic"}
     assert len(found) == 10
-    quick = EXPERIMENT._rows(EXPERIMENT.request(None, True, None, "sim"))
+    quick = EXPERIMENT._rows(EXPERIMENT.request(None, RunOptions(), quick=True))
     assert len(quick) == 9
     with pytest.raises(InputError, match="published rows only"):
-        EXPERIMENT._rows(EXPERIMENT.request(["rtt-40"], True, None, "sim"))
+        EXPERIMENT._rows(EXPERIMENT.request(["rtt-40"], RunOptions(), quick=True))
     assert get("ccafct-2020") is EXPERIMENT
 
 

@@ -106,14 +106,14 @@ def test_what_is_the_same_as_reno_does_the_same(shelf: Path, tmp_path: Path) -> 
     crates = [shelf / name for name in KINDS]
     text = 'duration = "5s"\n[bottleneck]\nrate = "10Mbit"\n[[flows]]\nname = "a"\ncc = "reno"\n'
     mine = {"flows.a.cc": {"name": "my-cc", "beta": 0.5}}
-    with_it = [tb.run(text, set=sets, out=tmp_path, crates=crates) for sets in ({}, mine)]
+    with_it = [tb.run(text, set=sets, out=tmp_path, plugins=crates) for sets in ({}, mine)]
     without = tb.run(text, out=tmp_path)
     [reno], [same], [shipped] = *with_it, without
     flows = [run.summary["flows"][0] | {"cc": ""} for run in (reno, same, shipped)]
     assert flows[0] == flows[1] == flows[2]
     # What was compiled in is part of what names a run, used or not.
     assert len({reno.run_id, same.run_id, shipped.run_id}) == 3
-    made = tb.compare(text, {"reno": {}, "mine": mine}, seeds=2, out=tmp_path, crates=crates)
+    made = tb.compare(text, {"reno": {}, "mine": mine}, seeds=2, out=tmp_path, plugins=crates)
     assert not made.failures
 
 
@@ -121,13 +121,13 @@ def test_the_ways_to_name_a_crate_are_one(shelf: Path, tmp_path: Path) -> None:
     by_line = tb.check(shelf / "all.toml").id
     plain = shelf / "plain.toml"
     plain.write_text(SCENARIO.partition("\n")[2], encoding="utf-8")
-    assert tb.check(plain, crates=[shelf / name for name in KINDS]).id == by_line
+    assert tb.check(plain, plugins=[shelf / name for name in KINDS]).id == by_line
     words = [word for name in KINDS for word in ("--with", name)]
     done = command(shelf, "run", plain, *words, "--json", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert (
         json.loads(done.stdout)["points"][0]["run_id"]
-        == tb.check(plain, crates=[shelf / name for name in KINDS]).points[0].run_id
+        == tb.check(plain, plugins=[shelf / name for name in KINDS]).points[0].run_id
     )
     variable = os.pathsep.join(str(shelf / name) for name in KINDS)
     checked = command(shelf, "check", plain, **{asked.VARIABLE: variable})
@@ -259,7 +259,7 @@ def test_a_panic_costs_its_run_and_says_where(shelf: Path, tmp_path: Path) -> No
         tb.run(
             'duration = "5s"\n[bottleneck]\nrate = "10Mbit"\n[[flows]]\ncc = "panics"\n',
             out=tmp_path / "out",
-            crates=[folder],
+            plugins=[folder],
         )
 
 
@@ -345,7 +345,7 @@ def test_a_panic_while_a_scenario_is_read_is_told(shelf: Path, tmp_path: Path) -
     )
     text = 'duration = "1s"\n[bottleneck]\nrate = "1Mbit"\n[[flows]]\ncc = "early"\n'
     with pytest.raises(EnginePanic, match="too much"):
-        tb.check(text, set={"flows[0].cc": {"name": "early", "beta": 0.9}}, crates=[folder])
+        tb.check(text, set={"flows[0].cc": {"name": "early", "beta": 0.9}}, plugins=[folder])
 
 
 # --- plugins that go wrong in a run ------------------------------------------------------------
@@ -480,7 +480,7 @@ cc = "cubic"
 
 def test_a_wrapper_by_the_line_is_what_it_wraps(wrapped: Path, tmp_path: Path) -> None:
     sets: dict[str, object] = {"flows.it.cc": "whole"}
-    [same] = tb.run(ONE, set=sets, out=tmp_path, crates=[wrapped])
+    [same] = tb.run(ONE, set=sets, out=tmp_path, plugins=[wrapped])
     [shipped] = tb.run(ONE, out=tmp_path)
     flows = [run.summary["flows"][0] | {"cc": ""} for run in (same, shipped)]
     assert flows[0] == flows[1]
@@ -495,7 +495,7 @@ def test_why_slow_start_ended_is_what_the_plugin_says(wrapped: Path, tmp_path: P
         ("says", "twenty are enough", '"twenty are enough", as its congestion control says'),
     ):
         sets: dict[str, object] = {"flows.it.cc": name}
-        [run] = tb.run(ONE, set=sets, out=tmp_path, crates=[wrapped])
+        [run] = tb.run(ONE, set=sets, out=tmp_path, plugins=[wrapped])
         flow = explain(run.stored).to_dict()["flows"][0]
         assert flow["slow_start"]["why"] == why
         assert flow["slow_start"]["cwnd"] == 21
@@ -505,7 +505,7 @@ def test_why_slow_start_ended_is_what_the_plugin_says(wrapped: Path, tmp_path: P
 def test_a_window_of_0_ends_the_run(wrapped: Path, tmp_path: Path) -> None:
     sets: dict[str, object] = {"sweep": {"flows.it.cc": ["zero", "whole"]}}
     with pytest.raises(RunsFailed) as caught:
-        tb.run(ONE, set=sets, out=tmp_path, crates=[wrapped])
+        tb.run(ONE, set=sets, out=tmp_path, plugins=[wrapped])
     [failure] = caught.value.failures
     assert re.fullmatch(
         r"run \w{20} \(flows\.it\.cc = zero, seed 1\): the congestion control \"zero\" left cwnd "
@@ -550,7 +550,7 @@ def test_results_of_a_plugin_are_no_other_engines(
     shelf: Path, wrapped: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    tb.run(ONE, set={"flows.it.cc": "whole"}, out=out, crates=[wrapped])
+    tb.run(ONE, set={"flows.it.cc": "whole"}, out=out, plugins=[wrapped])
     target = tmp_path / "x.svg"
     for words in (
         ("plot", out, "--out", target),

@@ -15,6 +15,7 @@ import pytest
 import tailback
 from tailback.errors import InputError
 from tailback.report import Cell
+from tailback.running.options import RunOptions
 from tailback_studies.experiments import get
 from tailback_studies.experiments.dualpi2_2022 import (
     GROUPS,
@@ -463,11 +464,11 @@ def test_the_law_of_a_probability_that_varies() -> None:
 
 
 def test_what_needs_prague_is_not_of_the_kernel(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"quick": True, "seeds": 1, "jobs": 1, "progress": False}
+    options = RunOptions(seeds=1, jobs=1, out=tmp_path, progress=False, engine="kernel")
     with pytest.raises(InputError, match=r"Linux has no Prague.*ecpie, ecfqcodel, erpie"):
-        get("dualpi2-2022").run(["overload"], **options, out=tmp_path, engine="kernel")
+        get("dualpi2-2022").run(["overload"], options, quick=True)
     with pytest.raises(InputError, match="readings is of the simulator"):
-        get("dualpi2-2022").run(["readings"], **options, out=tmp_path, engine="kernel")
+        get("dualpi2-2022").run(["readings"], options, quick=True)
 
 
 def test_readings_change_one_thing() -> None:

@@ -13,6 +13,7 @@ from drawn import check, draw
 from synthetic import FakeRun, expand, measured, run
 from tailback.figures import export
 from tailback.metrics.crossing import crossing, monotone
+from tailback.running.options import RunOptions
 from tailback_studies.experiments import get
 from tailback_studies.experiments.dctcp_internet_2014 import QUICK_SEEDS, SEEDS, table1
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
@@ -279,7 +280,7 @@ def test_thresholds_between_two_frames_are_the_same_queue(tmp_path: Path) -> Non
 def test_table_1_comes_out(tmp_path: Path) -> None:
     """Every published cell within the tolerances of the report, two Reno flows included."""
     result = get("dctcp-internet-2014").run(
-        ["table1"], quick=True, seeds=2, jobs=2, out=tmp_path, progress=False, engine="sim"
+        ["table1"], RunOptions(seeds=2, jobs=2, out=tmp_path, progress=False), quick=True
     )
     assert result.report_dir == tmp_path / "reports" / "dctcp-internet-2014-table1"
     assert (result.report_dir / "index.html").is_file()
@@ -299,7 +300,7 @@ def test_table_1_comes_out(tmp_path: Path) -> None:
 
 def test_formula_3_is_a_ridge_of_fairness(tmp_path: Path) -> None:
     result = get("dctcp-internet-2014").run(
-        ["fig9"], quick=True, seeds=2, jobs=2, out=tmp_path, progress=False, engine="sim"
+        ["fig9"], RunOptions(seeds=2, jobs=2, out=tmp_path, progress=False), quick=True
     )
     jain = {
         float(cell["id"].partition("DCTCP=")[2].partition(" ")[0]): cell["measured"]

@@ -13,6 +13,7 @@ import pytest
 from tailback.errors import InputError
 from tailback.report import to_markdown
 from tailback.running.batch import run_many
+from tailback.running.options import RunOptions
 from tailback.running.scenarios import check
 from tailback_studies.experiments import get
 from tailback_studies.experiments.l4s_tests_2020 import (
@@ -246,13 +247,13 @@ def test_the_time_after_a_step() -> None:
 
 
 def test_engines_and_parts() -> None:
-    kernel = EXPERIMENT.request(None, False, 1, "kernel")
+    kernel = EXPERIMENT.request(None, RunOptions(seeds=1, engine="kernel"))
     found = EXPERIMENT._rows(kernel)
     assert len(found) == 36
     assert {flow.cc for row in found for flow in row.flows} == {"cubic"}
     with pytest.raises(InputError, match="every row of s6 has one"):
-        EXPERIMENT._rows(EXPERIMENT.request(["s6"], False, 1, "kernel"))
-    quick = EXPERIMENT._rows(EXPERIMENT.request(["s1", "s6"], True, None, "sim"))
+        EXPERIMENT._rows(EXPERIMENT.request(["s6"], RunOptions(seeds=1, engine="kernel")))
+    quick = EXPERIMENT._rows(EXPERIMENT.request(["s1", "s6"], RunOptions(), quick=True))
     assert len(quick) == 108
     assert get("l4s-tests-2020") is EXPERIMENT
 

@@ -10,6 +10,7 @@ import pytest
 
 from tailback.errors import InputError
 from tailback.report import Table
+from tailback.running.options import RunOptions
 from tailback_studies.experiments import quic_and_tcp
 from tailback_studies.experiments.quic_and_tcp import layout, page, points
 from tailback_studies.experiments.quic_and_tcp.layout import CCS, Pair, Place
@@ -115,10 +116,10 @@ def test_the_parts_are_the_whole_grid() -> None:
 def test_a_part_that_is_not_run_quickly_says_so() -> None:
     """Instead of an empty report."""
     experiment = quic_and_tcp.EXPERIMENT
-    request = experiment.request(["beside-100-rtts"], True, None, "kernel", False)
+    request = experiment.request(["beside-100-rtts"], RunOptions(engine="kernel"), quick=True)
     with pytest.raises(InputError, match="expected --part alone or beside-20"):
         experiment.study(request)
-    quick = experiment.study(experiment.request([], True, None, "kernel", False))
+    quick = experiment.study(experiment.request([], RunOptions(engine="kernel"), quick=True))
     assert set(quick.jobs) == {"alone", "beside-20"}
-    whole = experiment.study(experiment.request([], False, None, "kernel", False))
+    whole = experiment.study(experiment.request([], RunOptions(engine="kernel")))
     assert set(whole.jobs) == {"alone", "beside-20", "beside-100"}

@@ -19,6 +19,7 @@ from tailback.errors import ScenarioWarning
 from tailback.metrics.statistics import estimate
 from tailback.report import Cell, Report, Section
 from tailback.running.batch import Job
+from tailback.running.options import RunOptions
 from tailback.running.scenarios import check
 from tailback_studies.reproduction.entries import Entry, counted
 from tailback_studies.reproduction.experiment import (
@@ -92,8 +93,9 @@ class Toy(Reproduction):
 
 
 def run(out: Path, *parts: str, **options: Any) -> Any:
-    asked: dict[str, Any] = {"quick": False, "seeds": None, "jobs": 1, "progress": False}
-    return Toy().run(parts, out=out, **{**asked, **options})
+    asked = {name: options.pop(name) for name in ("quick", "page") if name in options}
+    chosen = RunOptions(**{"out": out, "jobs": 1, "progress": False, **options})
+    return Toy().run(parts, chosen, **asked)
 
 
 def test_an_experiment_fills_in_what_is_its_own(tmp_path: Path) -> None:

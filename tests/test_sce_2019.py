@@ -19,6 +19,7 @@ from synthetic import FakeRun
 from tailback.base.names import unknown
 from tailback.figures import export
 from tailback.kernel.kit import Kit
+from tailback.running.options import RunOptions
 from tailback_studies.experiments import get
 from tailback_studies.experiments.sce_2019 import (
     GROUPS,
@@ -422,14 +423,14 @@ def test_cake_keeps_the_rate_of_the_link(kernel_kit: Kit, tmp_path: Path) -> Non
 
 def test_a_table_ends_with_a_report(tmp_path: Path) -> None:
     done = get("sce-2019").run(
-        ["table-25"], quick=True, seeds=2, jobs=2, out=tmp_path, progress=False, engine="sim"
+        ["table-25"], RunOptions(seeds=2, jobs=2, out=tmp_path, progress=False), quick=True
     )
     assert done.report_dir == tmp_path / "reports" / "sce-2019-table-25"
     assert (done.report_dir / "index.html").is_file()
     assert (done.report_dir / "tables" / "table-25.csv").is_file()
     assert [cell["n"] for cell in done.cells] == [2, 2]
     again = get("sce-2019").run(
-        ["table-25"], quick=True, seeds=2, jobs=1, out=tmp_path / "b", progress=False, engine="sim"
+        ["table-25"], RunOptions(seeds=2, jobs=1, out=tmp_path / "b", progress=False), quick=True
     )
     assert again.cells == done.cells, "the same at any number of jobs"
     told = json.loads(json.dumps(done.to_dict()))

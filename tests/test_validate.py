@@ -15,6 +15,7 @@ from conftest import Tailback
 from pages import prose
 from tailback.kernel.kit import Kit
 from tailback.running import scenarios
+from tailback.running.options import RunOptions
 from tailback_studies.reproduction import published
 from tailback_studies.reproduction.judges import from_csv
 from tailback_studies.validation import causes, grid
@@ -208,7 +209,8 @@ def test_causes_are_what_was_measured() -> None:
     drawn = alone([summary(1.0, 4.0)] * 5, [summary(4.0, 1.0)] * 5, ("reno", "reno"))
     beyond = [miss for miss in misses([noise, drawn]) if miss.limit is THROUGHPUT]
     ran = grid.Ran([], {}, Path("nowhere"), [])
-    assert {cause.text for cause in causes.explain(beyond, ran)} == {causes.NOISE, causes.DRAWN}
+    causes_found = {cause.text for cause in causes.explain(beyond, ran, RunOptions())}
+    assert causes_found == {causes.NOISE, causes.DRAWN}
 
     off = alone([summary(5.0)] * 5, [summary(6.0)] * 5)
     (miss,) = misses([off])
@@ -245,7 +247,7 @@ def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
     assert thresholds == {None, 37500.0}
     one = Cell("red", ("reno",), 10e6, 0.02, (), {"sim": ["a"], "kernel": ["a"]})
     ran = grid.Ran([], {}, tmp_path, [])
-    assert causes.neighbours([one], ran, stored=True) == {one.id: []}
+    assert causes.neighbours([one], ran, RunOptions(), stored=True) == {one.id: []}
 
 
 def test_every_scenario_is_complete() -> None:

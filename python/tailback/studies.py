@@ -32,9 +32,9 @@ class Studies:
     experiments: Mapping[str, str] = field(default_factory=dict)
     """Names for `tailback reproduce`: modules that have an `EXPERIMENT`, without an attribute."""
     batteries: Mapping[str, str] = field(default_factory=dict)
-    """Names for `tailback compare`: functions that are called with the name and the variants, and
-    with `parts`, `presets`, `quick`, `seeds`, `chosen`, `jobs`, `out` and `read_only` by keyword,
-    and return a `Comparison`."""
+    """Names for `tailback compare`: functions that are called with the name, the variants and a
+    `RunOptions`, and with `parts`, `presets`, `quick` and `metrics` by keyword, and return a
+    `Comparison`."""
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,8 +85,7 @@ with_option = click.option(
     type=click.Path(file_okay=False),
     expose_value=False,
     callback=_compile_in,
-    help="Have the engine compiled with this crate of your own (tailback new --crate). Can be "
-    "repeated.",
+    help="Compile this plugin into the engine (tailback new --crate). Can be repeated.",
 )
 
 
@@ -162,20 +162,24 @@ def _is_count(text: str) -> bool:
 
 
 count_type = _Count()
-seeds_option = click.option(
-    "--seeds", type=count_type, metavar="N", help="Number of seeds at every point."
-)
-auto_seeds_option = click.option(
+
+
+def _seeds_option(text: str) -> Callable[..., Any]:
+    return click.option("--seeds", type=count_type, metavar="N", help=text)
+
+
+seeds_option = _seeds_option("Number of seeds at every point.")
+_auto_seeds_option = click.option(
     "--seeds",
     type=_Seeds(),
     metavar="N|auto[:MAX]",
-    help="Number of seeds at every point; auto: 10, and twice as many again until --fail-if can "
-    "tell, up to MAX [default of MAX: 80].",
+    help="Number of seeds at every point; auto: 10, then twice as many until --fail-if can be "
+    "decided, up to MAX [default of MAX: 80].",
 )
 jobs_option = click.option(
     "--jobs", type=count_type, metavar="N", help="Runs at once [default: all cores]."
 )
-cores_option = click.option(
+_cores_option = click.option(
     "--cores",
     type=count_type,
     default=1,
@@ -190,7 +194,7 @@ out_option = click.option(
     help="Where results are kept [default: results].",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
-read_only_option = click.option(
+_read_only_option = click.option(
     "--read-only", is_flag=True, help="Show what is stored; run and write nothing."
 )
 pdf_option = click.option("--pdf", is_flag=True, help="Write the report as PDF too.")
@@ -201,3 +205,61 @@ set_option = click.option(
     metavar="KEY=VALUE",
     help="Replace a value by its path, e.g. bottleneck.rate=10Mbit. Can be repeated.",
 )
+
+
+def run_options(
+    *,
+    engine: bool = True,
+    auto_seeds: bool = False,
+    seeds_help: str = "Number of seeds at every point.",
+    spread: bool = True,
+    read_only: bool = False,
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Add the options of every command that runs something; the command gets them as `options`, a
+    `RunOptions`.
+
+    `engine`: whether the user chooses what runs it. `auto_seeds`: whether `--seeds auto` is there;
+    the command then gets `seeds` too. `spread`: whether `--cluster` and `--shard` are there.
+    `read_only`: whether `--read-only` is.
+    """
+
+    def add(command: Callable[..., int]) -> Callable[..., int]:
+        @functools.wraps(command)
+        def with_options(
+            *args: Any,
+            jobs: int | None,
+            cores: int,
+            out: Path | None,
+            engine: str = "sim",
+            read_only: bool = False,
+            **kwargs: Any,
+        ) -> int:
+            from tailback.running.options import RunOptions
+
+            given = kwargs["seeds"] if auto_seeds else kwargs.pop("seeds")
+            chosen = RunOptions.of(
+                seeds=None if isinstance(given, Auto) else given,
+                jobs=jobs,
+                cores=cores,
+                out=out,
+                engine=engine,
+                read_only=read_only,
+            )
+            return command(*args, options=chosen, **kwargs)
+
+        seeds = _auto_seeds_option if auto_seeds else _seeds_option(seeds_help)
+        options = [seeds, jobs_option, _cores_option, out_option]
+        if engine:
+            options[:0] = [engine_option, with_option]
+        if spread:
+            from tailback.cli.spreading import spread_options
+
+            options.append(spread_options)
+        if read_only:
+            options.append(_read_only_option)
+        decorated: Callable[..., int] = with_options
+        for option in reversed([*options, walls_options, quiet_option]):
+            decorated = option(decorated)
+        return decorated
+
+    return add

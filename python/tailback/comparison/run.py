@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 from tailback import _native
 from tailback.base import arguments, toml
@@ -18,6 +19,7 @@ from tailback.comparison.quantities import select
 from tailback.comparison.variants import Variant, toml_text, values_of, variant_of
 from tailback.errors import InputError, RunsFailed, ScenarioError
 from tailback.running import engines, execution, scenarios
+from tailback.running.options import RunKeywords, RunOptions
 from tailback.store.results import Results
 
 SEEDS = 10
@@ -28,40 +30,34 @@ def compare(
     scenario: scenarios.Source,
     variants: Mapping[str, Mapping[str, object]],
     *,
-    seeds: int | None = None,
     metrics: Sequence[str] = (),
-    jobs: int | None = None,
-    out: Path | str | None = None,
-    progress: bool | None = None,
-    engine: str = "sim",
-    crates: Sequence[Path | str] = (),
     baseline: Path | str | None = None,
+    **options: Unpack[RunKeywords],
 ) -> Comparison:
-    """Runs a scenario and its sweep in several variants and compares them.
+    """Run a scenario and its sweep in several variants and compare them.
 
     `variants` has for each name the values to replace, by path, `{}` for the scenario as it is; the
     first is the baseline. The keys `engine` and `kernel` choose what runs a variant. `metrics`
     names what is compared (`tailback list metrics`). Unless the scenario or `seeds` says how many,
     each point has 10 seeds. `baseline` is a file that `tailback baseline` has written: every
-    variant is compared with that, with its seeds.
+    variant is compared with that, with its seeds. All other keywords are those of `tailback.run`.
     """
+    chosen = RunOptions.of(**options)
     base = kept_baseline.read(Path(baseline)) if baseline is not None else None
     named = arguments.table("variants", variants, "of names and what each replaces")
     of = "of paths and values, {} for the scenario as it is"
     tables = {name: arguments.table(f"variant {name}", sets, of) for name, sets in named.items()}
     asked = [
-        variant_of(name, {path: toml_text(path, value) for path, value in sets.items()}, engine)
+        variant_of(
+            name, {path: toml_text(path, value) for path, value in sets.items()}, chosen.engine
+        )
         for name, sets in tables.items()
     ]
     return run_variants(
         scenario,
         asked,
-        seeds=seeds,
-        chosen=arguments.names("metrics", metrics),
-        jobs=jobs,
-        out=out,
-        progress=progress,
-        crates=crates,
+        chosen,
+        metrics=arguments.names("metrics", metrics),
         base=base,
     )
 
@@ -69,17 +65,12 @@ def compare(
 def run_variants(
     scenario: scenarios.Source,
     variants: Sequence[Variant],
+    options: RunOptions,
     *,
-    seeds: int | None = None,
-    chosen: Sequence[str] = (),
-    jobs: int | None = None,
-    out: Path | str | None = None,
-    progress: bool | None = None,
-    read_only: bool = False,
-    crates: Sequence[Path | str] = (),
+    metrics: Sequence[str] = (),
     base: VariantResults | None = None,
 ) -> Comparison:
-    """As `compare`, for variants with values as text; `read_only` as of `running.run_loaded`.
+    """Compare variants with values as text, each on its own engine; otherwise as `compare`.
 
     With `base`, what a file has kept, all variants are compared with that, by default with its
     seeds.
@@ -87,27 +78,26 @@ def run_variants(
     if base is not None:
         if any(variant.name == base.name for variant in variants):
             raise InputError(f'variant "{base.name}": the file is called so; expected another name')
-        chosen = chosen or kept_baseline.quantities(base)
-        seeds = kept_baseline.most_seeds(base) if seeds is None else seeds
+        metrics = metrics or kept_baseline.quantities(base)
+        if options.seeds is None:
+            options = replace(options, seeds=kept_baseline.most_seeds(base))
     elif len(variants) < 2:
         raise InputError(
             f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: at least two are "
             "compared; a name alone is the file as it is (--variant base)"
         )
-    wanted = select(chosen)
+    wanted = select(metrics)
     for variant in variants:
         engines.get(variant.engine)
-    loaded = _load(scenario, variants, seeds, crates)
+    loaded = _load(scenario, variants, options)
     refuse_mixed_axes(variants, loaded)
-    _refuse_gain_over_nothing(variants, loaded, chosen)
+    _refuse_gain_over_nothing(variants, loaded, metrics)
     planned = [seeds_by_point(case.points) for case in loaded]
     before = [] if base is None else [(base.name, base.seeds)]
     points = [*before, *((v.name, p) for v, p in zip(variants, planned, strict=True))]
     refuse_other_points([name for name, _ in points], [has for _, has in points])
 
-    results, failures = _run(
-        variants, loaded, jobs=jobs, out=out, progress=progress, read_only=read_only
-    )
+    results, failures = _run(variants, loaded, options)
     columns = [
         VariantResults(v.name, r.engine, r.version, values_of(v.sets), r, p, v.kernel)
         for v, r, p in zip(variants, results, planned, strict=True)
@@ -121,15 +111,15 @@ def run_variants(
 def _load(
     scenario: scenarios.Source,
     variants: Sequence[Variant],
-    seeds: int | None,
-    crates: Sequence[Path | str],
+    options: RunOptions,
 ) -> list[_native.Scenario]:
-    loaded = [load_one(scenario, variant, seeds, crates) for variant in variants]
-    if seeds is None and not any(
+    plugins = options.plugins
+    loaded = [load_one(scenario, variant, options.seeds, plugins) for variant in variants]
+    if options.seeds is None and not any(
         _says_seeds(scenario, variant.sets, case)
         for variant, case in zip(variants, loaded, strict=True)
     ):
-        loaded = [load_one(scenario, variant, SEEDS, crates) for variant in variants]
+        loaded = [load_one(scenario, variant, SEEDS, plugins) for variant in variants]
     return loaded
 
 
@@ -137,7 +127,7 @@ def load_one(
     scenario: scenarios.Source,
     variant: Variant,
     seeds: int | None,
-    crates: Sequence[Path | str] = (),
+    plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
     """The one place where a variant is read: what an engine wants to know of it goes in here."""
     try:
@@ -146,7 +136,7 @@ def load_one(
             # Over what the file says: a key of the scenario like the others.
             values.append(("kernel", toml.value(variant.kernel)))
         runner = engines.get(variant.engine)
-        return scenarios.load(scenario, values, seeds, runner, crates=crates)
+        return scenarios.load(scenario, values, seeds, runner, plugins=plugins)
     except ScenarioError as error:
         place = f"--variant {variant.name}:"
         raise ScenarioError(
@@ -178,21 +168,12 @@ def _says_seeds(scenario: scenarios.Source, paths: Iterable[str], loaded: _nativ
 
 
 def _run(
-    variants: Sequence[Variant],
-    loaded: Sequence[_native.Scenario],
-    *,
-    jobs: int | None,
-    out: Path | str | None,
-    progress: bool | None,
-    read_only: bool,
+    variants: Sequence[Variant], loaded: Sequence[_native.Scenario], options: RunOptions
 ) -> tuple[list[Results], list[str]]:
-    """Runs the variants in one pool; also says what failed."""
+    """Run the variants in one pool; also return what failed."""
     runners = [engines.get(variant.engine) for variant in variants]
     try:
-        found = execution.run_loaded(
-            loaded, runners, jobs=jobs, out=out, progress=progress, read_only=read_only
-        )
-        return found, []
+        return execution.run_loaded(loaded, runners, options), []
     except RunsFailed as failed:
         return failed.results, failed.failures
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Unpack
 
 from tailback.base import arguments
-from tailback.errors import (
-    InputError,
-)
+from tailback.errors import InputError
 from tailback.running import engines
 from tailback.running.execution import run_loaded
+from tailback.running.options import RunKeywords, RunOptions
 from tailback.running.scenarios import Source, load, table_of, texts
 from tailback.store.results import Results
 
@@ -29,30 +28,27 @@ def run(
     scenario: Source,
     *,
     set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
-    seeds: int | None = None,
-    jobs: int | None = None,
-    out: Path | str | None = None,
-    progress: bool | None = None,
-    engine: str = "sim",
-    crates: Sequence[Path | str] = (),
-    cores: int = 1,
+    **options: Unpack[RunKeywords],
 ) -> Results:
-    """Runs a scenario and its sweep.
+    """Run a scenario and its sweep.
 
-    `set` replaces values, `seeds` the number of seeds; `jobs` is how many runs
-    go on at once (default: as many as there are cores for), `cores` on how many
-    cores each is played (of the simulator alone; results are the same), `out`
-    where results are kept (default: `results`). `progress` says how far it is, on stderr or in the
-    notebook; default: yes, unless TAILBACK_QUIET is set. `crates` are folders of
-    crates with algorithms of one's own.
+    `set` replaces values, by path. All other keywords are optional, and the same in every function
+    that runs something:
+
+    - `seeds`: seeds of every point [as many as the scenario says];
+    - `jobs`: runs at once [as many as there are cores for];
+    - `cores`: cores for each run of the simulator; results are the same [1];
+    - `out`: folder of results [`results`];
+    - `progress`: whether to show progress, on stderr or in the notebook [unless TAILBACK_QUIET is
+      set];
+    - `engine`: `sim`, `kernel` or `kernel-realtime` [`sim`];
+    - `plugins`: folders of crates with algorithms of your own;
+    - `read_only`: write nothing; every run has to be stored [False].
 
     Raises `ScenarioError` with everything that is wrong before anything is
     written, and `RunsFailed` when runs failed after the others have finished.
     """
-    job = Job(scenario, table_of(set), seeds)
-    return run_many(
-        [job], jobs=jobs, out=out, progress=progress, engine=engine, crates=crates, cores=cores
-    )[0]
+    return run_many([Job(scenario, table_of(set))], **options)[0]
 
 
 def sweep(
@@ -60,46 +56,29 @@ def sweep(
     grid: Mapping[str, Sequence[object]],
     *,
     set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
-    seeds: int | None = None,
-    jobs: int | None = None,
-    out: Path | str | None = None,
-    progress: bool | None = None,
-    engine: str = "sim",
-    crates: Sequence[Path | str] = (),
+    **options: Unpack[RunKeywords],
 ) -> Results:
-    """Runs a scenario at every point of a grid, `{"path.rtt": ["10ms", "80ms"], ...}`, last key
+    """Run a scenario at every point of a grid, `{"path.rtt": ["10ms", "80ms"], ...}`, last key
     fastest.
 
     The grid stands for the scenario's own sweep, its number of seeds included; otherwise as `run`.
     """
     paths = arguments.table("grid", grid, "of paths and lists of values")
-    axes = {path: arguments.values(f"grid, {path}", found) for path, found in paths.items()}
-    chosen = {**table_of(set), "sweep": axes}
-    return run(
-        scenario,
-        set=chosen,
-        seeds=seeds,
-        jobs=jobs,
-        out=out,
-        progress=progress,
-        engine=engine,
-        crates=crates,
-    )
+    axes = {path: arguments.values(f"grid, {path}", values) for path, values in paths.items()}
+    return run(scenario, set={**table_of(set), "sweep": axes}, **options)
 
 
-def run_many(
-    batch: Sequence[Job],
-    *,
-    seeds: int | None = None,
-    jobs: int | None = None,
-    out: Path | str | None = None,
-    progress: bool | None = None,
-    engine: str = "sim",
-    crates: Sequence[Path | str] = (),
-    cores: int = 1,
-) -> list[Results]:
-    """Runs many scenarios at once, with one pool and one progress bar; otherwise as `run`."""
-    runner = engines.get(engine)
+def run_many(batch: Sequence[Job], **options: Unpack[RunKeywords]) -> list[Results]:
+    """Run many scenarios at once, with one pool and one progress bar; otherwise as `run`.
+
+    A job with seeds of its own has those.
+    """
+    return run_jobs(batch, RunOptions.of(**options))
+
+
+def run_jobs(batch: Sequence[Job], options: RunOptions) -> list[Results]:
+    """As `run_many`, with options that were checked."""
+    runner = engines.get(options.engine)
     for job in arguments.values("the batch", batch):
         if not isinstance(job, Job):
             raise InputError(f"the batch has {job!r}; expected tailback.Job(scenario, set, seeds)")
@@ -107,11 +86,10 @@ def run_many(
         load(
             job.scenario,
             texts(job.set),
-            seeds if job.seeds is None else job.seeds,
+            options.seeds if job.seeds is None else job.seeds,
             runner,
-            crates=crates,
+            plugins=options.plugins,
         )
         for job in batch
     ]
-    runners = [runner] * len(loaded)
-    return run_loaded(loaded, runners, jobs=jobs, out=out, progress=progress, cores=cores)
+    return run_loaded(loaded, [runner] * len(loaded), options)

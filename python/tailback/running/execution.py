@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tailback import _native
-from tailback.base import arguments, machine
+from tailback.base import machine
 from tailback.base.progress import Progress
 from tailback.errors import (
     DamagedResults,
@@ -28,6 +28,7 @@ from tailback.errors import (
 )
 from tailback.plugins import copies
 from tailback.running import costs, engines, pool
+from tailback.running.options import RunOptions
 from tailback.running.spread import place
 from tailback.running.spread import shard as shards
 from tailback.store import frames, layout, shape, versions
@@ -57,26 +58,20 @@ class Planned:
 def run_loaded(
     loaded: Sequence[_native.Scenario],
     runners: Sequence[engines.Engine],
-    *,
-    jobs: int | None = None,
-    out: Path | str | None = None,
-    progress: bool | None = None,
-    read_only: bool = False,
-    cores: int = 1,
+    options: RunOptions,
 ) -> list[Results]:
-    """As `run_many`, for scenarios that `load` has read, each with its engine.
+    """Run scenarios that `load` has read, each on its engine; otherwise as `run_many`.
 
     With `read_only` nothing is written and every run has to be stored; the same in a folder that
-    cannot be written.
+    cannot be written. What decided how scenarios were read, `seeds`, `engine` and `plugins`, is
+    not looked at.
     """
-    if jobs is not None:
-        jobs = arguments.count("jobs", jobs)
-    if arguments.count("cores", cores) > 1:
+    root, cores = options.out, options.cores
+    if cores > 1:
         _look_at_cores(loaded, cores)
-    root = Path(arguments.path("out", out)) if out is not None else layout.DEFAULT
     failures: dict[str, str] = {}
     indexes = [_index(scenario) for scenario in loaded]
-    if loaded and (folder := _open(root, loaded, read_only=read_only)) is not None:
+    if loaded and (folder := _open(root, loaded, read_only=options.read_only)) is not None:
         # First, so that a report shows what was finished when something stops the rest.
         for index in indexes:
             layout.write_index(folder, root, index)
@@ -89,10 +84,10 @@ def run_loaded(
         costs.warn_of_hours(costs.total((run.packets, run.runner, run.memory) for run in missing))
         elsewhere = place.chosen()
         if elsewhere is None:
-            at_once = jobs or max(1, machine.cores() // cores)
-            failures = _execute(missing, folder, at_once, progress)
+            at_once = options.jobs or max(1, machine.cores() // cores)
+            failures = _execute(missing, folder, at_once, options.progress)
         else:
-            failures = elsewhere.execute(missing, folder, progress)
+            failures = elsewhere.execute(missing, folder, options.progress)
         # It clears up as it goes: not only when somebody has dealt with the error.
         del folder, missing
         if part is not None:

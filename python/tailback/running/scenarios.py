@@ -30,13 +30,13 @@ def check(
     set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
     seeds: int | None = None,
     engine: str = "sim",
-    crates: Sequence[Path | str] = (),
+    plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
     """Validates a scenario for an engine and expands its sweep; nothing runs.
 
     Raises `ScenarioError` with everything that is wrong.
     """
-    return load(scenario, texts(table_of(set)), seeds, engines.get(engine), crates=crates)
+    return load(scenario, texts(table_of(set)), seeds, engines.get(engine), plugins=plugins)
 
 
 def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
@@ -66,7 +66,7 @@ def load(
     seeds: int | None,
     runner: engines.Engine | None = None,
     *,
-    crates: Sequence[Path | str] = (),
+    plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
     """As `check`, the `values` by path being TOML text or bare words.
 
@@ -76,8 +76,10 @@ def load(
     """
     text, name, folder = _read(scenario)
     if isinstance(scenario, Mapping):
-        return _placed(scenario, lambda: _loaded(text, name, folder, values, seeds, runner, crates))
-    return _loaded(text, name, folder, values, seeds, runner, crates)
+        return _placed(
+            scenario, lambda: _loaded(text, name, folder, values, seeds, runner, plugins)
+        )
+    return _loaded(text, name, folder, values, seeds, runner, plugins)
 
 
 def _loaded(
@@ -87,14 +89,14 @@ def _loaded(
     values: Sequence[tuple[str, str]],
     seeds: int | None,
     runner: engines.Engine | None,
-    crates: Sequence[Path | str],
+    plugins: Sequence[Path | str],
 ) -> _native.Scenario:
     if seeds is not None:
         # More than a sweep may have in any case, and more does not fit into 64 bits.
         seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
     wanted = asked.by_scenario(text, name, values, folder)
-    wanted += [*map(Path, crates), *asked.by_environment()]
+    wanted += [*map(Path, plugins), *asked.by_environment()]
     native = copies.native(wanted) if wanted else _native
 
     def read(options: Mapping[str, Any]) -> _native.Scenario:
@@ -104,7 +106,7 @@ def _loaded(
         return loaded
 
     loaded = chosen.load(read)
-    recipe.remember(loaded, text, name, folder, values, seeds, crates=bool(wanted))
+    recipe.remember(loaded, text, name, folder, values, seeds, plugins=bool(wanted))
     for warning in loaded.warnings:
         warnings.warn(warning, ScenarioWarning, stacklevel=2)
     return loaded

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from tailback.base import arguments, folders
 from tailback.base import progress as bars
 from tailback.errors import InputError
 from tailback.running import scenarios
-from tailback.store import layout
+from tailback.running.options import RunKeywords, RunOptions
+from tailback.tuning.asked import BATCH, UNSEEN, Asked
 
 if TYPE_CHECKING:
     from tailback.tuning.plan import Plan, Values
@@ -30,20 +30,15 @@ def tune(
     subject_to: Sequence[str] = (),
     over: Mapping[str, object] | None = None,
     runs: int = 300,
-    seeds: int | None = None,
     unseen: int | None = None,
     across: str = "mean",
     sampler: str = "tpe",
     seed: int = 0,
     batch: int | None = None,
     set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
-    jobs: int | None = None,
-    out: Path | str | None = None,
-    progress: bool | None = None,
-    engine: str = "sim",
-    crates: Sequence[Path | str] = (),
+    **options: Unpack[RunKeywords],
 ) -> Tuned:
-    """Searches for the values of a scenario that are best.
+    """Search for the values of a scenario that are best.
 
     `vary` has for each path a range, `"1ms..30ms"`, or choices. `minimise` and `maximise` name
     metrics (`METRIC` or `METRIC@NAME` of a flow, link or class); of several goals the result is a
@@ -53,92 +48,53 @@ def tune(
     all. At the end the front and the scenario as it is are run on `unseen` seeds that the search
     did not see.
 
-    The same `seed` gives the same result, whatever `jobs` is; what was killed goes on where it was.
-    Needs `tailback[tune]`.
+    The same `seed` gives the same result, whatever `jobs` is; a search that was killed resumes.
+    All other keywords are those of `tailback.run`. Needs `tailback[tune]`.
     """
-    found = scenarios.texts(arguments.table("set", set or {}, "of paths and values"))
     return tune_asked(
         scenario,
-        vary=arguments.table("vary", vary, "of paths and ranges"),
-        minimise=arguments.names("minimise", minimise),
-        maximise=arguments.names("maximise", maximise),
-        subject_to=arguments.names("subject_to", subject_to),
-        over=arguments.table("over", over or {}, "of paths and values"),
-        runs=arguments.count("runs", runs),
-        seeds=None if seeds is None else arguments.count("seeds", seeds),
-        unseen=None if unseen is None else arguments.count("unseen", unseen),
-        across=across,
-        sampler=sampler,
-        seed=arguments.count("seed", seed, least=0),
-        batch=None if batch is None else arguments.count("batch", batch),
-        sets=found,
-        jobs=jobs,
-        out=out,
-        progress=progress,
-        engine=engine,
-        crates=crates,
+        Asked(
+            vary=arguments.table("vary", vary, "of paths and ranges"),
+            minimise=arguments.names("minimise", minimise),
+            maximise=arguments.names("maximise", maximise),
+            subject_to=arguments.names("subject_to", subject_to),
+            over=arguments.table("over", over or {}, "of paths and values"),
+            runs=arguments.count("runs", runs),
+            unseen=UNSEEN if unseen is None else arguments.count("unseen", unseen),
+            across=across,
+            sampler=sampler,
+            seed=arguments.count("seed", seed, least=0),
+            batch=BATCH if batch is None else arguments.count("batch", batch),
+        ),
+        scenarios.texts(arguments.table("set", set or {}, "of paths and values")),
+        RunOptions.of(**options),
     )
 
 
 def tune_asked(
     scenario: scenarios.Source,
-    *,
-    vary: Mapping[str, object],
-    minimise: Sequence[str],
-    maximise: Sequence[str],
-    subject_to: Sequence[str],
-    over: Mapping[str, object],
-    runs: int,
-    seeds: int | None,
-    unseen: int | None,
-    across: str,
-    sampler: str,
-    seed: int,
-    batch: int | None,
+    asked: Asked,
     sets: Sequence[tuple[str, str]],
-    jobs: int | None,
-    out: Path | str | None,
-    progress: bool | None,
-    engine: str,
-    crates: Sequence[Path | str] = (),
+    options: RunOptions,
 ) -> Tuned:
     """As `tune`, with values to set as text."""
     from tailback.tuning import plan as plans
     from tailback.tuning import search
 
     search.require()
-    if seed >= 2**32:
-        raise InputError(f"--seed {seed}: expected a number below {2**32}")
-    plan = plans.make(
-        scenario,
-        vary=vary,
-        minimise=minimise,
-        maximise=maximise,
-        subject_to=subject_to,
-        over=over,
-        runs=runs,
-        seeds=seeds,
-        unseen=plans.UNSEEN if unseen is None else unseen,
-        across=across,
-        sampler=sampler,
-        seed=seed,
-        batch=plans.BATCH if batch is None else batch,
-        sets=sets,
-        engine=engine,
-        crates=crates,
-    )
-    root = Path(arguments.path("out", out)) if out is not None else layout.DEFAULT
-    return _tuned(plan, root, jobs, progress)
+    if asked.seed >= 2**32:
+        raise InputError(f"--seed {asked.seed}: expected a number below {2**32}")
+    return _tuned(plans.make(scenario, asked, sets, options), options)
 
 
-def _tuned(plan: Plan, root: Path, jobs: int | None, progress: bool | None) -> Tuned:
+def _tuned(plan: Plan, options: RunOptions) -> Tuned:
     from dataclasses import replace
 
     from tailback.tuning import page, scenario, search
     from tailback.tuning.measure import Measured, measure
     from tailback.tuning.result import Point, Tuned, chosen
 
-    folder = root / "tunings" / plan.id
+    folder = options.out / "tunings" / plan.id
     base: list[Measured] = []
 
     def measured(candidates: Sequence[Values], start: int, total: int) -> list[Measured]:
@@ -146,7 +102,7 @@ def _tuned(plan: Plan, root: Path, jobs: int | None, progress: bool | None) -> T
         batches = [candidates] if base else [candidates, []]
         last = min(start + len(candidates), total)
         with bars.within(f"candidates {start + 1} to {last} of {total}"):
-            done = measure(plan, batches, jobs=jobs, out=root, progress=progress)
+            done = measure(plan, batches, options)
         if not base:
             base.extend(done[1])
         return done[0]
@@ -169,9 +125,7 @@ def _tuned(plan: Plan, root: Path, jobs: int | None, progress: bool | None) -> T
         done = measure(
             plan,
             batches if picked else batches[:1],
-            jobs=jobs,
-            out=root,
-            progress=progress,
+            options,
             seed=plan.seed + plan.seeds,
             seeds=plan.unseen,
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tailback import _native
 from tailback.errors import DamagedResults, RunsFailed, ScenarioError
 from tailback.running import execution
+from tailback.running.options import RunOptions
 from tailback.store.results import Results
 from tailback.tuning.goals import Quantity
 from tailback.tuning.plan import Plan, Values, bare
@@ -33,14 +34,12 @@ class Measured:
 def measure(
     plan: Plan,
     batches: Sequence[Sequence[Values]],
+    options: RunOptions,
     *,
-    jobs: int | None,
-    out: object,
-    progress: bool | None,
     seed: int | None = None,
     seeds: int | None = None,
 ) -> list[list[Measured]]:
-    """Runs some batches of candidates in one pool; an empty one is the scenario as it is."""
+    """Run some batches of candidates in one pool; an empty one is the scenario as it is."""
     loaded: list[tuple[int, list[int], _native.Scenario]] = []
     made = [[Measured() for _ in batch or [{}]] for batch in batches]
     for at, batch in enumerate(batches):
@@ -60,13 +59,7 @@ def measure(
     scenarios = [scenario for _, _, scenario in loaded]
     failures: list[str] = []
     try:
-        results = execution.run_loaded(
-            scenarios,
-            [plan.runner] * len(scenarios),
-            jobs=jobs,
-            out=out,  # type: ignore[arg-type]
-            progress=progress,
-        )
+        results = execution.run_loaded(scenarios, [plan.runner] * len(scenarios), options)
     except RunsFailed as failed:
         results, failures = failed.results, failed.failures
     for (at, candidates, scenario), found in zip(loaded, results, strict=True):

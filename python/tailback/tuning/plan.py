@@ -8,7 +8,7 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,19 +17,15 @@ from tailback.base import toml
 from tailback.base.names import unknown
 from tailback.errors import InputError, ScenarioError, ScenarioWarning
 from tailback.running import engines, scenarios
+from tailback.running.options import RunOptions
 from tailback.running.spread import shard
 from tailback.tuning import goals, ranges
+from tailback.tuning.asked import Asked
 from tailback.tuning.goals import Bound, Goal
 from tailback.tuning.ranges import Vary, Word
 
 SEEDS = 3
 """Of each point in the search, where neither the file nor the caller says how many."""
-
-UNSEEN = 10
-"""Seeds that the search has not seen, at its end."""
-
-BATCH = 8
-"""Candidates that are asked for at once, however many run at once."""
 
 SAMPLERS = {
     "tpe": "tree-structured Parzen estimator: learns from what was tried",
@@ -69,7 +65,7 @@ class Plan:
     sampler: str
     sampler_seed: int
     runner: engines.Engine
-    crates: tuple[Path | str, ...]
+    plugins: tuple[Path | str, ...]
     defaults: _native.Scenario
 
     @property
@@ -103,153 +99,193 @@ class Plan:
             # What is unusual of one candidate concerns nobody.
             warnings.simplefilter("ignore", ScenarioWarning)
             return scenarios.load(
-                self.scenario, values, seeds or self.seeds, self.runner, crates=self.crates
+                self.scenario, values, seeds or self.seeds, self.runner, plugins=self.plugins
             )
 
 
 def make(
     scenario: scenarios.Source,
-    *,
-    vary: Mapping[str, object],
-    minimise: Sequence[str],
-    maximise: Sequence[str],
-    subject_to: Sequence[str],
-    over: Mapping[str, object],
-    runs: int,
-    seeds: int | None,
-    unseen: int,
-    across: str,
-    sampler: str,
-    seed: int,
-    batch: int,
+    asked: Asked,
     sets: Sequence[tuple[str, str]],
-    engine: str,
-    crates: Sequence[Path | str],
+    options: RunOptions,
 ) -> Plan:
-    """Reads what is asked for; raises `InputError` with everything that is wrong."""
-    runner = engines.get(engine)
-    wrong: dict[str, None] = {}
-
-    def said(error: InputError) -> None:
-        texts = error.diagnostics if isinstance(error, ScenarioError) else str(error).split("\n")
-        wrong.update(dict.fromkeys(texts))
-
-    if sampler not in SAMPLERS:
-        wrong[f"--sampler: {unknown('sampler', sampler, list(SAMPLERS))}"] = None
-    elif sampler not in FIXED and shard.chosen() is not None:
-        wrong[
-            f"--shard: the sampler {sampler} asks for more after it has seen what was tried; "
-            f"expected --sampler {' or '.join(FIXED)}, or --cluster"
-        ] = None
-    if across not in ("mean", "worst"):
-        wrong[f"--across: {unknown('word', across, ['mean', 'worst'])}"] = None
-    for path, _ in sets:
-        if path.partition(".")[0] == "sweep":
-            wrong[f"--set {path}: the points of a search are those of --over"] = None
-    varied: list[Vary] = []
-    for path, asked in vary.items():
-        try:
-            varied.append(ranges.parse(path, asked))
-        except InputError as error:
-            said(error)
-    if not vary:
-        wrong["nothing may vary; expected --vary PATH=LO..HI"] = None
-    axes: dict[str, list[Word]] = {}
-    try:
-        axes = ranges.over(over)
-    except InputError as error:
-        said(error)
+    """Read what is asked for; raises `InputError` with everything that is wrong."""
+    reader = _Reader(scenario, tuple(sets), engines.get(options.engine), options.plugins)
+    reader.check_words(asked)
+    varied = reader.ranges_of(asked.vary)
+    axes = reader.axes_of(asked.over)
     own = _own_sweep(scenario)
-    sweep: dict[str, Any] = dict(axes) if axes else own
-    # The file as it is, at its first point: what is wrong with it is said with its own places.
-    first: _native.Scenario | None = None
-    try:
-        first = scenarios.load(scenario, sets, 1, runner, crates=crates)
-    except ScenarioError as error:
-        said(error)
+    first = reader.first()
     if first is not None:
-        swept = {*axes} if axes else {p for axis in first.axes for p in axis}
-        for path in (one.path for one in varied if one.path in swept):
-            wrong[f"--vary {path}: is one of the points, too (--over, or the file's sweep)"] = None
-
-        def bases(path: str, words: Sequence[Word]) -> list[float | str]:
-            # The ends of an empty range are one value, and a sweep has each value once.
-            distinct = list(dict.fromkeys(words))
-            tried = [*sets, ("sweep", toml.value({path: distinct}))]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ScenarioWarning)
-                found = scenarios.load(scenario, tried, 1, runner, crates=crates)
-            values = dict(zip(distinct, (p.params[path] for p in found.points), strict=True))
-            return [values[word] for word in words]
-
-        settled: list[Vary] = []
-        for one in varied:
-            option = f"--vary {one.path}={one.text}"
-            if _reads(bases, one.path, one.ends(), option, wrong):
-                try:
-                    settled.append(one.settle(bases))
-                except InputError as error:
-                    said(error)
-        varied = settled
-        for path, words in axes.items():
-            option = f"--over {path}={','.join(map(str, words))}"
-            _reads(bases, path, words, option, wrong)
-    found_goals: list[Goal] = []
-    found_bounds: list[Bound] = []
-    if not minimise and not maximise:
-        wrong["no goal; expected --minimise METRIC or --maximise METRIC"] = None
-    there = goals.There(json.loads(first.points[0].canonical)) if first is not None else None
-    for direction, texts in (("minimise", minimise), ("maximise", maximise)):
-        for text in texts:
-            try:
-                if there is not None:
-                    goal = Goal(goals.quantity(text, there), direction)  # type: ignore[arg-type]
-                    goals.refuse_twice(goal, found_goals)
-                    found_goals.append(goal)
-            except InputError as error:
-                said(InputError(f"--{direction} {error}"))
-    for text in subject_to:
-        try:
-            if there is not None:
-                found_bounds.append(goals.bound(text, there))
-        except InputError as error:
-            said(InputError(f"--subject-to {error}"))
-    if wrong or first is None:
-        raise InputError("\n".join(wrong))
+        varied = reader.settled(varied, axes, first)
+    goals_found, bounds_found = reader.goals_of(asked, first)
+    reader.refuse()
+    sweep: dict[str, Any] = dict(axes) if axes else own
     says = own.get("seeds")
-    many = seeds or (says if isinstance(says, int) else SEEDS)
+    seeds = options.seeds or (says if isinstance(says, int) else SEEDS)
     sweep.pop("seeds", None)
-    values = [*sets, ("sweep", toml.value(sweep))]
-    with warnings.catch_warnings():
-        # It has been said.
-        warnings.simplefilter("ignore", ScenarioWarning)
-        defaults = scenarios.load(scenario, values, many, runner, crates=crates)
+    defaults = reader.load([("sweep", toml.value(sweep))], seeds)
     each = len(defaults.points)
-    if runs < each:
+    if asked.runs < each:
         raise InputError(
-            f"--runs {runs}: one candidate takes {each}, {each // many} points of {many} seeds; "
-            f"expected at least {each}, and some ten times that to find something"
+            f"--runs {asked.runs}: one candidate takes {each}, {each // seeds} points of {seeds} "
+            f"seeds; expected at least {each}, and some ten times that to find something"
         )
     return Plan(
-        scenario,
-        tuple(sets),
-        tuple(varied),
-        tuple(found_goals),
-        tuple(found_bounds),
-        sweep,
-        across,  # type: ignore[arg-type]
-        runs // each,
-        each,
-        min(point.seed for point in defaults.points),
-        many,
-        unseen,
-        batch,
-        sampler,
-        seed,
-        runner,
-        tuple(crates),
-        defaults,
+        scenario=scenario,
+        sets=tuple(sets),
+        vary=tuple(varied),
+        goals=tuple(goals_found),
+        bounds=tuple(bounds_found),
+        sweep=sweep,
+        across=asked.across,  # type: ignore[arg-type]
+        candidates=asked.runs // each,
+        runs=each,
+        seed=min(point.seed for point in defaults.points),
+        seeds=seeds,
+        unseen=asked.unseen,
+        batch=asked.batch,
+        sampler=asked.sampler,
+        sampler_seed=asked.seed,
+        runner=reader.runner,
+        plugins=options.plugins,
+        defaults=defaults,
     )
+
+
+@dataclass
+class _Reader:
+    """Reads what is asked for, part by part, and keeps what is wrong with it."""
+
+    scenario: scenarios.Source
+    sets: tuple[tuple[str, str], ...]
+    runner: engines.Engine
+    plugins: tuple[Path | str, ...]
+    wrong: dict[str, None] = field(default_factory=dict)
+    """Sentences, each once, in order."""
+
+    def note(self, error: InputError) -> None:
+        """Keep what is wrong."""
+        texts = error.diagnostics if isinstance(error, ScenarioError) else str(error).split("\n")
+        self.wrong.update(dict.fromkeys(texts))
+
+    def refuse(self) -> None:
+        """Raise `InputError` if anything is wrong."""
+        if self.wrong:
+            raise InputError("\n".join(self.wrong))
+
+    def load(self, values: Sequence[tuple[str, str]], seeds: int) -> _native.Scenario:
+        """The scenario with these values too, without its warnings: those were given before."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ScenarioWarning)
+            sets = [*self.sets, *values]
+            return scenarios.load(self.scenario, sets, seeds, self.runner, plugins=self.plugins)
+
+    def check_words(self, asked: Asked) -> None:
+        """The sampler, the pooling, and what may not be set."""
+        if asked.sampler not in SAMPLERS:
+            self.wrong[f"--sampler: {unknown('sampler', asked.sampler, list(SAMPLERS))}"] = None
+        elif asked.sampler not in FIXED and shard.chosen() is not None:
+            self.wrong[
+                f"--shard: the sampler {asked.sampler} asks for more after it has seen what was "
+                f"tried; expected --sampler {' or '.join(FIXED)}, or --cluster"
+            ] = None
+        if asked.across not in ("mean", "worst"):
+            self.wrong[f"--across: {unknown('word', asked.across, ['mean', 'worst'])}"] = None
+        for path, _ in self.sets:
+            if path.partition(".")[0] == "sweep":
+                self.wrong[f"--set {path}: the points of a search are those of --over"] = None
+
+    def ranges_of(self, vary: Mapping[str, object]) -> list[Vary]:
+        """What may vary."""
+        varied: list[Vary] = []
+        for path, words in vary.items():
+            try:
+                varied.append(ranges.parse(path, words))
+            except InputError as error:
+                self.note(error)
+        if not vary:
+            self.wrong["nothing may vary; expected --vary PATH=LO..HI"] = None
+        return varied
+
+    def axes_of(self, over: Mapping[str, object]) -> dict[str, list[Word]]:
+        """The points of the search, where the file's own sweep is not taken."""
+        try:
+            return ranges.over(over)
+        except InputError as error:
+            self.note(error)
+            return {}
+
+    def first(self) -> _native.Scenario | None:
+        """The file as it is, at its first point: its own errors keep their own places."""
+        try:
+            return scenarios.load(self.scenario, self.sets, 1, self.runner, plugins=self.plugins)
+        except ScenarioError as error:
+            self.note(error)
+            return None
+
+    def settled(
+        self, varied: Sequence[Vary], axes: Mapping[str, Sequence[Word]], first: _native.Scenario
+    ) -> list[Vary]:
+        """What may vary, with the ends of ranges in base units; axes are tried too."""
+        swept = {*axes} if axes else {path for axis in first.axes for path in axis}
+        for path in (one.path for one in varied if one.path in swept):
+            text = f"--vary {path}: is one of the points, too (--over, or the file's sweep)"
+            self.wrong[text] = None
+        settled: list[Vary] = []
+        for one in varied:
+            if self._accepts(one.path, one.ends(), f"--vary {one.path}={one.text}"):
+                try:
+                    settled.append(one.settle(self._bases))
+                except InputError as error:
+                    self.note(error)
+        for path, words in axes.items():
+            self._accepts(path, words, f"--over {path}={','.join(map(str, words))}")
+        return settled
+
+    def _bases(self, path: str, words: Sequence[Word]) -> list[float | str]:
+        """Values of a path in base units."""
+        # The ends of an empty range are one value, and a sweep has each value once.
+        distinct = list(dict.fromkeys(words))
+        loaded = self.load([("sweep", toml.value({path: distinct}))], 1)
+        values = dict(zip(distinct, (p.params[path] for p in loaded.points), strict=True))
+        return [values[word] for word in words]
+
+    def _accepts(self, path: str, words: Sequence[Word], option: str) -> bool:
+        """Whether the scenario takes these values; if not, the reason is kept."""
+        try:
+            self._bases(path, words)
+        except ScenarioError as error:
+            for text in error.diagnostics:
+                self.wrong[_PLACE.sub(lambda _: f"{option}: ", text)] = None
+            return False
+        return True
+
+    def goals_of(
+        self, asked: Asked, first: _native.Scenario | None
+    ) -> tuple[list[Goal], list[Bound]]:
+        """Goals and bounds, as far as the scenario has what they name."""
+        if not asked.minimise and not asked.maximise:
+            self.wrong["no goal; expected --minimise METRIC or --maximise METRIC"] = None
+        found: list[Goal] = []
+        bounds: list[Bound] = []
+        if first is None:
+            return found, bounds
+        there = goals.There(json.loads(first.points[0].canonical))
+        for direction, texts in (("minimise", asked.minimise), ("maximise", asked.maximise)):
+            for text in texts:
+                try:
+                    goal = Goal(goals.quantity(text, there), direction)  # type: ignore[arg-type]
+                    goals.refuse_twice(goal, found)
+                    found.append(goal)
+                except InputError as error:
+                    self.note(InputError(f"--{direction} {error}"))
+        for text in asked.subject_to:
+            try:
+                bounds.append(goals.bound(text, there))
+            except InputError as error:
+                self.note(InputError(f"--subject-to {error}"))
+        return found, bounds
 
 
 def _own_sweep(scenario: scenarios.Source) -> dict[str, Any]:
@@ -272,16 +308,3 @@ def bare(diagnostic: str) -> str:
 
 
 _PLACE = re.compile(r"^--set sweep=.*?:\d+:\d+: ", re.DOTALL)
-
-
-def _reads(
-    bases: ranges.Bases, path: str, words: Sequence[Word], option: str, wrong: dict[str, None]
-) -> bool:
-    """Whether these values may stand there; if not, why."""
-    try:
-        bases(path, words)
-    except ScenarioError as error:
-        for text in error.diagnostics:
-            wrong[_PLACE.sub(lambda _: f"{option}: ", text)] = None
-        return False
-    return True

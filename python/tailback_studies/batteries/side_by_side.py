@@ -20,6 +20,7 @@ from tailback.comparison.run import SEEDS, load_one
 from tailback.comparison.variants import Variant, values_of
 from tailback.errors import InputError, RunsFailed, ScenarioError
 from tailback.running import engines, execution
+from tailback.running.options import RunOptions
 from tailback.store.points import Key, Swept, key_of
 from tailback.store.results import Results, Run
 from tailback_studies.batteries import Battery, Part, Preset, Row, choose, get
@@ -82,19 +83,15 @@ class Case:
 def run_battery(
     battery: Battery,
     variants: Sequence[Variant],
+    options: RunOptions,
     *,
     parts: Sequence[str] = (),
     presets: Sequence[str] = (),
     quick: bool = False,
-    seeds: int | None = None,
-    chosen: Sequence[str] = (),
-    jobs: int | None = None,
-    out: Path | str | None = None,
-    progress: bool | None = None,
+    metrics: Sequence[str] = (),
     base: Mapping[str, object] | None = None,
-    read_only: bool = False,
 ) -> BatteryComparison:
-    """Runs the parts (default: all) on every variant, the first being the baseline.
+    """Run the parts (default: all) on every variant, the first being the baseline.
 
     `presets` and `base`, values by path, are for every variant. Everything is read before the first
     run; what is wrong in any of the variants and files is said at once.
@@ -109,16 +106,14 @@ def run_battery(
     for variant in variants:
         engines.get(variant.engine)
     readings = _presets(battery, presets, variants)
-    wanted = select([*battery.metrics, *chosen])
-    every = SEEDS if seeds is None else seeds
+    wanted = select([*battery.metrics, *metrics])
+    every = SEEDS if options.seeds is None else options.seeds
     cases = _read(battery, picked, variants, readings, base or {}, quick, every)
     flat = [case for each in cases for case in each.loaded]
     runners = [engines.get(v.engine) for _ in cases for v in variants]
     failures: list[str] = []
     try:
-        results = execution.run_loaded(
-            flat, runners, jobs=jobs, out=out, progress=progress, read_only=read_only
-        )
+        results = execution.run_loaded(flat, runners, options)
     except RunsFailed as failed:
         results, failures = failed.results, failed.failures
     places: dict[tuple[str, str], Place] = {}
@@ -280,6 +275,8 @@ def _named(battery: Battery, case: Case, run: Run, places: dict[tuple[str, str],
     return Run(params, labels, run.seed, run.run_id, run.path)
 
 
-def run_named(name: str, versions: Sequence[Variant], **asked: Any) -> BatteryComparison:
+def run_named(
+    name: str, variants: Sequence[Variant], options: RunOptions, **asked: Any
+) -> BatteryComparison:
     """`run_battery` of the battery of this name, as `tailback compare` calls it."""
-    return run_battery(get(name), versions, **asked)
+    return run_battery(get(name), variants, options, **asked)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback.base import toml
@@ -28,6 +27,7 @@ from tailback_studies.reproduction.experiment import (
 if TYPE_CHECKING:
     from tailback.comparison.model import Comparison
     from tailback.report import Table
+    from tailback.running.options import RunOptions
 
 SEEDS = 10
 PAGE_SEEDS = 5
@@ -101,17 +101,13 @@ class Versions(Experiment):
     def run(
         self,
         parts: Sequence[str] | None,
+        options: RunOptions,
         *,
-        quick: bool,
-        seeds: int | None,
-        jobs: int | None,
-        out: Path,
-        progress: bool | None,
-        engine: str = "sim",
+        quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
         """Runs the versions over the parts of the battery, writes the report, PDF included."""
-        if engine != "sim":
+        if options.engine != "sim":
             raise InputError(
                 f"{self.name}: Linux has none of the versions of 2019; expected --engine sim"
             )
@@ -125,21 +121,19 @@ class Versions(Experiment):
         from tailback_studies.reproduction import runs as ran
         from tailback_studies.reproduction.page import Page
 
-        request = self.request(parts, quick, seeds, engine, page)
+        request = self.request(parts, options, quick=quick, page=page)
+        seeds = request.seeds_or(PAGE_SEEDS if page else SEEDS, QUICK_SEEDS)
         made = run_battery(
             batteries.get(self.battery),
             [
                 Variant(name, {path: toml.value(value) for path, value in sets.items()})
                 for name, sets in self.versions.items()
             ],
+            replace(options, seeds=seeds),
             parts=parts or (),
             presets=self.presets,
             base=self.base,
             quick=quick,
-            seeds=request.seeds_or(PAGE_SEEDS if page else SEEDS, QUICK_SEEDS),
-            jobs=jobs,
-            out=out,
-            progress=progress,
         )
 
         def where(cell: Cell) -> tuple[str, str]:
@@ -174,7 +168,7 @@ class Versions(Experiment):
             cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
             files[f"{self.name}.md"] = note.text(command(self.name, request), cost)
         report = replace(report, files=files)
-        index = write(report, out / "reports" / report.name, pdf=True)
+        index = write(report, options.out / "reports" / report.name, pdf=True)
         if made.failures:
             raise RunsFailed(made.failures, [column.results for column in made.variants])
-        return ReproduceResult(self.name, engine, index.parent, cells, [])
+        return ReproduceResult(self.name, options.engine, index.parent, cells, [])

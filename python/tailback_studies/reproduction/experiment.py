@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tailback.comparison.model import Cell as Compared
     from tailback.report import Report
     from tailback.running.batch import Job
+    from tailback.running.options import RunOptions
     from tailback.store.results import Results
     from tailback_studies.reproduction.judges import Judge
     from tailback_studies.reproduction.page import Page
@@ -117,15 +118,22 @@ class Experiment(ABC):
     def request(
         self,
         parts: Sequence[str] | None,
-        quick: bool,
-        seeds: int | None,
-        engine: str,
+        options: RunOptions,
+        *,
+        quick: bool = False,
         page: bool = False,
     ) -> Request:
         """What is asked for; an unknown part is refused."""
         if page and (parts or quick):
             raise InputError("--page: a page is of the whole experiment: no --part, no --quick")
-        return Request(known_parts(parts, self.parts), bool(parts), quick, seeds, engine, page)
+        return Request(
+            parts=known_parts(parts, self.parts),
+            named=bool(parts),
+            quick=quick,
+            seeds=options.seeds,
+            engine=options.engine,
+            page=page,
+        )
 
     def folder(self, request: Request) -> str:
         """Where the report goes: neither a part nor another engine takes the place of the whole."""
@@ -137,13 +145,9 @@ class Experiment(ABC):
     def run(
         self,
         parts: Sequence[str] | None,
+        options: RunOptions,
         *,
-        quick: bool,
-        seeds: int | None,
-        jobs: int | None,
-        out: Path,
-        progress: bool | None,
-        engine: str = "sim",
+        quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
         """Runs the parts (default: all), writes the report, compares."""
@@ -159,27 +163,23 @@ class Reproduction(Experiment):
     def run(
         self,
         parts: Sequence[str] | None,
+        options: RunOptions,
         *,
-        quick: bool,
-        seeds: int | None,
-        jobs: int | None,
-        out: Path,
-        progress: bool | None,
-        engine: str = "sim",
+        quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
         """Runs the study of these parts in one pool and writes its report."""
         from tailback.report import write
-        from tailback.running.batch import run_many
+        from tailback.running.batch import run_jobs
         from tailback_studies.reproduction import judges
 
-        request = self.request(parts, quick, seeds, engine, page)
+        request = self.request(parts, options, quick=quick, page=page)
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
         with warnings.catch_warnings():
             # The set-up is that of the source: there is nothing the user could change in it.
             warnings.filterwarnings("ignore", ".*phase effects", ScenarioWarning)
-            results = iter(run_many(flat, jobs=jobs, out=out, progress=progress, engine=engine))
+            results = iter(run_jobs(flat, replace(options, seeds=None)))
         found = {name: [next(results) for _ in group] for name, group in study.jobs.items()}
         findings = study.findings(found)
         name = self.folder(request)
@@ -191,8 +191,10 @@ class Reproduction(Experiment):
             cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
             files[f"{self.name}.md"] = findings.page.text(command(self.name, request), cost)
         written = replace(findings.report, name=name, files=files)
-        index = write(written, out / "reports" / name, jobs=jobs)
-        return ReproduceResult(self.name, engine, index.parent, findings.cells, findings.summary)
+        index = write(written, options.out / "reports" / name, jobs=options.jobs)
+        return ReproduceResult(
+            self.name, options.engine, index.parent, findings.cells, findings.summary
+        )
 
 
 def command(name: str, request: Request) -> str:

@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
+from tailback.running.options import RunOptions
 from tailback_studies.reproduction.judges import Judge
 from tailback_studies.validation import grid
 from tailback_studies.validation.causes import Cause, explain
@@ -64,12 +64,9 @@ class Validation:
 
 
 def validate(
+    options: RunOptions,
     *,
     quick: bool = False,
-    seeds: int | None = None,
-    jobs: int | None = None,
-    out: Path | None = None,
-    progress: bool | None = None,
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> Validation:
@@ -77,11 +74,9 @@ def validate(
 
     `stored` takes what is stored and runs nothing.
     """
-    ran = grid.run(
-        quick=quick, seeds=seeds, jobs=jobs, out=out, progress=progress, only=only, stored=stored
-    )
+    ran = grid.run(options, quick=quick, only=only, stored=stored)
     cells = cells_of(ran)
-    found = explain(misses(cells), ran, jobs=jobs, progress=progress, stored=stored)
+    found = explain(misses(cells), ran, options, stored=stored)
     return Validation(ran, cells, quick, found)
 
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tailback.errors import RunsFailed
 from tailback.running import engines, execution, scenarios
+from tailback.running.options import RunOptions
 from tailback.store.results import Results
 from tailback_studies.validation import grid
 from tailback_studies.validation.cells import Cell, Measure, cell
@@ -48,15 +49,14 @@ class Cause:
 def explain(
     misses: Sequence[Miss],
     ran: grid.Ran,
+    options: RunOptions,
     *,
-    jobs: int | None = None,
-    progress: bool | None = None,
     stored: bool = False,
 ) -> list[Cause]:
     """The cause of each miss. Neighbours are run, and stored with everything else."""
     found = [_alone(miss) for miss in misses]
     left = {m.cell.id: m.cell for m, c in zip(misses, found, strict=True) if c is None}
-    near = neighbours(list(left.values()), ran, jobs=jobs, progress=progress, stored=stored)
+    near = neighbours(list(left.values()), ran, options, stored=stored)
     return [
         cause if cause is not None else judged(miss, near[miss.cell.id])
         for miss, cause in zip(misses, found, strict=True)
@@ -105,9 +105,8 @@ def _mean(values: Sequence[float]) -> float:
 def neighbours(
     cells: Sequence[Cell],
     ran: grid.Ran,
+    options: RunOptions,
     *,
-    jobs: int | None = None,
-    progress: bool | None = None,
     stored: bool = False,
 ) -> dict[str, list[Cell]]:
     """The cells around some cells; those that are not stored are missing if nothing is to run."""
@@ -127,9 +126,8 @@ def neighbours(
         results = execution.stored(loaded, ran.root)
     else:
         try:
-            results = execution.run_loaded(
-                *(loaded, runners * len(cells)), jobs=jobs, out=ran.root, progress=progress
-            )
+            here = replace(options, out=ran.root)
+            results = execution.run_loaded(loaded, runners * len(cells), here)
         except RunsFailed as failed:
             results = failed.results
     return {

@@ -11,7 +11,7 @@ from pathlib import Path
 from tailback.base.progress import within
 from tailback.errors import RunsFailed
 from tailback.running import engines, execution, scenarios
-from tailback.store import layout
+from tailback.running.options import RunOptions
 from tailback.store.points import point_key
 from tailback.store.results import Results, Run
 
@@ -259,12 +259,9 @@ def sets(queue: Queue, mix: Sequence[str]) -> dict[str, object]:
 
 
 def run(
+    options: RunOptions,
     *,
     quick: bool = False,
-    seeds: int | None = None,
-    jobs: int | None = None,
-    out: Path | None = None,
-    progress: bool | None = None,
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> Ran:
@@ -273,7 +270,6 @@ def run(
     What is stored is not run again, so that a grid that was stopped goes on; with `stored` nothing
     is run at all.
     """
-    root = out if out is not None else layout.DEFAULT
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
         (queue, mix)
@@ -281,7 +277,7 @@ def run(
         if not only or queue.name in only
         for mix in (queue.quick if quick else queue.mixes)
     ]
-    count = seeds if seeds is not None else QUICK_SEEDS if quick else None
+    count = options.seeds if options.seeds is not None else QUICK_SEEDS if quick else None
     batches: list[Batch] = []
     failures: list[str] = []
     # Queue by queue: a grid that was stopped has whole cells, and not some seeds of each.
@@ -298,9 +294,9 @@ def run(
         try:
             with within(f"{name}, queue {number} of {len(names)}"):
                 results = (
-                    execution.stored(loaded, root)
+                    execution.stored(loaded, options.out)
                     if stored
-                    else execution.run_loaded(loaded, who, jobs=jobs, out=root, progress=progress)
+                    else execution.run_loaded(loaded, who, options)
                 )
         except RunsFailed as failed:
             results = failed.results
@@ -310,4 +306,6 @@ def run(
             many = len({point.seed for point in points})
             both = {found.engine: found for found in results[2 * i : 2 * i + 2]}
             batches.append(Batch(queue, mix, both, many, len(points) // many))
-    return Ran(batches, {name: runner.version for name, runner in runners.items()}, root, failures)
+    return Ran(
+        batches, {name: runner.version for name, runner in runners.items()}, options.out, failures
+    )

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
-from tailback.cli.options import (
-    engine_option,
-    jobs_option,
-    out_option,
-    quiet_option,
-    seeds_option,
-    set_option,
-    walls_options,
-    with_option,
-)
+from tailback.cli.options import run_options, set_option
 from tailback.errors import InputError, RunsFailed
+
+if TYPE_CHECKING:
+    from tailback.running.options import RunOptions
 
 
 @click.command()
@@ -32,24 +27,15 @@ from tailback.errors import InputError, RunsFailed
     help="Keep this only (tailback list metrics); link.drops is that of links only.",
 )
 @click.option("--force", is_flag=True, help="Replace a TARGET that is there.")
-@engine_option
-@with_option
 @set_option
-@seeds_option
-@jobs_option
-@out_option
-@walls_options
-@quiet_option
+@run_options(read_only=True)
 def baseline(
     file: str,
     target: Path,
     chosen: tuple[str, ...],
     force: bool,
-    engine: str,
     overrides: tuple[str, ...],
-    seeds: int | None,
-    jobs: int | None,
-    out: Path | None,
+    options: RunOptions,
 ) -> int:
     """Keep what a scenario gives in a small file, to be checked in and compared with later.
 
@@ -73,10 +59,11 @@ def baseline(
         refuse_of_two(metric, "--metric")
     from tailback.running import engines, execution, scenarios
 
-    runner = engines.get(engine)
-    scenario = load_with_seeds(Path(file), scenarios.overrides(overrides), seeds, runner)
+    runner = engines.get(options.engine)
+    values = scenarios.overrides(overrides)
+    scenario = load_with_seeds(Path(file), values, options.seeds, runner)
     try:
-        results = execution.run_loaded([scenario], [runner], jobs=jobs, out=out)[0]
+        results = execution.run_loaded([scenario], [runner], options)[0]
     except RunsFailed as failed:
         for message in failed.failures:
             terminal.complain(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,20 +14,7 @@ from tailback import studies
 from tailback.base import progress, terminal
 from tailback.base.names import unknown
 from tailback.cli.boundary import EXCEEDED, FAILED, OK, UNKNOWN
-from tailback.cli.options import (
-    Auto,
-    auto_seeds_option,
-    engine_option,
-    jobs_option,
-    json_option,
-    out_option,
-    pdf_option,
-    quiet_option,
-    read_only_option,
-    walls_options,
-    with_option,
-)
-from tailback.cli.spreading import spread_options
+from tailback.cli.options import Auto, json_option, pdf_option, run_options
 from tailback.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,6 +22,7 @@ if TYPE_CHECKING:
     from tailback.comparison.gate import Gate
     from tailback.comparison.model import VariantResults
     from tailback.comparison.thresholds import Threshold
+    from tailback.running.options import RunOptions
 
 
 @click.command()
@@ -96,15 +84,7 @@ if TYPE_CHECKING:
 )
 @click.option("--no-report", is_flag=True, help="Write none.")
 @pdf_option
-@engine_option
-@with_option
-@auto_seeds_option
-@jobs_option
-@out_option
-@spread_options
-@read_only_option
-@walls_options
-@quiet_option
+@run_options(auto_seeds=True, read_only=True)
 @json_option
 def compare(
     sources: tuple[str, ...],
@@ -118,11 +98,8 @@ def compare(
     report_folder: Path | None,
     no_report: bool,
     pdf: bool,
-    engine: str,
     seeds: int | Auto | None,
-    jobs: int | None,
-    out: Path | None,
-    read_only: bool,
+    options: RunOptions,
     as_json: bool,
 ) -> int:
     """Compare variants of a scenario, or stored sweeps, and say what differs beyond noise.
@@ -146,6 +123,7 @@ def compare(
     or a STORED is compared with it.
     """
     from tailback.comparison.thresholds import Threshold
+    from tailback.store import layout
 
     thresholds = [Threshold.parse(text) for text in limits]
     if report_folder is not None and (no_report or report_folder.exists()):
@@ -156,10 +134,8 @@ def compare(
     if isinstance(seeds, Auto) and not thresholds:
         raise InputError("--seeds auto: there is nothing to tell; expected --fail-if too")
     # A report that is asked for by its folder is not written to the results.
-    no_report = no_report or (read_only and report_folder is None)
-    asked = _Asked(
-        sources, variants, chosen, parts, presets, quick, engine, jobs, out, read_only, thresholds
-    )
+    no_report = no_report or (options.read_only and report_folder is None)
+    asked = _Asked(sources, variants, chosen, parts, presets, quick, options, thresholds)
     run, most = asked.maker(seeds)
     gate: Gate | None = None
     if isinstance(seeds, Auto):
@@ -175,8 +151,9 @@ def compare(
             from tailback.comparison.gate import hold
 
             gate = hold(made, thresholds)
-    # Of a battery everything is below its own name.
-    where = None if asked.battery is not None else out
+    # Without --out a report is where the results are, and a battery's below its own name.
+    named = asked.battery is None and options.out != layout.DEFAULT
+    where = options.out if named else None
     page = _report(made, report_folder, no_report, pdf, where)
     return _say(made, gate, page, junit, as_json)
 
@@ -191,10 +168,7 @@ class _Asked:
     parts: tuple[str, ...]
     presets: tuple[str, ...]
     quick: bool
-    engine: str
-    jobs: int | None
-    out: Path | None
-    read_only: bool
+    options: RunOptions
     thresholds: list[Threshold]
 
     @property
@@ -233,7 +207,7 @@ class _Asked:
             return self._of_file(self.sources[0], chosen, None), None
         if seeds is not None:
             raise InputError("--seeds: what is stored has the seeds that it has")
-        return (lambda _: _compare_stored(self.sources, chosen, self.out)), None
+        return (lambda _: _compare_stored(self.sources, chosen, self.options.out)), None
 
     def _of_battery(self, name: str) -> Callable[[int | None], Comparison]:
         from tailback.comparison import variants
@@ -241,15 +215,12 @@ class _Asked:
         run = studies.load(studies.batteries()[name])
         return lambda seeds: run(
             name,
-            variants.parse(self.variants, self.engine),
+            variants.parse(self.variants, self.options.engine),
+            replace(self.options, seeds=seeds),
             parts=self.parts,
             presets=self.presets,
             quick=self.quick,
-            seeds=seeds,
-            chosen=(*self.chosen, *(t.quantity for t in self.thresholds)),
-            jobs=self.jobs,
-            out=self.out,
-            read_only=self.read_only,
+            metrics=(*self.chosen, *(t.quantity for t in self.thresholds)),
         )
 
     def _of_file(
@@ -263,12 +234,9 @@ class _Asked:
             texts = (stem if not set(stem) & set("=:") else "now",)
         return lambda seeds: run_variants(
             Path(file),
-            variants.parse(texts, self.engine),
-            seeds=seeds,
-            chosen=chosen,
-            jobs=self.jobs,
-            out=self.out,
-            read_only=self.read_only,
+            variants.parse(texts, self.options.engine),
+            replace(self.options, seeds=seeds),
+            metrics=chosen,
             base=base,
         )
 
@@ -306,9 +274,7 @@ def _battery(sources: tuple[str, ...]) -> str | None:
     return None
 
 
-def _compare_stored(
-    sources: tuple[str, ...], chosen: tuple[str, ...], out: Path | None
-) -> Comparison:
+def _compare_stored(sources: tuple[str, ...], chosen: tuple[str, ...], root: Path) -> Comparison:
     from tailback.comparison import compare_stored
 
     if len(sources) < 2:
@@ -321,9 +287,8 @@ def _compare_stored(
         elif Path(sources[0]).is_dir() or is_named_so(Path(sources[0])):
             hint = "the folder of another sweep or run, or a data file of Flent"
         raise InputError(f"{sources[0]}: nothing to compare it with; expected {hint}")
-    from tailback.store import archive, layout
+    from tailback.store import archive
 
-    root = out if out is not None else layout.DEFAULT
     places = [
         path
         if (path := Path(source)).exists() or path.suffix or len(path.parts) > 1

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
-from tailback.cli.options import (
-    count_type,
-    engine_option,
-    jobs_option,
-    json_option,
-    out_option,
-    quiet_option,
-    set_option,
-    walls_options,
-    with_option,
-)
-from tailback.cli.spreading import spread_options
+from tailback.cli.options import count_type, json_option, run_options, set_option
 from tailback.errors import InputError
+
+if TYPE_CHECKING:
+    from tailback.running.options import RunOptions
 
 
 @click.command()
@@ -57,9 +50,6 @@ from tailback.errors import InputError
     "--runs", type=count_type, default=300, show_default=True, help="Runs of the search, in all."
 )
 @click.option(
-    "--seeds", type=count_type, metavar="N", help="Seeds of a point in the search [default: 3]."
-)
-@click.option(
     "--unseen",
     type=count_type,
     metavar="N",
@@ -78,13 +68,7 @@ from tailback.errors import InputError
     help="Candidates at once; another number is another search [default: 8].",
 )
 @set_option
-@engine_option
-@with_option
-@jobs_option
-@out_option
-@spread_options
-@walls_options
-@quiet_option
+@run_options(seeds_help="Seeds of a point in the search [default: 3].")
 @json_option
 def tune(
     file: str,
@@ -95,15 +79,12 @@ def tune(
     over: tuple[str, ...],
     across: str,
     runs: int,
-    seeds: int | None,
     unseen: int | None,
     sampler: str,
     seed: int,
     batch: int | None,
     overrides: tuple[str, ...],
-    engine: str,
-    jobs: int | None,
-    out: Path | None,
+    options: RunOptions,
     as_json: bool,
 ) -> int:
     """Search for the values of a scenario that are best.
@@ -116,26 +97,25 @@ def tune(
     """
     from tailback.running import scenarios
     from tailback.tuning import tune_asked
+    from tailback.tuning.asked import BATCH, UNSEEN, Asked
 
     made = tune_asked(
         Path(file),
-        vary=_pairs("--vary", vary),
-        minimise=minimise,
-        maximise=maximise,
-        subject_to=subject_to,
-        over=_pairs("--over", over),
-        across=across,
-        runs=runs,
-        seeds=seeds,
-        unseen=unseen,
-        sampler=sampler,
-        seed=seed,
-        batch=batch,
-        sets=scenarios.overrides(overrides),
-        jobs=jobs,
-        out=out,
-        progress=None,
-        engine=engine,
+        Asked(
+            vary=_pairs("--vary", vary),
+            minimise=minimise,
+            maximise=maximise,
+            subject_to=subject_to,
+            over=_pairs("--over", over),
+            runs=runs,
+            unseen=UNSEEN if unseen is None else unseen,
+            across=across,
+            sampler=sampler,
+            seed=seed,
+            batch=BATCH if batch is None else batch,
+        ),
+        scenarios.overrides(overrides),
+        options,
     )
     if as_json:
         terminal.out_json(made.to_dict())

@@ -39,7 +39,7 @@ class _Read:
     folder: Path
     values: tuple[tuple[str, str], ...]
     seeds: int | None
-    crates: bool
+    plugins: bool
 
 
 _READ: dict[str, _Read] = {}
@@ -54,19 +54,19 @@ def remember(
     values: Sequence[tuple[str, str]],
     seeds: int | None,
     *,
-    crates: bool,
+    plugins: bool,
 ) -> None:
     """Keeps what a scenario was read from."""
-    _READ[scenario.id] = _Read(text, name, folder, tuple(values), seeds, crates)
+    _READ[scenario.id] = _Read(text, name, folder, tuple(values), seeds, plugins)
 
 
 def of(scenario: _native.Scenario, engine: str) -> Recipe:
     """What another process needs to read it too."""
     read = _READ[scenario.id]
-    if read.crates:
+    if read.plugins:
         raise InputError(
-            f"{read.name}: crates of your own are compiled where they are used and are not sent to "
-            "a cluster; expected --shard, or a scenario without them"
+            f"{read.name}: plugins are compiled where they are used and are not sent to a "
+            "cluster; use --shard, or a scenario without plugins"
         )
     if _has_programs(read.text):
         raise InputError(

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import OK
-from tailback.cli.options import (
-    engine_option,
-    jobs_option,
-    json_option,
-    out_option,
-    pdf_option,
-    quiet_option,
-    seeds_option,
-    walls_options,
-    with_option,
-)
-from tailback.cli.spreading import spread_options
+from tailback.cli.options import json_option, pdf_option, run_options
 from tailback_studies.cli.completing import experiment_names
+
+if TYPE_CHECKING:
+    from tailback.running.options import RunOptions
 
 
 @click.command()
@@ -34,14 +26,7 @@ from tailback_studies.cli.completing import experiment_names
     "seeds and durations, what the source leaves open.",
 )
 @pdf_option
-@engine_option
-@with_option
-@seeds_option
-@jobs_option
-@out_option
-@spread_options
-@walls_options
-@quiet_option
+@run_options()
 @json_option
 def reproduce(
     name: str,
@@ -49,34 +34,21 @@ def reproduce(
     quick: bool,
     page: bool,
     pdf: bool,
-    engine: str,
-    seeds: int | None,
-    jobs: int | None,
-    out: Path | None,
+    options: RunOptions,
     as_json: bool,
 ) -> int:
     """Run a published experiment, write its report, print how far off it is."""
     from tailback.running import engines
-    from tailback.store import layout
     from tailback_studies import experiments
     from tailback_studies.reproduction.experiment import known_parts
 
-    engines.get(engine)
+    engines.get(options.engine)
     experiment = experiments.get(name)
     known_parts(parts, experiment.parts)
     from tailback.report import also_pdf
 
     with also_pdf(pdf):
-        result = experiment.run(
-            list(parts) or None,
-            quick=quick,
-            seeds=seeds,
-            jobs=jobs,
-            out=out if out is not None else layout.DEFAULT,
-            progress=None,
-            engine=engine,
-            page=page,
-        )
+        result = experiment.run(list(parts) or None, options, quick=quick, page=page)
     if as_json:
         terminal.out_json(result.to_dict())
     else:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tailback.base import names, terminal
 from tailback.cli.boundary import FAILED, OK
-from tailback.cli.options import (
-    jobs_option,
-    json_option,
-    out_option,
-    quiet_option,
-    seeds_option,
-    walls_options,
-)
+from tailback.cli.options import json_option, run_options
 from tailback.errors import InputError
+
+if TYPE_CHECKING:
+    from tailback.running.options import RunOptions
 
 
 @click.command()
@@ -34,20 +31,14 @@ from tailback.errors import InputError
     is_flag=True,
     help="Compare what is stored and run nothing of the grid: how far a run has come.",
 )
-@seeds_option
-@jobs_option
-@out_option
-@walls_options
-@quiet_option
+@run_options(engine=False, spread=False)
 @json_option
 def validate(
     quick: bool,
     queues: tuple[str, ...],
     write: bool,
     stored: bool,
-    seeds: int | None,
-    jobs: int | None,
-    out: Path | None,
+    options: RunOptions,
     as_json: bool,
 ) -> int:
     """Compare the simulator with the Linux kernel over a grid of cells.
@@ -67,9 +58,7 @@ def validate(
     docs = Path("docs/evidence")
     if write and not docs.is_dir():
         raise InputError("--write: no folder docs/evidence here; run it where the sources are")
-    made = validation.validate(
-        quick=quick, seeds=seeds, jobs=jobs, out=out, only=queues, stored=stored
-    )
+    made = validation.validate(options, quick=quick, only=queues, stored=stored)
     if not made.cells:
         raise InputError("no cell has all its runs" + (" stored" if stored else ""))
     if as_json:

@@ -1,0 +1,66 @@
+"""How runs are executed, said once for every command and function that runs something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from tailback.base import arguments
+from tailback.store import layout
+
+
+class RunKeywords(TypedDict, total=False):
+    """The keywords of `tailback.run` and its relatives: the fields of `RunOptions`."""
+
+    seeds: int | None
+    jobs: int | None
+    cores: int
+    out: Path | str | None
+    progress: bool | None
+    engine: str
+    plugins: Sequence[Path | str]
+    read_only: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How runs are executed. Results depend on `seeds`, `engine` and `plugins` alone."""
+
+    seeds: int | None = None
+    """Seeds of every point; None: as many as the scenario says."""
+    jobs: int | None = None
+    """Runs at once; None: as many as there are cores for."""
+    cores: int = 1
+    """Cores for each run of the simulator."""
+    out: Path = layout.DEFAULT
+    """Folder of results."""
+    progress: bool | None = None
+    """Whether progress is shown, on stderr or in the notebook; None: unless TAILBACK_QUIET is
+    set."""
+    engine: str = "sim"
+    """`sim`, `kernel` or `kernel-realtime`."""
+    plugins: tuple[Path | str, ...] = ()
+    """Folders of crates with algorithms of the user's own."""
+    read_only: bool = False
+    """Write nothing: every run has to be stored."""
+
+    @classmethod
+    def of(cls, **keywords: Unpack[RunKeywords]) -> RunOptions:
+        """Check keywords; None stands for the default.
+
+        Raises `InputError` for a value of another kind.
+        """
+        given = {name: value for name, value in keywords.items() if value is not None}
+        checked: dict[str, Any] = {}
+        for name, value in given.items():
+            if name in ("seeds", "jobs", "cores"):
+                checked[name] = arguments.count(name, value)
+            elif name == "out":
+                checked[name] = Path(arguments.path(name, value))
+            elif name == "plugins":
+                checked[name] = tuple(arguments.values(name, value))
+            else:
+                checked[name] = value
+        return cls(**checked)
