@@ -323,25 +323,6 @@ def test_lists_name_what_scenarios_may_use(tailback: Tailback) -> None:
     assert "    target = 5ms" in options.stdout
 
 
-def test_every_metric_of_an_assertion_exists(tailback: Tailback, tmp_path: Path) -> None:
-    """The scenario's validator and the metrics agree on names."""
-    file = tmp_path / "all.toml"
-    file.write_text(SCENARIO + '[[assert]]\nmetric = "nonsense"\nmin = 0\n', encoding="utf-8")
-    message = tailback("check", file).stderr
-    names = re.findall(r"[a-z_0-9]+(?:\.[a-z_0-9]+)?", message.partition("expected")[2])
-    names = [name for name in names if name not in ("one", "of", "or")]
-    assert len(names) > 15, message
-    # This scenario has no flow that completes, and no other backoff to gain over.
-    skipped = ("completion_s", "throughput_gain")
-    tables = "".join(
-        f'[[assert]]\nmetric = "{name}"\nmin = 0\n' for name in names if name not in skipped
-    )
-    file.write_text(SCENARIO + tables, encoding="utf-8")
-    done = tailback("run", file)
-    assert done.returncode == 0
-    assert [line.split()[0] for line in done.stderr.splitlines()] == ["sweep", "next:"]
-
-
 def test_seeds_are_the_same_at_every_point(tailback: Tailback, sweep: Path) -> None:
     points = json.loads(tailback("run", sweep, "--json").stdout)["points"]
     assert [p["seed"] for p in points] == [1, 2] * 6

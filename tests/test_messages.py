@@ -142,7 +142,7 @@ def test_a_single_name_stands_for_a_list(tmp_path: Path) -> None:
         (("compare", "scenario.toml", "--variant", "a", "--variant", "b\udcff"), "not UTF-8 text"),
         (
             ("compare", "scenario.toml", "--variant", "a", "--variant", "b", "--metric", "x"),
-            "120 (",
+            "(tailback list metrics), such as",
         ),
         (("verify", "scenario.toml"), "scenario.toml: not a folder"),
         (("baseline", "scenario.toml", "b.json"), "ends in .tailback.json"),

@@ -165,6 +165,8 @@ COMPUTED: dict[str, Callable[[Json, Json], float | None]] = {
     "class_rate_ratio": class_ratio("rate_mbit"),
     "class_window_ratio": class_ratio("window_bytes"),
     "requests": lambda _, part: dug(part, "completions.started"),
+    "requests_completed": lambda _, part: dug(part, "completions.completed"),
+    "requests_refused": lambda _, part: dug(part, "completions.refused"),
     "requests_completion_s": all_requests,
 }
 
@@ -190,9 +192,11 @@ def defined(metric: Metric, summary: Json, part: Json) -> float | None:
         return COMPUTED[metric.path](summary, part)
     if metric.path.startswith(("completion_s.", "normalised.")):
         return of_bin(metric.path)(summary, part)
-    if metric.on == "class" and not metric.path.startswith("delay_ms."):
-        return dug(part, f"samples.{metric.path}")
-    return dug(part, metric.path)
+    path = metric.path.removeprefix("sampled_")
+    head, _, statistic = path.partition(".")
+    if path != metric.path or (statistic and not isinstance(part.get(head), Mapping)):
+        return dug(part, f"samples.{path}")
+    return dug(part, path)
 
 
 Expected = dict[tuple[str, str], dict[int, float]]
@@ -239,7 +243,9 @@ def point(results: tb.Results) -> list[tb.Run]:
 
 
 def test_the_scenario_has_a_value_of_every_metric(results: tb.Results) -> None:
-    lacking = {m.path for m in OF_ONE if not expected(m, point(results))}
+    # Programs are of the kernel; `test_fields` has them.
+    simulated = [m for m in OF_ONE if m.parts != ("program",)]
+    lacking = {m.path for m in simulated if not expected(m, point(results))}
     assert lacking <= {"throughput_ratio", "completion_s.729kB", "completion_s.1MB"} | {
         path for m in OF_ONE if (path := m.path).startswith(("normalised.729kB", "normalised.1MB"))
     }
@@ -435,14 +441,14 @@ def test_a_baseline_keeps_what_is_defined(results: tb.Results, tmp_path: Path) -
             baseline.write(results, [metric], tmp_path / "harm.tailback.json")
 
 
+ASSERTED = {"flow": "flow", "traffic": "flow", "link": "link", "class": "class_name"}
+
+
 def test_assertions_are_of_what_is_defined(results: tb.Results) -> None:
     run = point(results)[0]
     for metric in OF_ONE:
         for (kind, name), by_seed in expected(metric, [run]).items():
-            # Classes and sources of traffic have no assertions.
-            if kind not in ("flow", "link", "run"):
-                continue
-            who: dict[str, Any] = {kind: name} if name else {}
+            who: dict[str, Any] = {ASSERTED[kind]: name} if name else {}
             value = by_seed[run.seed]
             exact = Assertion(metric.path, min=value, max=value, **who)
             assert not list(exact.failures(run.summary)), (metric.path, name)
@@ -453,15 +459,47 @@ def test_assertions_are_of_what_is_defined(results: tb.Results) -> None:
             list(Assertion(metric.path, flow="classic", max=1).failures(run.summary))
 
 
+def test_every_command_takes_the_name_behind_the_metric(results: tb.Results) -> None:
+    """`[[assert]]` as it is read from a file, `--fail-if` and `plot`."""
+    run = point(results)[0]
+    tables, written = [], 0
+    for metric in OF_ONE:
+        for (_, name), by_seed in expected(metric, [run]).items():
+            value = by_seed[run.seed]
+            words = [metric.path, metric.name, f"{metric.on}.{metric.path}"]
+            texts = [f"{word}@{name}" if name else word for word in words]
+            written += 1
+            if metric.path == "throughput_gain":
+                continue
+            text = texts[written % len(texts)]
+            tables.append(f'[[assert]]\nmetric = "{text}"\nmin = {value!r}\nmax = {value!r}\n')
+            if not name:
+                continue
+            plan = resolve(
+                results, Asked(kind="bar", x=KEY, y=text, where={"seed": (str(run.seed),)})
+            )
+            rows = plan.kind.draw(plan).layers(Panel(400, 300, 10)).data.values
+            assert [row["y"] for row in rows if row["x"] == "0.85"] == [
+                pytest.approx(value, rel=1e-5, abs=1e-9)
+            ], text
+            assert Threshold.parse(f"{text}:10%").name == name
+    assert written > 200
+    one = re.sub(r'"flows.classic.cc.beta_ecn" = .*\n', "", SCENARIO).replace(
+        "seeds = 3", "seeds = 1"
+    )
+    checked = tb.run(one + "\n".join(tables), out=results.root, jobs=1)
+    assert len(checked.asserts) == len(tables)
+    assert not checked.failed_assertions()
+
+
 def test_tuning_takes_what_is_defined(results: tb.Results) -> None:
     run = point(results)[0]
     canonical = run.manifest["canonical"]
-    there = There({"flows": canonical["flows"], "links": canonical["links"], "traffic": []})
-    there.classes = ["C", "L"]
+    there = There(
+        {"flows": canonical["flows"], "links": canonical["links"], "traffic": canonical["traffic"]}
+    )
     for metric in OF_ONE:
-        for (kind, name), by_seed in expected(metric, [run]).items():
-            if kind == "traffic":
-                continue
+        for (_, name), by_seed in expected(metric, [run]).items():
             text = f"{metric.path}@{name}" if name else metric.path
             assert quantity(text, there).value(run.summary) == by_seed[run.seed]
     with pytest.raises(InputError, match=r"expected delay_ms.mean@first or delay_ms.mean@second"):

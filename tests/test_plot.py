@@ -375,9 +375,9 @@ def test_frames_over_a_sweep(grid: tailback.Results, single: tailback.Results) -
     assert counts.join(packets, on="run_id").filter(pl.col("count") != pl.col("packets")).is_empty()
     sources = grid.sources()
     assert sources["source"].to_list() == ["web"] * 24
-    assert sources["completions_started"].sum() > 0
+    assert sources["requests"].sum() > 0
     bins = grid.completions()
-    assert bins["n"].sum() == sources["completions_completed"].sum()
+    assert bins["n"].sum() == sources["requests_completed"].sum()
     for empty in (single.sources(), single.classes(), single.completions(), grid.classes()):
         assert empty.is_empty()
         assert pl.Null not in empty.dtypes

@@ -35,6 +35,18 @@ fn registry_json() -> String {
     crate::registry::json().to_string()
 }
 
+/// The fields of the summary of a run, and the metrics that they are, as JSON.
+#[pyfunction]
+fn summary_json() -> String {
+    crate::registry::summary().to_string()
+}
+
+/// A path of the JSON as an identifier with its unit last: `rtt_p99_ms` for `rtt_ms.p99`.
+#[pyfunction]
+fn identifier(path: &str) -> String {
+    tailback_record::summary::metric::identifier(path)
+}
+
 /// A queue of a canonical point as `tc qdisc show` prints it; from JSON.
 #[pyfunction]
 fn tc_line(queue: &str) -> PyResult<String> {
@@ -75,9 +87,11 @@ pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<
     module.add_class::<stored::Scratch>()?;
     let functions = [
         wrap_pyfunction!(engine_version, module)?,
+        wrap_pyfunction!(identifier, module)?,
         wrap_pyfunction!(json_schema, module)?,
         wrap_pyfunction!(keys_json, module)?,
         wrap_pyfunction!(registry_json, module)?,
+        wrap_pyfunction!(summary_json, module)?,
         wrap_pyfunction!(tc_line, module)?,
         wrap_pyfunction!(run::keep_panics, module)?,
         wrap_pyfunction!(run::kept_panic, module)?,

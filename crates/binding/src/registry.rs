@@ -5,6 +5,9 @@ use tailback_engine::registry::kernel::{Kernel, Order, show};
 use tailback_engine::registry::{Entry, Kind, Opt, Options, Value as OptionValue, find};
 use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_engine::{aqm, cc, programs, traffic};
+use tailback_record::summary::field::{Better, Field, Kind as FieldKind, Record};
+use tailback_record::summary::metric::metrics;
+use tailback_record::summary::{BINS, Summary};
 use tailback_record::{FlowState, LinkState, ProgramState};
 
 /// Every entry of every registry.
@@ -29,6 +32,62 @@ fn quantities() -> Vec<Value> {
             json!({ "name": q.name, "on": on, "unit": q.unit, "doc": q.doc, "when": q.when.doc() })
         })
         .collect()
+}
+
+/// The summary of a run: its fields as a tree, the metrics that are plain fields, and the bins of
+/// sizes of requests.
+pub fn summary() -> Value {
+    let metrics = metrics().iter().map(|metric| {
+        json!({
+            "on": metric.on.name(),
+            "parts": metric.parts,
+            "path": metric.path,
+            "name": metric.name(),
+            "field": metric.field,
+            "doc": metric.doc,
+            "unit": metric.reading.unit,
+            "weight": metric.reading.weight.name(),
+            "most": metric.reading.most,
+            "better": metric.reading.better.map(Better::name),
+        })
+    });
+    json!({
+        "fields": fields(Summary::FIELDS),
+        "metrics": metrics.collect::<Vec<_>>(),
+        "bins": BINS,
+    })
+}
+
+/// Fields with what their values are: a word, and what is inside.
+fn fields(declared: &[Field]) -> Vec<Value> {
+    let field = |field: &Field| {
+        let (kind, inner) = match field.kind {
+            FieldKind::Text => ("text", None),
+            FieldKind::OptionalText => ("optional text", None),
+            FieldKind::Identity => ("identity", None),
+            FieldKind::Count => ("count", None),
+            FieldKind::OptionalCount => ("optional count", None),
+            FieldKind::Number => ("number", None),
+            FieldKind::OptionalNumber => ("optional number", None),
+            FieldKind::Statistics => ("statistics", None),
+            FieldKind::Causes => ("causes", None),
+            FieldKind::Numbers => ("numbers", None),
+            FieldKind::Table(inner) => ("table", Some(inner)),
+            FieldKind::OptionalTable(inner) => ("optional table", Some(inner)),
+            FieldKind::List(inner) => ("list", Some(inner)),
+            FieldKind::ByName(inner) => ("by name", Some(inner)),
+            FieldKind::Inline(inner) => return fields(inner),
+        };
+        vec![json!({
+            "name": field.name,
+            "kind": kind,
+            "fields": inner.map(fields),
+            "statistics": (kind == "statistics").then_some(field.statistics),
+            "may_lack": field.left_out || field.added,
+            "measured": field.reading.is_some(),
+        })]
+    };
+    declared.iter().flat_map(field).collect()
 }
 
 fn entries<B>(entries: &[&Entry<B>]) -> Vec<Value> {

@@ -37,6 +37,7 @@ pub struct Assert {
     metric: String,
     flow: Option<String>,
     link: Option<String>,
+    class_name: Option<String>,
     min: Option<f64>,
     max: Option<f64>,
 }
@@ -157,6 +158,7 @@ impl Scenario {
                 metric: a.metric.clone(),
                 flow: a.flow.clone(),
                 link: a.link.clone(),
+                class_name: a.class.clone(),
                 min: a.min,
                 max: a.max,
             })

@@ -8,6 +8,7 @@ use tailback_engine::registry::{Value, complete_defaults};
 use tailback_engine::rng::Stream;
 use tailback_engine::traffic::{self, Step};
 use tailback_engine::units::{Bytes, Time};
+use tailback_record::summary::CompletionSummary;
 use tailback_record::{Cause, Completions, TrafficOutcome};
 
 /// Requests over link 0 with the defaults but for `set`; servers run `cc`.
@@ -119,7 +120,7 @@ fn nothing_is_faster_than_the_link() {
         let least = one.bytes * 200 + 2 * RTT.ns();
         assert!(one.took_ns > least, "{one:?}");
     }
-    let summary = all.summary();
+    let summary = CompletionSummary::new(all);
     let normalised = summary.bins.iter().filter_map(|bin| bin.normalised.max);
     assert!(normalised.fold(0.0, f64::max) < 1.0);
 }

@@ -7,7 +7,7 @@ use crate::{Histogram, ratio};
 
 /// Statistics of some numbers, in their unit.
 ///
-/// It is written whole, as an object, or in part ([`Stat::only`]).
+/// It is written as an object ([`Stat::only`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
     /// How many there are.
@@ -31,6 +31,11 @@ pub struct Stat {
 }
 
 impl Stat {
+    /// Every one, in the order in which they are written.
+    pub const NAMES: &'static [&'static str] = &[
+        "n", "mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max",
+    ];
+
     /// The statistics of some numbers, none of them NaN.
     pub fn of(mut values: Vec<f64>) -> Stat {
         let n = values.len() as f64;
@@ -100,25 +105,29 @@ impl Stat {
         ]
     }
 
-    /// Writes those with the names given, and not how many there are.
-    pub fn only<S: Serializer>(&self, names: &[&str], serializer: S) -> Result<S::Ok, S::Error> {
-        let values = self.values();
-        serializer.collect_map(
-            values
-                .iter()
-                .copied()
-                .filter(|(name, _)| names.contains(name)),
-        )
+    /// Those of these names, to be written.
+    pub fn only(&self, names: &'static [&'static str]) -> Only<'_> {
+        Only { stat: self, names }
     }
 }
 
-impl Serialize for Stat {
+/// Some of the statistics.
+#[derive(Clone, Copy, Debug)]
+pub struct Only<'a> {
+    stat: &'a Stat,
+    names: &'static [&'static str],
+}
+
+impl Serialize for Only<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let values = self.values();
-        let mut map = serializer.serialize_map(Some(1 + values.len()))?;
-        map.serialize_entry("n", &self.n)?;
-        for (name, value) in values {
-            map.serialize_entry(name, &value)?;
+        let mut map = serializer.serialize_map(None)?;
+        if self.names.contains(&"n") {
+            map.serialize_entry("n", &self.stat.n)?;
+        }
+        for (name, value) in self.stat.values() {
+            if self.names.contains(&name) {
+                map.serialize_entry(name, &value)?;
+            }
         }
         map.end()
     }

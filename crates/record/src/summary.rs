@@ -1,51 +1,56 @@
 //! The summary of a run: the object that `--json` prints for a point, but for
 //! its sweep parameters (the same run may stand in several sweeps).
 //!
-//! What is not available is `null`, never 0. Field names and units are fixed;
-//! fields may be added.
+//! What is not available is `null`, never 0. Field names and units are fixed; fields may be
+//! added, each by one declaration ([`field`]).
 
+pub mod field;
+pub mod metric;
 mod program;
+mod requests;
 
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use std::ops::{Deref, DerefMut};
+
+use serde::{Serialize, Serializer};
 
 pub use program::{MeasuresSummary, ProgramSummary, TupleSummary};
+pub use requests::{BINS, CompletionBin, CompletionSummary};
+
+use field::Weight::{Bytes, Count, Flows, Intervals, Once, Packets, Samples, Time};
+use field::{Kind, Record, about, fields, measured, values};
 
 use crate::class::Interval;
-use crate::completions::CompletionSummary;
 use crate::stat::Stat;
 use crate::{
-    Cause, ClassOutcome, Completions, Counts, FlowOutcome, LinkOutcome, Outcome, TrafficOutcome,
-    ratio,
+    Cause, ClassOutcome, Counts, FlowOutcome, LinkOutcome, Outcome, TrafficOutcome, ratio,
 };
 
-/// Summary of one run.
-#[derive(Debug, Serialize)]
-pub struct Summary<'a> {
-    /// Seed of the run.
-    pub seed: u64,
-    /// Identity of the run.
-    pub run_id: &'a str,
-    /// Length of the run, s.
-    pub duration_s: f64,
-    /// Start of the measurement, s.
-    pub warmup_s: f64,
-    /// One for each flow, in file order.
-    pub flows: FlowSummaries<'a>,
-    /// The first link.
-    pub queue: Option<QueueSummary>,
-    /// Every link by name, in file order.
-    #[serde(serialize_with = "by_name")]
-    pub queues: Vec<QueueSummary>,
-    /// One for each source of traffic.
-    pub traffic: Vec<TrafficSummary>,
-    /// One for each entry of `[[programs]]`, in file order; absent where there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub programs: Vec<ProgramSummary>,
-    /// One for each class of flows, in the order of the scenario.
-    pub classes: Vec<ClassSummary>,
-    /// Jain's index of the flows' throughputs: 1 when they are equal.
-    pub jain: Option<f64>,
+fields! {
+    /// Summary of one run.
+    pub struct Summary<'a> {
+        /// Seed of the run.
+        seed: u64 = about();
+        /// Identity of the run.
+        run_id: RunId<'a> = about();
+        /// Length of the run, s.
+        duration_s: f64 = about();
+        /// Start of the measurement, s.
+        warmup_s: f64 = about();
+        /// One for each flow, in file order.
+        flows: FlowSummaries<'a> = about();
+        /// The first link.
+        queue: Option<QueueSummary> = about();
+        /// Every link by name, in file order.
+        queues: Links = about();
+        /// One for each source of traffic.
+        traffic: Vec<TrafficSummary> = about();
+        /// One for each entry of `[[programs]]`, in file order; absent where there are none.
+        programs: Vec<ProgramSummary> = about().or_left_out();
+        /// One for each class of flows, in the order of the scenario.
+        classes: Vec<ClassSummary> = about();
+        /// Jain's index of the flows' throughputs: 1 when they are equal.
+        jain: Option<f64> = measured("", Flows).at_most(1.0).more();
+    }
 }
 
 /// The flows of a run, each summarised when it is asked for: a hundred thousand at once
@@ -75,157 +80,162 @@ impl Serialize for FlowSummaries<'_> {
     }
 }
 
-/// Summary of one TCP flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FlowSummary<'a> {
-    /// Name of the flow.
-    pub name: &'a str,
-    /// Name of its congestion control.
-    pub cc: &'a str,
-    /// Payload delivered in order over its measured time, Mbit/s.
-    pub throughput_mbit: Option<f64>,
-    /// RTT samples of unretransmitted data, ms.
-    #[serde(serialize_with = "rtt_part")]
-    pub rtt_ms: Stat,
-    /// The sender's srtt sampled every record interval, ms.
-    pub srtt_ms_mean: Option<f64>,
-    /// Data packets sent, retransmissions included.
-    pub packets: u64,
-    /// Data packets sent again.
-    pub retransmits: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Drops of its packets at every link.
-    pub drops: Option<u64>,
-    /// CE marks of its packets at every link.
-    pub marks: Option<u64>,
-    /// SCE marks of its packets at every link.
-    pub sce_marks: Option<u64>,
-    /// Drops and marks by cause, those that happened.
-    pub causes: Option<Causes>,
-    /// From the flow's start until every byte was delivered, s.
-    pub completion_s: Option<f64>,
-    /// Payload delivered in order over its measured time, bytes.
-    pub delivered_bytes: u64,
-    /// Start of its measured time, s.
-    pub from_s: f64,
-    /// End of its measured time, s.
-    pub to_s: f64,
-    /// Part of the srtt samples at which the receive window held it back.
-    pub rwnd_limited: Option<f64>,
+fields! {
+    /// Summary of one TCP flow.
+    pub struct FlowSummary<'a> {
+        /// Name of the flow.
+        name: &'a str = about();
+        /// Name of its congestion control.
+        cc: &'a str = about();
+        /// Payload delivered in order, over the flow's measured time.
+        throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
+        /// RTT of unretransmitted data.
+        rtt_ms: Stat = measured("ms", Samples).only(&["mean", "p50", "p99", "max"]).less();
+        /// The sender's srtt, sampled every record interval.
+        srtt_ms_mean: Option<f64> = measured("ms", Samples).less();
+        /// Data packets sent, retransmissions included.
+        packets: u64 = measured("packets", Count);
+        /// Data packets sent again.
+        retransmits: u64 = measured("packets", Count).less();
+        /// Retransmission timeouts.
+        timeouts: u64 = measured("", Count).less();
+        /// Drops of a flow's packets at every link.
+        drops: Option<u64> = measured("packets", Count).less();
+        /// CE marks of a flow's packets at every link.
+        marks: Option<u64> = measured("packets", Count);
+        /// SCE marks of a flow's packets at every link.
+        sce_marks: Option<u64> = measured("packets", Count);
+        /// Drops and marks by cause, those that happened.
+        causes: Option<Causes> = about();
+        /// From the flow's start until its last byte was delivered.
+        completion_s: Option<f64> = measured("s", Once).less();
+        /// Payload delivered in order during the measured time.
+        delivered_bytes: u64 = measured("byte", Bytes).more();
+        /// Start of its measured time, s.
+        from_s: f64 = about();
+        /// End of its measured time, s.
+        to_s: f64 = about();
+        /// Share of the srtt samples at which the receive window held the sender back.
+        rwnd_limited: Option<f64> = measured("", Samples).at_most(1.0).added();
+    }
 }
 
-/// Summary of one link and its queue.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct QueueSummary {
-    /// Name of the link.
-    pub name: String,
-    /// Name of the queue discipline.
-    pub aqm: String,
-    /// Enqueue to dequeue of forwarded packets, ms.
-    #[serde(serialize_with = "delay_part")]
-    pub delay_ms: Stat,
-    /// Packets forwarded.
-    pub packets: u64,
-    /// Frame bytes forwarded.
-    pub bytes: u64,
-    /// Drops of every cause.
-    pub drops: Option<u64>,
-    /// CE marks of every cause.
-    pub marks: Option<u64>,
-    /// SCE marks.
-    pub sce_marks: Option<u64>,
-    /// Drops and marks by cause, those that happened.
-    pub causes: Option<Causes>,
-    /// Frame bytes sent over rate x time.
-    pub utilisation: Option<f64>,
-    /// Time-weighted mean of the backlog, bytes.
-    pub occupancy_bytes_mean: Option<f64>,
-    /// Largest backlog, bytes.
-    pub occupancy_bytes_max: Option<u64>,
-    /// Statistics of samples; `None` if none were taken.
-    pub samples: Option<QueueSamples>,
+fields! {
+    /// Summary of one link and its queue.
+    pub struct QueueSummary {
+        /// Name of the link.
+        name: String = about();
+        /// Name of the queue discipline.
+        aqm: String = about();
+        /// Queue delay of forwarded packets, own serialisation not included.
+        delay_ms: Stat = measured("ms", Packets)
+            .only(&["mean", "p1", "p25", "p50", "p75", "p99", "max"])
+            .less();
+        /// Packets forwarded.
+        packets: u64 = measured("packets", Count);
+        /// Frame bytes forwarded.
+        bytes: u64 = measured("byte", Bytes);
+        /// Drops of every cause.
+        drops: Option<u64> = measured("packets", Count).less();
+        /// CE marks of every cause.
+        marks: Option<u64> = measured("packets", Count);
+        /// SCE marks.
+        sce_marks: Option<u64> = measured("packets", Count);
+        /// Drops and marks by cause, those that happened.
+        causes: Option<Causes> = about();
+        /// Frame bytes sent over rate x time.
+        utilisation: Option<f64> = measured("", Bytes).more();
+        /// Time-weighted mean backlog, without the packet in transmission.
+        occupancy_bytes_mean: Option<f64> = measured("byte", Time).less();
+        /// Largest backlog, without the packet in transmission.
+        occupancy_bytes_max: Option<u64> = measured("byte", Once).less().added();
+        /// Statistics of samples; null if none were taken.
+        samples: Option<QueueSamples> = about().beside();
+    }
 }
 
-/// Statistics of a link's samples, one for each interval after the warm-up.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct QueueSamples {
-    /// Frame bytes sent over rate x time.
-    pub utilisation: Stat,
+fields! {
+    /// Statistics of a link's samples, one for each interval after the warm-up.
+    pub struct QueueSamples {
+        /// Utilisation in an interval (record.statistics): frame bytes sent over rate x time.
+        utilisation: Stat = measured("", Intervals).more();
+    }
 }
 
-/// Summary of one source of traffic.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TrafficSummary {
-    /// Name of the source.
-    pub name: String,
-    /// Its kind.
-    pub kind: String,
-    /// Frame bytes that arrived (of TCP, of data) over its measured time, Mbit/s.
-    pub throughput_mbit: Option<f64>,
-    /// Packets sent; of TCP, of data.
-    pub sent_packets: u64,
-    /// Packets that arrived; of TCP, of data.
-    pub received_packets: u64,
-    /// Drops of its packets at every link.
-    pub drops: Option<u64>,
-    /// CE marks of its packets at every link.
-    pub marks: Option<u64>,
-    /// SCE marks of its packets at every link.
-    pub sce_marks: Option<u64>,
-    /// Drops and marks by cause, those that happened.
-    pub causes: Option<Causes>,
-    /// How long its requests took; only of sources that have any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub completions: Option<CompletionSummary>,
+fields! {
+    /// Summary of one source of traffic.
+    pub struct TrafficSummary {
+        /// Name of the source.
+        name: String = about();
+        /// Its kind.
+        kind: String = about();
+        /// Frame bytes that arrived (of TCP, of data), over the measured time.
+        throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
+        /// Packets sent; of TCP, of data.
+        sent_packets: u64 = measured("packets", Count);
+        /// Packets that arrived; of TCP, of data.
+        received_packets: u64 = measured("packets", Count);
+        /// Drops of its packets at every link.
+        drops: Option<u64> = measured("packets", Count).less();
+        /// CE marks of its packets at every link.
+        marks: Option<u64> = measured("packets", Count);
+        /// SCE marks of its packets at every link.
+        sce_marks: Option<u64> = measured("packets", Count);
+        /// Drops and marks by cause, those that happened.
+        causes: Option<Causes> = about();
+        /// How long its requests took; only of sources that have any.
+        completions: Option<CompletionSummary> = about().or_left_out().beside();
+    }
 }
 
-/// Summary of one class of flows at the first link of their route.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ClassSummary {
-    /// Name of the class.
-    pub name: String,
-    /// Name of the link.
-    pub link: String,
-    /// TCP flows and programs in the class.
-    pub flows: u64,
-    /// Unresponsive sources in the class.
-    pub sources: u64,
-    /// Packets forwarded.
-    pub packets: Option<u64>,
-    /// Frame bytes forwarded.
-    pub bytes: Option<u64>,
-    /// Drops of every cause.
-    pub drops: Option<u64>,
-    /// CE marks of every cause.
-    pub marks: Option<u64>,
-    /// SCE marks.
-    pub sce_marks: Option<u64>,
-    /// Drops and marks by cause, those that happened.
-    pub causes: Option<Causes>,
-    /// Enqueue to dequeue of forwarded packets, of all members together, ms.
-    #[serde(serialize_with = "class_delay_part")]
-    pub delay_ms: Stat,
-    /// Statistics of samples; `None` if none were taken.
-    pub samples: Option<SampleSummary>,
+fields! {
+    /// Summary of one class of flows at the first link of their route.
+    pub struct ClassSummary {
+        /// Name of the class.
+        name: String = about();
+        /// Name of the link.
+        link: String = about();
+        /// TCP flows and programs in the class.
+        flows: u64 = about();
+        /// Unresponsive sources in the class.
+        sources: u64 = about();
+        /// Packets forwarded.
+        packets: Option<u64> = measured("packets", Count);
+        /// Frame bytes forwarded.
+        bytes: Option<u64> = measured("byte", Bytes);
+        /// Drops of every cause.
+        drops: Option<u64> = measured("packets", Count).less();
+        /// CE marks of every cause.
+        marks: Option<u64> = measured("packets", Count);
+        /// SCE marks.
+        sce_marks: Option<u64> = measured("packets", Count);
+        /// Drops and marks by cause, those that happened.
+        causes: Option<Causes> = about();
+        /// Queue delay of the class's forwarded packets.
+        delay_ms: Stat = measured("ms", Packets)
+            .only(&["mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max"])
+            .less();
+        /// Statistics of samples; null if none were taken.
+        samples: Option<SampleSummary> = about().beside();
+    }
 }
 
-/// Statistics of a class's samples over the intervals after the warm-up.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SampleSummary {
-    /// Frame rate of each TCP flow in each interval of its measured time, Mbit/s.
-    pub rate_mbit: Stat,
-    /// The same rate x (mean queue delay of the class in the interval + base
-    /// RTT of the flow), bytes.
-    pub window_bytes: Stat,
-    /// Frame bytes of the class over what the link could have carried.
-    pub utilisation: Stat,
-    /// Marks over packets forwarded, of intervals with packets.
-    pub mark_share: Stat,
-    /// Drops over packets forwarded and dropped, of intervals with any.
-    pub drop_share: Stat,
-    /// Mean queue delay of each interval with packets, ms.
-    pub delay_ms: Stat,
+fields! {
+    /// Statistics of a class's samples over the intervals after the warm-up.
+    pub struct SampleSummary {
+        /// Frame rate of a TCP flow in an interval of its measured time (record.statistics).
+        rate_mbit: Stat = measured("Mbit/s", Intervals).more();
+        /// Rate x (mean queue delay + base RTT) of a TCP flow in an interval (record.statistics).
+        window_bytes: Stat = measured("byte", Intervals);
+        /// Share of the link's capacity that the class has in an interval (record.statistics).
+        utilisation: Stat = measured("", Intervals);
+        /// CE marks over packets forwarded in an interval (record.statistics).
+        mark_share: Stat = measured("", Intervals).at_most(1.0);
+        /// Drops over packets forwarded and dropped in an interval (record.statistics).
+        drop_share: Stat = measured("", Intervals).at_most(1.0).less();
+        /// Queue delay of an interval, as the mean over its packets (record.statistics).
+        delay_ms: Stat = measured("ms", Intervals).called("sampled_delay_ms").less();
+    }
 }
 
 /// Counters by cause, written as an object of those that are not 0.
@@ -242,32 +252,39 @@ impl Serialize for Causes {
     }
 }
 
-fn rtt_part<S: Serializer>(stat: &Stat, serializer: S) -> Result<S::Ok, S::Error> {
-    stat.only(&["mean", "p50", "p99", "max"], serializer)
-}
+/// The id of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct RunId<'a>(&'a str);
 
-/// Without the spread.
-fn delay_part<S: Serializer>(stat: &Stat, serializer: S) -> Result<S::Ok, S::Error> {
-    stat.only(
-        &["mean", "p1", "p25", "p50", "p75", "p99", "max"],
-        serializer,
-    )
-}
+/// Links by name, in file order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Links(Vec<QueueSummary>);
 
-/// Without their number, which is that of the packets.
-fn class_delay_part<S: Serializer>(stat: &Stat, serializer: S) -> Result<S::Ok, S::Error> {
-    stat.only(
-        &["mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max"],
-        serializer,
-    )
-}
+impl Deref for Links {
+    type Target = [QueueSummary];
 
-fn by_name<S: Serializer>(queues: &[QueueSummary], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(queues.len()))?;
-    for queue in queues {
-        map.serialize_entry(&queue.name, queue)?;
+    fn deref(&self) -> &[QueueSummary] {
+        &self.0
     }
-    map.end()
+}
+
+impl DerefMut for Links {
+    fn deref_mut(&mut self) -> &mut [QueueSummary] {
+        &mut self.0
+    }
+}
+
+impl Serialize for Links {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter().map(|link| (&link.name, link)))
+    }
+}
+
+values! {
+    RunId<'_>: Kind::Identity;
+    FlowSummaries<'_>: Kind::List(FlowSummary::FIELDS);
+    Links: Kind::ByName(QueueSummary::FIELDS);
 }
 
 impl<'a> Summary<'a> {
@@ -285,7 +302,7 @@ impl<'a> Summary<'a> {
             .collect();
         Summary {
             seed,
-            run_id,
+            run_id: RunId(run_id),
             duration_s: seconds(outcome.duration_ns),
             warmup_s: seconds(outcome.warmup_ns),
             jain: jain(&throughputs),
@@ -294,7 +311,7 @@ impl<'a> Summary<'a> {
                 watched,
             },
             queue: queues.first().cloned(),
-            queues,
+            queues: Links(queues),
             traffic: outcome
                 .traffic
                 .iter()
@@ -385,7 +402,7 @@ impl TrafficSummary {
             marks: counts.map(|c| c.marks()),
             sce_marks: counts.map(|c| c.sce_marks()),
             causes: counts.map(Causes),
-            completions: source.completions.as_ref().map(Completions::summary),
+            completions: source.completions.as_ref().map(CompletionSummary::new),
         }
     }
 }

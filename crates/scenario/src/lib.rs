@@ -32,7 +32,7 @@ pub use tailback_engine::keys::EngineKind;
 pub use tailback_engine::plan::Refusal;
 
 pub use cost::estimate_packets;
-pub use declare::{Assert, KeyPath, METRICS, Scope, json_schema, key_paths};
+pub use declare::{Assert, KeyPath, MetricName, json_schema, key_paths, metrics};
 pub use hash::Contents;
 pub use load::{MAX_FILE, load, load_request, load_with};
 pub use memory::{check_memory, estimate_memory};

@@ -936,7 +936,7 @@ min = "1"
 min = inf
 "#,
         r#"
-        f.toml:12:10: unknown metric "utilization"; expected one of throughput_mbit, throughput_gain, rtt_ms.mean, rtt_ms.p50, rtt_ms.p99, srtt_ms_mean, retransmits, timeouts, completion_s, drops, marks, sce_marks, delay_ms.mean, delay_ms.p1, delay_ms.p25, delay_ms.p50, delay_ms.p75, delay_ms.p99, delay_ms.max, packets, utilisation, occupancy_bytes_mean, jain, throughput_ratio; did you mean "utilisation"?
+        f.toml:12:10: unknown metric "utilization"; expected a name that `tailback list metrics` prints; did you mean "utilisation"?
         f.toml:16:8: "delay_ms.p99" is not measured on a flow
         f.toml:20:8: there is no flow named "cubicc"; did you mean "cubic"?
         f.toml:22:7: wrong value 3 for "max"; expected a number of at least min, 5
@@ -1643,12 +1643,58 @@ fn a_metric_of_a_link_needs_its_name_where_there_are_several() {
         "metric = \"delay_ms.p99\"\nlink = \"b\"\n",
         "metric = \"drops\"\nflow = \"reno\"\n",
         "metric = \"jain\"\n",
+        "metric = \"delay_p99_ms@b\"\n",
+        "metric = \"link.drops@b\"\n",
+        "metric = \"flow.drops\"\n",
+        "metric = \"drops@reno\"\n",
     ] {
         assert!(
             load(text(good).as_bytes(), "f.toml", &[], None).is_ok(),
             "{good}"
         );
     }
+}
+
+#[test]
+fn the_name_behind_a_metric_is_that_of_a_flow_link_or_class() {
+    check_base(
+        r#"[[traffic]]
+kind = "cbr"
+class = "C"
+[[assert]]
+metric = "drops@bottlenec"
+max = 3
+[[assert]]
+metric = "drops@cubic"
+link = "bottleneck"
+max = 3
+[[assert]]
+metric = "jain@cubic"
+max = 3
+[[assert]]
+metric = "delay_ms.p99@C"
+class = "C"
+max = 3
+[[assert]]
+metric = "sent_packets@cubic"
+max = 3
+[[assert]]
+metric = "class.drops"
+class = "D"
+max = 3
+[[assert]]
+metric = "requests@cbr"
+max = 3
+"#,
+        r#"
+        f.toml:15:10: there is no link or flow or class named "bottlenec"; expected one of bottleneck, cubic, reno, cbr, C; did you mean "bottleneck"?
+        f.toml:19:8: "drops@" and "link" both say what is measured; expected one of them
+        f.toml:22:10: "jain" is measured on the run, which has no name; expected the metric without @
+        f.toml:26:9: "delay_ms.p99@" and "class" both say what is measured; expected one of them
+        f.toml:29:10: "sent_packets" is not measured on a flow
+        f.toml:33:9: there is no class named "D"; expected one of C; did you mean "C"?
+        "#,
+    );
 }
 
 #[test]

@@ -408,7 +408,10 @@ class Comparison:
 
 def qualified(cell: Cell) -> str:
     """`flow.drops`: a quantity and what it is of, where there are several."""
-    kinds = {m.on for m in metrics.METRICS if m.path == cell.quantity}
+    on = cell.metric.on
+    # What only programs and sources of traffic have does not stand beside a link's.
+    alike = (m for m in metrics.METRICS if m.path == cell.quantity)
+    kinds = {m.on for m in alike if m.on != "flow" or on == "flow" or "flow" in m.parts}
     # A link's delay has its plain name, with classes beside it or without.
     several = len(kinds) > 1 if cell.metric.on == "class" else len(kinds - {"class"}) > 1
     return f"{cell.metric.on}.{cell.quantity}" if several else cell.quantity

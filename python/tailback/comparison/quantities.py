@@ -50,14 +50,7 @@ def select(chosen: Sequence[str]) -> list[Metric]:
     """The metrics of these names or paths; `link.drops` is that of links only."""
     found: dict[tuple[str, str], Metric] = {}
     for name in chosen or METRICS:
-        kind, dot, rest = name.partition(".")
-        matches = [
-            metric
-            for metric in metrics.METRICS
-            if metric.is_called(name) or (dot and metric.on == kind and metric.is_called(rest))
-        ]
-        if not matches and (own := metrics.results.metric(rest if kind == "flow" else name)):
-            matches = [own]
+        matches = metrics.offered(name)
         if not matches:
             raise metrics.unknown(name)
         found.update({(metric.on, metric.path): metric for metric in matches})

@@ -1,7 +1,8 @@
-"""Metrics: numbers computed from what runs recorded, one file each; how runs are pooled: `pooling`.
+"""Metrics: numbers computed from what runs recorded; how runs are pooled: `pooling`.
 
-They see summaries, series and histograms, never an engine. A new metric is a
-new file and one line in `_MODULES`.
+They see summaries, series and histograms, never an engine. Those that are plain fields of the
+summary are made from its declarations (`recorded`). One with a computation of its own is a file
+here and a line in `_COMPUTED`.
 """
 
 from __future__ import annotations
@@ -10,53 +11,55 @@ from tailback.errors import InputError
 from tailback.metrics import (
     classes,
     completion,
-    delay,
-    events,
     gain,
     harm,
-    jain,
-    occupancy,
     ratio,
+    recorded,
     requests,
     results,
-    rtt,
     throughput,
-    utilisation,
 )
 from tailback.metrics.base import WEIGHTS, Metric, On
 from tailback.metrics.groups import group_of, is_of
 from tailback.metrics.pooling import RULE
 from tailback.metrics.statistics import Estimate, estimate
 
-_MODULES = (
-    throughput,
-    gain,
-    rtt,
-    delay,
-    utilisation,
-    occupancy,
-    jain,
-    ratio,
-    completion,
-    events,
-    requests,
-    classes,
-    harm,
+_COMPUTED = (throughput, gain, ratio, completion, requests, classes, harm)
+
+METRICS: tuple[Metric, ...] = tuple(
+    # A field that more is known of than its declaration says keeps its place.
+    {
+        (metric.on, metric.path): metric
+        for metrics in (recorded.METRICS, *(module.METRICS for module in _COMPUTED))
+        for metric in metrics
+    }.values()
 )
 
-METRICS: tuple[Metric, ...] = tuple(metric for module in _MODULES for metric in module.METRICS)
+ONS: tuple[On, ...] = ("link", "flow", "class", "run")
+"""Of a name that several have, whose it is if nothing else is said."""
 
 
-def find(name: str, on: On | None = None) -> Metric:
-    """The metric of this name or path (about a flow, a link, a class or a run, if that is said).
+def offered(word: str) -> list[Metric]:
+    """The metrics of a name or path, or of one after its scope (`link.drops`).
 
     `results.NAME` is a number out of the files of a program, whatever its name.
     """
-    for metric in METRICS:
-        if metric.is_called(name) and on in (None, metric.on):
-            return metric
-    if on in (None, "flow") and (own := results.metric(name)):
-        return own
+    scope, dot, rest = word.partition(".")
+    matches = [
+        metric
+        for metric in METRICS
+        if metric.is_called(word) or (dot and metric.on == scope and metric.is_called(rest))
+    ]
+    if not matches and (own := results.metric(rest if scope == "flow" else word)):
+        return [own]
+    return matches
+
+
+def find(name: str, on: On | None = None) -> Metric:
+    """The metric of this name or path (about a flow, a link, a class or a run, if that is said;
+    a name that several have is that of the link)."""
+    if matches := [metric for metric in offered(name) if on in (None, metric.on)]:
+        return min(matches, key=lambda metric: ONS.index(metric.on))
     raise unknown(name)
 
 
@@ -71,6 +74,7 @@ def unknown(name: str) -> InputError:
 
 __all__ = [
     "METRICS",
+    "ONS",
     "RULE",
     "WEIGHTS",
     "Estimate",
@@ -80,5 +84,6 @@ __all__ = [
     "find",
     "group_of",
     "is_of",
+    "offered",
     "unknown",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tailback import metrics
 from tailback.base.numbers import short
-from tailback.metrics import On, parts, pooling, results
+from tailback.metrics import Metric, On, parts, pooling, results
 from tailback.metrics.base import refuse_of_two
 from tailback.metrics.pooling import Reading
 
@@ -22,6 +22,7 @@ class Assertion:
     link: str | None = None
     min: float | None = None
     max: float | None = None
+    class_name: str | None = None
 
     def failures(self, summary: Mapping[str, Any]) -> Iterator[str]:
         """A message for each value that is missing or out of bounds."""
@@ -46,36 +47,46 @@ class Assertion:
                 yield f"{self.metric}{subject} is {found}, expected {bounds} ({at})"
 
     def _readings(self, summary: Mapping[str, Any]) -> Iterator[tuple[str, Reading]]:
-        on = self._on()
-        found = metrics.find(self.metric, on)
+        found = metrics.find(self.metric, self._on())
         refuse_of_two(found, "[[assert]]")
-        match on:
+        match found.on:
             case "flow":
-                for what, flow in self._flows(summary):
-                    name = flow["name"]
-                    if self.flow is None or metrics.is_of(name, self.flow):
-                        yield f" of {what} {name}", pooling.read(found, flow)
+                for what, flow in self._flows(found, summary):
+                    yield f" of {what} {flow['name']}", pooling.read(found, flow)
             case "link":
                 name = self.link if self.link is not None else next(iter(summary["queues"]), "")
                 yield f" of link {name}", pooling.read(found, summary["queues"].get(name))
+            case "class":
+                for part in parts.of(summary, "class"):
+                    if self.class_name in (None, part["name"]):
+                        yield f" of class {part['name']}", pooling.read(found, part)
             case _:
                 yield "", pooling.read(found, summary)
 
-    def _flows(self, summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-        """Flows and programs; without a name the flows, or of a run without any the programs: one
-        that only probes is no flow."""
-        flows = [("flow", one) for one in summary["flows"]]
-        programs = [("program", one) for one in parts.programs(summary)]
-        if results.metric(self.metric):
-            own = self.metric.partition(".")[2]
-            return [named for named in programs if own in named[1]["results"]]
-        return flows or programs if self.flow is None else [*flows, *programs]
-
-    def _on(self) -> On:
-        """A metric of both is the link's, unless a flow is named."""
+    def _flows(
+        self, metric: Metric, summary: Mapping[str, Any]
+    ) -> list[tuple[str, Mapping[str, Any]]]:
+        """What has the metric: all of this name, or without one all flows; of a run that has none,
+        or of a metric that none has, the programs, then the sources of traffic."""
+        kinds = [kind for kind in parts.LIKE_FLOWS if kind in metric.parts]
         if self.flow is not None:
-            return "flow"
-        offered = {metric.on for metric in metrics.METRICS if metric.is_called(self.metric)}
-        return (
-            "link" if "link" in offered or self.link is not None else metrics.find(self.metric).on
+            named = ((kind, one) for kind in kinds for one in parts.of(summary, kind))
+            return [(k, one) for k, one in named if metrics.is_of(one["name"], self.flow)]
+        if results.metric(self.metric):
+            own = metric.path.partition(".")[2]
+            programs = parts.of(summary, "program")
+            return [("program", one) for one in programs if own in one["results"]]
+        # One that only probes is no flow.
+        for kind in kinds:
+            if every := parts.of(summary, kind):
+                return [(kind, one) for one in every]
+        return []
+
+    def _on(self) -> On | None:
+        """What is named, if anything; a name that several have is the link's."""
+        subjects: tuple[tuple[On, str | None], ...] = (
+            ("flow", self.flow),
+            ("link", self.link),
+            ("class", self.class_name),
         )
+        return next((on for on, name in subjects if name is not None), None)

@@ -63,6 +63,10 @@ class Metric:
     """Where there is no value because it was still growing at the end: what it exceeds."""
     most: float | None = None
     """No value is larger; an interval ends there."""
+    better: Better | None = None
+    """Which way is better, where that matters."""
+    only: tuple[str, ...] = ()
+    """Of a metric of flows, the kinds of parts that have it, where not all do; see `parts`."""
     of_two: OfTwo | None = None
     """Of a metric of two results (`harm`), how it is made; a single run has no value then."""
 
@@ -70,6 +74,11 @@ class Metric:
     def name(self) -> str:
         """What it is called elsewhere, e.g. `rtt_p99_ms`."""
         return identifier(self.path)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The kinds of parts that have it: programs and sources of traffic stand for flows."""
+        return self.only or (("flow", "program", "traffic") if self.on == "flow" else (self.on,))
 
     @property
     def title(self) -> str:
@@ -118,10 +127,3 @@ def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
         return found if isinstance(found, int | float) else None
 
     return read
-
-
-def recorded(
-    path: str, on: On, unit: str, doc: str, weight: Weight, *, most: float | None = None
-) -> Metric:
-    """A metric that is a field of the summary under its own path."""
-    return Metric(path, on, unit, doc, field(path), weight, most=most)

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from tailback.metrics.base import Metric, field
+from tailback.metrics import recorded
+from tailback.metrics.base import field
 from tailback.metrics.groups import group_of
 
 UNFINISHED = "unfinished_s"
 """What a transfer without a completion time has: how long it had taken when it was last seen."""
 
-METRICS = (
-    Metric(
-        "completion_s",
-        "flow",
-        "s",
-        "From the flow's start until its last byte was delivered.",
-        field("completion_s"),
-        at_least=field(UNFINISHED),
-    ),
-)
+METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFINISHED)),)
 
 
 def add(summary: Mapping[str, Any], canonical: Mapping[str, Any]) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tailback.metrics.base import recorded
+from tailback.metrics.base import Metric, field
 
 METRICS = (
-    recorded(
+    Metric(
         "throughput_gain",
         "flow",
         "",
         "Throughput over that at the sweep's point with the standard backoff and all else equal.",
+        field("throughput_gain"),
         "bytes",
+        better="more",
+        only=("flow",),
     ),
 )
 

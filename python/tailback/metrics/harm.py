@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from tailback.metrics import completion, requests, rtt, throughput
+from tailback.metrics import completion, recorded, requests
 from tailback.metrics.base import Better, Metric, OfTwo
 
 
@@ -28,7 +28,8 @@ def _of_one(_: Mapping[str, Any]) -> None:
     """A single run has no harm."""
 
 
-def _metric(name: str, quantity: Metric, better: Better, words: str) -> Metric:
+def _metric(name: str, quantity: Metric, words: str) -> Metric:
+    assert quantity.better is not None
     return Metric(
         f"harm.{name}",
         "flow",
@@ -37,7 +38,7 @@ def _metric(name: str, quantity: Metric, better: Better, words: str) -> Metric:
         _of_one,
         quantity.weight,
         most=1.0,
-        of_two=OfTwo(quantity, partial(harm, better=better)),
+        of_two=OfTwo(quantity, partial(harm, better=quantity.better)),
     )
 
 
@@ -46,21 +47,17 @@ def _called(metrics: tuple[Metric, ...], path: str) -> Metric:
 
 
 METRICS = (
-    _metric("throughput", _called(throughput.METRICS, "throughput_mbit"), "more", "throughput"),
+    _metric("throughput", recorded.metric("throughput_mbit", "flow"), "throughput"),
     _metric(
         "completion",
         _called(completion.METRICS, "completion_s"),
-        "less",
         "the completion time of a flow",
     ),
     _metric(
         "requests",
         _called(requests.METRICS, "requests_completion_s"),
-        "less",
         "the mean completion time of requests",
     ),
-    _metric("rtt_mean", _called(rtt.METRICS, "rtt_ms.mean"), "less", "the mean RTT"),
-    _metric(
-        "rtt_p99", _called(rtt.METRICS, "rtt_ms.p99"), "less", "the 99th percentile of the RTT"
-    ),
+    _metric("rtt_mean", recorded.metric("rtt_ms.mean", "flow"), "the mean RTT"),
+    _metric("rtt_p99", recorded.metric("rtt_ms.p99", "flow"), "the 99th percentile of the RTT"),
 )

@@ -1,19 +1,6 @@
-"""Jain's fairness index of a run."""
+"""Jain's fairness index."""
 
 from collections.abc import Sequence
-
-from tailback.metrics.base import recorded
-
-METRICS = (
-    recorded(
-        "jain",
-        "run",
-        "",
-        "Jain's index of the flows' throughputs: 1 when they are equal.",
-        "flows",
-        most=1.0,
-    ),
-)
 
 
 def jain(values: Sequence[float]) -> float | None:

@@ -3,19 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tailback.metrics import fields
 from tailback.metrics.base import Metric, field
 
-BINS = (
-    ("1kB", 1_000),
-    ("3kB", 3_000),
-    ("9kB", 9_000),
-    ("27kB", 27_000),
-    ("81kB", 81_000),
-    ("243kB", 243_000),
-    ("729kB", 729_000),
-    ("1MB", 1_000_000),
-)
+BINS = fields.bins()
 """Name and upper bound in bytes of each bin; each begins where the one before it ends."""
+
+SOURCES = ("traffic",)
+"""What has requests."""
 
 _STATISTICS = {
     "": "mean",
@@ -46,20 +41,14 @@ def _of_all(part: Mapping[str, Any]) -> float | None:
 
 METRICS = (
     Metric(
-        "requests",
-        "flow",
-        "",
-        "Connections begun, of a source of requests.",
-        field("completions.started"),
-        "count",
-    ),
-    Metric(
         "requests_completion_s",
         "flow",
         "s",
         "Mean time from connect to last byte of all completed requests of a source.",
         _of_all,
         "requests",
+        better="less",
+        only=SOURCES,
     ),
     *(
         Metric(
@@ -69,6 +58,8 @@ METRICS = (
             f"Mean time from connect to last byte of requests of up to {name}.",
             of_bin(upto_bytes, "completion_s.mean"),
             "requests",
+            better="less",
+            only=SOURCES,
         )
         for name, upto_bytes in BINS
     ),
@@ -81,6 +72,8 @@ METRICS = (
             of_bin(upto_bytes, f"normalised.{end[1:] or 'mean'}"),
             "requests",
             most=1.0,
+            better="more",
+            only=SOURCES,
         )
         for name, upto_bytes in BINS
         for end, which in _STATISTICS.items()

@@ -1,10 +1,10 @@
-"""Throughput of a flow or program, and of all together."""
+"""Throughput of flows and programs together."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from tailback.metrics import parts
-from tailback.metrics.base import Metric, recorded
+from tailback.metrics.base import Metric
 
 
 def _total(summary: Mapping[str, Any]) -> float | None:
@@ -14,13 +14,6 @@ def _total(summary: Mapping[str, Any]) -> float | None:
 
 
 METRICS = (
-    recorded(
-        "throughput_mbit",
-        "flow",
-        "Mbit/s",
-        "Payload delivered in order, over the flow's measured time; of a program's sender.",
-        "bytes",
-    ),
     Metric(
         "throughput_total_mbit",
         "run",

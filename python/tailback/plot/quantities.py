@@ -102,15 +102,23 @@ def _names(recorded: Recorded) -> list[str]:
 
 
 def _metric(name: str) -> Quantity | None:
-    scope, _, rest = name.partition(".")
-    for found in metrics.METRICS:
-        if found.is_called(name) or (found.on == scope and found.is_called(rest)):
-            refuse_of_two(found, line(name))
-            title, unit = words.metric(found)
-            return Quantity(name, title, unit, found.on, "metric", metric=found)
-    if own := metrics.results.metric(name):
-        return Quantity(name, *words.metric(own), "flow", "metric", metric=own)
-    return None
+    if not metrics.offered(name):
+        return None
+    found = metrics.find(name)
+    refuse_of_two(found, line(name))
+    return of_metric(name, found)
+
+
+def of_metric(name: str, metric: Metric) -> Quantity:
+    """A metric as a quantity, typed so."""
+    title, unit = words.metric(metric)
+    return Quantity(name, title, unit, metric.on, "metric", metric=metric)
+
+
+def of_name(word: str) -> tuple[str, str, str]:
+    """A quantity and the name of the link, flow or class that it is of: `drops`, `@`, `first`."""
+    stem, at, name = word.partition("@")
+    return stem.strip(), at, name.strip()
 
 
 def _distribution(name: str, classes: Collection[str]) -> Quantity | None:

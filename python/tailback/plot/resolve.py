@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from tailback import metrics
 from tailback.base.foreign import line
 from tailback.base.names import unknown
 from tailback.errors import InputError
@@ -150,6 +151,7 @@ class _Search:
     def _is_known(self, word: str) -> bool:
         if word == TIME or self._is_key(word):
             return True
+        word, _, _ = quantities.of_name(word)
         try:
             quantities.find(word, {}, classes=self.classes)
         except OfTwoResults:
@@ -165,11 +167,43 @@ class _Search:
     def _quantity(
         self, word: str, recorded: Recorded, option: str, *, over_time: bool = False
     ) -> Quantity | None:
+        stem, at, name = quantities.of_name(word)
         try:
-            return quantities.find(word, recorded, over_time=over_time, classes=self.classes)
+            found = quantities.find(stem, recorded, over_time=over_time, classes=self.classes)
         except InputError as error:
             self._say(f"{option}: {error}")
             return None
+        return self._of_named(found, name, option) if at else found
+
+    def _of_named(self, quantity: Quantity, name: str, option: str) -> Quantity | None:
+        """The quantity of the link, flow or class of this name alone."""
+        stem = quantity.name
+        offered = [quantity]
+        if quantity.metric is not None:
+            offered = [quantities.of_metric(stem, metric) for metric in metrics.offered(stem)]
+            offered.sort(key=lambda one: metrics.ONS.index(one.on))
+        names: dict[On, list[str]] = {
+            one.on: self._named_parts(one.on) for one in offered if one.on != "run"
+        }
+        for one in offered:
+            if name in names.get(one.on, ()):
+                part = PARTS[one.on][0]
+                if self.wanted.setdefault(part, frozenset([name])) != {name}:
+                    self._say(f"{option}: {line(stem)}@{line(name)}: another {part} is chosen too")
+                title = one.title if one.on == "link" else f"{one.title} of {line(name)}"
+                return replace(one, name=f"{stem}@{name}", title=title)
+        kind = " or ".join(names)
+        if not kind:
+            self._say(f"{option}: {line(stem)} is of the run; expected it without @{line(name)}")
+            return None
+        valid = [known for of in names.values() for known in of]
+        self._say(f"{option}: {line(stem)}: {unknown(kind, name, valid)}")
+        return None
+
+    def _named_parts(self, on: On) -> list[str]:
+        runs = (member.run.summary for member in self.members)
+        each = (known[PARTS[on][0]] for run in runs for known, _ in dimensions.parts(run, on))
+        return list(dict.fromkeys(each))
 
     def _quantities(
         self, kind: Kind | None, recorded: Recorded
@@ -234,7 +268,8 @@ class _Search:
             if self._is_key(y):
                 return kinds.KINDS["line"]
             try:
-                found_y = quantities.find(y, recorded, classes=self.classes)
+                stem, _, _ = quantities.of_name(y)
+                found_y = quantities.find(stem, recorded, classes=self.classes)
             except InputError:
                 return kinds.KINDS["line"]
             if found_y.source == "series":

@@ -364,4 +364,6 @@ def _assertions(scenario: _native.Scenario) -> list[Assertion]:
         return []
     from tailback.metrics.assertions import Assertion
 
-    return [Assertion(a.metric, a.flow, a.link, a.min, a.max) for a in scenario.asserts]
+    return [
+        Assertion(a.metric, a.flow, a.link, a.min, a.max, a.class_name) for a in scenario.asserts
+    ]

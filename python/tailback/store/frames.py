@@ -7,13 +7,14 @@ always, and parsed together.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from tailback.metrics.naming import flat
-from tailback.store import shape
+from tailback.metrics import fields
+from tailback.metrics.fields import Field
+from tailback.metrics.naming import flat_name
 from tailback.store.run_folder import HISTOGRAMS, SERIES, StoredRun
 
 if TYPE_CHECKING:
@@ -90,39 +91,34 @@ def _schema(name: str) -> dict[str, Any]:
     return {**where, "lower": pl.Int64, "width": pl.Int64, "count": pl.Int64}
 
 
-def columns(part: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a part of a summary by its shape, with their types in Polars."""
+def columns(part: str, *more: str) -> dict[str, Any]:
+    """The columns of a part of the summary (`flows`, `queues`, then of what is within), with their
+    types in Polars."""
+    inside = fields.inside(part, *more)
+    return {flat_name(field): type_ for field, type_ in _columns(inside, "")}
+
+
+def _columns(inside: Sequence[Field], prefix: str) -> Iterator[tuple[str, Any]]:
     import polars as pl
 
-    known = {
-        shape.text: pl.String,
-        shape.TEXT: pl.String,
-        shape.whole: pl.Int64,
-        shape.COUNT: pl.Int64,
-    }
-    return {
-        name: known.get(test, pl.Float64)
-        for name, test in flat({k: v for k, v in part.items() if k not in LEFT_OUT}).items()
-        if callable(test)
-    }
-
-
-LEFT_OUT = ("name", "causes", "samples", "completions", "results", "tuples")
-"""The name has a column of its own; counts by cause stay in the JSON; the rest is there where it
-was recorded."""
-
-
-_TIMES = {
-    "n": shape.whole,
-    **dict.fromkeys(("mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max"), shape.number),
-}
-BIN: Mapping[str, shape.Shape] = {
-    "upto_bytes": shape.whole,
-    "n": shape.whole,
-    "completion_s": _TIMES,
-    "normalised": _TIMES,
-}
-"""A bin of sizes of requests."""
+    for field in inside:
+        path = f"{prefix}{field.name}"
+        match field.kind:
+            case "text" | "optional text":
+                if path != "name":
+                    yield path, pl.String
+            case "count" | "optional count":
+                yield path, pl.Int64
+            case "number" | "optional number":
+                yield path, pl.Float64
+            case "statistics":
+                for word in field.statistics:
+                    yield f"{path}.{word}", pl.Int64 if word == "n" else pl.Float64
+            case "table":
+                yield from _columns(field.fields, f"{path}.")
+            # Counts by cause stay in the JSON; the rest is there where it was recorded.
+            case _:
+                pass
 
 
 def only(

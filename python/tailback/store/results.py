@@ -17,7 +17,7 @@ from tailback.base.numbers import short
 from tailback.errors import DamagedResults, InputError, VersionWarning
 from tailback.metrics import completion, gain, parts, series
 from tailback.metrics.naming import flat
-from tailback.store import agreement, frames, layout, points, shape
+from tailback.store import agreement, frames, layout, points
 from tailback.store.run_folder import StoredRun
 
 if TYPE_CHECKING:
@@ -210,40 +210,46 @@ class Results:
 
         Columns are called as `tailback list metrics` does; counts by cause stay in the JSON.
         """
-        wanted = {**shape.FLOW, completion.UNFINISHED: shape.number}
-        return _frame(self, lambda summary: summary["flows"], "flow", wanted)
+        import polars as pl
+
+        known = {**frames.columns("flows"), completion.UNFINISHED: pl.Float64}
+        return _frame(self, lambda summary: summary["flows"], "flow", known)
 
     def queues(self) -> pl.DataFrame:
         """One row for each run and link: parameters, seed, run_id, and the link's summary."""
-        return _frame(self, lambda summary: summary["queues"].values(), "link", shape.QUEUE)
+        return _frame(
+            self, lambda summary: summary["queues"].values(), "link", frames.columns("queues")
+        )
 
     def classes(self) -> pl.DataFrame:
         """One row for each run and class of flows: parameters, seed, run_id, its summary."""
-        return _frame(self, lambda summary: summary.get("classes", ()), "class", shape.CLASS)
+        return _frame(
+            self, lambda summary: summary.get("classes", ()), "class", frames.columns("classes")
+        )
 
     def sources(self) -> pl.DataFrame:
         """One row for each run and source of traffic: parameters, seed, run_id, its summary.
 
         How long requests took is in `completions`.
         """
-        return _frame(self, _sources, "source", shape.TRAFFIC)
+        return _frame(self, _sources, "source", frames.columns("traffic"))
 
     def programs(self) -> pl.DataFrame:
         """One row for each run and program: parameters, seed, run_id, its summary.
 
         What its own files say is in columns `results_NAME`.
         """
-        return _frame(self, _programs, "program", shape.PROGRAM)
+        return _frame(self, _programs, "program", frames.columns("programs"))
 
     def tuples(self) -> pl.DataFrame:
         """One row for each run, program and 5-tuple: parameters, seed, run_id, protocol, sender,
         receiver, and the same measures as of the program."""
-        return _frame(self, _tuples, "program", shape.TUPLE)
+        return _frame(self, _tuples, "program", frames.columns("programs", "tuples"))
 
     def completions(self) -> pl.DataFrame:
         """One row for each run, source of requests and bin of their sizes: parameters, seed,
         run_id, upto_bytes, n, and statistics of the time they took."""
-        return _frame(self, _bins, "source", frames.BIN)
+        return _frame(self, _bins, "source", frames.columns("traffic", "completions", "bins"))
 
     def series(
         self,
@@ -556,14 +562,12 @@ def _bins(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"name": source["name"], **found}
 
 
-def _frame(
-    results: Results, parts_of: Any, name: str, wanted: Mapping[str, shape.Shape]
-) -> pl.DataFrame:
-    """The columns of the parts' shape are there, with their types, even if there is no row."""
+def _frame(results: Results, parts_of: Any, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
+    """The columns of the parts' fields are there, with their types, even if there is no row."""
     import polars as pl
 
     rows = _rows(results, parts_of, name)
-    known = {"seed": pl.Int64, "run_id": pl.String, name: pl.String, **frames.columns(wanted)}
+    known = {"seed": pl.Int64, "run_id": pl.String, name: pl.String, **columns}
     swept = dict.fromkeys(path for run in results.points for path in run.params)
     if not rows:
         texts = {p: isinstance(v, str) for run in results.points for p, v in run.params.items()}

@@ -7,13 +7,15 @@ is needed, by key; what a file has besides is not looked at.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from tailback import _native
 from tailback.base import foreign
+from tailback.metrics import fields
+from tailback.metrics.fields import Field
 
 Shape = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
 """A test of a value; a table with these keys; a list of one shape for every element."""
@@ -144,126 +146,40 @@ def native_summary() -> _native.Shape:
 _NUMBER = maybe(number)
 COUNT = maybe(whole)
 TEXT = maybe(text)
-_COUNTS = {"drops": COUNT, "marks": COUNT, "sce_marks": COUNT, "causes": maybe(each(whole))}
-_PERCENTILES = dict.fromkeys(("mean", "p1", "p25", "p50", "p75", "p99", "max"), _NUMBER)
-_STAT = {"n": whole, "stddev": _NUMBER, **_PERCENTILES}
-
-QUEUE = {
-    "name": text,
-    "aqm": text,
-    "delay_ms": _PERCENTILES,
-    "packets": whole,
-    "bytes": whole,
-    **_COUNTS,
-    "utilisation": _NUMBER,
-    "occupancy_bytes_mean": _NUMBER,
-    "samples": maybe({"utilisation": _STAT}),
+_KINDS: Mapping[str, Shape] = {
+    "text": text,
+    "optional text": TEXT,
+    "identity": identity,
+    "count": whole,
+    "optional count": COUNT,
+    "number": number,
+    "optional number": _NUMBER,
+    "causes": maybe(each(whole)),
+    "numbers": each(_NUMBER),
 }
+"""The fields of the summary that hold no others."""
 
-FLOW = {
-    "name": text,
-    "cc": text,
-    "throughput_mbit": _NUMBER,
-    "rtt_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
-    "srtt_ms_mean": _NUMBER,
-    "packets": whole,
-    "retransmits": whole,
-    "timeouts": whole,
-    **_COUNTS,
-    "completion_s": _NUMBER,
-    "delivered_bytes": whole,
-    "from_s": number,
-    "to_s": number,
-}
 
-_COMPLETIONS = {
-    "started": whole,
-    "completed": whole,
-    "bins": [{"upto_bytes": whole, "n": whole, "completion_s": _STAT, "normalised": _STAT}],
-}
+def _field(field: Field) -> Shape:
+    match field.kind:
+        case "statistics":
+            return {word: whole if word == "n" else _NUMBER for word in field.statistics}
+        case "table":
+            return _table(field.fields)
+        case "optional table":
+            return maybe(_table(field.fields))
+        case "list":
+            return [_table(field.fields)]
+        case "by name":
+            return each(_table(field.fields))
+    return _KINDS[field.kind]
 
-TRAFFIC = {
-    "name": text,
-    "kind": text,
-    "throughput_mbit": _NUMBER,
-    "sent_packets": whole,
-    "received_packets": whole,
-    **_COUNTS,
-}
 
-_MEASURES = {
-    "throughput_mbit": _NUMBER,
-    "back_mbit": _NUMBER,
-    "completion_s": _NUMBER,
-    "rtt_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
-    "rtt_of": TEXT,
-    "delay_ms": dict.fromkeys(("mean", "p50", "p99", "max"), _NUMBER),
-    "packets": whole,
-    "received_packets": whole,
-    **_COUNTS,
-    "ecn_sent": dict.fromkeys(("not_ect", "ect1", "ect0", "ce"), whole),
-    "delivered_bytes": whole,
-    "back_bytes": whole,
-    "from_s": number,
-    "to_s": number,
-}
+def _table(fields: Sequence[Field]) -> dict[str, Any]:
+    return {f.name: Absent(_field(f)) if f.may_lack else _field(f) for f in fields}
 
-TUPLE = {
-    "protocol": TEXT,
-    "sender": TEXT,
-    "receiver": TEXT,
-    "tuples": whole,
-    **_MEASURES,
-}
 
-PROGRAM = {
-    "name": text,
-    "kind": TEXT,
-    **_MEASURES,
-    "status": dict.fromkeys(("sender", "receiver"), COUNT),
-    "exit_s": dict.fromkeys(("sender", "receiver"), _NUMBER),
-    "results": each(_NUMBER),
-    "tuples": [TUPLE],
-}
-
-CLASS = {
-    "name": text,
-    "link": text,
-    "flows": whole,
-    "sources": whole,
-    "packets": COUNT,
-    "bytes": COUNT,
-    **_COUNTS,
-    "delay_ms": {"stddev": _NUMBER, **_PERCENTILES},
-    "samples": maybe(
-        dict.fromkeys(
-            (
-                "rate_mbit",
-                "window_bytes",
-                "utilisation",
-                "mark_share",
-                "drop_share",
-                "delay_ms",
-            ),
-            _STAT,
-        )
-    ),
-}
-
-SUMMARY: Shape = {
-    "seed": whole,
-    "run_id": identity,
-    "duration_s": number,
-    "warmup_s": number,
-    "flows": [FLOW],
-    "queue": maybe(QUEUE),
-    "queues": each(QUEUE),
-    # What has requests says how long they took.
-    "traffic": [{**TRAFFIC, "completions": Absent(maybe(_COMPLETIONS))}],
-    "programs": Absent([PROGRAM]),
-    "classes": [CLASS],
-    "jain": _NUMBER,
-}
+SUMMARY = _table(fields.summary())
 """`summary.json` of a run."""
 
 TIMING: Shape = {

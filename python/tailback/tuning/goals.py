@@ -16,7 +16,7 @@ from tailback import metrics
 from tailback.base.names import unknown
 from tailback.comparison.quantities import select
 from tailback.errors import InputError
-from tailback.metrics import Metric, pooling
+from tailback.metrics import Metric, parts, pooling
 from tailback.metrics.base import refuse_of_two
 
 _BOUND = re.compile(r"(?P<quantity>.+?)\s*(?P<sign>>=|<=)\s*(?P<number>[+-]?[\d.]+(?:e[+-]?\d+)?)")
@@ -46,10 +46,11 @@ class Quantity:
             case "link":
                 return pooling.read(self.metric, summary["queues"].get(self.name)).value
             case "class":
-                parts = [c for c in summary.get("classes", ()) if c["name"] == self.name]
+                named = [c for c in parts.of(summary, "class") if c["name"] == self.name]
             case _:
-                parts = [f for f in summary["flows"] if metrics.is_of(f["name"], self.name)]
-        found = [pooling.read(self.metric, part) for part in parts]
+                every = (part for kind in parts.LIKE_FLOWS for part in parts.of(summary, kind))
+                named = [part for part in every if metrics.is_of(part["name"], self.name)]
+        found = [pooling.read(self.metric, part) for part in named]
         if any(reading.value is None for reading in found):
             return None
         return pooling.together(found).value
@@ -106,26 +107,40 @@ class There:
     """What the points of a scenario have, by name."""
 
     def __init__(self, point: Mapping[str, Any]) -> None:
-        self.flows = [flow["name"] for flow in point["flows"]]
-        self.single = len(self.flows) == 1 and point["flows"][0].get("count", 1) == 1
+        self.senders = {
+            kind: [part["name"] for part in point.get(key, ())]
+            for kind, key in (("flow", "flows"), ("program", "programs"), ("traffic", "traffic"))
+        }
+        self.single = len(point["flows"]) == 1 and point["flows"][0].get("count", 1) == 1
         self.links = [link["name"] for link in point["links"]]
         parts = [*point["flows"], *point.get("traffic", ())]
         self.classes = list(dict.fromkeys(c for part in parts if (c := part.get("class"))))
+
+    def named(self, metric: Metric) -> list[str]:
+        """The names of what a metric may be about."""
+        match metric.on:
+            case "link":
+                return self.links
+            case "class":
+                return self.classes
+            case "flow":
+                return [name for kind in metric.parts for name in self.senders[kind]]
+        return []
 
 
 def quantity(text: str, there: There) -> Quantity:
     """Reads `METRIC` or `METRIC@NAME`."""
     word, at, name = (part.strip() for part in text.partition("@"))
-    found = select([word])
+    found = sorted(select([word]), key=lambda metric: metrics.ONS.index(metric.on))
     for metric in found:
         refuse_of_two(metric, text)
     offered = {metric.on: metric for metric in found}
-    named = {"link": there.links, "flow": there.flows, "class": there.classes}
+    named = {on: there.named(metric) for on, metric in offered.items()}
+    valid = [one for names in named.values() for one in names]
     if at:
-        for on in ("link", "flow", "class"):
-            if on in offered and name in named[on]:
-                return Quantity(text, offered[on], name)
-        valid = [one for on in offered for one in named.get(on, ())]
+        for on, metric in offered.items():
+            if name in named[on]:
+                return Quantity(text, metric, name)
         kind = " or ".join(on for on in offered if on != "run") or "run"
         if not valid:
             raise InputError(f"{text}: {word} is of a {kind}, of which there is none to name")
@@ -135,8 +150,7 @@ def quantity(text: str, there: There) -> Quantity:
     if "link" in offered and len(there.links) == 1:
         return Quantity(text, offered["link"], there.links[0])
     if "flow" in offered and "link" not in offered and there.single:
-        return Quantity(text, offered["flow"], there.flows[0])
-    valid = [one for on in offered for one in named[on]]
+        return Quantity(text, offered["flow"], there.senders["flow"][0])
     if not valid:
         raise InputError(f"{text}: is of a {next(iter(offered))}, of which there is none")
     raise InputError(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from tailback import metrics
-from tailback._native import json_schema, registry_json
+from tailback._native import registry_json
 
 HEAD = """\
 # Metrics and series
@@ -22,14 +22,17 @@ def page() -> str:
 
 
 def _metrics() -> Iterator[str]:
-    table = json.loads(json_schema())["properties"]["assert"]["items"]["properties"]
-    taken = set(table["metric"]["enum"])
-    others = sorted({f"`{m.path}`" for m in metrics.METRICS if m.path not in taken})
-    but = f" but {' and '.join(others)}" if others else ""
+    of_two = (f"`{m.path}`" for m in metrics.METRICS if m.of_two is not None)
     yield (
-        "## Metrics\n\nComputed from what a run recorded. Frames, tables and `--metric` have the "
-        "first name;\nthe JSON has the second, `--metric` takes it too, and "
-        f"`[[assert]]` takes all{but}.\n"
+        "## Metrics\n\nComputed from what a run recorded. Frames and tables have the first name, "
+        "the JSON the second;\n`--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` take both. "
+        f"{', '.join(of_two)} need two results: only comparisons take them.\n"
+    )
+    yield (
+        "A scope before the name says what it is of: `link.drops`, `flow.drops`, `class.drops`. "
+        "Without one\na name that several have is that of the link; `compare --metric` takes all. "
+        "A name behind an `@` chooses\none link, flow or class: `drops@bottleneck`, `drops@cubic`. "
+        "Programs and sources of traffic stand for flows.\n"
     )
     yield f"Over the seeds of a point all are pooled alike: {metrics.RULE}.\n"
     yield "| metric | of a | unit | in JSON | meaning | within a run | a run without it |"

@@ -86,6 +86,8 @@ def _toml(value: object) -> str:
 def _type(value: dict[str, Any]) -> str:
     """What a value of the schema is, in a word or its range."""
     match value:
+        case {"type": "string", "anyOf": _}:
+            return "text"
         case {"enum": words} if len(words) <= MOST_WORDS:
             return " | ".join(_toml(word) for word in words)
         case {"type": "integer" | "number" as kind, "minimum": low, "maximum": high}:

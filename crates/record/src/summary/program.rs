@@ -2,126 +2,140 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
+use super::field::Weight::{Bytes, Count, Once, Packets, Samples};
+use super::field::{Field, Kind, Value, about, fields, measured};
 use super::{Causes, mbit, ms, seconds};
 use crate::program::{Ended, Measures, ProgramOutcome, TupleOutcome};
 use crate::stat::Stat;
 
-/// Summary of an entry of `[[programs]]`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ProgramSummary {
-    /// Name of the entry.
-    pub name: String,
-    /// What was said as kind, if anything.
-    pub kind: Option<String>,
-    /// What its packets come to.
-    #[serde(flatten)]
-    pub measured: MeasuresSummary,
-    /// Exit status of each side; `None`: still running at the end, or nothing ran there.
-    pub status: Sides<i32>,
-    /// When each side ended, s.
-    pub exit_s: Sides<f64>,
-    /// Numbers that its own files have, by name.
-    #[serde(serialize_with = "by_name")]
-    pub results: Vec<(String, Option<f64>)>,
-    /// The same measures by 5-tuple.
-    pub tuples: Vec<TupleSummary>,
-}
-
-/// Something of each side.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Sides<T> {
-    /// Of the sender's.
-    pub sender: Option<T>,
-    /// Of the receiver's.
-    pub receiver: Option<T>,
-}
-
-/// Summary of a 5-tuple of a program.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TupleSummary {
-    /// Name of the protocol, or its number; `None`: several tuples.
-    pub protocol: Option<String>,
-    /// Address and port at the sender's host.
-    pub sender: Option<String>,
-    /// Address and port at the receiver's.
-    pub receiver: Option<String>,
-    /// 5-tuples it stands for.
-    pub tuples: u64,
-    /// What was measured.
-    #[serde(flatten)]
-    pub measured: MeasuresSummary,
-}
-
-/// Summary of what packets come to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MeasuresSummary {
-    /// Payload that arrived at the receiver's host over the measured time, Mbit/s.
-    pub throughput_mbit: Option<f64>,
-    /// Payload that arrived at the sender's, Mbit/s.
-    pub back_mbit: Option<f64>,
-    /// From the first to the last packet with payload, s.
-    pub completion_s: Option<f64>,
-    /// Round-trip times, ms.
-    #[serde(serialize_with = "part")]
-    pub rtt_ms: Stat,
-    /// What they are: `tcp` or `base and sojourn`.
-    pub rtt_of: Option<&'static str>,
-    /// Enqueue to dequeue of the packets of the sender's host, ms.
-    #[serde(serialize_with = "part")]
-    pub delay_ms: Stat,
-    /// Packets that the sender's host sent.
-    pub packets: u64,
-    /// Those of them that arrived.
-    pub received_packets: u64,
-    /// Drops of packets of both hosts at every link.
-    pub drops: Option<u64>,
-    /// CE marks of them.
-    pub marks: Option<u64>,
-    /// SCE marks of them.
-    pub sce_marks: Option<u64>,
-    /// Drops and marks by cause, those that happened.
-    pub causes: Option<Causes>,
-    /// Packets of the sender's host by ECN field.
-    pub ecn_sent: EcnSummary,
-    /// Payload that arrived at the receiver's host over the measured time, bytes.
-    pub delivered_bytes: u64,
-    /// The same of the sender's, bytes.
-    pub back_bytes: u64,
-    /// Start of the measured time, s.
-    pub from_s: f64,
-    /// Its end, s.
-    pub to_s: f64,
-}
-
-/// Packets by ECN field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct EcnSummary {
-    /// Not capable of ECN.
-    pub not_ect: u64,
-    /// ECT(1).
-    pub ect1: u64,
-    /// ECT(0).
-    pub ect0: u64,
-    /// Congestion experienced.
-    pub ce: u64,
-}
-
-fn part<S: Serializer>(stat: &Stat, serializer: S) -> Result<S::Ok, S::Error> {
-    stat.only(&["mean", "p50", "p99", "max"], serializer)
-}
-
-fn by_name<S: Serializer>(
-    numbers: &[(String, Option<f64>)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(numbers.len()))?;
-    for (name, number) in numbers {
-        map.serialize_entry(name, number)?;
+fields! {
+    /// Summary of an entry of `[[programs]]`.
+    pub struct ProgramSummary {
+        /// Name of the entry.
+        name: String = about();
+        /// Its kind, if the scenario gives one.
+        kind: Option<String> = about();
+        /// What its packets come to.
+        inline measured: MeasuresSummary;
+        /// Exit status of each side; null: still running at the end, or nothing ran there.
+        status: StatusSummary = about();
+        /// When each side ended.
+        exit_s: ExitSummary = about();
+        /// Numbers that its own files have, by name.
+        results: Vec<(String, Option<f64>)> = about();
+        /// The same measures by 5-tuple.
+        tuples: Vec<TupleSummary> = about();
     }
-    map.end()
+}
+
+fields! {
+    /// Exit status of each side.
+    pub struct StatusSummary {
+        /// Exit status of the sender's side.
+        sender: Option<i32> = about();
+        /// Exit status of the receiver's side.
+        receiver: Option<i32> = about();
+    }
+}
+
+fields! {
+    /// When each side ended.
+    pub struct ExitSummary {
+        /// When the sender's side ended.
+        sender: Option<f64> = measured("s", Once);
+        /// When the receiver's side ended.
+        receiver: Option<f64> = measured("s", Once);
+    }
+}
+
+fields! {
+    /// Summary of a 5-tuple of a program.
+    pub struct TupleSummary {
+        /// Name of the protocol, or its number; null: several tuples.
+        protocol: Option<String> = about();
+        /// Address and port at the sender's host.
+        sender: Option<String> = about();
+        /// Address and port at the receiver's.
+        receiver: Option<String> = about();
+        /// How many 5-tuples it stands for.
+        tuples: u64 = about();
+        /// What was measured.
+        inline measured: MeasuresSummary;
+    }
+}
+
+fields! {
+    /// Summary of what packets come to.
+    pub struct MeasuresSummary {
+        /// Payload that reached the receiver's host, over the measured time.
+        throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
+        /// Payload that reached the sender's host, over the measured time.
+        back_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
+        /// From the first to the last packet with payload.
+        completion_s: Option<f64> = measured("s", Once).less();
+        /// Round-trip time, as the packets show it.
+        rtt_ms: Stat = measured("ms", Samples).only(&["mean", "p50", "p99", "max"]).less();
+        /// What the round-trip times are: `tcp` or `base and sojourn`.
+        rtt_of: Option<&'static str> = about();
+        /// Queue delay of the packets of the sender's host.
+        delay_ms: Stat = measured("ms", Packets).only(&["mean", "p50", "p99", "max"]).less();
+        /// Packets that the sender's host sent.
+        packets: u64 = measured("packets", Count);
+        /// Packets that arrived, of those that the sender's host sent.
+        received_packets: u64 = measured("packets", Count);
+        /// Drops of packets of both hosts at every link.
+        drops: Option<u64> = measured("packets", Count).less();
+        /// CE marks of packets of both hosts at every link.
+        marks: Option<u64> = measured("packets", Count);
+        /// SCE marks of packets of both hosts at every link.
+        sce_marks: Option<u64> = measured("packets", Count);
+        /// Drops and marks by cause, those that happened.
+        causes: Option<Causes> = about();
+        /// Packets of the sender's host by ECN field.
+        ecn_sent: EcnSummary = about();
+        /// Payload that reached the receiver's host during the measured time.
+        delivered_bytes: u64 = measured("byte", Bytes).more();
+        /// Payload that reached the sender's host during the measured time.
+        back_bytes: u64 = measured("byte", Bytes).more();
+        /// Start of the measured time, s.
+        from_s: f64 = about();
+        /// Its end, s.
+        to_s: f64 = about();
+    }
+}
+
+fields! {
+    /// Packets of a program's sender by ECN field.
+    pub struct EcnSummary {
+        /// Packets sent that are not capable of ECN.
+        not_ect: u64 = measured("packets", Count);
+        /// Packets sent with ECT(1).
+        ect1: u64 = measured("packets", Count);
+        /// Packets sent with ECT(0).
+        ect0: u64 = measured("packets", Count);
+        /// Packets sent with CE.
+        ce: u64 = measured("packets", Count);
+    }
+}
+
+/// Written as a table.
+impl Value for Vec<(String, Option<f64>)> {
+    const KIND: Kind = Kind::Numbers;
+
+    fn write<M: SerializeMap>(&self, field: &Field, table: &mut M) -> Result<(), M::Error> {
+        table.serialize_entry(field.name, &Named(self))
+    }
+}
+
+struct Named<'a>(&'a [(String, Option<f64>)]);
+
+impl Serialize for Named<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, number)| (name, number)))
+    }
 }
 
 impl ProgramSummary {
@@ -133,11 +147,11 @@ impl ProgramSummary {
             name: program.name.clone(),
             kind: Some(program.kind.clone()).filter(|kind| !kind.is_empty()),
             measured: MeasuresSummary::new(&program.measures, watched),
-            status: Sides {
+            status: StatusSummary {
                 sender: sender.map(|end| end.status),
                 receiver: receiver.map(|end| end.status),
             },
-            exit_s: Sides {
+            exit_s: ExitSummary {
                 sender: at(sender),
                 receiver: at(receiver),
             },

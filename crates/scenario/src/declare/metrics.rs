@@ -1,18 +1,26 @@
 //! Assertions, and the metrics they name.
 
+use std::sync::LazyLock;
+
 use tailback_engine::keys;
 use tailback_engine::keys::{NUMBER, TEXT};
+use tailback_record::summary::BINS;
+use tailback_record::summary::metric::{On, identifier, metrics as of_fields};
 
 keys! {
     /// What must hold at every point and seed.
     pub struct Assert as "[[assert]]" {
-        /// What is measured; results.NAME: a number out of the files of a program.
+        /// What is measured, as `tailback list metrics` names it; results.NAME: a number out of the
+        /// files of a program. `link.drops` is that of a link, `drops@NAME` that of the link, flow
+        /// or class of this name.
         metric: String => TEXT.required();
-        /// The flow or program, or the name of several ("cubic" for cubic/1, cubic/2); default: every
-        /// one.
+        /// The flow, program or source of traffic, or the name of several ("cubic" for cubic/1,
+        /// cubic/2); default: every flow.
         flow: Option<String> => TEXT;
         /// The link, where there are several; default: the only one.
         link: Option<String> => TEXT;
+        /// The class of flows; default: every one.
+        class: Option<String> => TEXT;
         /// Smallest value that holds.
         min: Option<f64> = NUMBER;
         /// Largest value that holds.
@@ -20,47 +28,68 @@ keys! {
     }
 }
 
-/// What a metric is measured on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// A flow.
-    Flow,
-    /// A link and its queue.
-    Link,
-    /// Either.
-    FlowOrLink,
-    /// The whole run.
-    Run,
-}
-
 /// Throughput over that with the standard backoff: a metric of several points.
 pub(crate) const GAIN: &str = "throughput_gain";
 
-/// The metrics an assertion may name, with what they are measured on: the
-/// fields of the summary, inner ones with a dot.
-pub const METRICS: &[(&str, Scope)] = &[
-    ("throughput_mbit", Scope::Flow),
-    (GAIN, Scope::Flow),
-    ("rtt_ms.mean", Scope::Flow),
-    ("rtt_ms.p50", Scope::Flow),
-    ("rtt_ms.p99", Scope::Flow),
-    ("srtt_ms_mean", Scope::Flow),
-    ("retransmits", Scope::Flow),
-    ("timeouts", Scope::Flow),
-    ("completion_s", Scope::Flow),
-    ("drops", Scope::FlowOrLink),
-    ("marks", Scope::FlowOrLink),
-    ("sce_marks", Scope::FlowOrLink),
-    ("delay_ms.mean", Scope::Link),
-    ("delay_ms.p1", Scope::Link),
-    ("delay_ms.p25", Scope::Link),
-    ("delay_ms.p50", Scope::Link),
-    ("delay_ms.p75", Scope::Link),
-    ("delay_ms.p99", Scope::Link),
-    ("delay_ms.max", Scope::Link),
-    ("packets", Scope::Link),
-    ("utilisation", Scope::Link),
-    ("occupancy_bytes_mean", Scope::Link),
-    ("jain", Scope::Run),
-    ("throughput_ratio", Scope::Run),
+/// The metrics that are computed (`python/tailback/metrics`), with what they are about and the
+/// parts of a summary that have them.
+const COMPUTED: [(&str, On, &[&str]); 6] = [
+    (GAIN, On::Flow, &["flow"]),
+    ("requests_completion_s", On::Flow, &["traffic"]),
+    ("throughput_total_mbit", On::Run, &["run"]),
+    ("throughput_ratio", On::Run, &["run"]),
+    ("class_rate_ratio", On::Run, &["run"]),
+    ("class_window_ratio", On::Run, &["run"]),
 ];
+
+/// What is computed of the requests in every bin of sizes: the path's begin and end.
+const OF_BINS: [(&str, &str); 7] = [
+    ("completion_s", ""),
+    ("normalised", ""),
+    ("normalised", ".p1"),
+    ("normalised", ".p25"),
+    ("normalised", ".p50"),
+    ("normalised", ".p75"),
+    ("normalised", ".p99"),
+];
+
+/// A metric that an assertion may name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricName {
+    /// What it is about.
+    pub on: On,
+    /// Its path, e.g. `rtt_ms.p99`.
+    pub path: String,
+    /// Its name, e.g. `rtt_p99_ms`.
+    pub name: String,
+    /// The parts of a summary that have it, e.g. `flow` and `program`.
+    pub parts: Vec<&'static str>,
+}
+
+impl MetricName {
+    fn new(path: &str, on: On, parts: &[&'static str]) -> MetricName {
+        MetricName {
+            on,
+            path: path.to_owned(),
+            name: identifier(path),
+            parts: parts.to_vec(),
+        }
+    }
+}
+
+/// Every metric that an assertion may name, but for numbers out of the files of programs.
+pub fn metrics() -> &'static [MetricName] {
+    static METRICS: LazyLock<Vec<MetricName>> = LazyLock::new(|| {
+        let fields = of_fields().iter();
+        let fields = fields.map(|m| MetricName::new(&m.path, m.on, &m.parts));
+        let computed = COMPUTED.iter();
+        let computed = computed.map(|(path, on, parts)| MetricName::new(path, *on, parts));
+        let bins = OF_BINS.iter().flat_map(|(begin, end)| {
+            BINS.iter().map(move |(bin, _)| {
+                MetricName::new(&format!("{begin}.{bin}{end}"), On::Flow, &["traffic"])
+            })
+        });
+        fields.chain(computed).chain(bins).collect()
+    });
+    &METRICS
+}

@@ -28,7 +28,7 @@ pub(crate) use fields::Fields;
 pub(crate) use in_phase::InPhase;
 pub(crate) use kinds::expectation;
 pub(crate) use metrics::GAIN;
-pub use metrics::{Assert, METRICS, Scope};
+pub use metrics::{Assert, MetricName, metrics};
 pub(crate) use name::is_name;
 pub use paths::{KeyPath, key_paths};
 pub(crate) use reader::{Bdp, Reader};

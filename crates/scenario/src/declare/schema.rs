@@ -2,13 +2,15 @@
 //! and the registries know. What needs the whole file to judge (names, sums,
 //! paths of a sweep) only [`crate::load()`] checks.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::keys::{Key, KeyKind, Registry, TableDef};
 use tailback_engine::plan::Plan;
 use tailback_engine::registry::Opt;
 use tailback_engine::traffic;
 
-use super::metrics::{Assert, METRICS};
+use super::metrics::{Assert, metrics};
 use super::registries::entries;
 use super::{burst, choice, program, rate, schedule, value};
 
@@ -47,12 +49,17 @@ fn table(def: &'static TableDef, options: &[Opt]) -> Json {
     schema
 }
 
+/// A metric with a scope or the name of what it is about, or out of the files of a program.
+const QUALIFIED: &str = "^(flow|link|class|run|results)\\.|@|^results_";
+
 fn key_schema(key: &Key) -> Json {
     let mut schema = match key.kind {
         KeyKind::Plain(kind) => value::schema(kind),
         KeyKind::Text if key.name == "metric" => {
-            let names: Vec<&str> = METRICS.iter().map(|(name, _)| *name).collect();
-            json!({ "enum": names })
+            let names = metrics().iter().flat_map(|m| [&m.path, &m.name]);
+            let names: BTreeSet<&String> = names.collect();
+            // What stands before a dot and behind an @ depends on the rest of the file.
+            json!({ "type": "string", "anyOf": [{ "enum": names }, { "pattern": QUALIFIED }] })
         }
         KeyKind::Text | KeyKind::Folder => json!({ "type": "string" }),
         KeyKind::Hosts => json!({

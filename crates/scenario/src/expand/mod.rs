@@ -6,6 +6,7 @@ mod baselines;
 mod equal;
 mod graft;
 mod grid;
+mod subject;
 mod sweep;
 
 use std::sync::Arc;

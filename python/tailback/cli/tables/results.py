@@ -14,7 +14,6 @@ from tailback.base.foreign import line
 from tailback.base.progress import is_quiet
 from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
 from tailback.metrics import Metric, On, find, pooling
-from tailback.metrics.base import recorded
 from tailback.metrics.completion import UNFINISHED
 from tailback.metrics.estimates import has_spread, with_spread
 from tailback.metrics.parts import programs
@@ -36,11 +35,6 @@ class Quantity(NamedTuple):
 
 def _of(title: str, name: str, on: On, scale: float = 1.0) -> Quantity:
     return Quantity(title, find(name, on), scale)
-
-
-def _field(title: str, name: str, on: On = "flow") -> Quantity:
-    """A field of the summary that is no metric."""
-    return Quantity(title, recorded(name, on, "", "", "count"))
 
 
 # A source of traffic has some of a flow's quantities only.
@@ -70,7 +64,7 @@ LINK: tuple[Quantity, ...] = (
 
 PROGRAM: tuple[Quantity, ...] = (
     _of("Mbit/s", "throughput_mbit", "flow"),
-    _field("back", "back_mbit"),
+    _of("back", "back_mbit", "flow"),
     _of("RTT ms", "rtt_ms.mean", "flow"),
     _of("p99", "rtt_ms.p99", "flow"),
     _of("drops", "drops", "flow"),
@@ -329,7 +323,7 @@ def _requests(
         return [], 0
     quantities: list[Quantity] = [
         _of("requests", "requests", "flow"),
-        _field("done", "completions.completed"),
+        _of("done", "requests_completed", "flow"),
         *(_of_bin(upto) for upto in bounds),
     ]
     table = _table([*titles, "source"], quantities, layout)

@@ -1,0 +1,85 @@
+"""The fields of a run's summary, as `tailback_record::summary` declares them: what each is in JSON,
+and which metrics they are.
+
+A field is declared once, in Rust. What is here only reads the declarations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tailback import _native
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a part of the summary."""
+
+    name: str
+    kind: str
+    """A word of the binding: `optional count`, `list`, `statistics` ..."""
+    fields: Sequence[Field]
+    """Those of the tables that it holds."""
+    statistics: Sequence[str]
+    """Those that are written, of statistics."""
+    may_lack: bool
+    """The key may be absent: nothing is to be said, or an earlier version wrote the summary."""
+    measured: bool
+    """Its numbers are metrics; else it describes what was measured."""
+
+
+@cache
+def _declared() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(_native.summary_json())
+    return found
+
+
+@cache
+def summary() -> tuple[Field, ...]:
+    """The fields of `summary.json`."""
+    return _fields(_declared()["fields"])
+
+
+def _fields(declared: Sequence[Mapping[str, Any]]) -> tuple[Field, ...]:
+    return tuple(
+        Field(
+            one["name"],
+            one["kind"],
+            _fields(one["fields"] or ()),
+            one["statistics"] or (),
+            one["may_lack"],
+            one["measured"],
+        )
+        for one in declared
+    )
+
+
+def inside(*path: str) -> tuple[Field, ...]:
+    """The fields of what stands at a path of the summary: `flows`, or `programs`, `tuples`."""
+    found = summary()
+    for name in path:
+        found = tuple(next(field for field in found if field.name == name).fields)
+    return found
+
+
+def metrics() -> Sequence[Mapping[str, Any]]:
+    """The declarations of the metrics that are plain fields: on, parts, path, name, field (where it
+    stands in its part), doc, unit, weight, most, better."""
+    found: Sequence[Mapping[str, Any]] = _declared()["metrics"]
+    return found
+
+
+def bins() -> tuple[tuple[str, int], ...]:
+    """Name and upper bound in bytes of each bin of sizes of requests."""
+    return tuple((name, upto_bytes) for name, upto_bytes in _declared()["bins"])
+
+
+@cache
+def names() -> Mapping[str, str]:
+    """The names of metrics by the places of their fields, where these have others:
+    `requests` for `completions.started`."""
+    return {one["field"]: one["name"] for one in metrics()}

@@ -1,0 +1,35 @@
+"""The metrics that are plain fields of the summary, made from the declarations of the fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tailback.metrics import fields
+from tailback.metrics.base import Metric, On, field
+
+_NAMES = {"program": "programs", "traffic": "sources of traffic"}
+
+
+def _metric(declared: Any) -> Metric:
+    parts, doc = declared["parts"], declared["doc"]
+    if declared["on"] == "flow" and "flow" not in parts:
+        doc = f"{doc} Of {' and '.join(_NAMES[part] for part in parts)} only."
+    return Metric(
+        declared["path"],
+        declared["on"],
+        declared["unit"],
+        doc,
+        field(declared["field"]),
+        declared["weight"],
+        most=declared["most"],
+        better=declared["better"],
+        only=tuple(parts),
+    )
+
+
+METRICS = tuple(_metric(declared) for declared in fields.metrics())
+
+
+def metric(path: str, on: On) -> Metric:
+    """The metric that is the field of this path."""
+    return next(one for one in METRICS if (one.path, one.on) == (path, on))
