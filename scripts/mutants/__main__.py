@@ -58,14 +58,25 @@ def try_modules(modules: list[str], asked: argparse.Namespace) -> None:
         else:
             size = asked.sample or SIZES.get(module, SIZE)
             samples[module] = draw(module, asked.seed, size, every, left_out)
+            carry_over(samples[module])
             tried[module] = samples[module].mutants
     compiled = {module: found for module, found in tried.items() if module != "metrics" and found}
     if compiled:
-        rust.test(compiled, seed=asked.seed)
+        rust.test(compiled, seed=asked.seed, done=lambda module: samples[module].save())
     if tried.get("metrics"):
         python.test(tried["metrics"])
     for sample in samples.values():
         sample.save()
+
+
+def carry_over(sample: Sample) -> None:
+    """Takes the outcomes of a call with the same seed that was ended early."""
+    before = kept(sample.module)
+    if before is None or before.seed != sample.seed or before.whole:
+        return
+    known = {mutant.rank: mutant.outcome for mutant in before.mutants}
+    for mutant in sample.mutants:
+        mutant.outcome = known.get(mutant.rank)
 
 
 def missed_before(sample: Sample, every: list[Mutant]) -> list[Mutant]:
@@ -95,14 +106,15 @@ def print_table(samples: list[Sample]) -> None:
     )
     print("  ".join(f"{word:>10}" for word in words))
     for sample in samples:
-        counts = Counter(mutant.outcome for mutant in sample.mutants)
+        tried = [mutant for mutant in sample.mutants if mutant.outcome is not None]
+        counts = Counter(mutant.outcome for mutant in tried)
         missed = [mutant for mutant in sample.mutants if mutant.outcome == MISSED]
         same = len(equivalent(missed))
         noticed = counts[CAUGHT] + counts[TIMEOUT]
         left = counts[MISSED] - same
         share = f"{100 * noticed / max(noticed + left, 1):.1f} %"
         cells = (
-            *(sample.module, sample.all, sample.left_out, len(sample.mutants)),
+            *(sample.module, sample.all, sample.left_out, len(tried)),
             *(counts[CAUGHT], counts[TIMEOUT], counts[UNVIABLE], same, left, share),
         )
         print("  ".join(f"{cell:>10}" for cell in cells))

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,8 +81,9 @@ def mutants(name: str) -> tuple[list[Mutant], int]:
     return found, left_out
 
 
-def test(tried: Mapping[str, Sequence[Mutant]], *, seed: int) -> None:
-    """Builds the mutants of some modules into one set of programs and runs the tests over each."""
+def test(tried: Mapping[str, Sequence[Mutant]], *, seed: int, done: Callable[[str], None]) -> None:
+    """Builds the mutants of some modules into one set of programs and runs the tests over each;
+    `done` is told the module after every mutant."""
     entries = {e["name"]: e for name in tried for e in _list(MODULES[name])}
     every = [mutant for mutants in tried.values() for mutant in mutants]
     programs = _build(every, entries)
@@ -97,26 +98,37 @@ def test(tried: Mapping[str, Sequence[Mutant]], *, seed: int) -> None:
         "RUST_BACKTRACE": "0",
     }
     timed = [_baseline(program, environment) for program in programs]
-    for name, mutants in tried.items():
+    # By turns, so that a run that is ended early has as many of each module.
+    turns = [(name, mutant) for name in tried for mutant in tried[name]]
+    turns.sort(key=lambda turn: tried[turn[0]].index(turn[1]))
+    numbers = {id(mutant): number for number, mutant in enumerate(every, 1)}
+    for name, mutant in turns:
+        if mutant.outcome is not None:
+            continue
         own = MODULES[name].package
         order = sorted(timed, key=lambda p: (p.package != own, not p.unit, p.seconds))
-        for number, mutant in enumerate(every, 1):
-            if mutant not in mutants or mutant.outcome == UNVIABLE:
-                continue
-            chosen = {**environment, switch.VARIABLE: str(number)}
-            mutant.outcome = _meet(order, chosen)
-            print(f"{mutant.outcome:8} {mutant}", file=sys.stderr, flush=True)
+        chosen = {**environment, switch.VARIABLE: str(numbers[id(mutant)])}
+        mutant.outcome = _meet(mutant, own, order, chosen)
+        print(f"{mutant.outcome:8} {mutant}", file=sys.stderr, flush=True)
+        done(name)
 
 
-def _meet(programs: Sequence[Program], environment: Mapping[str, str]) -> str:
-    """What the first program says that a mutant does not get past."""
+def _meet(
+    mutant: Mutant, own: str, programs: Sequence[Program], environment: Mapping[str, str]
+) -> str:
+    """What the first tests say that a mutant does not get past: those beside it, then all."""
+    within = Path(mutant.file).parts[3:]
+    beside = "::".join(Path(part).stem for part in within[:2] if part != "mod.rs")
+    folder = Path(within[0]).stem
+    filters = [f"{name}::" for name in dict.fromkeys((beside, folder))]
     for program in programs:
-        limit = 30 + 5 * program.seconds
-        status = _run(program, environment, limit)
-        if status is None:
-            return TIMEOUT
-        if status:
-            return CAUGHT
+        alone = filters if program.unit and program.package == own else []
+        for tests in [*alone, ""]:
+            status = _run(program, environment, 30 + 5 * program.seconds, tests)
+            if status is None:
+                return TIMEOUT
+            if status:
+                return CAUGHT
     return MISSED
 
 
@@ -130,10 +142,13 @@ def _baseline(program: Program, environment: Mapping[str, str]) -> Program:
     return Program(program.path, program.package, program.unit, program.folder, seconds)
 
 
-def _run(program: Program, environment: Mapping[str, str], limit: float) -> int | None:
-    """The status of a program; `None` if it took longer than the limit."""
+def _run(
+    program: Program, environment: Mapping[str, str], limit: float, tests: str = ""
+) -> int | None:
+    """The status of a program, of those tests whose names have a part; `None` if it took longer
+    than the limit."""
     running = subprocess.Popen(
-        [program.path, "--quiet"],
+        [program.path, "--quiet", *([tests] if tests else [])],
         cwd=program.folder,
         env=environment,
         stdout=subprocess.DEVNULL,

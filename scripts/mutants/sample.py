@@ -55,6 +55,11 @@ class Sample:
     mutants: list[Mutant] = field(default_factory=list)
 
     @property
+    def whole(self) -> bool:
+        """Whether all were tried."""
+        return all(mutant.outcome is not None for mutant in self.mutants)
+
+    @property
     def path(self) -> Path:
         """Where it is kept between calls."""
         return WORK / f"{self.module}.json"

@@ -72,7 +72,8 @@ def offsets(text: str, span: Mapping[str, Any]) -> Span:
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def at(end: str) -> int:
-        return starts[span[end]["line"] - 1] + span[end]["column"] - 1
+        line, column = int(span[end]["line"]), int(span[end]["column"])
+        return starts[line - 1] + column - 1
 
     return at("start"), at("end")
 

@@ -230,3 +230,6 @@ impl CongestionControl for CubicSce {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

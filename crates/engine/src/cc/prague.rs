@@ -524,3 +524,6 @@ impl CongestionControl for Prague {
         &["alpha", "window_segments"]
     }
 }
+
+#[cfg(test)]
+mod tests;

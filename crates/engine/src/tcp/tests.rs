@@ -404,3 +404,40 @@ fn a_model_of_the_path_keeps_its_window() {
     // What it had before is restored: more than what was in flight.
     assert!(s.window.cwnd >= 10, "{}", s.window.cwnd);
 }
+
+/// Linux `tcp_ack`: a D-SACK counts as delivered where nothing was outstanding, too.
+#[test]
+fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
+    let mut wire = Wire::default();
+    let mut s = written_to();
+    s.write(4 * 1448, ms(100), &mut wire);
+    s.on_ack(&ack(4, &[], ms(100)), ms(200), &mut wire);
+    assert_eq!(s.conn.delivered, 4);
+    let mut duplicate = ack(4, &[(3, 4)], ms(100));
+    s.on_ack(&duplicate, ms(201), &mut wire);
+    assert_eq!(s.conn.delivered, 4, "no news");
+    duplicate.flags |= flags::DSACK;
+    s.on_ack(&duplicate, ms(202), &mut wire);
+    assert_eq!(s.conn.delivered, 5);
+}
+
+/// What an overtaken ACK delivers counts as marked if it echoes a mark.
+#[test]
+fn an_overtaken_ack_tells_of_marks() {
+    let mut wire = Wire::default();
+    let entry = find(cc::ENTRIES, "reno").expect("registered");
+    let cc = (entry.build)(&complete_defaults(entry));
+    let mut s = Sender::new(0, &TcpPlan::default(), cc, true, None);
+    s.start(Time::ZERO, &mut wire);
+    let mut answer = wire.0.pop().expect("a SYN");
+    answer.flags |= flags::ACK;
+    s.on_syn_ack(&answer, ms(100), &mut wire);
+    s.on_ack(&ack(4, &[], ms(100)), ms(200), &mut wire);
+    assert_eq!(s.conn.delivered_ce, 0);
+    s.on_ack(&ack(2, &[(6, 8)], ms(100)), ms(201), &mut wire);
+    assert_eq!(s.conn.delivered_ce, 0);
+    let mut marked = ack(2, &[(6, 9)], ms(100));
+    marked.flags |= flags::ECE;
+    s.on_ack(&marked, ms(202), &mut wire);
+    assert_eq!((s.conn.delivered, s.conn.delivered_ce), (4 + 3, 1));
+}

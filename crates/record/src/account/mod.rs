@@ -496,6 +496,43 @@ mod tests {
     }
 
     #[test]
+    fn a_reduction_has_its_time_and_reason_in_one_number() {
+        for reason in Reason::ALL {
+            let reduction = Reduction::new(123_456_789_012, *reason, 30, 21);
+            assert_eq!(reduction.at_ns(), 123_456_789_012);
+            assert_eq!(reduction.reason(), *reason);
+            assert_eq!((reduction.from, reduction.to), (30, 21));
+        }
+        // Times that have no room end at the last that has.
+        let late = Reduction::new(u64::MAX, Reason::Ece, 2, 1);
+        assert_eq!((late.at_ns(), late.reason()), (u64::MAX >> 8, Reason::Ece));
+        // A guest may send any number.
+        let at = 5 << 8 | 255;
+        let unknown = Reduction { at, ..late };
+        assert_eq!((unknown.at_ns(), unknown.reason()), (5, Reason::Unknown));
+    }
+
+    #[test]
+    fn what_a_queue_held_is_summed_by_owner() {
+        let mut held = Held::default();
+        // 1000 bytes for 2^20 ns, and again, by two numbers of one owner.
+        held.add(0, 1_000, 1 << 20);
+        held.add(2, 1_000, 1 << 20);
+        held.add(1, 500, 1 << 30);
+        held.add(3, 500, 1 << 9);
+        let owned = held.by_owner(&[7, 4, 7, 9]);
+        let owners: Vec<usize> = owned.iter().map(|(owner, _)| *owner).collect();
+        assert_eq!(
+            owners,
+            [4, 7],
+            "what is below a unit of time counts for nothing"
+        );
+        let second = |ns: u64| ns as f64 / 1e9;
+        assert!((owned[0].1 - 500.0 * second(1 << 30)).abs() < 1e-9);
+        assert!((owned[1].1 - 2_000.0 * second(1 << 20)).abs() < 1e-9);
+    }
+
+    #[test]
     fn what_connections_had_before_the_warm_up_is_added() {
         let mut source = Account::counting();
         for connection in 1..=2_u64 {

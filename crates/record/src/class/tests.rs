@@ -203,11 +203,12 @@ fn without_classes_a_link_has_samples_only() {
     let mut recorder = ClassRecorder::new(Vec::new(), S, 4 * S, S).expect("samples");
     recorder.forward(3, 500, MS, 2 * S);
     recorder.count(3, Cause::Mark, 2 * S);
-    let (classes, samples) = recorder.finish(0, 4 * S, |from, to| (to - from) as f64);
+    let (classes, samples) = recorder.finish(0, 4 * S, |from, to| (from + 100 * to) as f64);
     assert!(classes.is_empty());
     let samples = samples.expect("samples");
     assert_eq!(samples.bytes, [0, 500, 0]);
-    assert_eq!(samples.capacity_bytes, [S as f64; 3]);
+    let between = [1, 2, 3].map(|from| ((from + 100 * (from + 1)) * S) as f64);
+    assert_eq!(samples.capacity_bytes, between);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! the ACK filter, what Cobalt does over time.
 
 use super::cobalt::Cobalt;
+use super::flows::List;
 use super::*;
 use crate::packet::Sack;
 use crate::registry::complete_defaults;
@@ -859,4 +860,55 @@ fn options_that_exclude_each_other() {
             "{text}"
         );
     }
+}
+
+/// A queue waits for as many rounds as it needs at once, but for fewer than there are.
+#[test]
+fn sixty_flows_of_a_host_share_by_bytes() {
+    let mut bench = Bench::new(10_000_000, &[]);
+    let one_host = FlowInfo {
+        source: 1,
+        destination: 2,
+        dscp: 0,
+    };
+    bench.cake.flows(&[one_host; 60]);
+    // 5 bytes a round: a long packet takes 300 rounds, a short one 40.
+    let lens: Vec<u16> = (0..60)
+        .map(|flow| if flow % 2 == 0 { MTU } else { 200 })
+        .collect();
+    let sent = bench.shares(&lens, 12_000 * MS);
+    let total = sent.iter().sum::<u64>() as f64;
+    for length in 0..2 {
+        let part: u64 = sent.iter().skip(length).step_by(2).sum();
+        let share = part as f64 / total;
+        assert!((share - 0.5).abs() < 0.01, "{length}: {share}");
+    }
+}
+
+/// A queue that has nothing to forget is free for another flow as soon as it is empty.
+#[test]
+fn an_empty_queue_without_a_memory_is_free_again() {
+    let isolation = Isolation {
+        flows: true,
+        sources: false,
+        destinations: false,
+    };
+    let (_, params, _) = cobalt(Fresh::Linux);
+    let mut flows = Flows::new(isolation, Fresh::Linux, 1);
+    let keys = |n: u32| Keys {
+        tag: 1024 * (n + 1) + 21,
+        source: 1,
+        destination: 2,
+    };
+    let index = flows.find(&keys(0));
+    assert_eq!(index, 21);
+    flows.push(index, Packet::new(0, 60, Ecn::NotEct));
+    let mut packet = Packet::new(0, 0, Ecn::NotEct);
+    // It has its first share already, and is served as a new one.
+    let (turn, list) = flows.next(false).expect("a queue with a packet");
+    assert!(turn == index && matches!(list, List::New));
+    assert!(flows.pop_to(index, &mut packet));
+    flows.emptied(index, list, &params, 1_000 * MS);
+    assert!(!flows.active());
+    assert_eq!(flows.find(&keys(1)), 21);
 }

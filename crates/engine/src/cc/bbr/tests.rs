@@ -3,7 +3,7 @@
 use super::ENTRY;
 use super::control::Bbr;
 use super::phase::{Cycle, Phase};
-use crate::cc::bbr_model::{Bandwidth, Gain, ProbeRtt};
+use crate::cc::bbr_model::{Bandwidth, Gain, Pace, ProbeRtt};
 use crate::cc::contract::{CongestionControl, Signal};
 use crate::cc::testing::{Host, Stack, options};
 use crate::cc::view::{Ack, CaState};
@@ -160,4 +160,61 @@ fn startup_doubles_each_round() {
     let rate = 319.0 * 1448.0 / 0.04 * (739.0 / 256.0) * 0.99;
     let off = host.window.pacing_rate as f64 / rate;
     assert!((0.999..1.001).contains(&off), "{off}");
+}
+
+/// Linux `bbr_save_cwnd`: in Open and CWR the window as it is; in Recovery, where it may have been
+/// cut, the larger of it and what was saved.
+#[test]
+fn the_window_that_recovery_restores_is_the_last_good_one() {
+    let (mut cc, mut stack) = known_path();
+    let mut saved = |state, cwnd| {
+        // An ACK tells of the state.
+        stack.conn.ca_state = state;
+        let ack = Ack {
+            delivered: 1,
+            ..Ack::default()
+        };
+        stack.with(|view, window| cc.set_cwnd(view, window, &ack));
+        stack.window.cwnd = cwnd;
+        let _ = stack.with(|view, window| cc.ssthresh(view, window, Signal::Loss));
+        cc.prior_cwnd
+    };
+    assert_eq!(saved(CaState::Open, 700), 700);
+    assert_eq!(
+        saved(CaState::Open, 300),
+        300,
+        "not that of an earlier loss"
+    );
+    assert_eq!(saved(CaState::Cwr, 200), 200);
+    assert_eq!(saved(CaState::Recovery, 100), 200);
+    assert_eq!(saved(CaState::Recovery, 400), 400);
+    assert_eq!(saved(CaState::Loss, 1), 400);
+}
+
+/// Linux `bbr_set_pacing_rate`: until the pipe is full the rate only rises, with or without an RTT.
+#[test]
+fn the_pacing_rate_falls_only_once_the_pipe_is_full() {
+    let mut stack = Stack::new(10);
+    let mut pace = Pace::new(Gain::ONE, 1);
+    // A packet a millisecond: 1448 bytes a thousand times a second, less 1 %.
+    let bandwidth = Bandwidth::of(1, 1_000);
+    let rate = 1_448_000 * 99 / 100;
+    for (srtt, before, full, after) in [
+        (Time::ZERO, 100_000_000, false, 100_000_000),
+        (Time::ZERO, 100, false, rate),
+        // The first RTT: ten packets in 100 ms, which are fewer.
+        (Time::from_ms(100), 100_000_000, false, rate),
+        (Time::from_ms(100), 100_000_000, false, 100_000_000),
+        (Time::from_ms(100), 100_000_000, true, rate),
+    ] {
+        stack.conn.srtt = srtt;
+        stack.window.pacing_rate = before;
+        stack.with(|view, window| pace.set(view, window, bandwidth, Gain::ONE, full));
+        let off = stack.window.pacing_rate.abs_diff(after);
+        assert!(
+            off <= after / 1000,
+            "{srtt:?}: {}",
+            stack.window.pacing_rate
+        );
+    }
 }

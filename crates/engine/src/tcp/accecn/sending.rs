@@ -138,7 +138,7 @@ mod tests {
     fn wraps_by_table() {
         // delivered, delta, (CE bytes, bytes) where an option tells, thinned; marks
         type Told = Option<(u32, u32)>;
-        let table: [(u32, u32, Told, bool, u32); 16] = [
+        let table: [(u32, u32, Told, bool, u32); 18] = [
             // Up to seven segments nothing can have wrapped.
             (7, 7, None, false, 7),
             (7, 0, None, false, 0),
@@ -156,6 +156,9 @@ mod tests {
             (15, 7, Some((7_000, 15_000)), false, 7),
             (15, 7, Some((15_000, 15_000)), false, 15),
             (8, 0, Some((8_000, 8_000)), false, 8),
+            // More CE bytes than the segments without a turn have: one turn.
+            (15, 1, Some((2_000, 15_000)), false, 9),
+            (15, 1, Some((1_001, 15_000)), false, 9),
             // ... or how many.
             (40, 1, Some((17_000, 40_000)), false, 17),
             (40, 0, Some((40_000, 40_000)), false, 40),

@@ -366,3 +366,23 @@ fn every_segment_is_acknowledged_while_the_window_grows() {
     assert_eq!(end.data(seq, now, Ecn::NotEct, 0).len(), 1);
     assert!(end.data(seq + 1, now, Ecn::NotEct, 0).is_empty());
 }
+
+/// Linux `tcp_send_ack_compressed`: a third of 1.25 RTT, a millisecond at most; and where no RTT is
+/// known.
+#[test]
+fn a_compressed_ack_waits_for_a_share_of_the_round_trip() {
+    let waits = |rtt: Time| {
+        let mut end = End::new(EcnEcho::None);
+        end.receiver.establish(rtt);
+        end.data(0, ms(1), Ecn::NotEct, 0);
+        // Three duplicate ACKs go at once; the fourth, beside the newest block, waits.
+        for seq in 2..5 {
+            assert_eq!(end.data(seq, ms(2), Ecn::NotEct, 0).len(), 1);
+        }
+        assert!(end.data(5, ms(2), Ecn::NotEct, 0).is_empty());
+        end.receiver.deadline() - ms(2)
+    };
+    assert_eq!(waits(Time::from_us(1_200)), Time::from_us(500));
+    assert_eq!(waits(ms(100)), ms(1));
+    assert_eq!(waits(Time::ZERO), ms(1));
+}

@@ -1,0 +1,47 @@
+//! Growth of the window without marks.
+
+use super::*;
+use crate::cc::testing::{Host, options};
+use crate::registry::Value;
+
+/// Segments by which the window grows in an RTT.
+fn growth(scaling: &'static str, rtt: Time) -> f64 {
+    let set = [
+        ("rtt_scaling", Value::Word(scaling)),
+        ("rtt_transition", Value::Int(0)),
+    ];
+    let cc = (ENTRY.build)(&options(&ENTRY, &set));
+    let mut host = Host::new(cc, 1_000, rtt);
+    host.window.ssthresh = 1_000;
+    // The first round still has the increase of the start.
+    host.round();
+    let before = host.window.cwnd;
+    for _ in 0..100 {
+        host.round();
+    }
+    f64::from(host.window.cwnd - before) / 100.0
+}
+
+#[test]
+fn growth_follows_the_scaling() {
+    let ms = Time::from_ms;
+    // RTTs are in units of 128 us: 5 ms are 39 of them, 25 ms 195, 40 ms 312.
+    let square = |rtt: f64, target: f64| (rtt / target).powi(2);
+    let scalable = |rtt: f64| (16.0 + (rtt - 12.0).clamp(0.0, 128.0)) * rtt / 128.0 / 128.0;
+    for (scaling, rtt, expected) in [
+        ("off", ms(5), 1.0),
+        ("rate", ms(5), square(39.0, 195.0)),
+        ("rate", ms(10), square(78.0, 195.0)),
+        ("rate", ms(40), 1.0),
+        ("additive", ms(5), square(39.0, 234.0)),
+        ("scalable", ms(5), scalable(39.0)),
+        ("scalable", ms(10), scalable(78.0)),
+        ("scalable", Time::from_us(1_000), scalable(7.0)),
+    ] {
+        let found = growth(scaling, rtt);
+        assert!(
+            (found - expected).abs() < 0.03,
+            "{scaling} at {rtt:?}: {found}, not {expected}"
+        );
+    }
+}

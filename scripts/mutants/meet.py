@@ -1,0 +1,66 @@
+"""The tests that a mutant of the metrics meets: those of its file first, then all of them.
+
+Run in the copy of the sources by cosmic-ray, which has changed a file there.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCES = Path("python/tailback/metrics")
+
+_METRICS = ("tests/test_metrics.py", "tests/test_classes.py", "tests/test_series.py")
+_COMPARE = "tests/test_compare.py"
+
+FIRST = {
+    "crossing": ("tests/test_experiment_dctcp.py", "-k", "crossing or monotone or middle"),
+    "differences": (
+        *("tests/test_families.py", _COMPARE, "-k"),
+        "student or textbook or spread or flagged or tails or twenty",
+    ),
+    "margins": (
+        *("tests/test_gate.py", "-k"),
+        "at_the_bound or textbook or bounds or spread or promised or negative or looks",
+    ),
+    "statistics": (
+        *("tests/test_report.py", _COMPARE, *_METRICS, "-k"),
+        "student or textbook or tails or nearest or evidence or survivors or definition",
+    ),
+    "series": ("tests/test_series.py",),
+}
+"""By the name of a file: tests that take seconds."""
+
+OTHERS = (*_METRICS, "-k", "not draw and not refused and not table")
+
+_SLOW = (
+    *("table_and", "stored_sweeps", "thresholds_fail", "other_numbers", "ten_seeds", "bad_"),
+    *("json_and", "one_run_says", "assertions_hold", "made_as", "seeds_are_added", "exit_status"),
+)
+
+ALL = (
+    *("tests/test_gate.py", "tests/test_families.py", "tests/test_experiment_dctcp.py"),
+    *(*_METRICS, "tests/test_report.py::test_nearest_rank_of_ten_values", _COMPARE),
+    *("-k", " and ".join(f"not {name}" for name in _SLOW)),
+)
+"""All that look at numbers; without those that look at how they are printed."""
+
+
+def main(pristine: Path) -> int:
+    """Runs the tests; status of the first that fail."""
+    changed = [
+        path.stem
+        for path in sorted(SOURCES.glob("*.py"))
+        if path.read_bytes() != (pristine / path.name).read_bytes()
+    ]
+    stages = [FIRST.get(changed[0], OTHERS)] if changed else []
+    for tests in [*stages, ALL]:
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+        if status := subprocess.run(command).returncode:
+            return status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
