@@ -762,3 +762,20 @@ fn a_file_that_cannot_be_looked_at_is_an_error_and_no_damage() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn an_identity_is_twenty_digits_of_a_hash() {
+    for name in [ID, OTHER] {
+        assert!(stored::is_id(name), "{name}");
+    }
+    for name in [
+        "",
+        "0123456789abcdef012",
+        "0123456789abcdef01234",
+        "0123456789abcdef012g",
+        "0123456789ABCDEF0123",
+        "../456789abcdef01234",
+    ] {
+        assert!(!stored::is_id(name), "{name}");
+    }
+}

@@ -6,7 +6,7 @@ use super::params::Params;
 use super::phase::{Phase, ProbeBw, Up, Wait};
 use super::state::Bbr3;
 use crate::cc::bbr_model::{Bandwidth, Gain};
-use crate::cc::contract::CongestionControl;
+use crate::cc::contract::{CongestionControl, CwndEvent};
 use crate::cc::testing::{Stack, options};
 use crate::cc::view::{Ack, LostSegment};
 use crate::units::Time;
@@ -164,4 +164,30 @@ fn marks_count_on_short_paths_that_ask_for_it() {
     stack.with(|_, window| cc.adapt_lower_bounds(window));
     assert_eq!(cc.bounds.inflight_lo, 692 * (256 - 85) / 256);
     assert!(cc.bandwidth() == cc.max_bw(), "marks leave the rate alone");
+}
+
+/// Linux `bbr_handle_queue_too_high_in_probe`, from a tail loss probe that repaired a loss: what
+/// had been in flight, and the lost segment.
+#[test]
+fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
+    let (mut cc, mut stack) = known_path();
+    // A twentieth of the rate: what the bound is at least is less than what was in flight.
+    cc.bw_hi = [Bandwidth::sampled(432, 1_000_000), Bandwidth::ZERO];
+    stack.window.cwnd = 30;
+    cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 30)));
+    cc.signals.inflight_latest = 40;
+    let repaired = |cc: &mut Bbr3, stack: &mut Stack| {
+        stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::ProbeRepaired));
+    };
+    repaired(&mut cc, &mut stack);
+    assert_eq!(cc.bounds.inflight_hi, NO_BOUND, "not while it probes");
+    cc.probe.samples = true;
+    repaired(&mut cc, &mut stack);
+    assert_eq!(cc.bounds.inflight_hi, 41);
+    // One of so many is less than 2 %.
+    cc.bounds.inflight_hi = NO_BOUND;
+    cc.probe.samples = true;
+    cc.signals.inflight_latest = 60;
+    repaired(&mut cc, &mut stack);
+    assert_eq!(cc.bounds.inflight_hi, NO_BOUND);
 }

@@ -4,7 +4,7 @@ use super::*;
 
 /// C of RFC 9438 as Linux has it, 410/1024.
 fn rise_by_hand(seconds: f64) -> f64 {
-    410.0 / 1024.0 * seconds.powi(3)
+    410.0 / 1024.0 * seconds * seconds * seconds
 }
 
 /// A curve that began at 0 with its inflection point `k` ticks (1/1024 s) later, levelled off by a

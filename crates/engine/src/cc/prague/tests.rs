@@ -26,7 +26,7 @@ fn growth(scaling: &'static str, rtt: Time) -> f64 {
 fn growth_follows_the_scaling() {
     let ms = Time::from_ms;
     // RTTs are in units of 128 us: 5 ms are 39 of them, 25 ms 195, 40 ms 312.
-    let square = |rtt: f64, target: f64| (rtt / target).powi(2);
+    let square = |rtt: f64, target: f64| (rtt / target) * (rtt / target);
     let scalable = |rtt: f64| (16.0 + (rtt - 12.0).clamp(0.0, 128.0)) * rtt / 128.0 / 128.0;
     for (scaling, rtt, expected) in [
         ("off", ms(5), 1.0),
