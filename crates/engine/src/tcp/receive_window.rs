@@ -136,4 +136,20 @@ mod tests {
         assert_eq!(tuned.clamp, TUNED_WINDOW.1);
         assert_eq!(grown, [0, 99, 100, 100]);
     }
+
+    /// Linux `tcp_rcv_space_adjust`: room for twice of what was read in an RTT and 16 segments, and
+    /// as much more as the sender has grown, twice.
+    #[test]
+    fn the_room_of_a_tuned_buffer_follows_what_was_read() {
+        let mut tuned = Tuned::new(1_448);
+        assert!(TUNED_WINDOW.0 < 243_264);
+        for segment in 1..20 {
+            tuned.grows(Time::from_ms(segment), Time::from_ms(100));
+        }
+        assert_eq!(tuned.clamp, TUNED_WINDOW.0, "the round is not over");
+        tuned.grows(Time::from_ms(100), Time::from_ms(100));
+        // 20 segments after 10: 2 * 20 + 16 = 56, and 2 * 56 * 10 / 10.
+        assert_eq!(tuned.clamp, (56 + 112) * 1_448);
+        assert_eq!(tuned.space, 20 * 1_448);
+    }
 }

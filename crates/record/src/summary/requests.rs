@@ -138,5 +138,8 @@ mod tests {
             (bins[8].upto_bytes, bins[8].n, bins[7].n),
             (5_000_000, 1, 2)
         );
+        // What is larger than anything that was asked for counts with the largest.
+        completions.done.push(one(5_000_001, 2_000));
+        assert_eq!(CompletionSummary::new(&completions).bins[8].n, 2);
     }
 }
