@@ -134,7 +134,7 @@ def sawtooth(flows: dict[str, tuple[float, float, float]], events: bool) -> pl.D
 
 def measured(parts: tuple[str, ...], *, quick: bool = False, seeds: int = 3) -> Any:
     """What a call with these parts might have measured."""
-    from tailback_studies.experiments.dctcp_internet_2014.builder import Measured
+    from tailback_studies.experiments.dctcp_internet_2014.builder import DctcpMeasures
     from tailback_studies.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
 
     readings = [(name, changes) for name, _, changes, _ in READINGS]
@@ -153,7 +153,7 @@ def measured(parts: tuple[str, ...], *, quick: bool = False, seeds: int = 3) -> 
         ],
         "fig2": [sawtooth({"reno": (16, 36, 2.1), "dctcp": (22, 30, 0.4)}, True)],
     }
-    return Measured(
+    return DctcpMeasures(
         frames=frames,
         series={k: v for k, v in series.items() if k in parts},
         version="0.0.0+synthetic",

@@ -19,7 +19,7 @@ from tailback.store.points import Key
 from tailback.store.results import Results, Run
 from tailback_studies import batteries
 from tailback_studies.batteries.l4s_battery.cases import Spot, spot
-from tailback_studies.batteries.side_by_side import BatteryComparison, Place
+from tailback_studies.batteries.side_by_side import BatteryComparison, BatteryPlace
 
 UNITS = {"kbit": 1e3, "Mbit": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9}
 BINS = (1000, 3000, 9000, 27000, 81000, 243000, 729000, 1000000)
@@ -206,7 +206,7 @@ def made(
     """A comparison as `run_battery` gives it."""
     battery = batteries.get("l4s-battery")
     chosen = batteries.choose(battery, parts)
-    places: dict[tuple[str, str], Place] = {}
+    places: dict[tuple[str, str], BatteryPlace] = {}
     columns = []
     for variant in variants:
         runs: list[Run] = []
@@ -218,7 +218,7 @@ def made(
                     swept = {key: base_units(value) for key, value in row.items()}
                     at = spot(path.stem, swept)
                     case = battery.case(path.stem, swept)
-                    places[part.name, case] = Place(part.name, path.stem, swept)
+                    places[part.name, case] = BatteryPlace(part.name, path.stem, swept)
                     params = {"part": part.name, "case": case, **swept}
                     for seed in range(1, seeds + 1):
                         key = f"{variant}{part.name}{case}{seed}"

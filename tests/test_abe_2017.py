@@ -37,7 +37,7 @@ from tailback_studies.experiments.abe_2017 import (
     truth,
 )
 from tailback_studies.experiments.abe_2017.cells import cells
-from tailback_studies.experiments.abe_2017.measured import Measured
+from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 
 SCENARIOS = sorted((Path(layout.__file__).parent / "scenarios").glob("*.toml"))
 
@@ -189,10 +189,12 @@ def test_steps_down_to_the_path() -> None:
     assert short.steps_down(levels[:1], 66) == 1
 
 
-def choice(beta: float, gain: float, loss: float, delay: float, seconds: float) -> tradeoff.Point:
+def choice(
+    beta: float, gain: float, loss: float, delay: float, seconds: float
+) -> tradeoff.TradeoffPoint:
     """A factor with made-up numbers."""
     when = estimate([seconds])
-    return tradeoff.Point("reno", "pie", beta, gain, loss, delay, delay, when)
+    return tradeoff.TradeoffPoint("reno", "pie", beta, gain, loss, delay, delay, when)
 
 
 def test_the_pareto_front() -> None:
@@ -209,7 +211,7 @@ def test_the_pareto_front() -> None:
 # --- real runs -----------------------------------------------------------------------------------
 
 
-def measured_single(tmp_path: Path, cc: str, queue: str) -> list[single.Point]:
+def measured_single(tmp_path: Path, cc: str, queue: str) -> list[single.SinglePoint]:
     """Three factors at 160 ms."""
     [(setup, job)] = [
         (setup, job)
@@ -253,7 +255,7 @@ def test_cubic_gains_less_than_newreno(tmp_path: Path) -> None:
     assert cubic[0].doubt == "fast convergence"
     assert truth.gap(cubic[0]) < -0.04
     assert abs(truth.cycle_gap(cubic[0])) < 0.02
-    found = Measured(single=[*cubic, *reno])
+    found = AbeMeasures(single=[*cubic, *reno])
     less = next(v for v in truth.verdicts(found) if v.id == "cubic-gains-less")
     assert (less.cells, less.holds) == (1, True)
 
@@ -486,7 +488,7 @@ def test_what_is_refused(old: str, new: str, message: str) -> None:
 
 
 def test_the_report_of_nothing_is_empty() -> None:
-    found = Measured()
+    found = AbeMeasures()
     assert cells(found) == []
     assert truth.verdicts(found) == []
     written = report.report(found, [], [], {}, quick=False)

@@ -141,6 +141,27 @@ def test_the_core_has_about_twenty_rooms() -> None:
     assert len(rooms) <= 22
 
 
+@pytest.mark.parametrize("package", [PACKAGE, STUDIES], ids=["core", "studies"])
+def test_no_two_public_classes_share_a_name(package: Path) -> None:
+    owners: dict[str, list[str]] = {}
+    for name, module in _modules(package):
+        for node in module.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                owners.setdefault(node.name, []).append(name)
+    assert {name: modules for name, modules in owners.items() if len(modules) > 1} == {}
+
+
+@pytest.mark.parametrize("package", [PACKAGE, STUDIES], ids=["core", "studies"])
+def test_no_function_is_longer_than_a_hundred_lines(package: Path) -> None:
+    lengths = {
+        f"{name}.{node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
+        for name, module in _modules(package)
+        for node in ast.walk(module)
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert {name: length for name, length in lengths.items() if length > 100} == {}
+
+
 def test_the_core_names_no_study() -> None:
     named = {
         name: sorted(set(_imports(module, dict(_modules(STUDIES)), STUDIES)))

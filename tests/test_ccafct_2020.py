@@ -18,7 +18,7 @@ from tailback.running.batch import run_many
 from tailback.running.options import RunOptions
 from tailback_studies.experiments import get
 from tailback_studies.experiments.ccafct_2020 import EXPERIMENT, layout, points, report, truth
-from tailback_studies.experiments.ccafct_2020.layout import ROWS, Row
+from tailback_studies.experiments.ccafct_2020.layout import ROWS, CcafctRow
 from tailback_studies.reproduction.shown import facts
 
 
@@ -36,7 +36,7 @@ class Fake:
         return pl.DataFrame({"quantity": names, "value": values})
 
 
-def as_published(factor: float = 1.0) -> list[points.Entry]:
+def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
     """Entries of every row; times beside a competitor are this much longer than published."""
     known = layout.published()
     results = []
@@ -106,7 +106,7 @@ def test_the_planned_set_up() -> None:
 
 def test_the_scenario_file_is_what_is_run() -> None:
     file = Path(layout.__file__).parent / "scenarios" / "requests.toml"
-    assert points.made(Row(10, "cubic")) == tomllib.loads(file.read_text())
+    assert points.made(CcafctRow(10, "cubic")) == tomllib.loads(file.read_text())
 
 
 def test_linux_has_the_offloads_that_the_source_left_on() -> None:
@@ -145,7 +145,7 @@ def test_statistics_of_lognormal_sizes() -> None:
 
 
 def test_harm_is_taken_seed_by_seed() -> None:
-    rows = [Row(10, ""), Row(10, "cubic")]
+    rows = [CcafctRow(10, ""), CcafctRow(10, "cubic")]
     alone = [Fake([100.0], 1), Fake([300.0], 2)]
     beside = [Fake([400.0], 1), Fake([400.0], 2)]
     found = {(e.row, e.column): e for e in points.entries(rows, [alone, beside])}
@@ -199,7 +199,7 @@ MORE = 5.0
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:
-    def key(row: Row) -> str:
+    def key(row: CcafctRow) -> str:
         return hashlib.sha256(f"ccafct-2020 {row.name}".encode()).hexdigest()
 
     chosen = sorted({row for row, _ in layout.published()}, key=key)[: len(DRAWN)]

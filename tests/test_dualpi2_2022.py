@@ -14,7 +14,7 @@ import pytest
 
 import tailback
 from tailback.errors import InputError
-from tailback.report import Cell
+from tailback.report import TableCell
 from tailback.running.options import RunOptions
 from tailback_studies.experiments import get
 from tailback_studies.experiments.dualpi2_2022 import (
@@ -28,7 +28,7 @@ from tailback_studies.experiments.dualpi2_2022 import (
     signature,
     truth,
 )
-from tailback_studies.experiments.dualpi2_2022.layout import CASES, RUNS, Case, Run
+from tailback_studies.experiments.dualpi2_2022.layout import CASES, RUNS, DualPi2Case, Run
 
 
 def one(archive: str, stem: str) -> Run:
@@ -173,7 +173,7 @@ def test_the_set_up_of_every_row() -> None:
     assert table == (GOLDEN / "set-up.txt").read_text(), UPDATE.format("set-up", table)
 
 
-def _set_up(case: Case) -> str:
+def _set_up(case: DualPi2Case) -> str:
     made = points.made(case.run, 250, points.AS_PUBLISHED)
     queue = made["bottleneck"]["queue"]
     ecn = (
@@ -373,11 +373,15 @@ def test_percentiles_are_by_nearest_rank() -> None:
 
 
 def entry(
-    case: Case, column: str, known: float | None, value: float, values: tuple[float, ...] = ()
-) -> points.Entry:
+    case: DualPi2Case,
+    column: str,
+    known: float | None,
+    value: float,
+    values: tuple[float, ...] = (),
+) -> points.DualPi2Entry:
     """A cell with numbers by hand."""
-    cell = Cell("id", column, points.unit(column), known, value, max(len(values), 1), None)
-    return points.Entry(case, column, cell=cell, values=values)
+    cell = TableCell("id", column, points.unit(column), known, value, max(len(values), 1), None)
+    return points.DualPi2Entry(case, column, cell=cell, values=values)
 
 
 def test_goals() -> None:
@@ -501,7 +505,7 @@ def drawn() -> list[Run]:
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.Entry]:
+def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.DualPi2Entry]:
     """The rows drawn, as a quick run has them."""
     runs = drawn()
     results = tailback.run_many(
@@ -513,7 +517,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.Entry]:
 
 
 def test_the_cells_drawn_are_within_their_goals_but_for_those_listed(
-    quick: list[points.Entry],
+    quick: list[points.DualPi2Entry],
 ) -> None:
     """Tolerances are the goals of the page; what misses them stands in a list, with its error."""
     held = [e for e in quick if e.within is not None]
@@ -523,7 +527,7 @@ def test_the_cells_drawn_are_within_their_goals_but_for_those_listed(
     assert table == (GOLDEN / "misses.txt").read_text(), UPDATE.format("misses", table)
 
 
-def _miss(entry: points.Entry) -> str:
+def _miss(entry: points.DualPi2Entry) -> str:
     cell = entry.cell
     return (
         f"{cell.id}: {cell.measured:.3g} for {cell.published:.3g}, "
@@ -531,6 +535,6 @@ def _miss(entry: points.Entry) -> str:
     )
 
 
-def test_the_queue_at_the_target_is_the_source_s(quick: list[points.Entry]) -> None:
+def test_the_queue_at_the_target_is_the_source_s(quick: list[points.DualPi2Entry]) -> None:
     signs = signature.signatures(quick)
     assert [sign.agrees for sign in signs] == [True, True]

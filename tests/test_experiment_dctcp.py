@@ -169,7 +169,7 @@ def test_quick_has_the_same_parts_and_fewer_runs() -> None:
     kept = {b for b in full if not b.startswith("readings/") or b.rpartition("/")[0] + "/" in brief}
     assert set(quick) == kept
 
-    def simulated(batches: dict[str, pts.Batch], seeds: int) -> float:
+    def simulated(batches: dict[str, pts.DctcpBatch], seeds: int) -> float:
         return sum(
             len(list(expand(b.scenario)))
             * min(seeds, b.most_seeds or seeds)

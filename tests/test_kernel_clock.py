@@ -60,8 +60,8 @@ def test_departures_of_the_simulator_are_where_the_rate_has_them(tmp_path: Path)
 
 
 def test_the_page_shows_every_cell_on_both_clocks() -> None:
-    def measured(throughput: float) -> virtual_time.Measured:
-        return virtual_time.Measured(
+    def measured(throughput: float) -> virtual_time.ClockMeasures:
+        return virtual_time.ClockMeasures(
             [throughput, throughput + 0.2],
             [5.0, 5.0],
             [9.0, 9.0],
@@ -73,7 +73,7 @@ def test_the_page_shows_every_cell_on_both_clocks() -> None:
 
     both = {"virtual": measured(9.4), "real": measured(8.45)}
     gaps = virtual_time.Gaps(1211.2, 1000, 12.234, 0.1, 0.2, 0.3)
-    made = virtual_time.Comparison(
+    made = virtual_time.ClockComparison(
         20.0,
         2,
         1,

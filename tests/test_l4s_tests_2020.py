@@ -26,7 +26,7 @@ from tailback_studies.experiments.l4s_tests_2020 import (
     steps,
     truth,
 )
-from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, S1, S6, Flow, Row
+from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, S1, S6, Flow, L4sRow
 from tailback_studies.reproduction.shown import facts
 
 FOLDER = Path(layout.__file__).parent
@@ -47,7 +47,7 @@ class Fake:
         return {"flows": [{"throughput_mbit": rate} for rate in rates]}
 
 
-def as_published(off: float = 0.0, seeds: int = 5) -> list[points.Entry]:
+def as_published(off: float = 0.0, seeds: int = 5) -> list[points.L4sEntry]:
     """Entries of every row whose first flow is this share of the link above the published rate."""
     known = layout.published()
     results = []
@@ -91,21 +91,21 @@ def test_jains_index_of_the_source_is_the_one_here() -> None:
 def test_the_defect_is_a_row_given_twice() -> None:
     known = layout.published()
     (row,) = DEFECTS
-    other = Row("s1", 50, "pfifo(1000)", (Flow("cubic", 20), Flow("prague", 10)))
+    other = L4sRow("s1", 50, "pfifo(1000)", (Flow("cubic", 20), Flow("prague", 10)))
     for column in row.columns:
         values = [known.get(("s1", r.name, column)) for r in (row, other)]
         assert None in values or values[0] == values[1]
 
 
 def test_twins_are_the_same_experiment() -> None:
-    row = Row("s1", 10, "fq_codel", (Flow("cubic", 80), Flow("prague", 80)))
+    row = L4sRow("s1", 10, "fq_codel", (Flow("cubic", 80), Flow("prague", 80)))
     other = layout.twin(row)
     assert other is not None
     assert other[0].flows == (Flow("prague", 80), Flow("cubic", 80))
     assert other[1] == (1, 0)
-    equal = Row("s1", 10, "fq_codel", (Flow("cubic", 80), Flow("cubic", 80)))
+    equal = L4sRow("s1", 10, "fq_codel", (Flow("cubic", 80), Flow("cubic", 80)))
     assert layout.twin(equal) == (equal, (1, 0)), "both flows of one row"
-    assert layout.twin(Row("s1", 10, "fq_codel", (Flow("cubic", 80), Flow("cubic", 20)))) is None
+    assert layout.twin(L4sRow("s1", 10, "fq_codel", (Flow("cubic", 80), Flow("cubic", 20)))) is None
     pairs = truth.twins()
     assert len(pairs) <= 2 * 3 * 3 * 3, "rates, queues, equal round-trip times, pairs less swaps"
     assert all(gap >= 0 for _, gap in pairs)
@@ -168,7 +168,7 @@ def test_cases_of_the_plots() -> None:
     assert len(steps.cases("s2")) == 64
     assert len(steps.cases("s3")) == 16
     assert len(both_ways.CASES) == 36
-    case = steps.Case("s3", "cubic", "fq_codel", 80, True)
+    case = steps.StepCase("s3", "cubic", "fq_codel", 80, True)
     made = steps.made(case)
     assert made["links"]["bottleneck"]["queue"] == {"aqm": "fq_codel", "ecn": False}
     assert made["links"]["bursty"]["slots"]["packets"] == 32
@@ -279,13 +279,13 @@ MORE = {"s1": 2.0, "s6": 5.0}
 """What an error may grow by."""
 
 
-def drawn(table: str, count: int) -> list[Row]:
+def drawn(table: str, count: int) -> list[L4sRow]:
     """Published rows of a table that are right in the source, the first by their hash."""
     known = layout.published_names()
     own = [r for r in layout.ROWS if r.table == table and (table, r.name) in known]
     right = [row for row in own if row not in DEFECTS]
 
-    def key(row: Row) -> str:
+    def key(row: L4sRow) -> str:
         return hashlib.sha256(f"l4s-tests-2020 {row.name}".encode()).hexdigest()
 
     return sorted(right, key=key)[:count]

@@ -30,8 +30,8 @@ from tailback.metrics.assertions import Assertion
 from tailback.metrics.base import OfTwoResults
 from tailback.metrics.estimates import with_spread
 from tailback.metrics.pooling import Reading
-from tailback.plot import Asked
-from tailback.plot.plan import Panel
+from tailback.plot import PlotRequest
+from tailback.plot.plan import PlotPanel
 from tailback.plot.resolve import resolve
 from tailback.report.sweep.cells import csv_of
 from tailback.tuning.goals import There, quantity
@@ -279,8 +279,8 @@ def test_frames_have_what_is_defined(results: tb.Results) -> None:
 
 def drawn(results: tb.Results, **asked: Any) -> list[dict[str, Any]]:
     """The rows of a figure, which is not laid out."""
-    plan = resolve(results, Asked(**asked))
-    chart = plan.kind.draw(plan).layers(Panel(400, 300, 10))
+    plan = resolve(results, PlotRequest(**asked))
+    chart = plan.kind.draw(plan).layers(PlotPanel(400, 300, 10))
     found: list[dict[str, Any]] = chart.data.values
     return found
 
@@ -476,9 +476,9 @@ def test_every_command_takes_the_name_behind_the_metric(results: tb.Results) -> 
             if not name:
                 continue
             plan = resolve(
-                results, Asked(kind="bar", x=KEY, y=text, where={"seed": (str(run.seed),)})
+                results, PlotRequest(kind="bar", x=KEY, y=text, where={"seed": (str(run.seed),)})
             )
-            rows = plan.kind.draw(plan).layers(Panel(400, 300, 10)).data.values
+            rows = plan.kind.draw(plan).layers(PlotPanel(400, 300, 10)).data.values
             assert [row["y"] for row in rows if row["x"] == "0.85"] == [
                 pytest.approx(value, rel=1e-5, abs=1e-9)
             ], text
@@ -641,8 +641,8 @@ def test_survivors_are_no_sample(lossy: tb.Results, tailback: Tailback, tmp_path
     assert (cell["mean"], cell["n"], cell["runs"]) == ("", str(len(finished)), str(len(times)))
     assert float(cell["at_least"]) == pytest.approx(bound)
 
-    plan = resolve(lossy, Asked(kind="bar", x="flow", y="completion_s"))
-    assert not plan.kind.draw(plan).layers(Panel(400, 300, 10)).data.values
+    plan = resolve(lossy, PlotRequest(kind="bar", x="flow", y="completion_s"))
+    assert not plan.kind.draw(plan).layers(PlotPanel(400, 300, 10)).data.values
     (note,) = plan.missing
     assert f"only {said} transfers finished" in note
 
@@ -780,19 +780,20 @@ def test_a_scatter_takes_the_link_of_each_flow(tmp_path: Path) -> None:
     results = tb.run(TWO_WAYS, out=tmp_path, jobs=1)
     (run,) = results
     asked = {"kind": "scatter", "x": "delay_ms.mean", "y": "throughput_mbit", "color": "flow"}
-    plan = resolve(results, Asked(**asked))  # type: ignore[arg-type]
+    plan = resolve(results, PlotRequest(**asked))  # type: ignore[arg-type]
     rows = {
-        row["series"]: row for row in plan.kind.draw(plan).layers(Panel(400, 300, 10)).data.values
+        row["series"]: row
+        for row in plan.kind.draw(plan).layers(PlotPanel(400, 300, 10)).data.values
     }
     for flow, link in (("down", "forth"), ("up", "back")):
         delay = stored(run)["queues"][link]["delay_ms"]["mean"]
         assert rows[flow]["x"] == pytest.approx(delay, rel=1e-5)
     assert rows["up"]["x"] > 2 * rows["down"]["x"]
     assert plan.across == "mean queue delay of the flow's first link (ms)"
-    chosen = resolve(results, Asked(**asked, where={"link": ("back",)}))  # type: ignore[arg-type]
+    chosen = resolve(results, PlotRequest(**asked, where={"link": ("back",)}))  # type: ignore[arg-type]
     assert chosen.across == "mean queue delay of back (ms)"
     for kind in ("line", "bar", "box", "cdf"):
-        one = resolve(results, Asked(kind=kind, y="delay_ms.p99", where={"link": ("back",)}))
+        one = resolve(results, PlotRequest(kind=kind, y="delay_ms.p99", where={"link": ("back",)}))
         assert "of back" in one.y.label
 
 

@@ -21,9 +21,9 @@ from tailback.figures.time_series import time_series
 from tailback.report import (
     Column,
     Facts,
-    Figure,
     Mark,
     Report,
+    ReportFigure,
     Section,
     Table,
     Text,
@@ -116,13 +116,15 @@ def nasty_report(names: list[str]) -> Report:
             [name, f"{plain(name)} {code(name)}"],
             [Mark(name, "info"), None],
         ]
-        blocks: list[Text | Figure | Table] = [
+        blocks: list[Text | ReportFigure | Table] = [
             Text(f"**{plain(name)}**: {plain(name)}, {code(name)}"),
             Table(f"table-{i}", name, columns, rows, plain(name), facts),
         ]
         if i % TOGETHER == 0:
             several = " ".join(names[i : i + TOGETHER])
-            blocks.append(Figure(f"figure-{i}", several, chart(several), plain(several), facts))
+            blocks.append(
+                ReportFigure(f"figure-{i}", several, chart(several), plain(several), facts)
+            )
         sections.append(Section(f"s{i}", name, blocks))
     last = Section("end", "End", [Text("[out](https://example.org/a?b=1&c=2) and [up](#s0)")])
     return Report(
@@ -228,7 +230,7 @@ def test_our_words_and_data() -> None:
 def test_a_figure_names_a_file_of_its_folder() -> None:
     for name in ("../up", "a/b", ".hidden", "", "a b", "x\x00", "\u00e9"):
         with pytest.raises(ValueError, match="cannot name"):
-            Figure(name, "t", None, "")
+            ReportFigure(name, "t", None, "")
 
 
 def test_pages_of_stored_sweeps_and_comparisons(tmp_path: Path) -> None:

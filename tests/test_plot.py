@@ -16,7 +16,7 @@ import pytest
 import tailback
 from conftest import SCENARIO, Tailback
 from tailback.metrics import estimate
-from tailback.plot import Asked, Figure, figure, output, style, words
+from tailback.plot import Figure, PlotRequest, figure, output, style, words
 from tailback.plot.kinds import KINDS
 
 GRID = (
@@ -49,7 +49,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
 
 def drawn(results: tailback.Results, **asked: Any) -> Figure:
     where = asked.pop("where", {})
-    return figure(results, Asked(where={k: (v,) for k, v in where.items()}, **asked))
+    return figure(results, PlotRequest(where={k: (v,) for k, v in where.items()}, **asked))
 
 
 def rows(made: Figure) -> list[dict[str, Any]]:
@@ -194,7 +194,9 @@ def test_a_figure_is_as_wide_as_it_was_asked_to_be(
 ) -> None:
     where = {"rate": "4Mbit"} if not facets else {}
     where |= {"rtt": "5ms"} if len(facets) < 2 else {}
-    asked = Asked(kind="cdf", color="aqm", facet=facets, where={k: (v,) for k, v in where.items()})
+    asked = PlotRequest(
+        kind="cdf", color="aqm", facet=facets, where={k: (v,) for k, v in where.items()}
+    )
     made = figure(grid, asked, width=width)
     pixels = float(width.removesuffix("mm")) * MM
     size = re.search(r'width="([\d.]+)"', made.svg)

@@ -20,7 +20,7 @@ from tailback.kernel.kit import Kit
 from tailback.kernel.programs import check, elf, packages, places, roots, said
 from tailback.kernel.programs.check import Program
 from tailback.kernel.programs.roots import Root
-from tailback.kernel.source import Source
+from tailback.kernel.source import KernelSource
 from tailback.kernel.steps import Steps
 
 QUIET = Steps(enabled=False)
@@ -41,7 +41,7 @@ def test_a_tree_that_the_patch_does_not_fit_stays_as_it_is(tmp_path: Path) -> No
     folder = tmp_path / "linux"
     (folder / "arch/um/kernel").mkdir(parents=True)
     (folder / "arch/um/kernel/Makefile").write_text("obj-y = time.o\n")
-    tree = Source(identity="tree:1", folder=folder, origin=folder)
+    tree = KernelSource(identity="tree:1", folder=folder, origin=folder)
     assert patches.apply(tree, {}, QUIET, required=False) == tree
     with pytest.raises(InputError, match="does not apply to this tree"):
         patches.apply(tree, {}, QUIET, required=True)
@@ -59,7 +59,7 @@ def test_a_patched_tree_stands_beside_the_other(
     folder.mkdir()
     (folder / "x.c").write_text("int a;\n")
     (folder / "y.c").write_text("int y;\n")
-    tree = Source(identity="tree:1", folder=folder, origin=folder)
+    tree = KernelSource(identity="tree:1", folder=folder, origin=folder)
     made = patches.apply(tree, {}, QUIET, required=True)
     assert (folder / "x.c").read_text() == "int a;\n"
     assert (made.folder / "x.c").read_text() == "int b;\n"

@@ -13,9 +13,9 @@ from tailback.report import Table
 from tailback.running.options import RunOptions
 from tailback_studies.experiments import quic_and_tcp
 from tailback_studies.experiments.quic_and_tcp import layout, page, points
-from tailback_studies.experiments.quic_and_tcp.layout import CCS, Pair, Place
+from tailback_studies.experiments.quic_and_tcp.layout import CCS, Pair, QuicPlace
 
-PLACE = Place(layout.MET_AT_100, 40, "fifo 1 BDP")
+PLACE = QuicPlace(layout.MET_AT_100, 40, "fifo 1 BDP")
 STACK = layout.STACKS[0]
 
 

@@ -19,14 +19,14 @@ from tailback.figures import cumulative, export, thin
 from tailback.figures.interactive import interactive
 from tailback.figures.theme import CATEGORIES, DARK, ORDERED, theme
 from tailback.report import (
-    Cell,
     Column,
     Facts,
-    Figure,
     Mark,
     Report,
+    ReportFigure,
     Section,
     Table,
+    TableCell,
     Text,
     Value,
     pdf,
@@ -45,21 +45,21 @@ def chart(rows: int = 3) -> Any:
     return alt.Chart(frame).mark_line().encode(x="x:Q", y="y:Q")
 
 
-def report(*blocks: Text | Figure | Table, cells: tuple[Cell, ...] = ()) -> Report:
+def report(*blocks: Text | ReportFigure | Table, cells: tuple[TableCell, ...] = ()) -> Report:
     section = Section("one", "Section one", blocks or [Text("nothing")])
     return Report("name", "Title <1>", "Lead", [("engine", "sim 0")], [section], cells)
 
 
 CELLS = (
-    Cell("T/row 1/a", "a", "1", 2.0, 2.1, 3, 0.05, tolerance=0.1),
-    Cell("T/row 2/a", "a", "1", 4.0, 4.8, 3, 0.05, tolerance=0.1),
-    Cell("T/row 3/a", "a", "1", 1.0, None, 0, None, tolerance=0.1),
-    Cell("T/row 1/b", "b", "BDP", None, 0.5, 1, None),
+    TableCell("T/row 1/a", "a", "1", 2.0, 2.1, 3, 0.05, tolerance=0.1),
+    TableCell("T/row 2/a", "a", "1", 4.0, 4.8, 3, 0.05, tolerance=0.1),
+    TableCell("T/row 3/a", "a", "1", 1.0, None, 0, None, tolerance=0.1),
+    TableCell("T/row 1/b", "b", "BDP", None, 0.5, 1, None),
 )
 
 
 def test_a_page_needs_nothing_from_the_network() -> None:
-    page = to_html(report(Figure("f", "Figure", chart(), "caption")))
+    page = to_html(report(ReportFigure("f", "Figure", chart(), "caption")))
     # What scripts contain is text: only elements load something.
     elements = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
     assert elements.count("<script") == 3
@@ -75,7 +75,7 @@ def test_a_page_without_figures_carries_no_javascript() -> None:
 
 
 def test_the_figures_of_a_page_can_be_read_back() -> None:
-    figure = Figure("f", "Figure", chart().properties(title="</script><b>"), "caption")
+    figure = ReportFigure("f", "Figure", chart().properties(title="</script><b>"), "caption")
     page = to_html(report(figure))
     found = re.search(r'<script id="figures"[^>]*>(.*?)</script>', page, re.DOTALL)
     assert found
@@ -93,7 +93,7 @@ def test_text_is_escaped_and_marked_up() -> None:
 
 def test_a_figure_states_what_it_rests_on() -> None:
     facts = Facts(12, 3, "60 s simulated", "5 s", "sim 0.1", ("w = 1",), ("no VM",))
-    page = to_markdown(report(Figure("f", "Figure", chart(), "caption", facts)))
+    page = to_markdown(report(ReportFigure("f", "Figure", chart(), "caption", facts)))
     for said in ("12, 3 seeds", "60 s", "the first 5 s", "sim 0.1", "w = 1", "no VM"):
         assert said in page
     assert "![Figure](figures/f.svg)" in page
@@ -101,9 +101,11 @@ def test_a_figure_states_what_it_rests_on() -> None:
 
 def test_what_everything_rests_on_is_said_once() -> None:
     blocks = [
-        Figure("a", "A", chart(), "", Facts(12, 3, "60 s simulated", "5 s", "sim 0.1")),
-        Figure("b", "B", chart(), "", Facts(12, 3, "60 s simulated", "", "sim 0.1")),
-        Figure("c", "C", chart(), "", Facts(12, 3, "90 s simulated", "", "sim 0.1", ("w = 1",))),
+        ReportFigure("a", "A", chart(), "", Facts(12, 3, "60 s simulated", "5 s", "sim 0.1")),
+        ReportFigure("b", "B", chart(), "", Facts(12, 3, "60 s simulated", "", "sim 0.1")),
+        ReportFigure(
+            "c", "C", chart(), "", Facts(12, 3, "90 s simulated", "", "sim 0.1", ("w = 1",))
+        ),
     ]
     made = report(*blocks, Text("words rest on nothing"))
     assert made.common() == {
@@ -123,7 +125,7 @@ def test_what_everything_rests_on_is_said_once() -> None:
 
 
 def test_a_page_begins_with_a_figure() -> None:
-    blocks = (Text("one"), Figure("a", "A", chart(), ""), Figure("b", "B", chart(), ""))
+    blocks = (Text("one"), ReportFigure("a", "A", chart(), ""), ReportFigure("b", "B", chart(), ""))
     page = to_html(report(*blocks))
     places = [page.index(f'<figure id="{name}"') for name in "ab"]
     assert places[0] < page.index("<p>one</p>") < places[1]
@@ -181,7 +183,7 @@ def test_curves_on_a_page_zoom_say_their_values_and_have_legends_that_pick() -> 
 def test_every_colour_of_the_style_has_one_for_the_dark() -> None:
     used = {*CATEGORIES, *ORDERED, *re.findall(r"#[0-9A-Fa-f]{6}", json.dumps(theme()))}
     assert used <= set(DARK)
-    page = to_html(report(Figure("f", "F", chart(), "")))
+    page = to_html(report(ReportFigure("f", "F", chart(), "")))
     for light, dark in DARK.items():
         assert f'.chart svg [fill="{light}"] {{ fill: {dark}; }}' in page
 
@@ -206,8 +208,8 @@ def test_cells_as_csv_keep_every_digit() -> None:
 
 
 def test_an_error_equal_to_the_tolerance_agrees() -> None:
-    assert Cell("x", "x", "1", 2.0, 2.1, 1, None, tolerance=0.1).status == "pass"
-    assert Cell("x", "x", "1", 2.0, 2.1001, 1, None, tolerance=0.1).status == "miss"
+    assert TableCell("x", "x", "1", 2.0, 2.1, 1, None, tolerance=0.1).status == "pass"
+    assert TableCell("x", "x", "1", 2.0, 2.1001, 1, None, tolerance=0.1).status == "miss"
 
 
 def test_summary_counts_cells_with_both_numbers() -> None:
@@ -220,15 +222,15 @@ def test_summary_counts_cells_with_both_numbers() -> None:
 
 
 def test_nearest_rank_of_ten_values() -> None:
-    cells = [Cell(f"{i}", "q", "1", 10.0, 10.0 + i, 1, None) for i in range(1, 11)]
+    cells = [TableCell(f"{i}", "q", "1", 10.0, 10.0 + i, 1, None) for i in range(1, 11)]
     (only,) = summarise(cells)
     assert only["p90_abs_error"] == 9.0
 
 
 def test_writing_replaces_all_of_an_older_report(tmp_path: Path) -> None:
     folder = tmp_path / "reports" / "name"
-    write(report(Figure("old", "Old", chart(), ""), cells=CELLS), folder)
-    index = write(report(Figure("new", "New", chart(), ""), cells=CELLS), folder)
+    write(report(ReportFigure("old", "Old", chart(), ""), cells=CELLS), folder)
+    index = write(report(ReportFigure("new", "New", chart(), ""), cells=CELLS), folder)
     assert index == folder / "index.html"
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     assert files == [
@@ -248,7 +250,7 @@ def test_a_report_that_cannot_be_made_leaves_the_old_one(tmp_path: Path) -> None
     write(report(), folder)
     before = (folder / "index.html").read_bytes()
     with pytest.raises(alt.MaxRowsError):
-        write(report(Figure("f", "Figure", chart(5001), "")), folder)
+        write(report(ReportFigure("f", "Figure", chart(5001), "")), folder)
     assert (folder / "index.html").read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["name"]
 

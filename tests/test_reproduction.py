@@ -17,7 +17,7 @@ import pytest
 from tailback import InputError
 from tailback.errors import ScenarioWarning
 from tailback.metrics.statistics import estimate
-from tailback.report import Cell, Report, Section
+from tailback.report import Report, Section, TableCell
 from tailback.running.batch import Job
 from tailback.running.options import RunOptions
 from tailback.running.scenarios import check
@@ -74,7 +74,7 @@ class Toy(Reproduction):
                     rate = float(runs[0].params["bottleneck.rate"]) / 1e6
                     values = [run.summary["flows"][0]["throughput_mbit"] for run in runs]
                     name = f"Table 1/{rate:g}Mbit"
-                    cell = Cell.of(
+                    cell = TableCell.of(
                         name, "throughput_mbit", "Mbit/s", PUBLISHED[rate], estimate(values)
                     )
                     cells.append(Entry(cell=cell, values=tuple(values)))
@@ -161,7 +161,7 @@ def test_a_page_says_what_made_it_and_its_run_facts_once(tmp_path: Path) -> None
 
 
 def entry(published: float | None, *values: float) -> Entry:
-    cell = Cell.of("id", "quantity", "", published, estimate(values))
+    cell = TableCell.of("id", "quantity", "", published, estimate(values))
     return Entry(cell=cell, values=values)
 
 

@@ -32,7 +32,7 @@ from tailback_studies.experiments.sce_2019 import (
     truth,
 )
 from tailback_studies.experiments.sce_2019 import points as pts
-from tailback_studies.experiments.sce_2019.layout import Setup, TableId
+from tailback_studies.experiments.sce_2019.layout import SceSetup, TableId
 from tailback_studies.reproduction.readings import BASELINE
 
 
@@ -41,7 +41,7 @@ def number(quantity: str, mode: str, *ccs: str) -> int:
     (found,) = [
         t.number
         for t in layout.TABLES.values()
-        if t.quantity == quantity and t.setup == Setup(mode, ccs)
+        if t.quantity == quantity and t.setup == SceSetup(mode, ccs)
     ]
     return found
 
@@ -202,7 +202,7 @@ def test_linux_has_no_sce(tailback: Tailback, kernel_kit: Kit, tmp_path: Path) -
 
 def made_up(
     answer: Callable[[TableId, int, float, float], float], wanted: Sequence[TableId]
-) -> list[pts.Entry]:
+) -> list[pts.SceEntry]:
     """The cells of runs that found for each cell what `answer` says."""
     setups = tuple(dict.fromkeys(table.setup for table in wanted))
     batches = pts.plan(pts.every(setups), seeds=1)
@@ -351,7 +351,7 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
 # --- real runs -----------------------------------------------------------------------------------
 
 
-def run(made: Sequence[pts.Batch], out: Path, **options: Any) -> list[pts.Entry]:
+def run(made: Sequence[pts.SceBatch], out: Path, **options: Any) -> list[pts.SceEntry]:
     """The cells of these batches."""
     results = tailback.run_many([b.job for b in made], out=out, progress=False, **options)
     return pts.entries(pts.tables_of(b.setup for b in made), made, results)
@@ -366,7 +366,7 @@ def test_cells_drawn_by_hash(tmp_path: Path) -> None:
     beyond it."""
     every = [(s, place) for s, places in pts.every(layout.SETUPS).items() for place in places]
     chosen = draw(every, lambda at: f"{at[0].title}, {at[1][0]:g} Mbit/s, {at[1][1]:g} ms", DRAWN)
-    wanted: dict[Setup, list[pts.Place]] = {}
+    wanted: dict[SceSetup, list[pts.Place]] = {}
     for setup, place in chosen:
         wanted.setdefault(setup, []).append(place)
     found = run(pts.plan(wanted, seeds=1), tmp_path)
@@ -388,7 +388,7 @@ def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
     """Three places of 5 and 10 Mbit/s, throughput and RTT of each congestion control."""
     assert kernel_kit
     places = [(5.0, 20.0), (10.0, 10.0), (10.0, 20.0)]
-    wanted = {Setup("", (cc,)): places for cc in pts.STOCK}
+    wanted = {SceSetup("", (cc,)): places for cc in pts.STOCK}
     found = run(pts.plan(wanted, seeds=1, engine="kernel"), tmp_path, engine="kernel")
     assert len(found) == 18
     for one in found:

@@ -15,8 +15,8 @@ import tailback as tb
 from conftest import ROOT
 from tailback.errors import InputError
 from tailback.metrics import series
-from tailback.plot import Asked
-from tailback.plot.plan import Panel
+from tailback.plot import PlotRequest
+from tailback.plot.plan import PlotPanel
 from tailback.plot.resolve import resolve
 
 # Slow start to a large window, which is then left for long: half of the changes are of the first
@@ -73,8 +73,8 @@ def by_hand(results: tb.Results) -> tuple[float, dict[float, float]]:
 
 def drawn(results: tb.Results, **asked: Any) -> list[dict[str, Any]]:
     results.require_whole()
-    plan = resolve(results, Asked(**asked))
-    found: list[dict[str, Any]] = plan.kind.draw(plan).layers(Panel(400, 300, 10)).data.values
+    plan = resolve(results, PlotRequest(**asked))
+    found: list[dict[str, Any]] = plan.kind.draw(plan).layers(PlotPanel(400, 300, 10)).data.values
     return found
 
 
@@ -115,8 +115,8 @@ def test_over_time_an_interval_has_the_mean_of_its_time(runs: dict[str, tb.Resul
     for mode in ("changes", "acks"):
         rows = runs[mode].series(0, "cwnd").sort("time_ns")
         times, values = rows["time_ns"].to_numpy() / 1e9, rows["value"].to_numpy()
-        plan = resolve(runs[mode], Asked(kind="time", y="cwnd"))
-        chart = plan.kind.draw(plan).layers(Panel(400, 300, 10))
+        plan = resolve(runs[mode], PlotRequest(kind="time", y="cwnd"))
+        chart = plan.kind.draw(plan).layers(PlotPanel(400, 300, 10))
         points = max(
             (layer.data.values for layer in [*chart.layer, chart] if hasattr(layer.data, "values")),
             key=len,

@@ -12,7 +12,7 @@ import pytest
 import tailback as tb
 from tailback import examples
 from tailback.figures import export, faceted
-from tailback.report import Figure, Report, Table, sweep, to_html
+from tailback.report import Report, ReportFigure, Table, sweep, to_html
 from tailback.report.sweep import axes
 
 SCENARIO = """\
@@ -51,7 +51,7 @@ def made(swept: tb.Results) -> Report:
     return sweep.of(swept)
 
 
-def figure(made: Report, name: str) -> Figure:
+def figure(made: Report, name: str) -> ReportFigure:
     return next(figure for figure in made.figures() if figure.id == name)
 
 

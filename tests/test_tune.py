@@ -17,7 +17,7 @@ from tailback.errors import InputError, ScenarioError
 from tailback.metrics import find
 from tailback.running.spread.shard import PartDone, Shard, using
 from tailback.tuning import goals, labels, page, ranges
-from tailback.tuning.measure import Measured
+from tailback.tuning.measure import MeasuredCandidate
 from tailback.tuning.result import FEWEST, MOST_CHECKED, Point, Tuned, chosen
 from tailback.tuning.search import Tried
 
@@ -381,8 +381,8 @@ def test_a_search_over_a_factor_tries_fractions(tmp_path: Path) -> None:
 
 
 def _point(base: list[float], found: list[float]) -> Point:
-    measured = Measured({"delay_ms.p99": found, "utilisation": [0.5] * len(found)})
-    defaults = Measured({"delay_ms.p99": base, "utilisation": [0.5] * len(base)})
+    measured = MeasuredCandidate({"delay_ms.p99": found, "utilisation": [0.5] * len(found)})
+    defaults = MeasuredCandidate({"delay_ms.p99": base, "utilisation": [0.5] * len(base)})
     return Point(1, Tried(1, {}, measured, True, True), measured, defaults)
 
 

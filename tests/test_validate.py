@@ -208,7 +208,7 @@ def test_causes_are_what_was_measured() -> None:
     noise = alone(noisy, [summary(9.0)] * 5)
     drawn = alone([summary(1.0, 4.0)] * 5, [summary(4.0, 1.0)] * 5, ("reno", "reno"))
     beyond = [miss for miss in misses([noise, drawn]) if miss.limit is THROUGHPUT]
-    ran = grid.Ran([], {}, Path("nowhere"), [])
+    ran = grid.GridRuns([], {}, Path("nowhere"), [])
     causes_found = {cause.text for cause in causes.explain(beyond, ran, RunOptions())}
     assert causes_found == {causes.NOISE, causes.DRAWN}
 
@@ -246,7 +246,7 @@ def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
     thresholds = {point.params.get("bottleneck.queue.max") for point in found}
     assert thresholds == {None, 37500.0}
     one = Cell("red", ("reno",), 10e6, 0.02, (), {"sim": ["a"], "kernel": ["a"]})
-    ran = grid.Ran([], {}, tmp_path, [])
+    ran = grid.GridRuns([], {}, tmp_path, [])
     assert causes.neighbours([one], ran, RunOptions(), stored=True) == {one.id: []}
 
 

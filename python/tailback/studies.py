@@ -44,7 +44,7 @@ def installed() -> Mapping[str, Studies]:
     Raises `InputError` for an entry point that cannot be loaded or is no `Studies`, and for a name
     that two packages have.
     """
-    found: dict[str, Studies] = {}
+    packages: dict[str, Studies] = {}
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
             studies = entry.load()
@@ -58,10 +58,10 @@ def installed() -> Mapping[str, Studies]:
                 f"entry point {GROUP}: {entry.name} = {entry.value} is no tailback.studies.Studies"
             )
         # Two copies of one distribution on the path declare the same entry point twice.
-        found.setdefault(entry.name, studies)
+        packages.setdefault(entry.name, studies)
     for kind in fields(Studies):
         owners: dict[str, str] = {}
-        for package, studies in found.items():
+        for package, studies in packages.items():
             for name in getattr(studies, kind.name):
                 other = owners.setdefault(name, package)
                 if other != package:
@@ -69,7 +69,7 @@ def installed() -> Mapping[str, Studies]:
                         f"entry points {GROUP}: {other} and {package} both add {name} to "
                         f"{kind.name}; remove one of them"
                     )
-    return found
+    return packages
 
 
 def _merged(kind: Callable[[Studies], Mapping[str, str]]) -> dict[str, str]:

@@ -19,14 +19,14 @@ def unknown(
     """
     import difflib
 
-    near = [one for one in valid if name and one.startswith(f"{name}_")][:1]
+    near = [candidate for candidate in valid if name and candidate.startswith(f"{name}_")][:1]
     near = near or difflib.get_close_matches(name, [*valid, *also], n=1)
     hint = f'; did you mean "{near[0]}"?' if near else ""
     begins = f'{kind} "{line(name)}" does not exist; expected one of '
     every = runs(valid)
     if len(every) <= MOST_NAMED:
         return f"{begins}{', '.join(every)}{hint}"
-    likely = [one for one in valid if name and (name in one or one in name)]
+    likely = [candidate for candidate in valid if name and (name in candidate or candidate in name)]
     likely += difflib.get_close_matches(name, valid, n=MOST_NAMED)
     shown = list(dict.fromkeys(likely or valid))[: MOST_NAMED // 3]
     listed = f" ({where})" if where else ""

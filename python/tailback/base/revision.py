@@ -14,7 +14,7 @@ def revision() -> str:
     its number."""
     here = Path(__file__).resolve().parent
     try:
-        found = subprocess.run(
+        result = subprocess.run(
             ["git", "-C", here, "describe", "--always", "--abbrev=12", "--dirty=+changes"],
             capture_output=True,
             text=True,
@@ -22,4 +22,4 @@ def revision() -> str:
         )
     except (OSError, subprocess.CalledProcessError):
         return f"release {version('tailback')}"
-    return found.stdout.strip()
+    return result.stdout.strip()

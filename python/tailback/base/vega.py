@@ -23,13 +23,13 @@ def cleaned(part: Any) -> Any:
         return [cleaned(inner) for inner in part]
     if not isinstance(part, dict):
         return part
-    made = {cleaned(key): cleaned(inner) for key, inner in part.items()}
+    entries = {cleaned(key): cleaned(inner) for key, inner in part.items()}
     match part.get("title"):
         case str(title):
-            made["title"] = _one_line(title)
+            entries["title"] = _one_line(title)
         case list(lines):
-            made["title"] = [_one_line(line) for line in lines if isinstance(line, str)]
-    return made
+            entries["title"] = [_one_line(line) for line in lines if isinstance(line, str)]
+    return entries
 
 
 def _one_line(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tailback.base import foreign
 from tailback.comparison.model import VariantResults
-from tailback.comparison.sides import Kept, Ran
+from tailback.comparison.sides import KeptRun, Ran
 from tailback.errors import InputError
 from tailback.metrics import METRICS, Metric, parts, pooling
 from tailback.metrics.base import refuse_of_two
@@ -93,20 +93,20 @@ def _point(side: Ran, seeds: Sequence[int], wanted: Sequence[Metric]) -> dict[st
                 if metric.on != on:
                     continue
                 readings = side.readings(kind, at, metric)
-                found = pooling.over_runs(metric, readings.values())
-                if not found.n and found.at_least is None:
+                estimate = pooling.over_runs(metric, readings.values())
+                if not estimate.n and estimate.at_least is None:
                     continue
                 by_seed = [readings.get(seed, NOTHING) for seed in seeds]
-                bounds = [_rounded(one.at_least) for one in by_seed]
+                bounds = [_rounded(reading.at_least) for reading in by_seed]
                 cells.append(
                     {
                         "kind": kind,
                         "name": name,
                         "quantity": metric.path,
                         "unit": metric.unit,
-                        "mean": _rounded(found.mean),
-                        "ci95": _rounded(found.half_width),
-                        "values": [_rounded(one.value) for one in by_seed],
+                        "mean": _rounded(estimate.mean),
+                        "ci95": _rounded(estimate.half_width),
+                        "values": [_rounded(reading.value) for reading in by_seed],
                         # Of what had not finished, how long it had taken.
                         **({"at_least": bounds} if any(b is not None for b in bounds) else {}),
                     }
@@ -128,32 +128,33 @@ def _text(point: Mapping[str, Any]) -> str:
 def read(path: Path) -> VariantResults:
     """The baseline of a file, as a variant that has values and no runs."""
     data = foreign.read(path, limit=LIMIT)
-    found = foreign.parse_json(data, path)
-    if not isinstance(found, dict) or found.get("tailback") != "baseline":
+    document = foreign.parse_json(data, path)
+    if not isinstance(document, dict) or document.get("tailback") != "baseline":
         raise InputError(f"{foreign.line(path)}: not a baseline; `tailback baseline` writes one")
-    if found.get("format") != FORMAT:
+    if document.get("format") != FORMAT:
         raise InputError(
             f"{foreign.line(path)}: written by another version of tailback; write it again with "
             "`tailback baseline`"
         )
-    fault = shape.fault(found, _SHAPE)
+    fault = shape.fault(document, _SHAPE)
     if fault is None:
-        fault = next(_short(found["points"]), None)
+        fault = next(_short(document["points"]), None)
     if fault is not None:
         raise InputError(f"{foreign.line(path)}: {fault} is not what a baseline has there")
-    _refuse_values_of_one(found["points"], path)
-    for twice in _twice(found["points"]):
+    _refuse_values_of_one(document["points"], path)
+    for twice in _twice(document["points"]):
         raise InputError(
             f"{foreign.line(path)}: {foreign.line(twice)}; remove one of them, or write the file "
             "again with `tailback baseline --force`"
         )
-    kept = {key_of(point["params"], point["labels"]): _kept(point) for point in found["points"]}
+    kept = {key_of(point["params"], point["labels"]): _kept(point) for point in document["points"]}
     seeds = {
-        key_of(point["params"], point["labels"]): list(point["seeds"]) for point in found["points"]
+        key_of(point["params"], point["labels"]): list(point["seeds"])
+        for point in document["points"]
     }
-    version, engine = found["engine_version"], found["engine"]
+    version, engine = document["engine_version"], document["engine"]
     name = f"{path.name.removesuffix(SUFFIX)}-{hashlib.sha256(data).hexdigest()[:8]}"
-    results = Results(name, found["title"], engine, version, [], [], layout.DEFAULT)
+    results = Results(name, document["title"], engine, version, [], [], layout.DEFAULT)
     return VariantResults(NAME, engine, version, {}, results, seeds, kept=kept)
 
 
@@ -195,7 +196,7 @@ def _twice(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 yield f"points[{i}].cells[{j}] is {what}, and so is cells[{first}]"
 
 
-def _kept(point: Mapping[str, Any]) -> Kept:
+def _kept(point: Mapping[str, Any]) -> KeptRun:
     cells: dict[Kind, dict[str, dict[str, dict[int, Reading]]]] = {}
     for cell in point["cells"]:
         names = cells.setdefault(cell["kind"], {})
@@ -205,7 +206,7 @@ def _kept(point: Mapping[str, Any]) -> Kept:
             for seed, value, bound in zip(point["seeds"], cell["values"], bounds, strict=True)
         }
         names.setdefault(cell["name"], {})[cell["quantity"]] = readings
-    return Kept(point["params"], point["labels"], cells)
+    return KeptRun(point["params"], point["labels"], cells)
 
 
 def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantResults:
@@ -225,7 +226,7 @@ def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantRe
             }
             for kind, names in point.cells.items()
         }
-        kept[params] = Kept(point.params, point.labels, cells)
+        kept[params] = KeptRun(point.params, point.labels, cells)
     return replace(base, seeds=seeds, kept=kept)
 
 
@@ -236,10 +237,10 @@ def most_seeds(base: VariantResults) -> int:
 
 def quantities(base: VariantResults) -> list[str]:
     """What it has, `link.drops` of links only."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for point in (base.kept or {}).values():
         for kind, names in point.cells.items():
             on = parts.on(kind)
             for of in names.values():
-                found.update(dict.fromkeys(f"{on}.{path}" for path in of))
-    return list(found)
+                paths.update(dict.fromkeys(f"{on}.{path}" for path in of))
+    return list(paths)

@@ -39,19 +39,19 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
     return qs
 
 
-def _level(p: float, own: float, ordered: Sequence[float]) -> float:
-    """The smallest level at which the family, of q `own`, is chosen, and in it this adjusted p is
+def _level(p: float, q: float, ordered: Sequence[float]) -> float:
+    """The smallest level at which the family, of q `q`, is chosen, and in it this adjusted p is
     below the level times the share of families that are chosen then. `ordered` are the q of all."""
     n = len(ordered)
-    chosen = bisect_right(ordered, own)
+    chosen = bisect_right(ordered, q)
     while chosen < n:
-        level = max(own, p * n / chosen)
+        level = max(q, p * n / chosen)
         if level < ordered[chosen]:
             return level
         # More families are chosen before this level is reached.
-        own = ordered[chosen]
-        chosen = bisect_right(ordered, own)
-    return min(1.0, max(own, p))
+        q = ordered[chosen]
+        chosen = bisect_right(ordered, q)
+    return min(1.0, max(q, p))
 
 
 def _of_any_dependence(ps: Sequence[float]) -> list[float]:

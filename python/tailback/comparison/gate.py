@@ -170,17 +170,17 @@ class _Case:
         ]
 
 
-def hold(made: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL) -> Gate:
+def hold(comparison: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL) -> Gate:
     """Holds a comparison against thresholds.
 
     Raises `InputError` if there is nothing that one could be held against.
     """
     if not thresholds:
         raise InputError("no thresholds; expected some such as delay_p99_ms:+10%")
-    cases = [case for threshold in thresholds for case in _cases(made, threshold)]
+    cases = [case for threshold in thresholds for case in _cases(comparison, threshold)]
     contrasts = [case.contrasts() if case.samples else [] for case in cases]
     # Beyond one of two sides cannot be beyond the other.
-    beyond = [min((one.more() for one in sides), default=1.0) for sides in contrasts]
+    beyond = [min((contrast.more() for contrast in sides), default=1.0) for sides in contrasts]
     exceeding = _holm(beyond, level)
     verdicts = []
     for at, (case, sides) in enumerate(zip(cases, contrasts, strict=True)):
@@ -193,7 +193,7 @@ def hold(made: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL
             bounds = case.samples.bounds(level, relative=case.threshold.relative)
             if exceeding[at]:
                 answer = "exceeds"
-            elif max(one.less() for one in sides) <= level:
+            elif max(contrast.less() for contrast in sides) <= level:
                 answer = "holds"
             else:
                 seeds = _needed(sides, level, level / len(cases))
@@ -202,7 +202,7 @@ def hold(made: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL
                 case.threshold,
                 case.cell,
                 case.variant,
-                made.baseline.name,
+                comparison.baseline.name,
                 answer,
                 bounds,
                 seeds,
@@ -212,24 +212,26 @@ def hold(made: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL
     return Gate(verdicts, level)
 
 
-def _cases(made: Comparison, threshold: Threshold) -> list[_Case]:
+def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
     wanted = {(m.on, m.path) for m in select([threshold.quantity])}
     for metric in select([threshold.quantity]):
         refuse_of_two(metric, f"--fail-if {threshold.text}")
-    found: list[_Case] = []
-    same = _same_runs(made)
+    cases: list[_Case] = []
+    same = _same_runs(comparison)
     name = threshold.name
     if name:
-        valid = [cell.name for cell in made.cells if (cell.metric.on, cell.quantity) in wanted]
-        if not any(is_of(one, name) for one in valid):
+        valid = [
+            cell.name for cell in comparison.cells if (cell.metric.on, cell.quantity) in wanted
+        ]
+        if not any(is_of(candidate, name) for candidate in valid):
             message = unknown("flow or link", name, list(dict.fromkeys(valid)))
             raise InputError(f"--fail-if {threshold.text}: {message}")
-    base = made.baseline
-    for cell in made.cells:
+    base = comparison.baseline
+    for cell in comparison.cells:
         if (cell.metric.on, cell.quantity) not in wanted or (name and not is_of(cell.name, name)):
             continue
         a = cell.samples.get(base.name, {})
-        for variant in made.others:
+        for variant in comparison.others:
             b = cell.samples.get(variant.name, {})
             case = (threshold, cell, variant.name)
             if not a:
@@ -239,7 +241,7 @@ def _cases(made: Comparison, threshold: Threshold) -> list[_Case]:
             had = len(base.seeds.get(point_key(cell), ()))
             if len(b) * had < len(a) * runs or not b:
                 lacks = f"{variant.name} has it in {len(b)} of {runs} runs, {base.name} in {len(a)}"
-                found.append(_Case(*case, None, f"{lacks} of {had}"))
+                cases.append(_Case(*case, None, f"{lacks} of {had}"))
                 continue
             if variant.paired_with(base):
                 seeds = [seed for seed in a if seed in b]
@@ -249,30 +251,30 @@ def _cases(made: Comparison, threshold: Threshold) -> list[_Case]:
             else:
                 samples = Samples(tuple(a.values()), tuple(b.values()), paired=False)
             if (point_key(cell), variant.name) in same:
-                found.append(_Case(*case, None, same=True))
+                cases.append(_Case(*case, None, same=True))
             elif min(len(samples.base), len(samples.other)) < 2:
-                found.append(
+                cases.append(
                     _Case(*case, None, "one run says nothing about noise; 5 seeds are a start")
                 )
             else:
-                found.append(_Case(*case, samples))
-    if not found:
+                cases.append(_Case(*case, samples))
+    if not cases:
         raise InputError(
             f"--fail-if {threshold.text}: {base.name} has no {threshold.quantity} that a variant "
             "could be held against"
         )
-    return found
+    return cases
 
 
-def _same_runs(made: Comparison) -> set[tuple[Any, str]]:
+def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
     """Where a variant is the baseline itself: its runs have the same ids."""
-    found = set()
-    for params, (first, *others) in made.points():
+    pairs = set()
+    for params, (first, *others) in comparison.points():
         ids = [run.run_id for run in first]
-        for variant, runs in zip(made.others, others, strict=True):
+        for variant, runs in zip(comparison.others, others, strict=True):
             if ids and ids == [run.run_id for run in runs]:
-                found.add((params, variant.name))
-    return found
+                pairs.add((params, variant.name))
+    return pairs
 
 
 def _holm(ps: Sequence[float], level: float) -> list[bool]:
@@ -287,15 +289,17 @@ def _holm(ps: Sequence[float], level: float) -> list[bool]:
 
 def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | None:
     """About how many seeds could tell, if the difference is as it is measured."""
-    above = [one for one in sides if one.mean > 0]
+    above = [contrast for contrast in sides if contrast.mean > 0]
     # To show that it is beyond, one side; to show that it is within, all.
-    counts = [one.runs(strict) for one in above] or [one.runs(level) for one in sides]
+    counts = [contrast.runs(strict) for contrast in above] or [
+        contrast.runs(level) for contrast in sides
+    ]
     known = [count for count in counts if count is not None]
     most = max(known) if len(known) == len(counts) else None
     if most is None or most > LEAST_PROMISED:
         return None
     # It has been tried with as many as there are.
-    return max(most, min(one.n for one in sides) + 1)
+    return max(most, min(contrast.n for contrast in sides) + 1)
 
 
 def looks(most: int) -> list[int]:
@@ -310,15 +314,15 @@ def until_told(
     run: Callable[[int], Comparison],
     thresholds: Sequence[Threshold],
     most: int = LAST_LOOK,
-    said: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Comparison, Gate]:
     """Runs with more and more seeds until every threshold has an answer, or the seeds end."""
     planned = looks(most)
     for seeds in planned:
-        made = run(seeds)
-        gate = hold(made, thresholds, LEVEL / len(planned))
-        if gate.answer != "unknown" or made.failures or seeds == planned[-1]:
+        comparison = run(seeds)
+        gate = hold(comparison, thresholds, LEVEL / len(planned))
+        if gate.answer != "unknown" or comparison.failures or seeds == planned[-1]:
             break
         open_ = len(gate.of("unknown"))
-        said(f"{seeds} seeds: {open_} of {len(gate.verdicts)} cells cannot be told yet")
-    return made, gate
+        say(f"{seeds} seeds: {open_} of {len(gate.verdicts)} cells cannot be told yet")
+    return comparison, gate

@@ -77,12 +77,12 @@ def _cells_of_point(
                     continue
                 quantity = metric.of_two.quantity if metric.of_two else metric
                 # By variant, then by seed.
-                found = [
+                readings = [
                     side.readings(kind, at, quantity) if side and at is not None else {}
                     for side, at in zip(sides, match.places, strict=True)
                 ]
                 judged = _of_both if metric.of_two else _of_each
-                cell = judged(place, metric, columns, found)
+                cell = judged(place, metric, columns, readings)
                 if cell is not None:
                     yield replace(cell, other_names=other_names)
 
@@ -95,25 +95,26 @@ def _of_each(
     place: Place,
     metric: Metric,
     columns: Sequence[VariantResults],
-    found: Sequence[Readings],
+    readings: Sequence[Readings],
 ) -> Cell | None:
     """A value of every variant, and the differences to the baseline's."""
     values = {
         column.name: pooling.over_runs(metric, by_seed.values())
-        for column, by_seed in zip(columns, found, strict=True)
+        for column, by_seed in zip(columns, readings, strict=True)
     }
     if all(value.n == 0 and value.at_least is None for value in values.values()):
         return None
     differences: dict[str, Judged] = {}
-    for column, by_seed in zip(columns[1:], found[1:], strict=True):
-        difference = _difference(columns[0], column, found[0], by_seed)
+    for column, by_seed in zip(columns[1:], readings[1:], strict=True):
+        difference = _difference(columns[0], column, readings[0], by_seed)
         if difference is not None:
             # A seed that one side did not run is in no pair. Unpaired, each side has its own runs.
             count = max if difference.paired else min
-            runs = count(len(found[0]), len(by_seed))
+            runs = count(len(readings[0]), len(by_seed))
             differences[column.name] = Judged(**vars(difference), runs=runs)
     samples = {
-        column.name: pooling.values(by_seed) for column, by_seed in zip(columns, found, strict=True)
+        column.name: pooling.values(by_seed)
+        for column, by_seed in zip(columns, readings, strict=True)
     }
     return Cell(*place, metric, values, differences, samples)
 
@@ -122,14 +123,14 @@ def _of_both(
     place: Place,
     metric: Metric,
     columns: Sequence[VariantResults],
-    found: Sequence[Readings],
+    readings: Sequence[Readings],
 ) -> Cell | None:
     """A metric of two results: a value for each variant but the baseline, and no test. What it is
     made of is tested under its own name.
     """
-    base = found[0]
+    base = readings[0]
     values = {columns[0].name: estimate(())}
-    for column, by_seed in zip(columns[1:], found[1:], strict=True):
+    for column, by_seed in zip(columns[1:], readings[1:], strict=True):
         paired_runs = column.paired_with(columns[0])
         values[column.name] = pooling.between(metric, base, by_seed, paired=paired_runs)
     if all(value.n == 0 for value in values.values()):

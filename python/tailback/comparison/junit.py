@@ -15,18 +15,18 @@ from tailback.comparison.model import Comparison
 from tailback.store import layout
 
 
-def write(made: Comparison, gate: Gate | None, broken: Sequence[str], target: Path) -> None:
+def write(comparison: Comparison, gate: Gate | None, broken: Sequence[str], target: Path) -> None:
     """Writes the file: the gate's verdicts, assertions that do not hold, runs that failed."""
     verdicts = gate.verdicts if gate else []
-    suite = ElementTree.Element("testsuite", name=line(made.title))
+    suite = ElementTree.Element("testsuite", name=line(comparison.title))
     for verdict in verdicts:
         _verdict(suite, verdict)
     for message in broken:
         _case(suite, "assertions", message, ("failure", "assertion", message))
-    for message in made.failures:
+    for message in comparison.failures:
         _case(suite, "runs", message, ("error", "run failed", message))
     if not len(suite):
-        runs = sum(len(variant.results) for variant in made.variants)
+        runs = sum(len(variant.results) for variant in comparison.variants)
         _case(suite, "runs", f"{runs} runs", None)
     failures, errors = (len(suite.findall(f"testcase/{tag}")) for tag in ("failure", "error"))
     counts = {"tests": str(len(suite)), "failures": str(failures), "errors": str(errors)}
@@ -40,23 +40,23 @@ def write(made: Comparison, gate: Gate | None, broken: Sequence[str], target: Pa
 
 
 def _verdict(suite: ElementTree.Element, verdict: Verdict) -> None:
-    found = {
+    fault = {
         "exceeds": ("failure", "exceeds", verdict.text()),
         "unknown": ("error", "cannot tell", verdict.text()),
         "holds": None,
     }[verdict.answer]
     name = f"{verdict.where()} within {verdict.threshold.text}"
-    case = _case(suite, f"{verdict.variant} against {verdict.baseline}", name, found)
-    if found is None:
+    case = _case(suite, f"{verdict.variant} against {verdict.baseline}", name, fault)
+    if fault is None:
         ElementTree.SubElement(case, "system-out").text = line(verdict.text())
 
 
 def _case(
-    suite: ElementTree.Element, group: str, name: str, found: tuple[str, str, str] | None
+    suite: ElementTree.Element, group: str, name: str, fault: tuple[str, str, str] | None
 ) -> ElementTree.Element:
     # Names come from files; what XML cannot hold is escaped as on a terminal.
     case = ElementTree.SubElement(suite, "testcase", classname=line(group), name=line(name))
-    if found is not None:
-        tag, kind, message = found
+    if fault is not None:
+        tag, kind, message = fault
         ElementTree.SubElement(case, tag, type=kind, message=line(message)).text = line(message)
     return case

@@ -14,7 +14,7 @@ from tailback import metrics
 from tailback.base import arguments
 from tailback.comparison import reasons as why
 from tailback.comparison.points import runs_by_point
-from tailback.comparison.sides import Kept
+from tailback.comparison.sides import KeptRun
 from tailback.metrics import Estimate, Metric
 from tailback.metrics.differences import FALSE_DISCOVERY, Difference
 from tailback.metrics.estimates import has_spread
@@ -46,7 +46,7 @@ class VariantResults:
     seeds: dict[Key, list[int]]
     """Every point and its seeds, those whose run failed included."""
     kernel: str | None = None
-    kept: dict[Key, Kept] | None = None
+    kept: dict[Key, KeptRun] | None = None
     """Of a baseline that was kept in a file: what it has at every point, instead of runs."""
 
     def paired_with(self, other: VariantResults) -> bool:
@@ -135,13 +135,13 @@ class Cell:
             "unit": self.metric.unit,
             "values": {
                 variant: {
-                    "mean": found.mean,
-                    "n": found.n,
-                    "runs": found.of,
-                    "ci95": found.half_width,
-                    "at_least": found.at_least,
+                    "mean": estimate.mean,
+                    "n": estimate.n,
+                    "runs": estimate.of,
+                    "ci95": estimate.half_width,
+                    "at_least": estimate.at_least,
                 }
-                for variant, found in self.values.items()
+                for variant, estimate in self.values.items()
             },
             "matched_by_order": self.other_names,
             "differences": {
@@ -251,12 +251,12 @@ class Comparison:
 
         `median_rel_difference` has a sign, `p90_rel_difference` is of magnitudes, by nearest rank.
         """
-        found: dict[tuple[str, str], list[Judged]] = {}
+        groups: dict[tuple[str, str], list[Judged]] = {}
         for cell in self.cells:
             for variant, difference in cell.differences.items():
-                found.setdefault((qualified(cell), variant), []).append(difference)
+                groups.setdefault((qualified(cell), variant), []).append(difference)
         rows = []
-        for (quantity, variant), differences in found.items():
+        for (quantity, variant), differences in groups.items():
             relative = [d.relative for d in differences if d.relative is not None]
             rows.append(
                 {
@@ -317,15 +317,15 @@ class Comparison:
 
     def _matched_by_order(self) -> list[str]:
         """What is compared under another name."""
-        found: dict[tuple[str, str], dict[str, None]] = {}
+        matches: dict[tuple[str, str], dict[str, None]] = {}
         for cell in self.cells:
             for variant, name in cell.other_names.items():
                 pair = f'"{name}" with "{cell.name}"'
-                found.setdefault((variant, cell.kind), {})[pair] = None
+                matches.setdefault((variant, cell.kind), {})[pair] = None
         return [
             f"{variant}: {kind} {', '.join(pairs)} of {self.baseline.name}: compared by their "
             "order in the file, since each name is on one side only"
-            for (variant, kind), pairs in found.items()
+            for (variant, kind), pairs in matches.items()
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -349,7 +349,7 @@ class Comparison:
         """One flat row for each cell and variant."""
         rows = []
         for cell in self.cells:
-            for variant, found in cell.values.items():
+            for variant, estimate in cell.values.items():
                 d = cell.differences.get(variant)
                 rows.append(
                     {
@@ -359,11 +359,11 @@ class Comparison:
                         "quantity": cell.quantity,
                         "unit": cell.metric.unit,
                         "variant": variant,
-                        "mean": found.mean,
-                        "n": found.n,
-                        "runs": found.of,
-                        "ci95": found.half_width,
-                        "at_least": found.at_least,
+                        "mean": estimate.mean,
+                        "n": estimate.n,
+                        "runs": estimate.of,
+                        "ci95": estimate.half_width,
+                        "at_least": estimate.at_least,
                         "pairs": d.n if d and d.paired else None,
                         "difference": d.absolute if d else None,
                         "difference_ci95": d.ci95 if d else None,

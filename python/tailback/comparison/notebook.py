@@ -8,27 +8,27 @@ from tailback.comparison.model import Comparison
 from tailback.comparison.text import difference_text, with_spread_of
 
 
-def table(made: Comparison) -> str:
+def table(comparison: Comparison) -> str:
     """A row for each cell, cut after 100; flagged differences in bold."""
-    shown = [cell for cell in made.cells if not cell.nothing]
-    paths = list(dict.fromkeys(path for cell in made.cells for path in cell.params))
-    heads = [*paths, "", "quantity", *(v.name for v in made.variants)]
-    heads += [f"{v.name} − {made.baseline.name}" for v in made.others]
+    shown = [cell for cell in comparison.cells if not cell.nothing]
+    paths = list(dict.fromkeys(path for cell in comparison.cells for path in cell.params))
+    heads = [*paths, "", "quantity", *(v.name for v in comparison.variants)]
+    heads += [f"{v.name} − {comparison.baseline.name}" for v in comparison.others]
     rows = []
     for cell in shown[:100]:
         texts = [cell.labels.get(path, "") for path in paths]
         texts += [cell.name or cell.kind, f"{cell.metric.name} {cell.metric.unit}".strip()]
-        texts += [with_spread_of(cell.values.get(variant.name)) for variant in made.variants]
+        texts += [with_spread_of(cell.values.get(variant.name)) for variant in comparison.variants]
         cells = [html.escape(text) for text in texts]
-        for variant in made.others:
+        for variant in comparison.others:
             difference = cell.differences.get(variant.name)
             text = html.escape(difference_text(difference))
             cells.append(f"<b>{text}</b>" if difference and difference.flagged else text)
         rows.append("<tr>" + "".join(f"<td>{text}</td>" for text in cells) + "</tr>")
     head = "".join(f"<th>{html.escape(text)}</th>" for text in heads)
     more = f"<p>… and {len(shown) - 100} more rows</p>" if len(shown) > 100 else ""
-    notes = "".join(f"<p>{html.escape(note)}</p>" for note in made.notes())
+    notes = "".join(f"<p>{html.escape(note)}</p>" for note in comparison.notes())
     return (
-        f"<table><caption>{html.escape(made.title)}</caption><thead><tr>{head}</tr></thead>"
+        f"<table><caption>{html.escape(comparison.title)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>{more}{notes}"
     )

@@ -48,10 +48,10 @@ TEST_BED = (
 
 def select(chosen: Sequence[str]) -> list[Metric]:
     """The metrics of these names or paths; `link.drops` is that of links only."""
-    found: dict[tuple[str, str], Metric] = {}
+    by_path: dict[tuple[str, str], Metric] = {}
     for name in chosen or METRICS:
         matches = metrics.offered(name)
         if not matches:
             raise metrics.unknown(name)
-        found.update({(metric.on, metric.path): metric for metric in matches})
-    return list(found.values())
+        by_path.update({(metric.on, metric.path): metric for metric in matches})
+    return list(by_path.values())

@@ -38,47 +38,51 @@ class At:
         return {"params": self.params, "reasons": [r.to_dict() for r in self.reasons]}
 
 
-def of(made: Comparison) -> list[At]:
+def of(comparison: Comparison) -> list[At]:
     """The points at which some reason differs; empty where the runs have no account."""
-    if any(column.engine == FLENT or column.kept is not None for column in made.variants):
+    if any(column.engine == FLENT or column.kept is not None for column in comparison.variants):
         return []
-    points = made.points()
+    points = comparison.points()
     if sum(len(group) for _, groups in points for group in groups) > MOST_RUNS:
         return []
-    names = [variant.name for variant in made.variants]
-    coarse = len({variant.engine for variant in made.variants}) > 1
+    names = [variant.name for variant in comparison.variants]
+    coarse = len({variant.engine for variant in comparison.variants}) > 1
     out = []
     for _, groups in points:
         # A baseline of a file has no runs, a failed variant none here.
         if not all(groups):
             continue
-        found = {name: _facts(g, coarse) for name, g in zip(names, groups, strict=True)}
-        if not all(found.values()):
+        by_variant = {name: _facts(g, coarse) for name, g in zip(names, groups, strict=True)}
+        if not all(by_variant.values()):
             continue
-        reasons = differing(_matched(found))
+        reasons = differing(_matched(by_variant))
         if reasons:
             first = groups[0][0]
             out.append(At(first.params, first.labels, reasons))
     return out
 
 
-def _matched(found: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
+def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
     """The same facts under the baseline's names and places; what a variant does not have at all
     is no reason."""
-    made: dict[str, list[Facts]] = {name: [{} for _ in runs] for name, runs in found.items()}
-    kinds = dict.fromkeys(key[0] for runs in found.values() for run in runs for key in run)
+    matched: dict[str, list[Facts]] = {
+        name: [{} for _ in runs] for name, runs in by_variant.items()
+    }
+    kinds = dict.fromkeys(key[0] for runs in by_variant.values() for run in runs for key in run)
     for kind in kinds:
-        named = [_names(runs, kind) for runs in found.values()]
+        named = [_names(runs, kind) for runs in by_variant.values()]
         for slot, match in enumerate(matching.matched(named, by_name=kind == "class")):
             if None in match.places:
                 continue
-            for (variant, runs), names, at in zip(found.items(), named, match.places, strict=True):
+            for (variant, runs), names, at in zip(
+                by_variant.items(), named, match.places, strict=True
+            ):
                 own = names[at]  # type: ignore[index]
-                for into, facts_ in zip(made[variant], runs, strict=True):
+                for into, facts_ in zip(matched[variant], runs, strict=True):
                     for key, value in facts_.items():
                         if (key[0], key[2]) == (kind, own):
                             into[kind, slot, match.name, key[3]] = value
-    return made
+    return matched
 
 
 def _names(runs: Sequence[Facts], kind: str) -> list[str]:

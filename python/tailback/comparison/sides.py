@@ -64,7 +64,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptRun:
     """What was kept of a point that ran some time ago."""
 
     params: dict[str, float | str]

@@ -56,13 +56,13 @@ def toml_text(path: str, value: object) -> str:
 
 def values_of(sets: Mapping[str, str]) -> dict[str, object]:
     """What the texts mean: TOML, bare words being strings."""
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for path, text in sets.items():
         try:
-            found[path] = tomllib.loads(f"value = {text}")["value"]
+            values[path] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
-            found[path] = text
-    return found
+            values[path] = text
+    return values
 
 
 def variant_of(name: str, sets: Mapping[str, str], engine: str) -> Variant:

@@ -157,12 +157,12 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
 
 def _targets(run: StoredRun) -> dict[str, float]:
     """The delay that the AQM of each link aims at, ms, of those that do."""
-    found = {}
+    targets = {}
     for link in run.manifest["canonical"].get("links", ()):
         target = links.target_ms(link.get("queue", {}).get("options"))
         if target is not None:
-            found[link["name"]] = target
-    return found
+            targets[link["name"]] = target
+    return targets
 
 
 def _coarse(senders: list[dict[str, Any]]) -> list[str]:
@@ -191,13 +191,13 @@ def _warned(run: StoredRun) -> list[str]:
 
 def _pairs(senders: list[dict[str, Any]], frame: Any, warmup_s: float) -> list[dict[str, Any]]:
     """The flow that brings most against each of the others."""
-    own = [s for s in senders if s["kind"] == "flow" and s["throughput_mbit"] is not None]
-    own.sort(key=lambda s: -s["throughput_mbit"])
-    if not 2 <= len(own) <= PAIRS:
+    rivals = [s for s in senders if s["kind"] == "flow" and s["throughput_mbit"] is not None]
+    rivals.sort(key=lambda s: -s["throughput_mbit"])
+    if not 2 <= len(rivals) <= PAIRS:
         return []
     out = []
-    first = own[0]
-    for other in own[1:]:
+    first = rivals[0]
+    for other in rivals[1:]:
         names = first["name"], other["name"]
         lead = None if frame is None else over_time.lead(frame, *names, warmup_s)
         pair = between.of(first, other, lead)

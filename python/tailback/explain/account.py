@@ -75,30 +75,30 @@ def read(run: StoredRun) -> dict[str, Any] | None:
     if not run.has(ACCOUNT):
         return None
     file = run.path / ACCOUNT
-    found: dict[str, Any] = foreign.parse_json(run.read(ACCOUNT), file)
-    where = shape.fault(found, SHAPE)
-    if where is None and found["format"] != FORMAT:
+    account: dict[str, Any] = foreign.parse_json(run.read(ACCOUNT), file)
+    where = shape.fault(account, SHAPE)
+    if where is None and account["format"] != FORMAT:
         where = "format"
     columns = ("time_ns", "reason", "from", "to")
-    for sender in () if where else (*found["flows"], *found["traffic"]):
+    for sender in () if where else (*account["flows"], *account["traffic"]):
         if len({len(sender["reductions"][column]) for column in columns}) > 1:
             where = f"reductions of {sender['name']}"
-    where = where or _stranger(found, run.summary)
+    where = where or _stranger(account, run.summary)
     if where is not None:
         raise DamagedResults(f"{file}: {where} is not what such a file of a run has there")
-    return found
+    return account
 
 
-def _stranger(found: dict[str, Any], summary: dict[str, Any]) -> str | None:
+def _stranger(account: dict[str, Any], summary: dict[str, Any]) -> str | None:
     """What the run does not have, or a name of nothing."""
     for kind, known in (("flows", summary["flows"]), ("links", summary["queues"])):
         # Both in the order of the scenario.
-        if len(found[kind]) != len(known):
+        if len(account[kind]) != len(known):
             return kind
     sources = {source["name"] for source in summary["traffic"]}
-    if any(source["name"] not in sources for source in found["traffic"]):
+    if any(source["name"] not in sources for source in account["traffic"]):
         return "traffic"
-    for sender in (*found["flows"], *found["traffic"]):
+    for sender in (*account["flows"], *account["traffic"]):
         reductions = sender["reductions"]
         reasons = {*reductions["counts"], *reductions["before"], *reductions["reason"]}
         if not reasons <= set(words.REASONS):

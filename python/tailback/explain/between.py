@@ -17,17 +17,19 @@ FLOOR = 2
 """Segments: no congestion control goes below."""
 
 
-def of(one: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) -> dict[str, Any]:
-    """Two flows: `one` brings more."""
-    answers = [_answer(flow) for flow in (one, other)]
-    high, low = one["throughput_mbit"], other["throughput_mbit"]
+def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) -> dict[str, Any]:
+    """Two flows: `first` brings more."""
+    answers = [_answer(flow) for flow in (first, other)]
+    high, low = first["throughput_mbit"], other["throughput_mbit"]
     turns = bool(lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES)
     return {
-        "flows": [one["name"], other["name"]],
+        "flows": [first["name"], other["name"]],
         "throughput_ratio": high / low if high and low else None,
-        "rtt_ratio": one["rtt_ms"] / other["rtt_ms"] if one["rtt_ms"] and other["rtt_ms"] else None,
+        "rtt_ratio": first["rtt_ms"] / other["rtt_ms"]
+        if first["rtt_ms"] and other["rtt_ms"]
+        else None,
         "answers": answers,
-        "timer_shares": [flow["shares"].get("timeout", 0.0) for flow in (one, other)],
+        "timer_shares": [flow["shares"].get("timeout", 0.0) for flow in (first, other)],
         "lead": lead,
         "turns": turns,
         "states": bool(lead and turns and lead["neither"] < min(lead["shares"].values())),
@@ -56,16 +58,16 @@ def _answer(flow: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def sentences(found: dict[str, Any]) -> list[str]:
+def sentences(pair: dict[str, Any]) -> list[str]:
     """What there is to say of two flows."""
-    one, other = found["flows"]
+    first, other = pair["flows"]
     out = []
-    ratio = found["throughput_ratio"]
+    ratio = pair["throughput_ratio"]
     if ratio is None or ratio < UNLIKE:
-        out.append(f"{one} and {other} got about the same.")
+        out.append(f"{first} and {other} got about the same.")
     else:
-        out.append(f"{one} got {ratio:.3g} times what {other} got.")
-    heard_of = [a for a in found["answers"] if a["step"] is not None]
+        out.append(f"{first} got {ratio:.3g} times what {other} got.")
+    heard_of = [a for a in pair["answers"] if a["step"] is not None]
     told = [a for a in heard_of if not a["modelled"]]
     for answer in heard_of:
         often = f", {answer['per_s']:.3g} times a second" if answer["per_s"] else ""
@@ -99,9 +101,9 @@ def sentences(found: dict[str, Any]) -> list[str]:
                 else f"{b['name']} gives up {words.percent(1 - b['step'])} each time, {a['name']} "
                 f"{words.percent(1 - a['step'])}."
             )
-    if found["turns"]:
-        lead = found["lead"]
-        kind = "There are two states" if found["states"] else "They take turns"
+    if pair["turns"]:
+        lead = pair["lead"]
+        kind = "There are two states" if pair["states"] else "They take turns"
         parts = [f"{name} for {words.percent(share)}" for name, share in lead["shares"].items()]
         out.append(
             f"{kind}: at least twice the other's rate had {words.listed(parts)} of "
@@ -109,10 +111,10 @@ def sentences(found: dict[str, Any]) -> list[str]:
             f"changed {lead['changes']} times, and half of the spells lasted "
             f"{lead['median_spell_s']:.0f} s or less."
         )
-        waits = found["timer_shares"]
+        waits = pair["timer_shares"]
         if min(waits) >= STATES:
             out.append(
-                f"While one waits for a timer, the other has the link: {one} waited "
+                f"While one waits for a timer, the other has the link: {first} waited "
                 f"{words.percent(waits[0])} of its time, {other} {words.percent(waits[1])}."
             )
     return out

@@ -67,16 +67,16 @@ def _told(told: dict[str, Any]) -> dict[str, float]:
     return _seconds({name: ns for name, ns in times.items() if ns > 0})
 
 
-def modelled(found: dict[str, Any]) -> list[str]:
+def modelled(flow: dict[str, Any]) -> list[str]:
     """What reductions are not, where a model sets the window."""
-    restored, followed = reductions.restored(found["reductions"]["groups"], words.LOSSES)
+    restored, followed = reductions.restored(flow["reductions"]["groups"], words.LOSSES)
     if not followed:
         return []
     back = (
         f"to {100 * reductions.WHOLE:.0f} % or more of it in {restored} of {followed} cases at "
         "the next reduction"
     )
-    if found["cc"] in words.HEEDLESS and restored * 2 > followed:
+    if flow["cc"] in words.HEEDLESS and restored * 2 > followed:
         return [
             "It does not give way to losses: its window is that of its model of the path, and is "
             f"restored after recovery ({back})."
@@ -87,34 +87,34 @@ def modelled(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def sentences(found: dict[str, Any], warmup_s: float) -> list[str]:
+def sentences(flow: dict[str, Any], warmup_s: float) -> list[str]:
     """What there is to say of a flow."""
     out = []
-    connections = found["kind"] == "source"
-    if not found["shares"]:
+    connections = flow["kind"] == "source"
+    if not flow["shares"]:
         out.append("It sent nothing in the measured time.")
     else:
         parts = [
             f"{words.LIMITS[name]} ({words.percent(share)})"
-            for name, share in found["shares"].items()
+            for name, share in flow["shares"].items()
             if share >= SEEN
         ]
         its = "Its connections were" if connections else "It was"
-        time = f"{found['time_s']:.4g} s"
+        time = f"{flow['time_s']:.4g} s"
         of = f"{time} of connections, taken together" if connections else f"{time}"
         out.append(f"{its} held back by {words.listed(parts)} of {of}.")
-    out += slow_start.sentences(found)
-    if not connections or found["reductions"]["count"]:
-        out += reductions.sentences(found["reductions"], found["told_by_kernel"])
-    if found["cc"] in words.MODELLED:
-        out += modelled(found)
+    out += slow_start.sentences(flow)
+    if not connections or flow["reductions"]["count"]:
+        out += reductions.sentences(flow["reductions"], flow["told_by_kernel"])
+    if flow["cc"] in words.MODELLED:
+        out += modelled(flow)
     fates = []
-    if found["mark_share"]:
-        fates.append(f"{words.percent(found['mark_share'])} CE-marked")
-    if found["drop_share"]:
-        fates.append(f"{words.percent(found['drop_share'])} dropped")
-    if fates and found["packets"]:
-        packets = words.count(found["packets"], "packet")
+    if flow["mark_share"]:
+        fates.append(f"{words.percent(flow['mark_share'])} CE-marked")
+    if flow["drop_share"]:
+        fates.append(f"{words.percent(flow['drop_share'])} dropped")
+    if fates and flow["packets"]:
+        packets = words.count(flow["packets"], "packet")
         after = " after the warm-up" if warmup_s else ""
         out.append(f"Of its {packets}{after}: {words.listed(fates)}.")
     return out

@@ -104,37 +104,37 @@ def _events(
     return sorted(out, key=lambda event: -event["count"])
 
 
-def sentences(found: dict[str, Any], warmup_s: float) -> list[str]:
+def sentences(link: dict[str, Any], warmup_s: float) -> list[str]:
     """What there is to say of a link."""
     out = []
-    mean, standing = found["delay_mean_ms"], found["standing_ms"]
-    if found["queue"] == "none":
+    mean, standing = link["delay_mean_ms"], link["standing_ms"]
+    if link["queue"] == "none":
         out.append(
-            f"Less than a packet waited on average: {found['backlog_mean_bytes']:.0f} bytes, "
+            f"Less than a packet waited on average: {link['backlog_mean_bytes']:.0f} bytes, "
             f"{words.seconds(mean / 1e3)} of delay."
         )
-    elif found["queue"] is not None:
+    elif link["queue"] is not None:
         always = (
             f"{words.seconds(standing / 1e3)} of it was there throughout every "
-            f"{words.seconds(found['window_s'])} ({words.percent(found['standing_share'])})"
+            f"{words.seconds(link['window_s'])} ({words.percent(link['standing_share'])})"
         )
         verdict = {
             "standing": "a standing queue",
             "bursts": "bursts, which drained",
             "held": "the AQM holds it below its target",
-        }[found["queue"]]
-        if found["queue"] == "held":
-            verdict += f" of {words.seconds(found['target_ms'] / 1e3)}"
+        }[link["queue"]]
+        if link["queue"] == "held":
+            verdict += f" of {words.seconds(link['target_ms'] / 1e3)}"
         out.append(f"Delay of {words.seconds(mean / 1e3)} on average; {always}: {verdict}.")
-    shown = [(name, share) for name, share in found["shares"].items() if share >= SEEN][:5]
-    if shown and found["queue"] not in (None, "none"):
+    shown = [(name, share) for name, share in link["shares"].items() if share >= SEEN][:5]
+    if shown and link["queue"] not in (None, "none"):
         parts = [f"{name} {words.percent(share)}" for name, share in shown]
         out.append(f"Whose bytes waited in it: {words.listed(parts)}.")
-    if not found["events"] and found["packets"]:
+    if not link["events"] and link["packets"]:
         out.append("It dropped and marked nothing.")
-    for event in found["events"]:
+    for event in link["events"]:
         out.append(_event(event, warmup_s))
-    out += [_state(state) for state in found["state"] if not state["grows"]][:SHOWN]
+    out += [_state(state) for state in link["state"] if not state["grows"]][:SHOWN]
     return out
 
 

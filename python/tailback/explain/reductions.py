@@ -37,36 +37,40 @@ def of(recorded: dict[str, Any]) -> dict[str, Any]:
 def _mark_undone(listed: list[dict[str, Any]]) -> None:
     """What is taken back is the last reduction by a loss before."""
     last: dict[str, Any] | None = None
-    for one in listed:
-        if one["reason"] in words.UNDONE:
+    for reduction in listed:
+        if reduction["reason"] in words.UNDONE:
             if last is not None:
                 last["undone"] = True
             last = None
-        elif one["reason"] in words.LOSSES:
-            last = one
+        elif reduction["reason"] in words.LOSSES:
+            last = reduction
 
 
 def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -> dict[str, Any]:
-    own = [one for one in listed if one["reason"] == reason]
-    steps = [one["to"] / one["from"] for one in own if one["from"]]
-    times = [one["time_s"] for one in own]
+    matches = [reduction for reduction in listed if reduction["reason"] == reason]
+    steps = [reduction["to"] / reduction["from"] for reduction in matches if reduction["from"]]
+    times = [reduction["time_s"] for reduction in matches]
     gaps = [b - a for a, b in pairwise(times)]
-    down = pairwise(one for one in listed if one["reason"] not in words.UNDONE)
-    again = [(one["from"], after["from"]) for one, after in down if one["reason"] == reason]
+    down = pairwise(reduction for reduction in listed if reduction["reason"] not in words.UNDONE)
+    again = [
+        (reduction["from"], after["from"])
+        for reduction, after in down
+        if reduction["reason"] == reason
+    ]
     return {
         "reason": reason,
         "count": count,
         "before_warmup": before,
-        "listed": len(own),
+        "listed": len(matches),
         "first_s": times[0] if times else None,
         "last_s": times[-1] if times else None,
         "period_s": median(gaps),
         "step": median(steps),
         "mean_step": sum(steps) / len(steps) if steps else None,
-        "without_effect": sum(one["to"] >= one["from"] for one in own),
-        "from": median([one["from"] for one in own]),
-        "to": median([one["to"] for one in own]),
-        "undone": sum(one.get("undone", False) for one in own),
+        "without_effect": sum(reduction["to"] >= reduction["from"] for reduction in matches),
+        "from": median([reduction["from"] for reduction in matches]),
+        "to": median([reduction["to"] for reduction in matches]),
+        "undone": sum(reduction.get("undone", False) for reduction in matches),
         # Whether the window was what it had been when something next reduced it.
         "followed": len(again),
         "restored": sum(after >= WHOLE * window for window, after in again),
@@ -85,16 +89,22 @@ def median(values: list[float] | list[int]) -> float | None:
     return float(sorted(values)[(len(values) - 1) // 2]) if values else None
 
 
-def sentences(found: dict[str, Any], kernel: bool) -> list[str]:
+def sentences(reductions: dict[str, Any], kernel: bool) -> list[str]:
     """What there is to say of the reductions of a flow."""
     reasons = words.KERNEL_REASONS if kernel else words.REASONS
-    if not found["count"] and not found["undone"]:
+    if not reductions["count"] and not reductions["undone"]:
         return ["Its window was never reduced."]
     out = []
-    before = f", {found['before_warmup']} of them in the warm-up" if found["before_warmup"] else ""
-    undone = f"; {found['undone']} taken back" if found["undone"] else ""
-    out.append(f"Its window was reduced {words.count(found['count'], 'time')}{before}{undone}.")
-    for group in found["groups"]:
+    before = (
+        f", {reductions['before_warmup']} of them in the warm-up"
+        if reductions["before_warmup"]
+        else ""
+    )
+    undone = f"; {reductions['undone']} taken back" if reductions["undone"] else ""
+    out.append(
+        f"Its window was reduced {words.count(reductions['count'], 'time')}{before}{undone}."
+    )
+    for group in reductions["groups"]:
         out.append(_sentence(group, reasons[group["reason"]]))
     return out
 

@@ -31,7 +31,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
     """What the queue of a link says of itself, over time."""
     import polars as pl
 
-    own = series.filter(
+    samples = series.filter(
         pl.col("link") == link,
         pl.col("flow").is_null(),
         ~pl.col("quantity").is_in(PLAIN),
@@ -39,7 +39,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
         pl.col("time_ns") >= int(warmup_s * SECOND),
     )
     out = []
-    for (quantity,), rows in own.group_by("quantity", maintain_order=True):
+    for (quantity,), rows in samples.group_by("quantity", maintain_order=True):
         values = rows["value"].drop_nans().to_list()
         if len(values) < 4 or max(values) == min(values):
             continue
@@ -60,12 +60,12 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
     return out
 
 
-def lead(series: pl.DataFrame, one: str, other: str, warmup_s: float) -> dict[str, Any] | None:
+def lead(series: pl.DataFrame, first: str, other: str, warmup_s: float) -> dict[str, Any] | None:
     """Which of two flows brings more in each second of the measured time."""
     import polars as pl
 
     rates = []
-    for name in (one, other):
+    for name in (first, other):
         rows = series.filter(
             pl.col("flow") == name, pl.col("quantity").is_in(["delivered_bytes", "acked_bytes"])
         )
@@ -81,7 +81,7 @@ def lead(series: pl.DataFrame, one: str, other: str, warmup_s: float) -> dict[st
     leaders: list[str | None] = []
     for second in common:
         a, b = rates[0][second], rates[1][second]
-        leaders.append(one if a > LEAD * b else other if b > LEAD * a else None)
+        leaders.append(first if a > LEAD * b else other if b > LEAD * a else None)
     if len(leaders) < 10:
         return None
     spells: list[tuple[str, int]] = []
@@ -94,7 +94,7 @@ def lead(series: pl.DataFrame, one: str, other: str, warmup_s: float) -> dict[st
             spells.append((leader, 1))
     return {
         "seconds": len(leaders),
-        "shares": {name: leaders.count(name) / len(leaders) for name in (one, other)},
+        "shares": {name: leaders.count(name) / len(leaders) for name in (first, other)},
         "neither": leaders.count(None) / len(leaders),
         "changes": max(len(spells) - 1, 0),
         "median_spell_s": median([length for _, length in spells]),

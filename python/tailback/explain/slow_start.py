@@ -45,14 +45,16 @@ def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | No
     """The same of a flow of Linux, as far as its samples tell: from the first threshold it has."""
     import polars as pl
 
-    own = series.filter(pl.col("flow") == flow["name"])
-    rows = own.filter(pl.col("quantity") == "ssthresh")["time_ns"]
+    samples = series.filter(pl.col("flow") == flow["name"])
+    rows = samples.filter(pl.col("quantity") == "ssthresh")["time_ns"]
     if not len(rows):
         return None
     at = int(rows[0])
-    windows = own.filter(pl.col("quantity") == "cwnd", pl.col("time_ns") <= at)["value"]
+    windows = samples.filter(pl.col("quantity") == "cwnd", pl.col("time_ns") <= at)["value"]
     listed = flow["reductions"]["listed"]
-    first = next((one for one in listed if one["reason"] not in words.UNDONE), None)
+    first = next(
+        (reduction for reduction in listed if reduction["reason"] not in words.UNDONE), None
+    )
     reduced = first is not None and first["time_s"] <= at / 1e9 + (flow["seen_every_s"] or 0.0)
     cwnd: Any = first["from"] if first is not None and reduced else windows.max()
     return {

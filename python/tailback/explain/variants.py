@@ -78,8 +78,8 @@ def facts(found: Explanation, *, coarse: bool = False) -> dict[Key, float]:
     return dict(_facts(found, coarse))
 
 
-def _facts(found: Explanation, coarse: bool) -> Iterator[tuple[Key, float]]:
-    for place, flow in enumerate(found.flows):
+def _facts(explanation: Explanation, coarse: bool) -> Iterator[tuple[Key, float]]:
+    for place, flow in enumerate(explanation.flows):
         at = flow["kind"], place, flow["name"]
         shares = dict(flow["shares"])
         if coarse:
@@ -96,7 +96,7 @@ def _facts(found: Explanation, coarse: bool) -> Iterator[tuple[Key, float]]:
                 continue
             if group["mean_step"] is not None:
                 yield (*at, f"step.{group['reason']}"), group["mean_step"]
-    for place, link in enumerate(found.links):
+    for place, link in enumerate(explanation.links):
         at = "link", place, link["name"]
         for name in ("standing_ms", "standing_share"):
             if link[name] is not None:

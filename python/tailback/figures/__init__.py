@@ -5,11 +5,11 @@ from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.differences import differences
 from tailback.figures.grid import grid
 from tailback.figures.heatmap import heatmap
-from tailback.figures.lines import Panel, panel, panels
+from tailback.figures.lines import LinePanel, panel, panels
 from tailback.figures.time_series import thin, time_series
 
 __all__ = [
-    "Panel",
+    "LinePanel",
     "cdf",
     "cumulative",
     "differences",

@@ -82,9 +82,9 @@ def differences(
         for flagged in (False, True)
         if frame.filter(pl.col("flagged") == flagged).height
     ]
-    said = (
+    labels = (
         alt.Chart(frame)
         .mark_text(align="left", baseline="middle", fontSize=11)
         .encode(x=alt.value(width + 10), y=y, yOffset=beside, text="says:N", color=colour)
     )
-    return alt.layer(zero, bars, *dots, said).properties(width=width, height=height)
+    return alt.layer(zero, bars, *dots, labels).properties(width=width, height=height)

@@ -39,7 +39,7 @@ class Panels:
 
 
 @dataclass(frozen=True)
-class Axis:
+class FacetAxis:
     """An axis: its title, the values that have ticks, how far it reaches."""
 
     title: str
@@ -59,7 +59,7 @@ class Axis:
         return {"type": "quantitative", "title": self.title, "scale": scale, "axis": axis}
 
 
-def log_axis(title: str, values: Sequence[float]) -> Axis:
+def log_axis(title: str, values: Sequence[float]) -> FacetAxis:
     """A logarithmic axis just around these values, with ticks at 1, 2 and 5 of each decade, or at
     the decades where there are many."""
     low, high = min(values) / 1.2, max(values) * 1.2
@@ -67,7 +67,7 @@ def log_axis(title: str, values: Sequence[float]) -> Axis:
     ones = (1, 2, 5) if len(decades) <= 4 else (1,)
     ticks = [float(f"{n}e{e}") for e in decades for n in ones]
     within = [tick for tick in ticks if low <= tick <= high]
-    return Axis(title, within, log=True, domain=(low, high))
+    return FacetAxis(title, within, log=True, domain=(low, high))
 
 
 def around(rows: Sequence[Row], *, zero: bool, most: float | None = None) -> tuple[float, float]:
@@ -86,7 +86,7 @@ def around(rows: Sequence[Row], *, zero: bool, most: float | None = None) -> tup
     return bottom - pad, min(top, most if most is not None else top) + pad
 
 
-def over_numbers(rows: Sequence[Row], x: Axis, y: Axis, of: Panels) -> Drawn:
+def over_numbers(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) -> Drawn:
     """Curves with intervals: rows of panel, series, x, y, low and high (null without one)."""
     width, height, columns = _size(of, y.title)
     colour = _colour(of)
@@ -94,7 +94,7 @@ def over_numbers(rows: Sequence[Row], x: Axis, y: Axis, of: Panels) -> Drawn:
     y_channel = {"field": "y", **y.spec()}
     # Points on the edge are whole.
     x_channel["scale"] = {**x_channel["scale"], "padding": 8, "nice": False}
-    said = [
+    tooltip = [
         *([_tip("series", of.series_title)] if len(of.series) > 1 else []),
         _tip("x", x.title, ".4~g"),
         _tip("y", y.title, y.format if y.format.endswith("%") else ".4~g"),
@@ -109,7 +109,7 @@ def over_numbers(rows: Sequence[Row], x: Axis, y: Axis, of: Panels) -> Drawn:
         {"mark": {"type": "line"}, "encoding": {**common, "y": y_channel}},
         {
             "mark": {"type": "point", "filled": True, "size": 40, "opacity": 1},
-            "encoding": {**common, "y": y_channel, "shape": _shape(of), "tooltip": said},
+            "encoding": {**common, "y": y_channel, "shape": _shape(of), "tooltip": tooltip},
         },
     ]
     inner = {"layer": _with_intervals(rows, layers), "width": width, "height": height}
@@ -117,7 +117,7 @@ def over_numbers(rows: Sequence[Row], x: Axis, y: Axis, of: Panels) -> Drawn:
 
 
 def over_names(
-    rows: Sequence[Row], names: Sequence[str], x: Axis, of: Panels, *, width: int = 0
+    rows: Sequence[Row], names: Sequence[str], x: FacetAxis, of: Panels, *, width: int = 0
 ) -> Drawn:
     """Dots with intervals beside names: rows of panel, series, name, y, low and high."""
     wide, _, columns = _size(of, "")
@@ -132,7 +132,7 @@ def over_names(
     beside = {"yOffset": {"field": "series", "sort": list(of.series)}} if several else {}
     x_channel = {"field": "y", **x.spec()}
     common = {"y": y, "color": _colour(of), **beside}
-    said = [
+    tooltip = [
         *([_tip("series", of.series_title)] if several else []),
         _tip("name", "at"),
         _tip("y", x.title, x.format if x.format.endswith("%") else ".4~g"),
@@ -145,7 +145,7 @@ def over_names(
         },
         {
             "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-            "encoding": {**common, "x": x_channel, "shape": _shape(of), "tooltip": said},
+            "encoding": {**common, "x": x_channel, "shape": _shape(of), "tooltip": tooltip},
         },
     ]
     height = max(2, len(names)) * (ROW_HEIGHT * max(1, len(of.series)) * 0.8 + 8)
@@ -154,7 +154,7 @@ def over_names(
     return _faceted(rows, inner, of, columns)
 
 
-def distributions(rows: Sequence[Row], x: Axis, y: Axis, of: Panels) -> Drawn:
+def distributions(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) -> Drawn:
     """Steps: rows of panel, series, x and y."""
     width, height, columns = _size(of, y.title)
     inner = {

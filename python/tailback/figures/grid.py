@@ -82,7 +82,7 @@ class Tables:
 
     def to_dict(self) -> dict[str, Any]:
         """The specification, as that of `altair.concat`."""
-        made = self.table.to_dict(validate=False)
+        spec = self.table.to_dict(validate=False)
         datasets, tables = {}, []
         for title, part in self.parts.items():
             values = part.to_dicts()
@@ -92,18 +92,18 @@ class Tables:
             datasets[name] = values
             tables.append(
                 {
-                    "layer": made["layer"],
+                    "layer": spec["layer"],
                     "data": {"name": name},
-                    "height": made["height"],
+                    "height": spec["height"],
                     "title": title,
-                    "width": made["width"],
+                    "width": spec["width"],
                 }
             )
         return {
-            "config": made["config"],
+            "config": spec["config"],
             "concat": tables,
             "columns": self.columns,
             "spacing": 18,
-            "$schema": made["$schema"],
+            "$schema": spec["$schema"],
             "datasets": datasets,
         }

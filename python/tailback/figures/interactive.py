@@ -72,23 +72,23 @@ def _channels(view: Spec, unit: Spec) -> Spec:
 
 def _titles(spec: Spec) -> dict[str, str]:
     """What a field is called: of panels under each other only the last says it of their x."""
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     for view in _views(spec):
         for unit in _units(view):
             for channel in _channels(view, unit).values():
                 if isinstance(channel, dict) and isinstance(channel.get("title"), str):
-                    found.setdefault(str(channel.get("field")), channel["title"])
-    return found
+                    titles.setdefault(str(channel.get("field")), channel["title"])
+    return titles
 
 
 def _tooltip(channels: Spec, titles: Mapping[str, str]) -> list[Spec]:
     """A curve's name, its place and its value."""
-    said: list[Spec] = []
+    entries: list[Spec] = []
     for name in ("color", "strokeDash", "x", "y"):
         channel = channels.get(name)
         if not isinstance(channel, dict) or "field" not in channel:
             continue
-        if any(other["field"] == channel["field"] for other in said):
+        if any(other["field"] == channel["field"] for other in entries):
             continue
         entry: Spec = {"field": channel["field"], "type": channel.get("type", "nominal")}
         legend = channel.get("legend")
@@ -100,8 +100,8 @@ def _tooltip(channels: Spec, titles: Mapping[str, str]) -> list[Spec]:
             axis = channel.get("axis")
             form = axis.get("format") if isinstance(axis, dict) else None
             entry["format"] = ".2%" if form == "%" else ".4~g"
-        said.append(entry)
-    return said
+        entries.append(entry)
+    return entries
 
 
 def _add_zoom(spec: Spec, numbers: Iterator[int], common: str = "") -> None:

@@ -17,7 +17,7 @@ from tailback.figures.theme import WIDTH, Chart, colour_scale, shape_scale
 
 
 @dataclass(frozen=True)
-class Panel:
+class LinePanel:
     """One quantity over the common axis.
 
     `y`, `low` and `high` are columns of the frame; rows whose `y` is null are left out.
@@ -39,14 +39,14 @@ class Panel:
     extra: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def band(cls, y: str, title: str, **more: Any) -> Panel:
+    def band(cls, y: str, title: str, **more: Any) -> LinePanel:
         """A quantity with its interval in the columns `y_low` and `y_high`."""
         return cls(y, title, f"{y}_low", f"{y}_high", **more)
 
 
 def panel(
     frame: pl.DataFrame,
-    spec: Panel,
+    spec: LinePanel,
     *,
     x: str,
     x_title: str,
@@ -97,18 +97,7 @@ def panel(
         alt.Tooltip(f"{x}:Q", title=x_title, format=".4~g"),
         alt.Tooltip(f"{spec.y}:Q", title=spec.title, format=".4~g"),
     ]
-    layers: list[Any] = []
-    for value, says in spec.rules:
-        at = pl.DataFrame({"at": [float(value)], "says": [says]})
-        rule = alt.Chart(at).mark_rule(color="#52606d", strokeDash=[5, 4], strokeWidth=1)
-        layers.append(rule.encode(y=alt.Y("at:Q", scale=y_scale)))
-        if says:
-            text = alt.Chart(at).mark_text(
-                align="right", baseline="bottom", dx=-4, dy=-2, fontSize=11, color="#52606d"
-            )
-            layers.append(
-                text.encode(y=alt.Y("at:Q", scale=y_scale), x=alt.value(width), text="says:N")
-            )
+    layers = _rules(spec, y_scale, width)
     base = alt.Chart(rows)
     if spec.low and spec.high:
         bounded = rows.filter(pl.col(spec.low).is_not_null() & pl.col(spec.high).is_not_null())
@@ -147,6 +136,23 @@ def panel(
     return alt.layer(*layers).properties(width=width, height=spec.height)
 
 
+def _rules(spec: LinePanel, y_scale: alt.Scale, width: int) -> list[Any]:
+    """Dashed horizontal lines with what they say."""
+    layers: list[Any] = []
+    for value, says in spec.rules:
+        at = pl.DataFrame({"at": [float(value)], "says": [says]})
+        rule = alt.Chart(at).mark_rule(color="#52606d", strokeDash=[5, 4], strokeWidth=1)
+        layers.append(rule.encode(y=alt.Y("at:Q", scale=y_scale)))
+        if says:
+            text = alt.Chart(at).mark_text(
+                align="right", baseline="bottom", dx=-4, dy=-2, fontSize=11, color="#52606d"
+            )
+            layers.append(
+                text.encode(y=alt.Y("at:Q", scale=y_scale), x=alt.value(width), text="says:N")
+            )
+    return layers
+
+
 def _legend(title: str, points: bool) -> alt.Legend:
     """Swatches as the curves are drawn, not as their bands."""
     if points:
@@ -156,7 +162,7 @@ def _legend(title: str, points: bool) -> alt.Legend:
     )
 
 
-def _log_axis(rows: pl.DataFrame, spec: Panel) -> tuple[dict[str, Any], list[float]]:
+def _log_axis(rows: pl.DataFrame, spec: LinePanel) -> tuple[dict[str, Any], list[float]]:
     """Domain and ticks (1, 2, 5 in every decade) of a logarithmic axis, `rules` included."""
     found = [float(v) for v in rows[spec.y] if v is not None and v > 0]
     found += [value for value, _ in spec.rules if value > 0]
@@ -166,7 +172,7 @@ def _log_axis(rows: pl.DataFrame, spec: Panel) -> tuple[dict[str, Any], list[flo
     return {"domain": [low, high]}, [t for t in ticks if low <= t <= high]
 
 
-def panels(frame: pl.DataFrame, specs: Sequence[Panel], **common: Any) -> Chart:
+def panels(frame: pl.DataFrame, specs: Sequence[LinePanel], **common: Any) -> Chart:
     """Several panels over one axis; `common` as for `panel`."""
     last = len(specs) - 1
     charts = [

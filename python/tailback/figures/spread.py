@@ -306,17 +306,17 @@ def _colour(colours: Mapping[str, str], symbol: str) -> Spec:
 
 
 def _domain(values: Iterable[float], look: Look) -> tuple[float, float]:
-    found = [v for v in values if math.isfinite(v)]
+    numbers = [v for v in values if math.isfinite(v)]
     if look.rule is not None:
-        found.append(look.rule)
+        numbers.append(look.rule)
     if look.scale == "log":
-        above = [v for v in found if v > 0 and (look.floor is None or v >= look.floor)]
+        above = [v for v in numbers if v > 0 and (look.floor is None or v >= look.floor)]
         low = min(above, default=look.floor or 0.1)
-        high = max([*found, low * 2])
-        below = look.floor is not None and any(v < look.floor for v in found)
+        high = max([*numbers, low * 2])
+        below = look.floor is not None and any(v < look.floor for v in numbers)
         return (look.floor if below and look.floor else low / 1.2), high * 1.3
-    low = 0.0 if look.zero else min(found, default=0.0)
-    high = max(found, default=1.0)
+    low = 0.0 if look.zero else min(numbers, default=0.0)
+    high = max(numbers, default=1.0)
     room = (high - low or abs(high) or 1.0) * 0.08
     return (low if look.zero else low - room), high + room
 

@@ -190,17 +190,17 @@ class _Export:
 
     def _stream(self, series: str, flow: Mapping[str, Any]) -> _Stream:
         name = flow["name"]
-        found: dict[int, Raw] = {}
+        by_time: dict[int, Raw] = {}
         columns: dict[str, list[float | None]] = {"val": [None] * (self.steps + 1)}
         for begin, end, rate in self._throughput(flow):
-            found.setdefault(end, {}).update(val=rate, dur=(end - begin) / NS)
+            by_time.setdefault(end, {}).update(val=rate, dur=(end - begin) / NS)
             columns["val"][self._step(end)] = rate
         for quantity, key, factor, _ in _STATISTICS:
             rows = [(at, v * factor) for at, v in self.rows.get((name, None, quantity), [])]
             for at, value in rows:
-                found.setdefault(at, {})[key] = value
+                by_time.setdefault(at, {})[key] = value
             columns[key] = self._column(rows)
-        raw = [{"t": at / NS, **found[at]} for at in sorted(found)]
+        raw = [{"t": at / NS, **by_time[at]} for at in sorted(by_time)]
         return _Stream(series, name, flow["cc"], flow["throughput_mbit"], raw, columns)
 
     def _throughput(self, flow: Mapping[str, Any]) -> list[tuple[int, int, float]]:
@@ -371,18 +371,18 @@ def _computed(test: str, streams: Sequence[_Stream]) -> dict[str, list[float | N
     """The series that Flent computes from those of the flows."""
     if test in (SINGLE, BIDIRECTIONAL):
         return {}
-    found: dict[str, list[float | None]] = {}
+    series: dict[str, list[float | None]] = {}
     for way in ("upload", "download"):
         columns = [s.columns["val"] for s in streams if s.series.startswith(f"TCP {way}")]
         if not columns:
             continue
         there = [[v for v in at if v is not None] for at in zip(*columns, strict=True)]
-        found[f"TCP {way} avg"] = [sum(vs) / len(vs) if vs else None for vs in there]
-        found[f"TCP {way} sum"] = [sum(vs) if vs else None for vs in there]
+        series[f"TCP {way} avg"] = [sum(vs) / len(vs) if vs else None for vs in there]
+        series[f"TCP {way} sum"] = [sum(vs) if vs else None for vs in there]
         if test != BOTH_WAYS:
-            found[f"TCP {way} fairness"] = [jain(vs) for vs in there]
+            series[f"TCP {way} fairness"] = [jain(vs) for vs in there]
     if test == BOTH_WAYS:
         columns = [stream.columns["val"] for stream in streams]
         there = [[v for v in at if v is not None] for at in zip(*columns, strict=True)]
-        found["TCP totals"] = [sum(vs) if vs else None for vs in there]
-    return found
+        series["TCP totals"] = [sum(vs) if vs else None for vs in there]
+    return series

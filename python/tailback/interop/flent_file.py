@@ -235,15 +235,15 @@ def _problems(data: Any) -> list[str]:
 
 
 def _version(data: Mapping[str, Any]) -> str | None:
-    found = data.get("version")
-    version = found
-    if isinstance(found, str) and re.fullmatch("[0-9]{1,9}", found):
-        version = int(found)
+    value = data.get("version")
+    version = value
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value):
+        version = int(value)
     if version == VERSION and not isinstance(version, bool | float):
         return None
     if not isinstance(version, int) or isinstance(version, bool):
         # Files of the first version did not say it.
-        said = "no format version" if found is None else "a format version that is no number"
+        said = "no format version" if value is None else "a format version that is no number"
         return f"{said}; expected version {VERSION}"
     if version > VERSION:
         return (
@@ -295,15 +295,15 @@ def _wrong_series(raw: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _expected(what: str, found: object, expected: str) -> str:
-    if found is None:
+def _expected(what: str, value: object, expected: str) -> str:
+    if value is None:
         return f"{what} is missing; expected {expected}"
-    if isinstance(found, str):
-        shown = foreign.quoted(found)
-    elif isinstance(found, int | float):
-        shown = f"{found:.6g}"
+    if isinstance(value, str):
+        shown = foreign.quoted(value)
+    elif isinstance(value, int | float):
+        shown = f"{value:.6g}"
     else:
-        shown = f"a JSON {_kind(found)}"
+        shown = f"a JSON {_kind(value)}"
     return f"{what} is {shown}; expected {expected}"
 
 

@@ -105,7 +105,7 @@ class FlentRun(Run):
 
 
 @dataclass(frozen=True)
-class Source:
+class FlentSource:
     """A data file, or a folder of them, that has been read."""
 
     path: Path
@@ -148,7 +148,7 @@ def is_source(path: Path) -> bool:
     return is_named_so(path)
 
 
-def read_sources(paths: Sequence[Path]) -> list[Source]:
+def read_sources(paths: Sequence[Path]) -> list[FlentSource]:
     """Reads data files and folders of them; says all that is wrong at once."""
     groups = [
         sorted(file for file in path.iterdir() if is_named_so(file)) if path.is_dir() else [path]
@@ -157,7 +157,7 @@ def read_sources(paths: Sequence[Path]) -> list[Source]:
     every = [file for group in groups for file in group]
     files = dict(zip(every, read_all(every), strict=True))
     sources = [
-        Source(path, [files[file] for file in group])
+        FlentSource(path, [files[file] for file in group])
         for path, group in zip(paths, groups, strict=True)
     ]
     problems = [problem for source in sources for problem in _strangers(source)]
@@ -166,7 +166,7 @@ def read_sources(paths: Sequence[Path]) -> list[Source]:
     return sources
 
 
-def _strangers(source: Source) -> list[str]:
+def _strangers(source: FlentSource) -> list[str]:
     """Files of a folder that are not of the same set-up as its first."""
     first = source.files[0]
     return [

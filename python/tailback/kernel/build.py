@@ -256,7 +256,7 @@ def _compiled(folder: Path) -> bool:
 
 def _kernel(
     folder: Path,
-    tree: source.Source,
+    tree: source.KernelSource,
     fragments: Sequence[config.Fragment],
     env: dict[str, str],
     jobs: int,
@@ -401,14 +401,14 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
     built = folder / "build"
     (folder / "ko").mkdir(exist_ok=True)
     order = (built / "modules.order").read_text(encoding="utf-8").split()
-    found: dict[Path, list[Path]] = {}
+    sources: dict[Path, list[Path]] = {}
     for relative in order:
         path = (built / relative).with_suffix(".ko")
         target = folder / "ko" / path.name
         shutil.copy2(path, target)
         text = tree / Path(relative).with_suffix(".c")
-        found[target] = [text] if text.exists() else []
-    inventory = modules.describe(sorted(found), found)
+        sources[target] = [text] if text.exists() else []
+    inventory = modules.describe(sorted(sources), sources)
     qdiscs: dict[str, str | None] = dict.fromkeys((*ALWAYS_QDISCS, *registry.built_in("aqm")))
     ccs: dict[str, str | None] = dict.fromkeys(registry.built_in("cc"))
     for line in (built / "modules.builtin").read_text(encoding="utf-8").split():

@@ -47,26 +47,26 @@ def sha256(path: Path) -> str:
 
 def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """The files, links and folders of these names in a folder and all below them, by path."""
-    found = {}
+    entries = {}
     for name in names:
         # A whole kit may stand behind links: what counts is where they lead.
         top = folder / name
         for path in (top, *_below(top)) if top.exists() else ():
-            found[str(path.relative_to(folder))] = _what(path, top)
-    return dict(sorted(found.items()))
+            entries[str(path.relative_to(folder))] = _what(path, top)
+    return dict(sorted(entries.items()))
 
 
-def differences(expected: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
+def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[str]:
     """What is not as expected, one phrase each."""
-    said = []
-    for path in sorted({*expected, *found}):
-        if path not in found:
-            said.append(f"{path} is missing")
+    phrases = []
+    for path in sorted({*expected, *actual}):
+        if path not in actual:
+            phrases.append(f"{path} is missing")
         elif path not in expected:
-            said.append(f"{path} does not belong there")
-        elif expected[path] != found[path]:
-            said.append(f"{path} differs")
-    return said
+            phrases.append(f"{path} does not belong there")
+        elif expected[path] != actual[path]:
+            phrases.append(f"{path} differs")
+    return phrases
 
 
 def listed(said: list[str]) -> str:

@@ -116,24 +116,24 @@ class Kit:
         `modules` are folders of `extras`, those that are to be used. Cheap but for the
         first time: a file that has not changed since is not read again.
         """
-        said = contents.differences(self.manifest["files"], contents.of(self.path, OF_KIT))
+        faults = contents.differences(self.manifest["files"], contents.of(self.path, OF_KIT))
         if content_hash(self.manifest) != self.manifest["hash"]:
-            said.append(f"{MANIFEST} differs")
+            faults.append(f"{MANIFEST} differs")
         for name, texts in PROGRAMS.items():
             entry = self.manifest["programs"].get(name)
             built = contents.sha256(self.path / name)
             if entry is None or not built:
-                said.append(f"{name} is missing")
+                faults.append(f"{name} is missing")
             elif entry["sha256"] != built:
-                said.append(f"{name} differs")
+                faults.append(f"{name} differs")
             elif entry["source"] != source_hash(texts):
-                said.append(f"{name} is that of another version of tailback")
+                faults.append(f"{name} is that of another version of tailback")
         extra = self.path / "modules"
         if extra.is_symlink() and not extra.is_dir():
-            said.append(f"modules links to {os.readlink(extra)}, which is no folder")
-        if said:
+            faults.append(f"modules links to {os.readlink(extra)}, which is no folder")
+        if faults:
             raise InputError(
-                f"the kernel kit in {self.path} is not what was built: {contents.listed(said)}; "
+                f"the kernel kit in {self.path} is not what was built: {contents.listed(faults)}; "
                 f"run: {COMMAND}"
             )
         for folder in sorted(set(modules)):
@@ -195,7 +195,7 @@ class Kit:
 
     def extras(self) -> list[dict[str, Any]]:
         """Manifests of the modules built into this kit by --module, all versions."""
-        found = []
+        modules = []
         for path in sorted((self.path / "modules").glob(f"*/{SHELF}")):
             if path.parent.is_symlink():
                 continue
@@ -203,8 +203,8 @@ class Kit:
             link = self.path / "modules" / manifest["name"]
             manifest["path"] = str(path.parent)
             manifest["current"] = link.is_symlink() and link.resolve() == path.parent.resolve()
-            found.append(manifest)
-        return found
+            modules.append(manifest)
+        return modules
 
     def _shelf(self, name: str) -> Path:
         folder = self.path / "modules" / name
@@ -282,12 +282,12 @@ def named(name: str, in_use: Kit | None = None) -> Kit:
     link = cache() / "current"
     if in_use is None and (link / MANIFEST).exists():
         in_use = load(link.resolve())
-    for one in [in_use, *kits] if in_use is not None else kits:
-        by_hash = len(name) >= HASH_DIGITS and one.identity.startswith(name)
-        if name in (one.release, one.version) or by_hash:
-            one.verify()
-            return one
-    have = sorted({one.version for one in kits}, key=releases.numbers)
+    for candidate in [in_use, *kits] if in_use is not None else kits:
+        by_hash = len(name) >= HASH_DIGITS and candidate.identity.startswith(name)
+        if name in (candidate.release, candidate.version) or by_hash:
+            candidate.verify()
+            return candidate
+    have = sorted({candidate.version for candidate in kits}, key=releases.numbers)
     there_are = f"there are {', '.join(have)}" if have else "there is none"
     raise InputError(f"no kit of {name}; run `{COMMAND} --release {name}`; {there_are}")
 

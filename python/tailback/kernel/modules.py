@@ -228,13 +228,13 @@ def _compile(
     except process.CommandFailed as error:
         shown = "\n".join(diagnostics(error.lines)).replace(f"{work}/", "")
         raise TailbackError(f"module {name} ({folder}) does not build:\n{shown}") from error
-    found = sorted(work.rglob("*.ko"))
-    if not found:
+    objects = sorted(work.rglob("*.ko"))
+    if not objects:
         raise InputError(f"{folder}: its Makefile built no module; it needs a line obj-m := NAME.o")
     sources = [path for path in work.rglob("*.c") if not path.name.endswith(".mod.c")]
-    own = {path: _sources(path, sources, len(found)) for path in found}
-    guessed = any(kinds_of(path, own[path]).guessed for path in found)
-    return {**describe(found, own), "guessed": guessed}
+    own = {path: _sources(path, sources, len(objects)) for path in objects}
+    guessed = any(kinds_of(path, own[path]).guessed for path in objects)
+    return {**describe(objects, own), "guessed": guessed}
 
 
 def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
@@ -243,12 +243,12 @@ def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
     return own or (list(sources) if count == 1 else [])
 
 
-def describe(found: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[str, Any]:
+def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[str, Any]:
     """The part of a manifest about some modules: files, hashes, what they register."""
     modules: dict[str, Any] = {}
     qdiscs: dict[str, str] = {}
     ccs: dict[str, str] = {}
-    for path in found:
+    for path in objects:
         modules[path.stem] = {
             "file": path.name,
             "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),

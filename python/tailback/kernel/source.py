@@ -51,7 +51,7 @@ PRODUCT_FILES = (".config", ".config.old", "vmlinux", "vmlinux.unstripped", "Sys
 
 
 @dataclass(frozen=True)
-class Source:
+class KernelSource:
     """A kernel tree in the cache."""
 
     identity: str
@@ -69,12 +69,12 @@ class Source:
 
 def newest_package(apt: Apt) -> tuple[str, str]:
     """Name and version of Debian's newest linux-source."""
-    found: list[tuple[tuple[int, int], str]] = []
+    candidates: list[tuple[tuple[int, int], str]] = []
     for name in apt.names("linux-source-"):
         match = re.fullmatch(r"linux-source-(\d+)\.(\d+)", name)
         if match and (number := (int(match[1]), int(match[2]))) >= OLDEST:
-            found.append((number, name))
-    for _number, name in sorted(found, reverse=True):
+            candidates.append((number, name))
+    for _number, name in sorted(candidates, reverse=True):
         # A name may be left of a package that the suite no longer has.
         if versions := apt.versions(name):
             return name, newest(versions)
@@ -95,11 +95,11 @@ def package_of(apt: Apt, release: str) -> tuple[str, str]:
     raise TailbackError(f"Debian's archive has no {name} ({suites}); --source takes a tree")
 
 
-def debian(apt: Apt, cache: Path, release: str = releases.NEWEST) -> Source:
+def debian(apt: Apt, cache: Path, release: str = releases.NEWEST) -> KernelSource:
     """Debian's of a release."""
     name, version = package_of(apt, release)
     [deb] = apt.locate([f"{name}={version}"])
-    return Source(
+    return KernelSource(
         identity=f"{name}={version}",
         folder=cache / "sources" / f"{name}_{version}".replace(":", "_"),
         package={"name": name, "version": version},
@@ -107,7 +107,7 @@ def debian(apt: Apt, cache: Path, release: str = releases.NEWEST) -> Source:
     )
 
 
-def users(path: Path, cache: Path, steps: Steps) -> Source:
+def users(path: Path, cache: Path, steps: Steps) -> KernelSource:
     """A tree, tarball or linux-source package file of the user's."""
     path = path.resolve()
     if path.is_dir():
@@ -123,10 +123,10 @@ def users(path: Path, cache: Path, steps: Steps) -> Source:
     else:
         raise InputError(f"{path}: no such file or folder")
     short = identity.replace(":", "-")[:21]
-    return Source(identity=identity, folder=cache / "sources" / short, origin=path)
+    return KernelSource(identity=identity, folder=cache / "sources" / short, origin=path)
 
 
-def prepare(source: Source, apt: Apt | None, env: dict[str, str], steps: Steps) -> None:
+def prepare(source: KernelSource, apt: Apt | None, env: dict[str, str], steps: Steps) -> None:
     """Puts the tree into its folder, unless it is there."""
     if source.folder.exists():
         return

@@ -76,12 +76,12 @@ def environment(cache: Path, steps: Steps) -> dict[str, str]:
     folder = cache / "tools"
     if not all((folder / "bin" / program).exists() for program in absent):
         _fetch(cache, folder, absent, steps)
-    found = {"PATH": f"{folder}/bin{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    variables = {"PATH": f"{folder}/bin{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
     if "bison" in absent:
-        found["BISON_PKGDATADIR"] = str(folder / "unpacked/usr/share/bison")
+        variables["BISON_PKGDATADIR"] = str(folder / "unpacked/usr/share/bison")
     if "m4" in absent:
-        found["M4"] = str(folder / "bin/m4")
-    return found
+        variables["M4"] = str(folder / "bin/m4")
+    return variables
 
 
 def _fetch(cache: Path, folder: Path, absent: Sequence[str], steps: Steps) -> None:

@@ -39,29 +39,29 @@ class Assertion:
                 and (self.max is None or value <= self.max)
             )
             if not holds:
-                found = "not available" if value is None else f"{value:g}"
+                text = "not available" if value is None else f"{value:g}"
                 if reading.at_least is not None:
-                    found = f"not finished after {reading.at_least:g} s"
+                    text = f"not finished after {reading.at_least:g} s"
                 params = [f"{k} = {short(v)}" for k, v in summary["params"].items()]
                 at = ", ".join([*params, f"seed {summary['seed']}"])
-                yield f"{self.metric}{subject} is {found}, expected {bounds} ({at})"
+                yield f"{self.metric}{subject} is {text}, expected {bounds} ({at})"
 
     def _readings(self, summary: Mapping[str, Any]) -> Iterator[tuple[str, Reading]]:
-        found = metrics.find(self.metric, self._on())
-        refuse_of_two(found, "[[assert]]")
-        match found.on:
+        metric = metrics.find(self.metric, self._on())
+        refuse_of_two(metric, "[[assert]]")
+        match metric.on:
             case "flow":
-                for what, flow in self._flows(found, summary):
-                    yield f" of {what} {flow['name']}", pooling.read(found, flow)
+                for what, flow in self._flows(metric, summary):
+                    yield f" of {what} {flow['name']}", pooling.read(metric, flow)
             case "link":
                 name = self.link if self.link is not None else next(iter(summary["queues"]), "")
-                yield f" of link {name}", pooling.read(found, summary["queues"].get(name))
+                yield f" of link {name}", pooling.read(metric, summary["queues"].get(name))
             case "class":
                 for part in parts.of(summary, "class"):
                     if self.class_name in (None, part["name"]):
-                        yield f" of class {part['name']}", pooling.read(found, part)
+                        yield f" of class {part['name']}", pooling.read(metric, part)
             case _:
-                yield "", pooling.read(found, summary)
+                yield "", pooling.read(metric, summary)
 
     def _flows(
         self, metric: Metric, summary: Mapping[str, Any]
@@ -70,16 +70,16 @@ class Assertion:
         or of a metric that none has, the programs, then the sources of traffic."""
         kinds = [kind for kind in parts.LIKE_FLOWS if kind in metric.parts]
         if self.flow is not None:
-            named = ((kind, one) for kind in kinds for one in parts.of(summary, kind))
-            return [(k, one) for k, one in named if metrics.is_of(one["name"], self.flow)]
+            named = ((kind, part) for kind in kinds for part in parts.of(summary, kind))
+            return [(k, part) for k, part in named if metrics.is_of(part["name"], self.flow)]
         if results.metric(self.metric):
             own = metric.path.partition(".")[2]
             programs = parts.of(summary, "program")
-            return [("program", one) for one in programs if own in one["results"]]
+            return [("program", part) for part in programs if own in part["results"]]
         # One that only probes is no flow.
         for kind in kinds:
             if every := parts.of(summary, kind):
-                return [(kind, one) for one in every]
+                return [(kind, part) for part in every]
         return []
 
     def _on(self) -> On | None:

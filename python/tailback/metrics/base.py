@@ -119,11 +119,11 @@ def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
     names = path.split(".")
 
     def read(part: Mapping[str, Any]) -> float | None:
-        found: Any = part
+        value: Any = part
         for name in names:
-            if not isinstance(found, Mapping):
+            if not isinstance(value, Mapping):
                 return None
-            found = found.get(name)
-        return found if isinstance(found, int | float) else None
+            value = value.get(name)
+        return value if isinstance(value, int | float) else None
 
     return read

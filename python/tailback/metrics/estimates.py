@@ -16,7 +16,7 @@ def has_spread(found: Estimate) -> bool:
     return found.mean is not None and _spread(found) != short(found.mean)
 
 
-def with_spread(found: Estimate, *, counted: bool = True) -> str:
+def with_spread(estimate: Estimate, *, counted: bool = True) -> str:
     """A mean and, if there is one, half of its interval to the same decimal place.
 
     `counted`: whether the number of runs stands beside it where it is not all.
@@ -24,27 +24,31 @@ def with_spread(found: Estimate, *, counted: bool = True) -> str:
     An interval that is less than the digits shown is none. A mean that is not of all runs says of
     how many, and where some had not finished the bound of the mean over all stands for it.
     """
-    of = "" if found.whole or not counted else f" ({found.n} of {found.of})"
-    if found.at_least is not None:
-        return f"{mean_text(found)}{of}"
-    if found.mean is None:
+    of = "" if estimate.whole or not counted else f" ({estimate.n} of {estimate.of})"
+    if estimate.at_least is not None:
+        return f"{mean_text(estimate)}{of}"
+    if estimate.mean is None:
         return short(None)
-    return f"{_spread(found)}{of}"
+    return f"{_spread(estimate)}{of}"
 
 
-def _spread(found: Estimate) -> str:
-    mean = short(found.mean)
-    if found.half_width is None:
+def _spread(estimate: Estimate) -> str:
+    mean = short(estimate.mean)
+    if estimate.half_width is None:
         return mean
     # A whole mean of a spread that is not whole has decimals too.
-    if "." not in mean and found.mean is not None and found.half_width < 10:
-        mean = f"{found.mean:.1f}"
+    if "." not in mean and estimate.mean is not None and estimate.half_width < 10:
+        mean = f"{estimate.mean:.1f}"
     decimals = len(mean.partition(".")[2])
-    half = f"{found.half_width:.{decimals}f}"
+    half = f"{estimate.half_width:.{decimals}f}"
     if float(half) == 0:
         return mean
-    if found.ci95 and found.mean is not None and found.ci95[1] - found.mean < found.half_width:
+    if (
+        estimate.ci95
+        and estimate.mean is not None
+        and estimate.ci95[1] - estimate.mean < estimate.half_width
+    ):
         # It ends where values do.
-        above = f"{found.ci95[1] - found.mean:.{decimals}f}"
+        above = f"{estimate.ci95[1] - estimate.mean:.{decimals}f}"
         return f"{mean} −{half} +{above}" if above != half else f"{mean} ±{half}"
     return f"{mean} ±{half}"

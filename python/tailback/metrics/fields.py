@@ -47,14 +47,14 @@ def summary() -> tuple[Field, ...]:
 def _fields(declared: Sequence[Mapping[str, Any]]) -> tuple[Field, ...]:
     return tuple(
         Field(
-            one["name"],
-            one["kind"],
-            _fields(one["fields"] or ()),
-            one["statistics"] or (),
-            one["may_lack"],
-            one["measured"],
+            entry["name"],
+            entry["kind"],
+            _fields(entry["fields"] or ()),
+            entry["statistics"] or (),
+            entry["may_lack"],
+            entry["measured"],
         )
-        for one in declared
+        for entry in declared
     )
 
 

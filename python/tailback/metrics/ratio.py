@@ -11,12 +11,12 @@ from tailback.metrics.groups import group_of, is_of
 def mean_throughput(summary: Mapping[str, Any], group: str) -> float | None:
     """Mean throughput of the flows or programs of a group (`cubic` for cubic/1 and cubic/2),
     Mbit/s."""
-    found = [
+    rates = [
         flow["throughput_mbit"]
         for flow in parts.flows(summary)
         if is_of(flow["name"], group) and flow["throughput_mbit"] is not None
     ]
-    return sum(found) / len(found) if found else None
+    return sum(rates) / len(rates) if rates else None
 
 
 def ratio(summary: Mapping[str, Any], one: str, other: str) -> float | None:

@@ -63,14 +63,14 @@ class Estimate:
 def estimate(values: Iterable[float | None], *, most: float | None = None) -> Estimate:
     """Mean and interval of what is available; `most`: no value is larger."""
     every = list(values)
-    found = [value for value in every if value is not None]
-    n = len(found)
+    numbers = [value for value in every if value is not None]
+    n = len(numbers)
     if n == 0:
         return Estimate(0, None, None, len(every))
-    mean = math.fsum(found) / n
-    if n == 1 or all(value == found[0] for value in found):
+    mean = math.fsum(numbers) / n
+    if n == 1 or all(value == numbers[0] for value in numbers):
         return Estimate(n, mean, None, len(every))
-    variance = math.fsum((value - mean) ** 2 for value in found) / (n - 1)
+    variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
     half = t_quantile(n - 1) * math.sqrt(variance / n)
     high = mean + half
     if most is not None:

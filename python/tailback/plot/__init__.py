@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from tailback.base.names import unknown
 from tailback.errors import InputError
 from tailback.plot import style
-from tailback.plot.plan import Asked, Plan, Scale
+from tailback.plot.plan import PlotPlan, PlotRequest, Scale
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ class Figure:
     """A figure in its size, and what it shows."""
 
     made: LaidOut
-    plan: Plan
+    plan: PlotPlan
 
     @property
     def chart(self) -> Any:
@@ -65,7 +65,7 @@ def _warm_up() -> None:
 
 def figure(
     results: Results,
-    asked: Asked,
+    asked: PlotRequest,
     *,
     width: str | None = None,
     height: str | None = None,
@@ -125,7 +125,7 @@ def plot(
     y_scale: Scale = "auto",
 ) -> Any:
     """A chart of results; see `Results.plot`."""
-    asked = Asked(
+    asked = PlotRequest(
         x=x,
         y=y,
         color=color,
@@ -147,4 +147,4 @@ def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-__all__ = ["Asked", "Figure", "figure", "plot"]
+__all__ = ["Figure", "PlotRequest", "figure", "plot"]

@@ -60,33 +60,33 @@ class Dimension:
 
 def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
     """The swept keys, and the seed."""
-    made: dict[str, Dimension] = {}
+    dimensions: dict[str, Dimension] = {}
     for path in dict.fromkeys(path for run in runs for path in run.params):
         raw = {run.labels[path]: str(run.params[path]) for run in runs if path in run.params}
         labels = list(raw)
-        found = words.numbers(labels)
+        measures = words.numbers(labels)
         texts = [words.value(label) for label in labels]
-        said: dict[str, set[str]] = {}
+        spellings: dict[str, set[str]] = {}
         for text, label in zip(texts, labels, strict=True):
             # Two labels of one value (0.02s, 20ms) stay apart where their texts do.
-            said.setdefault(text, set()).update((label, raw[label]))
+            spellings.setdefault(text, set()).update((label, raw[label]))
         numbers = None
         unit = ""
-        if found is not None:
-            by_text = dict(zip(texts, found[0], strict=True))
-            numbers, unit = [by_text[text] for text in said], found[1]
-        made[path] = Dimension(
+        if measures is not None:
+            by_text = dict(zip(texts, measures[0], strict=True))
+            numbers, unit = [by_text[text] for text in spellings], measures[1]
+        dimensions[path] = Dimension(
             path,
             words.key(path),
-            list(said),
+            list(spellings),
             unit,
             numbers,
             (path,),
-            {text: frozenset(words_) for text, words_ in said.items()},
+            {text: frozenset(words_) for text, words_ in spellings.items()},
         )
     seeds = sorted({run.seed for run in runs})
-    made[SEED] = Dimension(SEED, SEED, [str(s) for s in seeds], "", [float(s) for s in seeds])
-    return made
+    dimensions[SEED] = Dimension(SEED, SEED, [str(s) for s in seeds], "", [float(s) for s in seeds])
+    return dimensions
 
 
 def joined(parts: Sequence[Dimension], runs: Sequence[Mapping[str, str]]) -> Dimension:

@@ -17,7 +17,7 @@ import vl_convert
 from tailback.base.vega import cleaned
 from tailback.plot import style
 from tailback.plot.dimensions import Dimension
-from tailback.plot.plan import Drawing, Panel, Plan
+from tailback.plot.plan import PlannedDrawing, PlotPanel, PlotPlan
 
 VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 SHAPE = 0.64
@@ -49,7 +49,7 @@ class LaidOut:
     svg: str
 
 
-def laid_out(plan: Plan, drawing: Drawing, size: Size) -> LaidOut:
+def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
     """The figure in its size."""
     letter = (size.points - 1) * style.POINT
     columns, rows = _grid(plan, size)
@@ -59,7 +59,7 @@ def laid_out(plan: Plan, drawing: Drawing, size: Size) -> LaidOut:
     rough = True
     for left in reversed(range(TRIES)):
         wrapped = rows > 1 and "row" not in plan.roles
-        panel = Panel(
+        panel = PlotPanel(
             width,
             height,
             letter,
@@ -70,12 +70,12 @@ def laid_out(plan: Plan, drawing: Drawing, size: Size) -> LaidOut:
         chart = _chart(plan, drawing.layers(panel), panel, size, columns, per_row)
         if drawing.free and plan.faceted:
             chart = chart.resolve_scale(**dict.fromkeys(drawing.free, "independent"))
-        made = drawn(chart)
-        wide, high = measured(made)
+        svg = drawn(chart)
+        wide, high = measured(svg)
         off = size.width - wide
         up = 0.0 if size.height is None else size.height - high
         if not rough and (not left or (abs(off) <= CLOSE and abs(up) <= CLOSE)):
-            return LaidOut(chart, _scaled(made, size.width / wide))
+            return LaidOut(chart, _scaled(svg, size.width / wide))
         rough = False
         wider = width + off / columns
         if wider < LEAST_PANEL and per_row > 1:
@@ -123,7 +123,7 @@ def _scaled(svg: str, times: float) -> str:
     return _SIZE.sub(sized, svg, count=1)
 
 
-def _grid(plan: Plan, size: Size) -> tuple[int, int]:
+def _grid(plan: PlotPlan, size: Size) -> tuple[int, int]:
     """Columns and rows of panels."""
     column, row = plan.roles.get("column"), plan.roles.get("row")
     columns = len(column.texts) if column else 1
@@ -143,7 +143,7 @@ def _height(width: float, rows: int, size: Size, letter: float) -> float:
     return max((9 if rows == 1 else 6) * letter, min(TALLEST, SHAPE * width))
 
 
-def _legend_columns(plan: Plan, size: Size) -> int:
+def _legend_columns(plan: PlotPlan, size: Size) -> int:
     """Entries of the legend beside one another, from the length of their names."""
     if plan.series is None:
         return 1
@@ -156,7 +156,9 @@ def _legend_columns(plan: Plan, size: Size) -> int:
     return -(-len(plan.series.texts) // rows)
 
 
-def _chart(plan: Plan, layered: Any, panel: Panel, size: Size, columns: int, per_row: int) -> Any:
+def _chart(
+    plan: PlotPlan, layered: Any, panel: PlotPanel, size: Size, columns: int, per_row: int
+) -> Any:
     chart = layered.properties(width=round(panel.width, 2), height=round(panel.height, 2))
     column, row = plan.roles.get("column"), plan.roles.get("row")
     spacing = round(0.9 * panel.letter, 1)
@@ -216,7 +218,7 @@ def _lifted(chart: Any, **facets: Any) -> Any:
     return chart.facet(data=data, **facets)
 
 
-def _said(dimension: Dimension | None, room: float, panel: Panel) -> dict[str, Any]:
+def _said(dimension: Dimension | None, room: float, panel: PlotPanel) -> dict[str, Any]:
     """Labels of panels: with the title of what they are values of, where there is room for it."""
     if dimension is None:
         return {}

@@ -29,22 +29,22 @@ PPI = 300.0
 Writer = Callable[[LaidOut, str], bytes]
 
 
-def _svg(made: LaidOut, _title: str) -> bytes:
-    return made.svg.encode()
+def _svg(figure: LaidOut, _title: str) -> bytes:
+    return figure.svg.encode()
 
 
-def _png(made: LaidOut, _title: str) -> bytes:
-    return vl_convert.svg_to_png(made.svg, scale=72 / style.INCH, ppi=PPI)
+def _png(figure: LaidOut, _title: str) -> bytes:
+    return vl_convert.svg_to_png(figure.svg, scale=72 / style.INCH, ppi=PPI)
 
 
-def _pdf(made: LaidOut, _title: str) -> bytes:
+def _pdf(figure: LaidOut, _title: str) -> bytes:
     """One page of the size of the figure, vector graphics, letters as letters.
 
     Typst sets the page: it keeps the bytes the same, whenever it is made, and knows lengths.
     """
     import typst
 
-    wide, high = (f"{pixels / style.POINT:.3f}pt" for pixels in measured(made.svg))
+    wide, high = (f"{pixels / style.POINT:.3f}pt" for pixels in measured(figure.svg))
     page = (
         f"#set page(width: {wide}, height: {high}, margin: 0pt)\n"
         "#set document(date: none)\n"
@@ -52,13 +52,13 @@ def _pdf(made: LaidOut, _title: str) -> bytes:
     )
     with folders.scratch(Path(tempfile.gettempdir())) as root:
         (root / "page.typ").write_text(page, encoding="utf-8")
-        (root / "figure.pdf").write_bytes(vl_convert.svg_to_pdf(made.svg))
+        (root / "figure.pdf").write_bytes(vl_convert.svg_to_pdf(figure.svg))
         compiler: Any = typst.compile
         found: bytes = compiler(str(root / "page.typ"), root=str(root), ignore_system_fonts=True)
     return found
 
 
-def _html(made: LaidOut, title: str) -> bytes:
+def _html(figure: LaidOut, title: str) -> bytes:
     """A page that needs nothing else; values are shown under the pointer."""
     # The figures of reports come with it.
     from tailback.figures import export
@@ -70,11 +70,11 @@ def _html(made: LaidOut, title: str) -> bytes:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'"
     )
-    spec = json.dumps(specification(made.chart), separators=(",", ":")).replace("<", "\\u003c")
+    spec = json.dumps(specification(figure.chart), separators=(",", ":")).replace("<", "\\u003c")
     return _PAGE.format(
         policy=policy,
         title=html.escape(title),
-        width=round(ON_SCREEN * measured(made.svg)[0]),
+        width=round(ON_SCREEN * measured(figure.svg)[0]),
         spec=spec,
         library=scripts[0],
         start=scripts[1],
@@ -123,8 +123,8 @@ h1 {{ font-size: 1.1rem; font-weight: 600; }}
 """
 
 
-def _json(made: LaidOut, _title: str) -> bytes:
-    return (json.dumps(specification(made.chart), indent=1) + "\n").encode()
+def _json(figure: LaidOut, _title: str) -> bytes:
+    return (json.dumps(specification(figure.chart), indent=1) + "\n").encode()
 
 
 WRITERS: dict[str, Writer] = {
@@ -147,9 +147,9 @@ def writer(target: Path) -> Writer:
     )
 
 
-def save(made: LaidOut, target: Path, title: str = "") -> Path:
+def save(figure: LaidOut, target: Path, title: str = "") -> Path:
     """Writes a figure, at once or not at all."""
-    data = writer(target)(made, title)
+    data = writer(target)(figure, title)
     with layout.replacing(target) as part:
         part.write_bytes(data)
     return target

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tailback.metrics import On
 from tailback.plot.dimensions import Dimension
-from tailback.plot.quantities import Quantity
+from tailback.plot.quantities import PlotQuantity
 from tailback.plot.style import LETTER
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ ROLES = ("x", "series", "column", "row")
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlotRequest:
     """What somebody asks for; what is left out is chosen for the sweep."""
 
     x: str | None = None
@@ -53,12 +53,12 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlotPlan:
     """What is drawn."""
 
     kind: Kind
-    y: Quantity
-    x: Dimension | Quantity | None
+    y: PlotQuantity
+    x: Dimension | PlotQuantity | None
     """None: time, or the values of `y` themselves."""
     members: Sequence[Member]
     roles: Mapping[str, Dimension]
@@ -116,7 +116,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Panel:
+class PlotPanel:
     """Room for one panel, and the size of letters, pixels."""
 
     width: float
@@ -144,10 +144,10 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class PlannedDrawing:
     """What was taken from the runs, to be laid out for a panel of any size."""
 
-    layers: Callable[[Panel], Any]
+    layers: Callable[[PlotPanel], Any]
     free: tuple[str, ...] = ()
     """Axes, x or y, that every panel has for itself."""
 
@@ -159,7 +159,7 @@ class Kind:
     name: str
     doc: str
     """What is drawn, in a sentence that ends up in the help."""
-    draw: Callable[[Plan], Drawing]
+    draw: Callable[[PlotPlan], PlannedDrawing]
     default: str
     """What is drawn if nothing is said."""
     x: Literal["key", "name", "quantity", "none"] = "none"

@@ -26,7 +26,7 @@ NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
-class Quantity:
+class PlotQuantity:
     """Something that runs have a value of, or many."""
 
     name: str
@@ -52,16 +52,16 @@ class Quantity:
         return self.source != "metric"
 
 
-DELAY = Quantity("delay_ms", "queue delay", "ms", "link", "histogram", "delay_ns", NS_PER_MS)
-RTT = Quantity("rtt_ms", "RTT", "ms", "flow", "histogram", "rtt_ns", NS_PER_MS)
-RATE = Quantity(
+DELAY = PlotQuantity("delay_ms", "queue delay", "ms", "link", "histogram", "delay_ns", NS_PER_MS)
+RTT = PlotQuantity("rtt_ms", "RTT", "ms", "flow", "histogram", "rtt_ns", NS_PER_MS)
+RATE = PlotQuantity(
     "throughput_mbit", "throughput", "Mbit/s", "flow", "rate", "delivered_bytes", 1e6 / 8
 )
 
 
 def find(
     name: str, recorded: Recorded, *, over_time: bool = False, classes: Collection[str] = ()
-) -> Quantity:
+) -> PlotQuantity:
     """The quantity of a name; `recorded` are the series there are, with what each is of.
 
     A metric comes first, then a distribution, then a series; with `over_time` a series.
@@ -101,7 +101,7 @@ def _names(recorded: Recorded) -> list[str]:
     return list(dict.fromkeys(_shown(name)[0] for name in recorded))
 
 
-def _metric(name: str) -> Quantity | None:
+def _metric(name: str) -> PlotQuantity | None:
     if not metrics.offered(name):
         return None
     found = metrics.find(name)
@@ -109,10 +109,10 @@ def _metric(name: str) -> Quantity | None:
     return of_metric(name, found)
 
 
-def of_metric(name: str, metric: Metric) -> Quantity:
+def of_metric(name: str, metric: Metric) -> PlotQuantity:
     """A metric as a quantity, typed so."""
     title, unit = words.metric(metric)
-    return Quantity(name, title, unit, metric.on, "metric", metric=metric)
+    return PlotQuantity(name, title, unit, metric.on, "metric", metric=metric)
 
 
 def of_name(word: str) -> tuple[str, str, str]:
@@ -121,7 +121,7 @@ def of_name(word: str) -> tuple[str, str, str]:
     return stem.strip(), at, name.strip()
 
 
-def _distribution(name: str, classes: Collection[str]) -> Quantity | None:
+def _distribution(name: str, classes: Collection[str]) -> PlotQuantity | None:
     for whole in (DELAY, RTT):
         stem = whole.name.removesuffix("_ms")
         if name in (stem, whole.name, whole.stored):
@@ -131,7 +131,7 @@ def _distribution(name: str, classes: Collection[str]) -> Quantity | None:
         label = found[1]
         stored = f"{DELAY.stored}.{label}"
         title = f"{DELAY.title} of {label}"
-        return Quantity(name, title, DELAY.unit, "link", "histogram", stored, DELAY.scale)
+        return PlotQuantity(name, title, DELAY.unit, "link", "histogram", stored, DELAY.scale)
     return None
 
 
@@ -146,11 +146,11 @@ def _shown(stored: str) -> tuple[str, str, float]:
     return stored, known, 1.0
 
 
-def _series(name: str, recorded: Recorded) -> Quantity | None:
+def _series(name: str, recorded: Recorded) -> PlotQuantity | None:
     for stored, (on, _) in recorded.items():
         shown, unit, scale = _shown(stored)
         stem = re.sub(r"_(?:ms|bytes|mbit)$", "", shown)
         if name in (stored, shown, stem):
             title = words.series(shown if unit == "packets" else stem)
-            return Quantity(shown, title, unit, on, "series", stored, scale)
+            return PlotQuantity(shown, title, unit, on, "series", stored, scale)
     return None

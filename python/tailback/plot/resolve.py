@@ -15,8 +15,8 @@ from tailback.metrics.base import OfTwoResults
 from tailback.metrics.parts import flows as flows_of
 from tailback.plot import dimensions, kinds, quantities, values
 from tailback.plot.dimensions import PARTS, Dimension
-from tailback.plot.plan import Asked, Kind, Member, Plan
-from tailback.plot.quantities import Quantity, Recorded
+from tailback.plot.plan import Kind, Member, PlotPlan, PlotRequest
+from tailback.plot.quantities import PlotQuantity, Recorded
 
 if TYPE_CHECKING:
     from tailback.store.results import Results
@@ -28,7 +28,7 @@ BUFFER = "limit"
 """Whoever sweeps the size of a buffer asks what it is good for: the utilisation."""
 
 
-def resolve(results: Results, asked: Asked) -> Plan:
+def resolve(results: Results, asked: PlotRequest) -> PlotPlan:
     """What is drawn; everything that is wrong with what is asked for is said at once."""
     return _Search(results, asked).plan()
 
@@ -36,11 +36,11 @@ def resolve(results: Results, asked: Asked) -> Plan:
 @dataclass
 class _Search:
     results: Results
-    asked: Asked
+    asked: PlotRequest
     wrong: dict[str, None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def plan(self) -> Plan:
+    def plan(self) -> PlotPlan:
         runs = self.results.points
         if not runs:
             raise InputError(f"{self.results.id}: none of its runs is stored")
@@ -90,21 +90,21 @@ class _Search:
         return None
 
     def _where(self) -> None:
-        for word, said in self.asked.where.items():
+        for word, choices in self.asked.where.items():
             name = self._key(word, "--where")
             if name is None:
                 continue
             if name not in self.keys:
-                self.wanted[name] = frozenset(said)
+                self.wanted[name] = frozenset(choices)
                 continue
             dimension = self.keys[name]
-            found = {one: dimension.text_of(one) for one in said}
-            for one, text in found.items():
+            texts = {choice: dimension.text_of(choice) for choice in choices}
+            for choice, text in texts.items():
                 if text is None:
-                    self._say(f"--where {word}: {unknown('value', one, dimension.texts)}")
-            if any(text is None for text in found.values()):
+                    self._say(f"--where {word}: {unknown('value', choice, dimension.texts)}")
+            if any(text is None for text in texts.values()):
                 continue
-            chosen = set(found.values())
+            chosen = set(texts.values())
             self.members = [m for m in self.members if m.texts.get(name) in chosen]
         if not self.members:
             self._check()
@@ -166,7 +166,7 @@ class _Search:
 
     def _quantity(
         self, word: str, recorded: Recorded, option: str, *, over_time: bool = False
-    ) -> Quantity | None:
+    ) -> PlotQuantity | None:
         stem, at, name = quantities.of_name(word)
         try:
             found = quantities.find(stem, recorded, over_time=over_time, classes=self.classes)
@@ -175,23 +175,29 @@ class _Search:
             return None
         return self._of_named(found, name, option) if at else found
 
-    def _of_named(self, quantity: Quantity, name: str, option: str) -> Quantity | None:
+    def _of_named(self, quantity: PlotQuantity, name: str, option: str) -> PlotQuantity | None:
         """The quantity of the link, flow or class of this name alone."""
         stem = quantity.name
         offered = [quantity]
         if quantity.metric is not None:
             offered = [quantities.of_metric(stem, metric) for metric in metrics.offered(stem)]
-            offered.sort(key=lambda one: metrics.ONS.index(one.on))
+            offered.sort(key=lambda candidate: metrics.ONS.index(candidate.on))
         names: dict[On, list[str]] = {
-            one.on: self._named_parts(one.on) for one in offered if one.on != "run"
+            candidate.on: self._named_parts(candidate.on)
+            for candidate in offered
+            if candidate.on != "run"
         }
-        for one in offered:
-            if name in names.get(one.on, ()):
-                part = PARTS[one.on][0]
+        for candidate in offered:
+            if name in names.get(candidate.on, ()):
+                part = PARTS[candidate.on][0]
                 if self.wanted.setdefault(part, frozenset([name])) != {name}:
                     self._say(f"{option}: {line(stem)}@{line(name)}: another {part} is chosen too")
-                title = one.title if one.on == "link" else f"{one.title} of {line(name)}"
-                return replace(one, name=f"{stem}@{name}", title=title)
+                title = (
+                    candidate.title
+                    if candidate.on == "link"
+                    else f"{candidate.title} of {line(name)}"
+                )
+                return replace(candidate, name=f"{stem}@{name}", title=title)
         kind = " or ".join(names)
         if not kind:
             self._say(f"{option}: {line(stem)} is of the run; expected it without @{line(name)}")
@@ -207,7 +213,7 @@ class _Search:
 
     def _quantities(
         self, kind: Kind | None, recorded: Recorded
-    ) -> tuple[Kind, Quantity, str | Quantity | None, str | None]:
+    ) -> tuple[Kind, PlotQuantity, str | PlotQuantity | None, str | None]:
         """Kind, quantity, what is across (a key, a quantity, or left open), what is down."""
         x, y, color = self.asked.x, self.asked.y, self.asked.color
         kind = kind or self._kind(recorded)
@@ -230,7 +236,7 @@ class _Search:
         chosen = self._quantity(
             y or self._default(kind, recorded), recorded, "--y", over_time=kind.over_time
         )
-        across: str | Quantity | None = None
+        across: str | PlotQuantity | None = None
         if kind.x == "none":
             if x is not None and not (kind.over_time and x == TIME):
                 self._say(
@@ -298,11 +304,11 @@ class _Search:
     def _roles(
         self,
         kind: Kind,
-        y: Quantity,
-        x: str | Quantity | None,
+        y: PlotQuantity,
+        x: str | PlotQuantity | None,
         down: str | None,
         recorded: Recorded,
-    ) -> Plan:
+    ) -> PlotPlan:
         parts = self._parts(y, recorded)
         self._check()
         free = [axis for axis in self.axes if not self._uses(axis, self._asked_keys(x, down))]
@@ -312,8 +318,8 @@ class _Search:
         if any(name in asked_parts for name in names):
             several = []
         roles: dict[str, Dimension] = {}
-        across: Dimension | Quantity | None
-        if isinstance(x, Quantity):
+        across: Dimension | PlotQuantity | None
+        if isinstance(x, PlotQuantity):
             across = x
         elif x is not None:
             across = roles["x"] = self._dimension(x, parts)
@@ -347,15 +353,15 @@ class _Search:
             )
         scopes: dict[On, Mapping[str, frozenset[str]]] = {y.on: self._chosen(parts)}
         own_link = False
-        if isinstance(across, Quantity) and across.on != y.on:
+        if isinstance(across, PlotQuantity) and across.on != y.on:
             other = self._parts(across, recorded)
             own_link = self._own_link(across, y, other)
             scopes[across.on] = self._chosen(other)
             self._check()
-        if isinstance(across, Quantity):
+        if isinstance(across, PlotQuantity):
             across = self._of_link(across, own_link=own_link)
         y = self._of_link(y)
-        return Plan(
+        return PlotPlan(
             kind=kind,
             y=y,
             x=across,
@@ -369,7 +375,9 @@ class _Search:
             notes=self.notes,
         )
 
-    def _own_link(self, across: Quantity, y: Quantity, links: Mapping[str, Dimension]) -> bool:
+    def _own_link(
+        self, across: PlotQuantity, y: PlotQuantity, links: Mapping[str, Dimension]
+    ) -> bool:
         """Whether each flow has a link of its own across; of a run the first is taken."""
         if across.on != "link" or len(links["link"].texts) < 2:
             return False
@@ -381,7 +389,7 @@ class _Search:
         self.wanted["link"] = frozenset([first])
         return False
 
-    def _of_link(self, quantity: Quantity, *, own_link: bool = False) -> Quantity:
+    def _of_link(self, quantity: PlotQuantity, *, own_link: bool = False) -> PlotQuantity:
         """A quantity of links whose title says which one is drawn, where there are several."""
         wanted = self.wanted.get("link", frozenset())
         several = any(len(member.run.summary["queues"]) > 1 for member in self.members)
@@ -393,7 +401,7 @@ class _Search:
             return replace(quantity, title=f"{quantity.title} of {next(iter(wanted))}")
         return quantity
 
-    def _asked_keys(self, x: str | Quantity | None, down: str | None) -> set[str]:
+    def _asked_keys(self, x: str | PlotQuantity | None, down: str | None) -> set[str]:
         words = [self.asked.color, *self.asked.facet, down]
         found = {self._key(w, "") for w in words if w is not None and self._is_key(w)}
         return {name for name in (*found, x if isinstance(x, str) else None) if name}
@@ -445,7 +453,7 @@ class _Search:
     def _rest(
         self,
         kind: Kind,
-        y: Quantity,
+        y: PlotQuantity,
         roles: dict[str, Dimension],
         free: list[Sequence[str]],
         several: list[str],
@@ -492,20 +500,20 @@ class _Search:
                 f"--facet {name} or --where '{name}={line(example)}'"
             )
 
-    def _parts(self, quantity: Quantity, recorded: Recorded) -> dict[str, Dimension]:
+    def _parts(self, quantity: PlotQuantity, recorded: Recorded) -> dict[str, Dimension]:
         """What the parts of the runs are told apart by, as far as they are wanted."""
-        found: dict[tuple[tuple[str, str], ...], None] = {}
+        parts: dict[tuple[tuple[str, str], ...], None] = {}
         for known in self._parts_with_values(quantity, recorded):
             if all(known.get(name, "") in self.wanted[name] for name in self._wanted(quantity.on)):
-                found[tuple(known.items())] = None
-        if not found:
+                parts[tuple(known.items())] = None
+        if not parts:
             wanted = " and ".join(
                 f"{name} is {', '.join(sorted(self.wanted[name]))}"
                 for name in self._wanted(quantity.on)
             )
             where = f" where {wanted}" if wanted else ""
             self._say(f'nothing has a value of "{line(quantity.name)}"{line(where)}')
-        return dimensions.of_parts(PARTS[quantity.on], [dict(one) for one in found])
+        return dimensions.of_parts(PARTS[quantity.on], [dict(one) for one in parts])
 
     def _wanted(self, on: On) -> list[str]:
         return [name for name in PARTS[on] if name in self.wanted]
@@ -514,7 +522,7 @@ class _Search:
         return {name: self.wanted.get(name, frozenset(one.texts)) for name, one in parts.items()}
 
     def _parts_with_values(
-        self, quantity: Quantity, recorded: Recorded
+        self, quantity: PlotQuantity, recorded: Recorded
     ) -> Iterator[dict[str, str]]:
         named = bool(self._wanted(quantity.on))
         traffic: list[dict[str, str]] = []
@@ -535,7 +543,7 @@ class _Search:
 
     def _has(
         self,
-        quantity: Quantity,
+        quantity: PlotQuantity,
         known: Mapping[str, str],
         part: Mapping[str, Any],
         recorded: Recorded,

@@ -38,17 +38,17 @@ SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross"
 
 def length(text: str, option: str) -> float:
     """A length such as 85mm, in pixels."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*", str(text))
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*", str(text))
     units = ", ".join(UNITS)
-    if found is None or found[2] not in UNITS:
-        said = quoted(text)
+    if match is None or match[2] not in UNITS:
+        shown = quoted(text)
         raise InputError(
-            f"{option}: {said} is no length; expected a number with {units}, e.g. 85mm"
+            f"{option}: {shown} is no length; expected a number with {units}, e.g. 85mm"
         )
-    made = float(found[1]) * UNITS[found[2]]
-    if not LEAST <= made <= MOST:
+    pixels = float(match[1]) * UNITS[match[2]]
+    if not LEAST <= pixels <= MOST:
         raise InputError(f"{option}: {quoted(text)} is out of range; expected 30mm to 1000mm")
-    return made
+    return pixels
 
 
 def config(points: float) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tailback.metrics import Estimate, On, estimate, group_of, pooling, series
 from tailback.metrics.pooling import Reading
 from tailback.plot.dimensions import SEED, parts, text_at
-from tailback.plot.plan import ROLES, Member, Plan
-from tailback.plot.quantities import Quantity, Recorded
+from tailback.plot.plan import ROLES, Member, PlotPlan
+from tailback.plot.quantities import PlotQuantity, Recorded
 from tailback.store import frames
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ NS = 1e9
 
 
 @dataclass(frozen=True)
-class Place:
+class PlotPlace:
     """A part of a run and where its values go."""
 
     run: int
@@ -39,17 +39,17 @@ class Place:
     """The part of the summary."""
 
 
-def places(plan: Plan, quantity: Quantity) -> Iterator[Place]:
+def places(plan: PlotPlan, quantity: PlotQuantity) -> Iterator[PlotPlace]:
     """Every part of every run that is drawn."""
     wanted = plan.parts[quantity.on]
     for number, member in enumerate(plan.members):
         for known, part in parts(member.run.summary, quantity.on):
             if all(known[name] in texts for name, texts in wanted.items()):
                 roles = tuple(_role(plan, role, member, known) for role in ROLES)
-                yield Place(number, part.get("name", ""), roles, known, part)
+                yield PlotPlace(number, part.get("name", ""), roles, known, part)
 
 
-def _role(plan: Plan, role: str, member: Member, known: dict[str, str]) -> str:
+def _role(plan: PlotPlan, role: str, member: Member, known: dict[str, str]) -> str:
     dimension = plan.roles.get(role)
     if dimension is None or not dimension.name:
         return ""
@@ -60,11 +60,11 @@ def _role(plan: Plan, role: str, member: Member, known: dict[str, str]) -> str:
 class Value:
     """A number of a part of a run."""
 
-    place: Place
+    place: PlotPlace
     value: float
 
 
-def numbers(plan: Plan, quantity: Quantity) -> list[Value]:
+def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
     """The numbers of the parts that have one."""
     return [
         Value(place, reading.value)
@@ -73,11 +73,11 @@ def numbers(plan: Plan, quantity: Quantity) -> list[Value]:
     ]
 
 
-def readings(plan: Plan, quantity: Quantity) -> list[tuple[Place, Reading]]:
+def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Reading]]:
     """What each part of each run says: the metric, or the mean of what was recorded."""
-    found = list(places(plan, quantity))
+    sites = list(places(plan, quantity))
     if quantity.metric is not None:
-        return [(place, pooling.read(quantity.metric, place.summary)) for place in found]
+        return [(place, pooling.read(quantity.metric, place.summary)) for place in sites]
     import polars as pl
 
     cloud = samples(plan, quantity)
@@ -86,10 +86,10 @@ def readings(plan: Plan, quantity: Quantity) -> list[tuple[Place, Reading]]:
         (((pl.col("lower") + pl.col("upper")) / 2 * pl.col("count")).sum() / total).alias("mean")
     )
     by_part = {(run, part): mean for run, part, mean in means.iter_rows()}
-    return [(place, Reading(by_part.get((place.run, place.part)))) for place in found]
+    return [(place, Reading(by_part.get((place.run, place.part)))) for place in sites]
 
 
-def estimates(plan: Plan, quantity: Quantity) -> dict[Roles, Estimate]:
+def estimates(plan: PlotPlan, quantity: PlotQuantity) -> dict[Roles, Estimate]:
     """Means over runs with their intervals; parts of one run that are pooled are one value.
 
     What is not of all runs is among the notes of the plan.
@@ -97,40 +97,40 @@ def estimates(plan: Plan, quantity: Quantity) -> dict[Roles, Estimate]:
     runs: dict[Roles, dict[int, list[Reading]]] = {}
     for place, reading in readings(plan, quantity):
         runs.setdefault(place.roles, {}).setdefault(place.run, []).append(reading)
-    found = {
+    means = {
         roles: pooled(quantity, [pooling.together(own) for own in by_run.values()])
         for roles, by_run in runs.items()
     }
-    say_what_is_missing(plan, quantity, list(found.values()))
-    return {roles: one for roles, one in found.items() if one.mean is not None}
+    say_what_is_missing(plan, quantity, list(means.values()))
+    return {roles: mean for roles, mean in means.items() if mean.mean is not None}
 
 
-def pooled(quantity: Quantity, found: Sequence[Reading]) -> Estimate:
+def pooled(quantity: PlotQuantity, found: Sequence[Reading]) -> Estimate:
     """Readings of runs with different seeds."""
     if quantity.metric is None:
         return estimate(one.value for one in found)
     return pooling.over_runs(quantity.metric, found)
 
 
-def say_what_is_missing(plan: Plan, quantity: Quantity, found: Sequence[Estimate]) -> None:
+def say_what_is_missing(plan: PlotPlan, quantity: PlotQuantity, means: Sequence[Estimate]) -> None:
     """Notes how many of the means are not of all seeds, or cannot be given."""
-    unfinished = [one for one in found if one.at_least is not None]
+    unfinished = [mean for mean in means if mean.at_least is not None]
     if unfinished:
-        runs, of = sum(one.n for one in unfinished), sum(one.of for one in unfinished)
+        runs, of = sum(mean.n for mean in unfinished), sum(mean.of for mean in unfinished)
         plan.missing.append(
-            f"{quantity.name}: {len(unfinished)} of {len(found)} means are not drawn, since only "
+            f"{quantity.name}: {len(unfinished)} of {len(means)} means are not drawn, since only "
             f"{runs} of {of} transfers finished there"
         )
-    partial = [one for one in found if one.mean is not None and not one.whole]
+    partial = [mean for mean in means if mean.mean is not None and not mean.whole]
     if partial:
-        runs, of = sum(one.n for one in partial), sum(one.of for one in partial)
+        runs, of = sum(mean.n for mean in partial), sum(mean.of for mean in partial)
         plan.missing.append(
-            f"{quantity.name}: {len(partial)} of {len(found)} means are of {runs} runs of {of}, "
+            f"{quantity.name}: {len(partial)} of {len(means)} means are of {runs} runs of {of}, "
             "since the others do not have it"
         )
 
 
-def first_link(plan: Plan, place: Place) -> str | None:
+def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
     """The first link of the route of a flow or source, or the link of a class."""
     if "link" in place.known:
         return place.known["link"]
@@ -147,7 +147,7 @@ def first_link(plan: Plan, place: Place) -> str | None:
     return None
 
 
-def samples(plan: Plan, quantity: Quantity) -> pl.DataFrame:
+def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     """All values of a quantity: run, part, the roles, lower, upper, count.
 
     Of a distribution the buckets, of a series its samples in the measured time (lower = upper,
@@ -193,16 +193,16 @@ def samples(plan: Plan, quantity: Quantity) -> pl.DataFrame:
     return where.join(scaled, on=["run", "part"], how="inner", maintain_order="left_right")
 
 
-def _held(quantity: Quantity) -> series.Held:
+def _held(quantity: PlotQuantity) -> series.Held:
     return "growth" if quantity.source == "rate" else series.held(quantity.stored)
 
 
-def is_state(quantity: Quantity) -> bool:
+def is_state(quantity: PlotQuantity) -> bool:
     """Whether a sample of a series holds until the next one."""
     return _held(quantity) == "state"
 
 
-def ends_s(plan: Plan, quantity: Quantity) -> dict[tuple[int, str], float]:
+def ends_s(plan: PlotPlan, quantity: PlotQuantity) -> dict[tuple[int, str], float]:
     """By run and part, until when it is measured, s."""
     return {
         (place.run, place.part): series.measured(
@@ -213,7 +213,7 @@ def ends_s(plan: Plan, quantity: Quantity) -> dict[tuple[int, str], float]:
     }
 
 
-def _measured(plan: Plan, quantity: Quantity) -> pl.DataFrame:
+def _measured(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     """Between when each part is measured: run, part, from_ns, to_ns."""
     import polars as pl
 
@@ -229,12 +229,12 @@ def _measured(plan: Plan, quantity: Quantity) -> pl.DataFrame:
     return pl.DataFrame(data, schema=types)
 
 
-def over_time(plan: Plan, quantity: Quantity) -> pl.DataFrame:
+def over_time(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     """A recorded series: run, part, the roles, time_ns, time_s, value, in the order of time."""
     import polars as pl
 
     stored = frames.series([member.run.stored for member in plan.members])
-    own = (
+    rows = (
         stored.filter(pl.col("quantity") == quantity.stored)
         .with_columns(_part(quantity))
         .select(
@@ -248,25 +248,25 @@ def over_time(plan: Plan, quantity: Quantity) -> pl.DataFrame:
     if quantity.source == "rate":
         over = ["run", "part"]
         growth = pl.col("value").diff().over(over) / pl.col("time_s").diff().over(over)
-        own = own.with_columns(growth.alias("value")).drop_nulls("value")
+        rows = rows.with_columns(growth.alias("value")).drop_nulls("value")
     where = _of_places(list(places(plan, quantity)))
-    return where.join(own, on=["run", "part"], how="inner", maintain_order="left_right")
+    return where.join(rows, on=["run", "part"], how="inner", maintain_order="left_right")
 
 
-def _part(quantity: Quantity) -> pl.Expr:
+def _part(quantity: PlotQuantity) -> pl.Expr:
     import polars as pl
 
     return pl.col("flow" if quantity.on == "flow" else "link").alias("part")
 
 
-def _of_places(found: Sequence[Place]) -> pl.DataFrame:
+def _of_places(sites: Sequence[PlotPlace]) -> pl.DataFrame:
     import polars as pl
 
     data: dict[str, list[Any]] = {
-        "run": [place.run for place in found],
-        "part": [place.part for place in found],
+        "run": [place.run for place in sites],
+        "part": [place.part for place in sites],
     }
-    data |= {role: [place.roles[i] for place in found] for i, role in enumerate(ROLES)}
+    data |= {role: [place.roles[i] for place in sites] for i, role in enumerate(ROLES)}
     return pl.DataFrame(data, schema={"run": pl.UInt32, **dict.fromkeys([*data][1:], pl.String)})
 
 
@@ -282,9 +282,9 @@ def recorded(members: Sequence[Member]) -> Recorded:
         own = tuple(text for key, text in member.texts.items() if key != SEED)
         points.setdefault(own, member)
     frame = frames.series([member.run.stored for member in points.values()])
-    found: dict[str, tuple[On, set[str]]] = {}
+    by_name: dict[str, tuple[On, set[str]]] = {}
     rows = frame.select("quantity", "flow", "link").unique(maintain_order=True)
     for name, flow, link in rows.filter(pl.col("quantity").is_not_null()).iter_rows():
         on: On = "flow" if flow is not None else "link"
-        found.setdefault(name, (on, set()))[1].add(group_of(flow) if flow is not None else link)
-    return {name: (on, frozenset(names)) for name, (on, names) in found.items()}
+        by_name.setdefault(name, (on, set()))[1].add(group_of(flow) if flow is not None else link)
+    return {name: (on, frozenset(names)) for name, (on, names) in by_name.items()}

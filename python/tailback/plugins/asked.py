@@ -47,12 +47,14 @@ def by_scenario(
                 named = _tables(f"it = {value}")["it"]
             except (ValueError, RecursionError):
                 return []
-    if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
+    if not isinstance(named, list) or not all(isinstance(entry, str) for entry in named):
         return []
-    absent = [one for one in named if not (folder / one).is_dir()]
+    absent = [entry for entry in named if not (folder / entry).is_dir()]
     if absent:
-        raise ScenarioError([f"{file}{_place(text, one)}: no folder {one!r}" for one in absent])
-    return [folder / one for one in named]
+        raise ScenarioError(
+            [f"{file}{_place(text, entry)}: no folder {entry!r}" for entry in absent]
+        )
+    return [folder / entry for entry in named]
 
 
 def _tables(text: str) -> dict[str, Any]:

@@ -83,8 +83,8 @@ def _texts(kind: str, name: str) -> dict[str, str]:
     module = name.replace("-", "_")
     struct = "".join(part.capitalize() for part in re.split("[-_]+", name))
     source = files(package).joinpath("plugins", "templates", f"{kind}.rs").read_text("utf-8")
-    found = sources.find()
-    table = found.manifest([])
+    engine = sources.find()
+    table = engine.manifest([])
     version = re.search(r'(?m)^version = "(\d+\.\d+)', table)
     edition = re.search(r'(?m)^edition = "(\d+)"', table)
     assert version is not None
@@ -94,7 +94,7 @@ def _texts(kind: str, name: str) -> dict[str, str]:
 name = "{name}"
 version = "0.1.0"
 edition = "{edition[1]}"
-rust-version = "{found.oldest_rust}"
+rust-version = "{engine.oldest_rust}"
 publish = false
 
 [dependencies]
@@ -121,7 +121,7 @@ rtt = "40ms"
 
 {SCENARIO[kind].format(name=name)}""",
         # Where this machine has the engine: for cargo and editors, and for no other machine.
-        ".cargo/config.toml": workspace.patches(found.root / "crates")
+        ".cargo/config.toml": workspace.patches(engine.root / "crates")
         + "\n[profile.test]\nopt-level = 2\n",
         ".gitignore": "/target/\n/.cargo/\n/Cargo.lock\n/results/\n",
     }

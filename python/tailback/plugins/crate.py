@@ -80,15 +80,15 @@ def _near(folder: Path) -> Path:
 
 def read_all(folders: Iterable[Path]) -> list[Crate]:
     """The crates in some folders, each once, by name."""
-    found: dict[str, Crate] = {}
+    crates: dict[str, Crate] = {}
     for folder in folders:
         crate = read(folder)
-        same = found.setdefault(crate.name, crate)
+        same = crates.setdefault(crate.name, crate)
         if same.folder != crate.folder:
             raise InputError(
                 f"{same.shown} and {crate.shown} are both crates of the name {crate.name}"
             )
-    return sorted(found.values(), key=lambda crate: crate.name)
+    return sorted(crates.values(), key=lambda crate: crate.name)
 
 
 def _table(path: Path) -> dict[str, Any]:

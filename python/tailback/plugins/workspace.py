@@ -77,19 +77,19 @@ def test(crates: Sequence[Crate]) -> list[str]:
 @contextmanager
 def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
     """The workspace with these crates, for this process alone."""
-    found = sources.find()
-    version = hashlib.sha256(f"{found.root}\n{_native.engine_version()}".encode() + found.lock)
+    engine = sources.find()
+    version = hashlib.sha256(f"{engine.root}\n{_native.engine_version()}".encode() + engine.lock)
     folder = cache() / f"workspace-{version.hexdigest()[:12]}"
     (folder / "own" / "src").mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         members = [f"crates/{name}" for name in shipping.CRATES]
         members += ["own", *(f"mine/{crate.name}" for crate in crates)]
-        manifest = found.manifest(members) + _patches()
+        manifest = engine.manifest(members) + _patches()
         _write(folder / "Cargo.toml", manifest)
         if not (folder / "Cargo.lock").exists():
-            (folder / "Cargo.lock").write_bytes(found.lock)
-        _link(folder / "crates", found.root / "crates")
+            (folder / "Cargo.lock").write_bytes(engine.lock)
+        _link(folder / "crates", engine.root / "crates")
         folders.remove(folder / "mine", inside=folder)
         (folder / "mine").mkdir()
         for crate in crates:

@@ -18,7 +18,7 @@ OUT = "out"
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptFile:
     """A file of a side of a program, in the folder of a stored run."""
 
     side: str
@@ -29,14 +29,14 @@ class Kept:
     size: int
 
 
-def files(run: StoredRun, program: str) -> Iterator[Kept]:
+def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
     """The files of a program, in the order of their names."""
     marks = run.manifest["files"]
     for side in SIDES:
         base = f"{FOLDER}/{program}/{side}/"
         for path in sorted(marks):
             if path.startswith(base):
-                yield Kept(side, path.removeprefix(base), path, marks[path]["bytes"])
+                yield KeptFile(side, path.removeprefix(base), path, marks[path]["bytes"])
 
 
 def out(root: Path, program: str, name: str) -> Path | None:

@@ -30,16 +30,16 @@ def read(programs: Iterable[Mapping[str, Any]], root: Path) -> tuple[Numbers, li
         names = [f"{program['name']}/{i + 1}" for i in range(count)]
         for name in names if count > 1 else [program["name"]]:
             files: dict[str, Any] = {}
-            own = numbers.setdefault(name, [])
+            values = numbers.setdefault(name, [])
             for asked in program["results"]:
                 try:
                     value = _number(_file(files, root, name, asked["file"]), asked["path"])
                     scaled = value * asked["scale"]
                     if not shape.number(scaled):
                         raise InputError(f'"{asked["path"]}" is beyond what is measured')
-                    own.append((asked["name"], scaled))
+                    values.append((asked["name"], scaled))
                 except InputError as error:
-                    own.append((asked["name"], None))
+                    values.append((asked["name"], None))
                     missing.append(f"program {name}: results.{asked['name']}: {error}")
     return numbers, missing
 
@@ -58,17 +58,17 @@ def _file(files: dict[str, Any], root: Path, program: str, name: str) -> Any:
 
 def _number(value: Any, path: str) -> float:
     """What stands at `end.streams[0].bits_per_second`; an index may stand between dots, too."""
-    found = value
+    node = value
     at = ""
     for step in _STEP.finditer(path):
         word = step["key"] if step["index"] is None else step["index"]
         at = path[: step.end()]
-        if isinstance(found, Mapping) and word in found:
-            found = found[word]
-        elif isinstance(found, list) and word.isdecimal() and int(word) < len(found):
-            found = found[int(word)]
+        if isinstance(node, Mapping) and word in node:
+            node = node[word]
+        elif isinstance(node, list) and word.isdecimal() and int(word) < len(node):
+            node = node[int(word)]
         else:
             raise InputError(f'no "{foreign.line(at)}" in the file')
-    if isinstance(found, bool) or not shape.number(found):
+    if isinstance(node, bool) or not shape.number(node):
         raise InputError(f'"{foreign.line(path)}" is not a number')
-    return float(found)
+    return float(node)

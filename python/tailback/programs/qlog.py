@@ -145,7 +145,9 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
     common = _common(trace)
     absolute = common.get("time_format") == "absolute"
     delta = _is_delta(trace)
-    made = Trace(kind if kind in ("client", "server") else "", 0.0 if absolute else _epoch(common))
+    record = Trace(
+        kind if kind in ("client", "server") else "", 0.0 if absolute else _epoch(common)
+    )
     now = 0.0
     for event in events:
         if not isinstance(event, Mapping) or not shape.number(event.get("time")):
@@ -155,25 +157,25 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
         if event.get("name") not in UPDATES or not isinstance(data, Mapping):
             continue
         for name, samples in (
-            ("congestion_window", made.cwnd),
-            ("smoothed_rtt", made.smoothed_rtt),
-            ("latest_rtt", made.latest_rtt),
+            ("congestion_window", record.cwnd),
+            ("smoothed_rtt", record.smoothed_rtt),
+            ("latest_rtt", record.latest_rtt),
         ):
             value: Any = data.get(name)
             if shape.number(value) and value >= 0:
                 samples.append((now, float(value)))
-    return made
+    return record
 
 
 def _epoch(common: Mapping[str, Any]) -> float | None:
     """What times count from: of qlog 0.3 a number of ms, of 0.4 the time of the wall clock."""
-    found = common.get("reference_time")
-    if isinstance(found, Mapping):
-        texts = [found.get("epoch"), found.get("wall_clock_time")]
+    reference = common.get("reference_time")
+    if isinstance(reference, Mapping):
+        texts = [reference.get("epoch"), reference.get("wall_clock_time")]
         parsed = (_parsed(text) for text in texts if isinstance(text, str))
         return next((ms for ms in parsed if ms is not None), None)
     # 0 says that it counts from wherever it does.
-    return float(found) if shape.number(found) and found else None
+    return float(reference) if shape.number(reference) and reference else None
 
 
 def _parsed(text: str) -> float | None:

@@ -21,7 +21,7 @@ from tailback.metrics import parts
 from tailback.metrics.differences import FALSE_DISCOVERY
 from tailback.metrics.estimates import mean_text
 from tailback.report import reasons
-from tailback.report.model import Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report.model import Facts, Mark, Report, ReportFigure, Section, Table, Text, Value
 from tailback.report.tables import left, right
 from tailback.report.text import plain
 from tailback.store.results import Run
@@ -43,40 +43,43 @@ MAX_VARIANTS = 7
 MAX_SAMPLES = 2400
 """Rows of a panel of traces."""
 
-Block = Text | Figure | Table
+Block = Text | ReportFigure | Table
 
 
-def of(made: Comparison) -> Report:
+def of(comparison: Comparison) -> Report:
     """The report of a comparison."""
-    facts = facts_of(made)
-    several = len(made.points()) > 1
-    flagged = len(made.flagged())
-    judged = sum(d.q is not None for cell in made.cells for d in cell.differences.values())
+    facts = facts_of(comparison)
+    several = len(comparison.points()) > 1
+    flagged = len(comparison.flagged())
+    judged = sum(d.q is not None for cell in comparison.cells for d in cell.differences.values())
     sections = [
-        Section("summary", "Over all points", [_summary(made, facts)] if several else []),
-        Section("cells", "Every quantity", [_cells(made, facts)]),
-        reasons.of_comparison(made, facts),
-        Section("differences", "Differences", _figures(made, facts)),
-        Section("traces", "Over each other", _traces(made, facts)),
-        Section("how", "How to read it", [Text("\n\n".join(how_to_read(made)))]),
+        Section("summary", "Over all points", [_summary(comparison, facts)] if several else []),
+        Section("cells", "Every quantity", [_cells(comparison, facts)]),
+        reasons.of_comparison(comparison, facts),
+        Section("differences", "Differences", _figures(comparison, facts)),
+        Section("traces", "Over each other", _traces(comparison, facts)),
+        Section("how", "How to read it", [Text("\n\n".join(how_to_read(comparison)))]),
     ]
-    others = ", ".join(plain(variant.name) for variant in made.others)
+    others = ", ".join(plain(variant.name) for variant in comparison.others)
     return Report(
-        name=made.id,
-        title=made.title,
-        lead=f"{others} against {plain(made.baseline.name)}: {flagged} of {judged} differences are "
-        "more than noise.",
+        name=comparison.id,
+        title=comparison.title,
+        lead=f"{others} against {plain(comparison.baseline.name)}: {flagged} of {judged} "
+        "differences are more than noise.",
         meta=[
-            *((label_of(made, variant), described(variant)) for variant in made.variants),
-            ("comparison", made.id),
+            *(
+                (label_of(comparison, variant), described(variant))
+                for variant in comparison.variants
+            ),
+            ("comparison", comparison.id),
         ],
         sections=[section for section in sections if section.blocks],
-        files={"cells.csv": csv_of(made)},
+        files={"cells.csv": csv_of(comparison)},
     )
 
 
-def label_of(made: Comparison, variant: VariantResults) -> str:
-    return f"{variant.name} (baseline)" if variant is made.baseline else variant.name
+def label_of(comparison: Comparison, variant: VariantResults) -> str:
+    return f"{variant.name} (baseline)" if variant is comparison.baseline else variant.name
 
 
 def described(variant: VariantResults) -> str:
@@ -91,28 +94,28 @@ def described(variant: VariantResults) -> str:
     return f"{sets or 'the file as it is'}; {engine}; sweep {variant.results.id}"
 
 
-def facts_of(made: Comparison) -> Facts:
-    runs = [run for variant in made.variants for run in variant.results]
+def facts_of(comparison: Comparison) -> Facts:
+    runs = [run for variant in comparison.variants for run in variant.results]
     durations = sorted({run.summary["duration_s"] for run in runs})
     warmups = sorted({run.summary["warmup_s"] for run in runs})
-    versions = dict.fromkeys(f"{v.engine} {v.engine_version}" for v in made.variants)
-    simulated = "" if any(v.engine == FLENT for v in made.variants) else " simulated"
+    versions = dict.fromkeys(f"{v.engine} {v.engine_version}" for v in comparison.variants)
+    simulated = "" if any(v.engine == FLENT for v in comparison.variants) else " simulated"
     return Facts(
         runs=len(runs),
-        seeds=max((len(s) for v in made.variants for s in v.seeds.values()), default=0),
+        seeds=max((len(s) for v in comparison.variants for s in v.seeds.values()), default=0),
         duration=", ".join(f"{d:g} s{simulated}" for d in durations),
         warmup=", ".join(f"{w:g} s" for w in warmups if w),
         engine=", ".join(versions),
     )
 
 
-def how_to_read(made: Comparison) -> list[str]:
+def how_to_read(comparison: Comparison) -> list[str]:
     percentage = f"{100 * FALSE_DISCOVERY:g} %"
     return [
         "Values are means over seeds ± half the 95 % interval (Student's t). Differences are those "
-        f"of the means to {plain(made.baseline.name)}, in percent of it where it is not 0, with "
-        "their own 95 % interval; that of runs with the same seeds comes from the differences seed "
-        "by seed.",
+        f"of the means to {plain(comparison.baseline.name)}, in percent of it where it is not 0, "
+        "with their own 95 % interval; that of runs with the same seeds comes from the differences "
+        "seed by seed.",
         "A difference is marked as more than noise if its q is below "
         f"{FALSE_DISCOVERY:g}: of all that are marked so, at most {percentage} are expected to be "
         "false. The quantities of one point come from the same runs and move together, so each "
@@ -121,11 +124,11 @@ def how_to_read(made: Comparison) -> list[str]:
         "the tests are paired or Welch's t. It says nothing about how much a difference matters. A "
         "difference that is the same for every seed has no interval; its p is that of the sign "
         "test, or of the permutation test for unpaired runs.",
-        *(f"{plain(note[0].upper() + note[1:])}." for note in made.notes()),
+        *(f"{plain(note[0].upper() + note[1:])}." for note in comparison.notes()),
     ]
 
 
-def _summary(made: Comparison, facts: Facts) -> Table:
+def _summary(comparison: Comparison, facts: Facts) -> Table:
     columns = [
         *left("quantity", "variant"),
         *right("cells", "flagged", "median difference", "90 % within"),
@@ -139,55 +142,56 @@ def _summary(made: Comparison, facts: Facts) -> Table:
             percent(row["median_rel_difference"]),
             percent(row["p90_rel_difference"]).replace("+", "±"),
         ]
-        for row in made.summary()
+        for row in comparison.summary()
     ]
     return Table("summary-table", "By quantity", columns, rows, "", facts)
 
 
-def _cells(made: Comparison, facts: Facts) -> Table:
-    shown = [cell for cell in made.cells if not cell.nothing]
-    paths = list(dict.fromkeys(path for cell in made.cells for path in cell.labels))
+def _cells(comparison: Comparison, facts: Facts) -> Table:
+    shown = [cell for cell in comparison.cells if not cell.nothing]
+    paths = list(dict.fromkeys(path for cell in comparison.cells for path in cell.labels))
     columns = [
         *left(*paths, "of", "quantity"),
         *right(
-            *(variant.name for variant in made.variants),
-            *(f"{variant.name} − {made.baseline.name}" for variant in made.others),
+            *(variant.name for variant in comparison.variants),
+            *(f"{variant.name} − {comparison.baseline.name}" for variant in comparison.others),
         ),
     ]
     rows: list[list[Value]] = []
     for cell in shown[:MAX_TABLE_ROWS]:
         row: list[Value] = [cell.labels.get(path, "") for path in paths]
         row += [cell.name or cell.kind, cell.metric.title]
-        row += [with_spread_of(cell.values.get(variant.name)) for variant in made.variants]
-        for variant in made.others:
-            found = cell.differences.get(variant.name)
-            text = difference_text(found)
-            row.append(Mark(text, "info") if found and found.flagged else text)
+        row += [with_spread_of(cell.values.get(variant.name)) for variant in comparison.variants]
+        for variant in comparison.others:
+            difference = cell.differences.get(variant.name)
+            text = difference_text(difference)
+            row.append(Mark(text, "info") if difference and difference.flagged else text)
         rows.append(row)
     caption = "Differences on a grey ground are more than noise."
-    if len(shown) < len(made.cells):
-        caption += f" {len(made.cells) - len(shown)} rows that are 0 in every variant are left out."
+    if len(shown) < len(comparison.cells):
+        caption += (
+            f" {len(comparison.cells) - len(shown)} rows that are 0 in every variant are left out."
+        )
     if len(shown) > MAX_TABLE_ROWS:
         caption += f" The first {MAX_TABLE_ROWS} of {len(shown)} rows; cells.csv has all."
     return Table("cells-table", "Every point, flow and link", columns, rows, caption, facts)
 
 
-def _figures(made: Comparison, facts: Facts) -> list[Block]:
+def _figures(comparison: Comparison, facts: Facts) -> list[Block]:
     quantities: dict[tuple[str, str], list[Cell]] = {}
-    for cell in made.cells:
+    for cell in comparison.cells:
         if any(d.absolute for d in cell.differences.values()):
             quantities.setdefault((cell.metric.on, cell.quantity), []).append(cell)
-    return [_dots(made, cells, facts) for cells in quantities.values()]
+    return [_dots(comparison, cells, facts) for cells in quantities.values()]
 
 
-def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
+def _dots(comparison: Comparison, cells: Sequence[Cell], facts: Facts) -> ReportFigure:
     """All cells of one quantity."""
     metric = cells[0].metric
     relative = all(d.relative is not None for cell in cells for d in cell.differences.values())
     drawn = list(cells)
-    caption = (
-        f"{metric.doc} Dots are differences to {plain(made.baseline.name)}, bars 95 % intervals; "
-    )
+    baseline = plain(comparison.baseline.name)
+    caption = f"{metric.doc} Dots are differences to {baseline}, bars 95 % intervals; "
     unit = f", {metric.unit}" if metric.unit else ""
     caption += (
         f"a filled dot is more than noise. At the right: the variant against the baseline{unit}."
@@ -212,7 +216,7 @@ def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
                     "low": None if half is None else value - half,
                     "high": None if half is None else value + half,
                     "flagged": d.flagged,
-                    "says": _values_of(cell, variant, made.baseline.name),
+                    "says": _values_of(cell, variant, comparison.baseline.name),
                 }
             )
     schema = {
@@ -228,12 +232,12 @@ def _dots(made: Comparison, cells: Sequence[Cell], facts: Facts) -> Figure:
     chart = differences(
         pl.DataFrame(rows, schema=schema),
         order=[_place(cell) for cell in drawn],
-        variants=[variant.name for variant in made.others],
-        baseline=made.baseline.name,
-        x_title=f"{metric.name}: difference to {made.baseline.name}, {unit}",
+        variants=[variant.name for variant in comparison.others],
+        baseline=comparison.baseline.name,
+        x_title=f"{metric.name}: difference to {comparison.baseline.name}, {unit}",
     )
     name = f"{metric.on}-{metric.path}".replace(".", "-").replace("_", "-")
-    return Figure(name, f"{metric.name} of every {metric.on}", chart, caption, facts)
+    return ReportFigure(name, f"{metric.name} of every {metric.on}", chart, caption, facts)
 
 
 def _largest(cell: Cell) -> float:
@@ -250,8 +254,8 @@ def _place(cell: Cell) -> str:
     return ", ".join([*cell.labels.values(), cell.name or cell.kind])
 
 
-def _traces(made: Comparison, facts: Facts) -> list[Block]:
-    points = made.points()
+def _traces(comparison: Comparison, facts: Facts) -> list[Block]:
+    points = comparison.points()
     if len(points) > MAX_POINTS:
         return []
     blocks: list[Block] = []
@@ -260,17 +264,17 @@ def _traces(made: Comparison, facts: Facts) -> list[Block]:
             continue
         labels = ", ".join(f"{path} = {label}" for path, label in groups[0][0].labels.items())
         blocks += _traces_of_point(
-            made, groups, f"-{i + 1}" if len(points) > 1 else "", labels, facts
+            comparison, groups, f"-{i + 1}" if len(points) > 1 else "", labels, facts
         )
     return blocks
 
 
 def _traces_of_point(
-    made: Comparison, groups: Sequence[Sequence[Run]], suffix: str, labels: str, facts: Facts
+    comparison: Comparison, groups: Sequence[Sequence[Run]], suffix: str, labels: str, facts: Facts
 ) -> list[Block]:
-    names = [variant.name for variant in made.variants[:MAX_VARIANTS]]
+    names = [variant.name for variant in comparison.variants[:MAX_VARIANTS]]
     groups = groups[:MAX_VARIANTS]
-    cut = f" The first {MAX_VARIANTS} variants." if len(made.variants) > MAX_VARIANTS else ""
+    cut = f" The first {MAX_VARIANTS} variants." if len(comparison.variants) > MAX_VARIANTS else ""
     seeds = [run.seed for run in groups[0]]
     seed = next((s for s in seeds if all(any(r.seed == s for r in g) for g in groups)), None)
     runs = [next((r for r in group if r.seed == seed), group[0]) for group in groups]
@@ -281,12 +285,12 @@ def _traces_of_point(
     rules = set()
     for what, column, called, scale in _panels(runs):
         frames = [
-            frame.filter(pl.col("quantity") == what, pl.col(column) == own).select(
+            frame.filter(pl.col("quantity") == what, pl.col(column) == part).select(
                 (pl.col("time_ns") / 1e9).alias("time_s"),
                 pl.lit(name).alias("variant"),
                 pl.col("value") * scale,
             )
-            for frame, name, own in zip(series, names, called, strict=True)
+            for frame, name, part in zip(series, names, called, strict=True)
         ]
         frame = pl.concat(frames)
         if frame.is_empty():
@@ -303,7 +307,7 @@ def _traces_of_point(
                 series="variant",
                 series_title="variant",
                 height=130,
-            ).properties(title=next(own for own in called if own is not None))
+            ).properties(title=next(part for part in called if part is not None))
         )
     blocks: list[Block] = []
     which = f"seed {seed}" if seed is not None else "the first seed of each"
@@ -311,7 +315,7 @@ def _traces_of_point(
         chart = alt.vconcat(*charts, spacing=16).resolve_scale(x="shared", color="shared")
         notes = "".join(f"; {rule}" for rule in sorted(rules))
         caption = f"Congestion windows and queues over time{plain_at}, {which}{notes}.{cut}"
-        blocks.append(Figure(f"traces{suffix}", f"Traces{at}", chart, caption, facts))
+        blocks.append(ReportFigure(f"traces{suffix}", f"Traces{at}", chart, caption, facts))
     curves = {
         name: curve
         for name, group in zip(names, groups, strict=True)
@@ -322,7 +326,7 @@ def _traces_of_point(
         caption = (
             f"Share of packets that waited no longer{plain_at}, first link, seeds together.{cut}"
         )
-        blocks.append(Figure(f"delay{suffix}", f"Queue delay{at}", chart, caption, facts))
+        blocks.append(ReportFigure(f"delay{suffix}", f"Queue delay{at}", chart, caption, facts))
     return blocks
 
 
@@ -356,9 +360,9 @@ def _delays(group: Sequence[Run]) -> pl.DataFrame | None:
     return cumulative((merged["lower"] / 1e6).to_list(), upper.to_list(), merged["count"].to_list())
 
 
-def csv_of(made: Comparison) -> str:
+def csv_of(comparison: Comparison) -> str:
     """One row for each cell and variant; numbers with all their digits, nothing for what is not."""
-    rows = made.rows()
+    rows = comparison.rows()
     out = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))
     writer = csv.DictWriter(out, columns, lineterminator="\n")

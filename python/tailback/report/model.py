@@ -68,7 +68,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Figure:
+class ReportFigure:
     """A chart with its caption."""
 
     #: Names the file; letters, digits, dashes.
@@ -121,7 +121,7 @@ class Table:
     facts: Facts = field(default_factory=Facts)
 
 
-Block = Text | Figure | Table
+Block = Text | ReportFigure | Table
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A number of the source, published and measured; a row of cells.csv and of `--json`."""
 
     #: Names table, row and column as the source does.
@@ -161,12 +161,12 @@ class Cell:
         quantity: str,
         unit: str,
         published: float | None,
-        found: Estimate,
+        estimate: Estimate,
         tolerance: float | None = None,
         note: str = "",
-    ) -> Cell:
+    ) -> TableCell:
         """A cell from its values over seeds."""
-        mean, n, half = found.mean, found.n, found.half_width
+        mean, n, half = estimate.mean, estimate.n, estimate.half_width
         return cls(name, quantity, unit, published, mean, n, half, tolerance, note)
 
     @property
@@ -217,18 +217,18 @@ class Report:
     #: Label and text, shown at the top: engine, seeds, date of the source ...
     meta: Sequence[tuple[str, str]]
     sections: Sequence[Section]
-    cells: Sequence[Cell] = ()
+    cells: Sequence[TableCell] = ()
     #: More files, text by name; one called cells.csv stands for that of `cells`.
     files: Mapping[str, str] = field(default_factory=dict)
 
     #: The figure that a page begins with, by its id; default: the first.
     first: str = ""
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[ReportFigure]:
         """Every figure, in order."""
-        return [b for s in self.sections for b in s.blocks if isinstance(b, Figure)]
+        return [b for s in self.sections for b in s.blocks if isinstance(b, ReportFigure)]
 
-    def opening(self) -> Figure | None:
+    def opening(self) -> ReportFigure | None:
         """The figure that a page begins with."""
         figures = self.figures()
         return next((f for f in figures if f.id == self.first), next(iter(figures), None))
@@ -245,13 +245,13 @@ class Report:
             for block in section.blocks
             if not isinstance(block, Text) and block.facts.lines()
         ]
-        found: dict[str, str] = {}
+        common: dict[str, str] = {}
         for label in dict.fromkeys(label for lines in known for label in lines):
             texts = Counter(lines.get(label) for lines in known)
             text, times = texts.most_common(1)[0]
             if text is not None and None not in texts and 2 * times > len(known):
-                found[label] = text
-        return found
+                common[label] = text
+        return common
 
     def head(self) -> list[tuple[str, str]]:
         """What stands at the top: `meta`, and what everything rests on."""
@@ -265,19 +265,19 @@ class Report:
         ]
 
 
-def summarise(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+def summarise(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
     """How far off the measured values are, by quantity: the `summary` of `reproduce --json`.
 
     Only cells with a published and a measured value count.
     """
-    groups: dict[str, list[Cell]] = {}
+    groups: dict[str, list[TableCell]] = {}
     for cell in cells:
         if cell.error is not None:
             groups.setdefault(cell.quantity, []).append(cell)
     return [errors(quantity, own) for quantity, own in groups.items()]
 
 
-def errors(quantity: str, cells: Sequence[Cell]) -> dict[str, Any]:
+def errors(quantity: str, cells: Sequence[TableCell]) -> dict[str, Any]:
     """A row of the summary: errors of these cells. The percentile is by nearest rank."""
     gaps = [abs(cell.error) for cell in cells if cell.error is not None]
     relatives = [abs(cell.relative) for cell in cells if cell.relative is not None]

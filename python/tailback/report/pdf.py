@@ -21,7 +21,7 @@ import vl_convert
 
 from tailback.base import folders
 from tailback.figures import drawing, export
-from tailback.report.model import Figure, Mark, Report, Table, Text
+from tailback.report.model import Mark, Report, ReportFigure, Table, Text
 from tailback.report.tables import labels
 from tailback.report.text import is_words, paragraphs, pieces, show
 
@@ -60,17 +60,17 @@ def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
             (root / f"{name}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
         # Its annotations know no options in a dict.
         compiler: Any = typst.compile
-        made = compiler(
+        pdf = compiler(
             str(root / "report.typ"),
             root=str(root),
             format="pdf",
             ignore_system_fonts=True,
         )
-    return bytes(made)
+    return bytes(pdf)
 
 
 def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
-    said = report.common()
+    common = report.common()
     sections = []
     for section in report.sections:
         blocks: list[dict[str, Any]] = []
@@ -78,7 +78,7 @@ def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
             if isinstance(block, Text):
                 lines = [pieces(p) for p in paragraphs(block.text)]
                 blocks.append({"kind": "text", "paragraphs": lines})
-            elif isinstance(block, Figure):
+            elif isinstance(block, ReportFigure):
                 width, height = _fitted(svgs[block.id])
                 blocks.append(
                     {
@@ -88,11 +88,11 @@ def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
                         "width": width,
                         "height": height,
                         "caption": pieces(block.caption),
-                        "facts": block.facts.lines(said),
+                        "facts": block.facts.lines(common),
                     }
                 )
             else:
-                blocks += [{"kind": "table", **part} for part in table_parts(block, said)]
+                blocks += [{"kind": "table", **part} for part in table_parts(block, common)]
         sections.append({"title": section.title, "blocks": blocks})
     return {
         "title": report.title,
@@ -112,7 +112,7 @@ def _fitted(svg: str) -> tuple[float, float]:
     return width * scale, height * scale
 
 
-def table_parts(table: Table, said: Mapping[str, str]) -> list[dict[str, Any]]:
+def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]:
     """The table, or where it is too wide the parts it is split into."""
     shown = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
     letters = []
@@ -134,7 +134,7 @@ def table_parts(table: Table, said: Mapping[str, str]) -> list[dict[str, Any]]:
     if ADVANCE * size * most > room:
         # Too wide even so: then every column that stands left is broken.
         wordy = [column.align == "left" for column in table.columns]
-    made = []
+    tables = []
     for number, part in enumerate(parts, 1):
         cells = []
         for row, texts in zip(table.rows, shown, strict=True):
@@ -144,7 +144,7 @@ def table_parts(table: Table, said: Mapping[str, str]) -> list[dict[str, Any]]:
                 words = pieces(texts[i]) if is_words(value, column) else [["text", texts[i]]]
                 cells.append({"parts": words, "align": column.align, "mark": mark})
         last = number == len(parts)
-        made.append(
+        tables.append(
             {
                 "title": table.title if number == 1 else f"{table.title}, continued",
                 "first": number == 1,
@@ -153,10 +153,10 @@ def table_parts(table: Table, said: Mapping[str, str]) -> list[dict[str, Any]]:
                 "size": size,
                 "cells": cells,
                 "caption": pieces(table.caption) if last else [],
-                "facts": table.facts.lines(said) if last else [],
+                "facts": table.facts.lines(common) if last else [],
             }
         )
-    return made
+    return tables
 
 
 def _broken(head: str, width: int) -> list[str]:

@@ -8,7 +8,7 @@ from tailback.comparison.model import Comparison
 from tailback.explain import Explanation, explain, words
 from tailback.explain.variants import described
 from tailback.figures.shares import shares
-from tailback.report.model import Block, Column, Facts, Figure, Section, Table, Text, Value
+from tailback.report.model import Block, Column, Facts, ReportFigure, Section, Table, Text, Value
 from tailback.report.tables import left
 from tailback.report.tables import words as words_column
 from tailback.report.text import plain
@@ -30,33 +30,35 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     # The series are read for what is told in full.
     told = {id(run) for run in (chosen[0], chosen[-1])} if chosen else set()
     found = [(run, explain(run.stored, series=id(run) in told)) for run in chosen]
-    known = [(run, one) for run, one in found if one.flows or one.links]
+    known = [
+        (run, explanation) for run, explanation in found if explanation.flows or explanation.links
+    ]
     if not known:
-        notes = {note for _, one in found for note in one.notes}
+        notes = {note for _, explanation in found for note in explanation.notes}
         return Section("reasons", "Why", [Text(plain(note)) for note in sorted(notes)])
     blocks: list[Block] = []
-    for run, one in known[:1] + (known[-1:] if len(known) > 1 else []):
-        blocks.append(Text(_told(run, one)))
+    for run, explanation in known[:1] + (known[-1:] if len(known) > 1 else []):
+        blocks.append(Text(_told(run, explanation)))
     # Of one flow the sentence says it.
-    if sum(len(one.flows) for _, one in known) > 1:
+    if sum(len(explanation.flows) for _, explanation in known) > 1:
         blocks.append(_bars(known, facts))
     blocks += [_times(known, facts), _queues(known, facts)]
     return Section("reasons", "Why", blocks)
 
 
-def _told(run: Run, found: Explanation) -> str:
+def _told(run: Run, explanation: Explanation) -> str:
     at = ", ".join(f"{key} = {label}" for key, label in run.labels.items())
     paragraphs = [f"Seed {run.seed}{f' at {plain(at)}' if at else ''}, in words:"]
-    parts = found.parts()
+    parts = explanation.parts()
     for part in parts[:MOST_PARTS]:
         paragraphs.append(f"**{plain(part.title)}.** {plain(' '.join(part.sentences))}")
     if len(parts) > MOST_PARTS:
         paragraphs.append(f"And {len(parts) - MOST_PARTS} more: see `tailback explain`.")
-    paragraphs += [plain(note) for note in found.notes]
+    paragraphs += [plain(note) for note in explanation.notes]
     return "\n\n".join(paragraphs)
 
 
-def _bars(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Figure:
+def _bars(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> ReportFigure:
     rows = {}
     for run, one in known:
         at = _at(run)
@@ -71,7 +73,7 @@ def _bars(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Figure:
         part_title="held back by",
     )
     caption = f"What each flow waited for, first seed of each point.{cut}"
-    return Figure("limits-bars", "Where the time of each flow went", chart, caption, facts)
+    return ReportFigure("limits-bars", "Where the time of each flow went", chart, caption, facts)
 
 
 def _at(run: Run) -> str:
@@ -132,12 +134,12 @@ def _queues(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
     return Table("queues", "What made the queues", columns, rows, caption, facts)
 
 
-def of_comparison(made: Comparison, facts: Facts) -> Section:
+def of_comparison(comparison: Comparison, facts: Facts) -> Section:
     """The reasons that differ between variants."""
     rows: list[list[Value]] = []
-    several = len(made.points()) > 1
-    names = [variant.name for variant in made.variants]
-    for at in made.reasons:
+    several = len(comparison.points()) > 1
+    names = [variant.name for variant in comparison.variants]
+    for at in comparison.reasons:
         for reason in at.reasons:
             what, show = described(reason.quantity)
             row: list[Value] = [", ".join(at.labels.values())] if several else []

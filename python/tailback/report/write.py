@@ -25,7 +25,7 @@ from tailback.base.foreign import shown
 from tailback.figures import drawing, export
 from tailback.figures.interactive import interactive
 from tailback.figures.theme import DARK
-from tailback.report.model import Cell, Figure, Mark, Report, Section, Table, Text
+from tailback.report.model import Mark, Report, ReportFigure, Section, Table, TableCell, Text
 from tailback.report.tables import labels
 from tailback.report.text import inline_html, is_words, paragraphs, plain, show
 from tailback.store import layout, marker
@@ -126,16 +126,16 @@ def to_html(report: Report, specs: dict[str, dict[str, Any]] | None = None) -> s
     scripts = [export.javascript(), _script("report.js")] if specs else []
     if any(isinstance(block, Table) for part in report.sections for block in part.blocks):
         scripts.append(_script("tables.js"))
-    said = report.common()
+    common = report.common()
     opening = report.opening()
-    sections = [_section(section, said, opening) for section in report.sections]
+    sections = [_section(section, common, opening) for section in report.sections]
     return _template().render(
         report=report,
         lead=inline_html(report.lead),
         policy=_policy(scripts),
         dark=DARK,
         scripts=scripts,
-        opening=opening and _figure(opening, said),
+        opening=opening and _figure(opening, common),
         sections=[section for section in sections if section["blocks"]],
         specs=_script_json({name: interactive(spec) for name, spec in specs.items()}),
     )
@@ -164,7 +164,9 @@ def _script_json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _section(section: Section, said: Mapping[str, str], opening: Figure | None) -> dict[str, Any]:
+def _section(
+    section: Section, common: Mapping[str, str], opening: ReportFigure | None
+) -> dict[str, Any]:
     """A section with its texts made HTML and its numbers formatted, without the page's opening."""
     blocks: list[dict[str, Any]] = []
     for block in section.blocks:
@@ -172,23 +174,23 @@ def _section(section: Section, said: Mapping[str, str], opening: Figure | None) 
             made = [inline_html(p) for p in paragraphs(block.text)]
             blocks.append({"kind": "text", "paragraphs": made})
         elif isinstance(block, Table):
-            blocks.append({"kind": "table", **_table(block, said)})
+            blocks.append({"kind": "table", **_table(block, common)})
         elif block is not opening:
-            blocks.append(_figure(block, said))
+            blocks.append(_figure(block, common))
     return {"id": section.id, "title": section.title, "blocks": blocks}
 
 
-def _figure(figure: Figure, said: Mapping[str, str]) -> dict[str, Any]:
+def _figure(figure: ReportFigure, common: Mapping[str, str]) -> dict[str, Any]:
     return {
         "kind": "figure",
         "id": figure.id,
         "title": figure.title,
         "caption": inline_html(figure.caption),
-        "facts": figure.facts.lines(said),
+        "facts": figure.facts.lines(common),
     }
 
 
-def _table(table: Table, said: Mapping[str, str]) -> dict[str, Any]:
+def _table(table: Table, common: Mapping[str, str]) -> dict[str, Any]:
     rows = []
     for row in table.rows:
         cells = []
@@ -205,14 +207,14 @@ def _table(table: Table, said: Mapping[str, str]) -> dict[str, Any]:
         "labels": labels(table),
         "rows": rows,
         "caption": inline_html(table.caption),
-        "facts": table.facts.lines(said),
+        "facts": table.facts.lines(common),
     }
 
 
 def to_markdown(report: Report) -> str:
     """The report as Markdown; figures are the SVG files beside it."""
     out = [f"# {plain(report.title)}", "", report.lead, ""]
-    said = report.common()
+    common = report.common()
     out += [f"- **{plain(label)}**: {plain(text)}" for label, text in report.head()]
     for section in report.sections:
         out += ["", f"## {plain(section.title)}"]
@@ -221,14 +223,14 @@ def to_markdown(report: Report) -> str:
             if isinstance(block, Text):
                 out.append("\n\n".join(paragraphs(block.text)))
                 continue
-            if isinstance(block, Figure):
+            if isinstance(block, ReportFigure):
                 title = plain(block.title)
                 out += [f"**{title}**", "", f"![{title}](figures/{block.id}.svg)", ""]
             else:
                 out += [f"**{plain(block.title)}**", "", *_markdown_table(block), ""]
             if block.caption:
                 out += [block.caption, ""]
-            out += [f"*{label}*: {plain(text)}  " for label, text in block.facts.lines(said)]
+            out += [f"*{label}*: {plain(text)}  " for label, text in block.facts.lines(common)]
     return "\n".join(out).rstrip() + "\n"
 
 
@@ -248,7 +250,7 @@ def _markdown_table(table: Table) -> list[str]:
     return [line(titles), line(rule), *(line(r) for r in rows)]
 
 
-def to_csv(cells: tuple[Cell, ...] | list[Cell] | Any) -> str:
+def to_csv(cells: tuple[TableCell, ...] | list[TableCell] | Any) -> str:
     """The cells as CSV; numbers with all their digits, nothing for what was not measured."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

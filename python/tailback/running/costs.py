@@ -46,12 +46,12 @@ class Cost:
 
 def total(runs: Iterable[tuple[int, Estimated, int]]) -> Cost:
     """The cost of runs of which packets, engine and bytes of memory are known."""
-    found = list(runs)
+    estimates = list(runs)
     return Cost(
-        len(found),
-        sum(packets for packets, _, _ in found),
-        sum(engine.cpu_s(packets) for packets, engine, _ in found),
-        max((memory for _, _, memory in found), default=0),
+        len(estimates),
+        sum(packets for packets, _, _ in estimates),
+        sum(engine.cpu_s(packets) for packets, engine, _ in estimates),
+        max((memory for _, _, memory in estimates), default=0),
     )
 
 

@@ -234,16 +234,16 @@ def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
 
 def _is_stored(folder: _native.Store, run_id: str) -> bool:
     """Whether a run is there as it was written; one that is damaged is moved aside."""
-    found = None
+    reason = None
     if folder.contains(run_id):
         try:
             _ = StoredRun(folder.path(run_id)).summary
         except InputError as damage:
             # Its hash is right all the same: somebody has changed it.
-            found = str(damage)
+            reason = str(damage)
         else:
             return True
-    said = folder.set_aside(run_id, found)
+    said = folder.set_aside(run_id, reason)
     if said is not None:
         warnings.warn(f"{said}; it is run again", DamageWarning, stacklevel=2)
     return False
@@ -314,12 +314,12 @@ def _execute(
                 now = list(active.values())
                 if doubtful:
                     own = [run for run in now if run.run_id in doubtful]
-                    for one in watch.stuck((run.run_id, run.control.fraction) for run in own):
-                        run = active.pop(one)
+                    for run_id in watch.stuck((run.run_id, run.control.fraction) for run in own):
+                        run = active.pop(run_id)
                         threads.give_up(run)
                         done += 1
                         cost_done += run.cost
-                        failures[one] = f"run {one} ({run.label}): {_stuck(run, patience)}"
+                        failures[run_id] = f"run {run_id} ({run.label}): {_stuck(run, patience)}"
                 running = sum(r.cost * r.control.fraction for r in now)
                 bar.update(done, (cost_done + running) / total)
     finally:

@@ -48,15 +48,15 @@ class Pool(Generic[T]):
         thread.start()
 
     def _run(self) -> None:
-        own = threading.current_thread()
+        thread = threading.current_thread()
         while (item := self._todo.get()) is not None:
-            self._at[own] = item
+            self._at[thread] = item
             error: BaseException | None = None
             try:
                 self._work(item)
             except BaseException as raised:
                 error = raised
-            self._at[own] = None
+            self._at[thread] = None
             self.done.put((item, error))
             del item, error
 
@@ -99,15 +99,15 @@ class Watch(Generic[T]):
         # A process that was stopped, or a machine that slept, has not waited.
         step = min(now - self._last, 1.0)
         self._last = now
-        found = []
+        runs = []
         for run, fraction in fractions:
             before, waited = self._seen.get(run, (-1.0, 0.0))
             # At its end it is stored, however long that takes.
             waited = waited + step if fraction == before and fraction < 1.0 else 0.0
             self._seen[run] = fraction, waited
             if waited >= self._limit:
-                found.append(run)
-        return found
+                runs.append(run)
+        return runs
 
 
 def patience_s() -> float:

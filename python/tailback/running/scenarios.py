@@ -126,12 +126,12 @@ def _placed(table: Mapping[str, object], read: Callable[[], _native.Scenario]) -
         return _PLACE.sub(path, message)
 
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
             loaded = read()
     except ScenarioError as error:
         raise ScenarioError([placed(text) for text in error.diagnostics]) from None
-    for warning in said:
+    for warning in records:
         warnings.warn(placed(str(warning.message)), warning.category, stacklevel=3)
     return loaded
 

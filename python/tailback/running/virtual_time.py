@@ -34,7 +34,7 @@ FRAME_BYTES = 1514
 
 
 @dataclass(frozen=True)
-class Cell:
+class ClockCell:
     """One set-up."""
 
     cc: str
@@ -70,32 +70,32 @@ class Cell:
 
 
 CELLS = (
-    Cell("cubic", "fifo", False, 10, 20),
-    Cell("cubic", "codel", False, 10, 80),
-    Cell("cubic", "codel", True, 50, 20),
-    Cell("cubic", "pie", False, 50, 80),
-    Cell("reno", "fifo", False, 50, 20),
-    Cell("reno", "codel", False, 10, 20),
-    Cell("reno", "pie", True, 10, 80),
-    Cell("dctcp", "codel", True, 50, 20),
-    Cell("dctcp", "codel", True, 10, 80),
-    Cell("dctcp", "pie", True, 50, 80),
+    ClockCell("cubic", "fifo", False, 10, 20),
+    ClockCell("cubic", "codel", False, 10, 80),
+    ClockCell("cubic", "codel", True, 50, 20),
+    ClockCell("cubic", "pie", False, 50, 80),
+    ClockCell("reno", "fifo", False, 50, 20),
+    ClockCell("reno", "codel", False, 10, 20),
+    ClockCell("reno", "pie", True, 10, 80),
+    ClockCell("dctcp", "codel", True, 50, 20),
+    ClockCell("dctcp", "codel", True, 10, 80),
+    ClockCell("dctcp", "pie", True, 50, 80),
 )
 
 OFFLOADED = (
-    Cell("cubic", "fifo", False, 10, 20),
-    Cell("cubic", "codel", True, 50, 20),
-    Cell("reno", "codel", False, 10, 20),
-    Cell("dctcp", "codel", True, 50, 20),
+    ClockCell("cubic", "fifo", False, 10, 20),
+    ClockCell("cubic", "codel", True, 50, 20),
+    ClockCell("reno", "codel", False, 10, 20),
+    ClockCell("dctcp", "codel", True, 50, 20),
 )
 """Cells that are shown with offloads too."""
 
-TIMED = Cell("cubic", "fifo", False, 10, 20)
+TIMED = ClockCell("cubic", "fifo", False, 10, 20)
 """The cell whose departures are looked at one by one."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class ClockMeasures:
     """What a cell gave, one value for each seed."""
 
     throughput_mbit: list[float]
@@ -110,7 +110,7 @@ class Measured:
     """CPU time of the guest over the time of the run."""
 
     @classmethod
-    def of(cls, cell: Cell, results: Results) -> Measured:
+    def of(cls, cell: ClockCell, results: Results) -> ClockMeasures:
         """From the runs of a cell."""
         summaries = [run.summary for run in results.points]
         queues = [summary["queue"] for summary in summaries]
@@ -130,7 +130,7 @@ class Measured:
         )
 
 
-Row = tuple[Cell, dict[str, Measured]]
+Row = tuple[ClockCell, dict[str, ClockMeasures]]
 """A cell, by clock."""
 
 
@@ -149,7 +149,7 @@ class Gaps:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ClockComparison:
     """All cells in both clocks."""
 
     duration_s: float
@@ -190,7 +190,7 @@ class Comparison:
 
 def compare(
     out: Path, *, duration_s: float, seeds: int, jobs: int, quick: bool = False
-) -> Comparison:
+) -> ClockComparison:
     """Runs everything in both clocks; `jobs` runs at once in real time."""
     plain = CELLS[:3] if quick else CELLS
     loaded = OFFLOADED[:1] if quick else OFFLOADED
@@ -198,17 +198,17 @@ def compare(
     scenarios += [cell.scenario(duration_s, offloads=True) for cell in loaded]
     timed = TIMED.scenario(duration_s, packets=True)
     planned = [batch.Job(s, seeds=seeds) for s in scenarios] + [batch.Job(timed, seeds=1)]
-    found: dict[str, list[Results]] = {}
-    found["virtual"] = batch.run_many(planned, out=out, engine=CLOCKS["virtual"])
+    by_clock: dict[str, list[Results]] = {}
+    by_clock["virtual"] = batch.run_many(planned, out=out, engine=CLOCKS["virtual"])
     before = os.getloadavg()[0]
     with _before_others() as first:
-        found["real"] = batch.run_many(planned, jobs=jobs, out=out, engine=CLOCKS["real"])
+        by_clock["real"] = batch.run_many(planned, jobs=jobs, out=out, engine=CLOCKS["real"])
     after = os.getloadavg()[0]
     rows = [
-        (cell, {clock: Measured.of(cell, results[i]) for clock, results in found.items()})
+        (cell, {clock: ClockMeasures.of(cell, results[i]) for clock, results in by_clock.items()})
         for i, cell in enumerate((*plain, *loaded))
     ]
-    return Comparison(
+    return ClockComparison(
         duration_s,
         seeds,
         jobs,
@@ -218,7 +218,7 @@ def compare(
         first,
         rows[: len(plain)],
         rows[len(plain) :],
-        {clock: gaps(results[-1], TIMED) for clock, results in found.items()},
+        {clock: gaps(results[-1], TIMED) for clock, results in by_clock.items()},
     )
 
 
@@ -237,7 +237,7 @@ def _before_others() -> Iterator[bool]:
         os.sched_setscheduler(0, *usual)
 
 
-def gaps(results: Results, cell: Cell) -> Gaps:
+def gaps(results: Results, cell: ClockCell) -> Gaps:
     """How far departures of full packets are from the distance that the rate gives them."""
     slot_ns = FRAME_BYTES * 8e3 / cell.rate_mbit
     times = []
@@ -355,20 +355,20 @@ out packets that never went in; the run warns of it, and its delays and drops ar
 """
 
 
-def page(made: Comparison) -> str:
+def page(comparison: ClockComparison) -> str:
     """The page of the documentation."""
-    virtual, real = made.gaps["virtual"], made.gaps["real"]
+    virtual, real = comparison.gaps["virtual"], comparison.gaps["real"]
     cpu = {
-        clock: fmean(value for _, both in made.cells for value in both[clock].cpu)
+        clock: fmean(value for _, both in comparison.cells for value in both[clock].cpu)
         for clock in CLOCKS
     }
     return PAGE.format(
-        options=f"--seeds {made.seeds} --jobs {made.jobs}",
+        options=f"--seeds {comparison.seeds} --jobs {comparison.jobs}",
         revision=revision(),
-        kernel=made.version.partition("+")[0],
-        unmeasured=made.duration_s * (1 - MEASURED),
-        made=made,
-        priority=FIRST if made.first else SHARED,
+        kernel=comparison.version.partition("+")[0],
+        unmeasured=comparison.duration_s * (1 - MEASURED),
+        made=comparison,
+        priority=FIRST if comparison.first else SHARED,
         virtual=virtual,
         real=real,
         lost_virtual=_lost(virtual),
@@ -376,13 +376,13 @@ def page(made: Comparison) -> str:
         cpu_virtual=cpu["virtual"],
         cpu_real=cpu["real"],
         timed=TIMED.name,
-        throughput=_apart(made.cells, "throughput_mbit"),
-        delay=_apart(made.cells, "delay_mean_ms"),
-        cells=_table(made.cells, QUANTITIES),
+        throughput=_apart(comparison.cells, "throughput_mbit"),
+        delay=_apart(comparison.cells, "delay_mean_ms"),
+        cells=_table(comparison.cells, QUANTITIES),
         offloaded=_table(
-            made.offloaded,
+            comparison.offloaded,
             (*QUANTITIES, ("packets", "packets"), ("mean frame, bytes", "frame_bytes")),
-            without=dict(made.cells),
+            without=dict(comparison.cells),
         ),
     )
 
@@ -402,7 +402,7 @@ def _apart(rows: Sequence[Row], name: str) -> str:
 def _table(
     rows: Sequence[Row],
     quantities: Sequence[tuple[str, str]],
-    without: Mapping[Cell, dict[str, Measured]] | None = None,
+    without: Mapping[ClockCell, dict[str, ClockMeasures]] | None = None,
 ) -> str:
     plain = without or {}
     columns = ["clock, offloads" if plain else "clock", *(label for label, _ in quantities)]
@@ -411,12 +411,12 @@ def _table(
         "|---|---|" + "--:|" * len(quantities),
     ]
     for cell, both in rows:
-        for offloads, found in ((False, plain.get(cell)), (bool(plain), both)):
-            for clock in CLOCKS if found is not None else ():
-                assert found is not None
+        for offloads, by_clock in ((False, plain.get(cell)), (bool(plain), both)):
+            for clock in CLOCKS if by_clock is not None else ():
+                assert by_clock is not None
                 word = f"{clock}, {'on' if offloads else 'off'}" if plain else clock
                 shown = [
-                    _values(getattr(found[clock], name), spread=clock == "virtual")
+                    _values(getattr(by_clock[clock], name), spread=clock == "virtual")
                     for _, name in quantities
                 ]
                 lines.append(f"| {cell.name} | {word} | " + " | ".join(shown) + " |")

@@ -49,7 +49,7 @@ def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
     """Where the points of an index and the manifests of their runs, as far as they are stored, do
     not agree; `most`: of so many points only."""
     versions = index.engine_version.split(", ")
-    found = []
+    problems = []
     known: list[tuple[PointRef, Any]] = []
     for point in _some(index.points, most):
         try:
@@ -59,7 +59,7 @@ def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
             continue
         of_sweep = manifest["engine"] == index.engine and manifest["engine_version"] in versions
         if not of_sweep or manifest["seed"] != point.seed:
-            found.append(f"run {point.run_id} is of another engine or seed than the sweep says")
+            problems.append(f"run {point.run_id} is of another engine or seed than the sweep says")
         known.append((point, manifest["canonical"]))
     params = dict.fromkeys(key for point, _ in known for key in point.params)
     leaves = [dict(_leaves(canonical)) for _, canonical in known]
@@ -68,8 +68,8 @@ def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
         for place in _disagreeing(key, values, leaves):
             point = known[place][0]
             label = point.labels.get(key, point.params[key])
-            found.append(f"{key} = {label} is not what run {point.run_id} was run with")
-    return found
+            problems.append(f"{key} = {label} is not what run {point.run_id} was run with")
+    return problems
 
 
 def _some(points: Sequence[PointRef], most: int | None) -> Sequence[PointRef]:
@@ -114,12 +114,12 @@ def _numbers(values: Sequence[object]) -> bool:
     return all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, str) or isinstance(other, str):
-        return bool(one == other)
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, str) or isinstance(other, str):
+        return bool(value == other)
     # A fraction of a nanosecond or a byte is cut off.
-    cut = abs(one) > 100 and abs(one - other) <= 1
-    return cut or math.isclose(one, other, rel_tol=1e-6)
+    cut = abs(value) > 100 and abs(value - other) <= 1
+    return cut or math.isclose(value, other, rel_tol=1e-6)
 
 
 def _is_named(leaf: Leaf, key: str) -> bool:

@@ -25,7 +25,7 @@ DAY_S = 86_400.0
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredSweep:
     """A stored sweep."""
 
     index: layout.Index
@@ -59,13 +59,13 @@ class Kept:
         }
 
 
-def kept(root: Path) -> list[Kept]:
+def kept(root: Path) -> list[StoredSweep]:
     """The sweeps of a folder, the latest first; a damaged index is warned of and left out."""
     sizes: dict[str, int] = {}
     return [one for file in layout.sweeps(root) if (one := _kept(root, file, sizes)) is not None]
 
 
-def _kept(root: Path, file: Path, sizes: dict[str, int]) -> Kept | None:
+def _kept(root: Path, file: Path, sizes: dict[str, int]) -> StoredSweep | None:
     try:
         index = layout.read_index(file)
     except DamagedResults as damage:
@@ -78,7 +78,7 @@ def _kept(root: Path, file: Path, sizes: dict[str, int]) -> Kept | None:
         if sizes[run_id]:
             stored.append(run_id)
     total = sum(sizes[run_id] for run_id in stored)
-    return Kept(index, file.parent, file.lstat().st_mtime, tuple(stored), total)
+    return StoredSweep(index, file.parent, file.lstat().st_mtime, tuple(stored), total)
 
 
 def _size(folder: Path) -> int:
@@ -94,25 +94,25 @@ def find(name: str, root: Path) -> Path:
     """The folder of a sweep: given as such, by `latest`, or by its id or the beginning of it."""
     if (Path(name) / layout.INDEX).is_file():
         return Path(name)
-    found = {path.parent.name: path.parent for path in layout.sweeps(root)}
-    if not found:
+    sweeps = {path.parent.name: path.parent for path in layout.sweeps(root)}
+    if not sweeps:
         raise InputError(f"{root}: no sweeps are stored here")
     if name == layout.LATEST:
-        return next(iter(found.values()))
-    own = [folder for identity, folder in found.items() if identity.startswith(name)]
+        return next(iter(sweeps.values()))
+    own = [folder for identity, folder in sweeps.items() if identity.startswith(name)]
     if name and len(own) == 1:
         return own[0]
     if name and own:
         raise InputError(f"{name}: {len(own)} sweeps begin so; expected more letters of the id")
-    raise InputError(unknown("sweep", name, (layout.LATEST, *found)))
+    raise InputError(unknown("sweep", name, (layout.LATEST, *sweeps)))
 
 
 @dataclass(frozen=True)
-class Plan:
+class RemovalPlan:
     """What is to be taken away."""
 
     root: Path
-    sweeps: list[Kept] = field(default_factory=list)
+    sweeps: list[StoredSweep] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
     """Runs of those, and of nothing, that no other sweep needs."""
     bytes: int = 0
@@ -124,29 +124,31 @@ def plan(
     *,
     older_days: float | None = None,
     versions: Mapping[str, Collection[str]] | None = None,
-) -> Plan:
+) -> RemovalPlan:
     """What goes: these sweeps, those older than so many days, those of other versions of
     an engine than `versions` has of it; and with them every run that no sweep that stays needs."""
     chosen = {find(name, root).resolve() for name in names}
     sizes: dict[str, int] = {}
-    gone: list[Kept] = []
+    gone: list[StoredSweep] = []
     needed: set[str] = set()
     for file in layout.sweeps(root):
-        one = _kept(root, file, sizes)
-        if one is None:
+        sweep = _kept(root, file, sizes)
+        if sweep is None:
             raise DamagedResults(
                 f"{file}: what its sweep needs cannot be read; nothing is taken away. "
                 "`tailback verify` says what is damaged"
             )
-        old = older_days is not None and time.time() - one.written > older_days * DAY_S
-        mine = (versions or {}).get(one.index.engine)
-        other = mine is not None and engine_of(one.index.engine_version) not in mine
-        if one.path.resolve() in chosen or old or other:
-            gone.append(one)
+        old = older_days is not None and time.time() - sweep.written > older_days * DAY_S
+        mine = (versions or {}).get(sweep.index.engine)
+        other = mine is not None and engine_of(sweep.index.engine_version) not in mine
+        if sweep.path.resolve() in chosen or old or other:
+            gone.append(sweep)
         else:
-            needed.update(one.runs)
+            needed.update(sweep.runs)
     free = [run_id for run_id in _runs(root) if run_id not in needed]
-    return Plan(root, gone, free, sum(_size(layout.run_path(root, run_id)) for run_id in free))
+    return RemovalPlan(
+        root, gone, free, sum(_size(layout.run_path(root, run_id)) for run_id in free)
+    )
 
 
 def _runs(root: Path) -> Iterator[str]:
@@ -158,7 +160,7 @@ def _runs(root: Path) -> Iterator[str]:
     yield from (name for name in names if shape.identity(name))
 
 
-def remove(what: Plan) -> None:
+def remove(what: RemovalPlan) -> None:
     """Takes it away: sweeps first, so that none is left that lacks its runs; each at once."""
     paths = [one.path for one in what.sweeps]
     paths += [layout.run_path(what.root, run_id) for run_id in what.runs]
@@ -173,20 +175,20 @@ def remove(what: Plan) -> None:
             folders.remove(aside, inside=scratch)
 
 
-def differences(one: object, other: object) -> Iterator[tuple[str, Any, Any]]:
+def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:
     """Paths at which two values of JSON differ, with both values; None for what is not there."""
-    yield from _differences("", one, other)
+    yield from _differences("", value, other)
 
 
-def _differences(path: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in dict.fromkeys((*one, *other)):
+def _differences(path: str, value: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(value, dict) and isinstance(other, dict):
+        for key in dict.fromkeys((*value, *other)):
             below = f"{path}.{key}" if path else key
-            yield from _differences(below, one.get(key), other.get(key))
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for number, (a, b) in enumerate(zip(one, other, strict=True)):
+            yield from _differences(below, value.get(key), other.get(key))
+    elif isinstance(value, list) and isinstance(other, list) and len(value) == len(other):
+        for number, (a, b) in enumerate(zip(value, other, strict=True)):
             named = isinstance(a, dict) and isinstance(b, dict) and a.get("name") == b.get("name")
             label = f".{a['name']}" if named and a.get("name") else f"[{number}]"
             yield from _differences(f"{path}{label}", a, b)
-    elif one != other:
-        yield path, one, other
+    elif value != other:
+        yield path, value, other

@@ -117,12 +117,12 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
     """
     target = index_path(root, index.id)
     refuse_link(target.parent.parent, target.parent)
-    found = {"format": FORMAT, **vars(index), "points": [vars(point) for point in index.points]}
-    if _is_there(target, found):
+    document = {"format": FORMAT, **vars(index), "points": [vars(point) for point in index.points]}
+    if _is_there(target, document):
         with naming(target):
             os.utime(target)
         return
-    text = json.dumps(found, indent=1)
+    text = json.dumps(document, indent=1)
     work = runs.workplace(index.id)
     with naming(target), (work / INDEX).open("wb") as file:
         file.write(_native.seal(text))
@@ -146,12 +146,12 @@ def _is_there(path: Path, wanted: Mapping[str, Any]) -> bool:
         return False
     try:
         data = foreign.read(path)
-        found = foreign.parse_json(data, path)
+        document = foreign.parse_json(data, path)
     except InputError:
         return False
-    if not isinstance(found, dict) or not _native.is_whole(data):
+    if not isinstance(document, dict) or not _native.is_whole(data):
         return False
-    return {key: value for key, value in found.items() if key != "sha256"} == wanted
+    return {key: value for key, value in document.items() if key != "sha256"} == wanted
 
 
 def read_index(path: Path) -> Index:
@@ -161,20 +161,20 @@ def read_index(path: Path) -> Index:
         raise DamagedResults(f"{path}: not a regular file")
     data = foreign.read(path)
     try:
-        found = foreign.parse_json(data, path)
+        document = foreign.parse_json(data, path)
     except InputError as error:
         raise DamagedResults(str(error)) from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DamagedResults(f"{path}: written by another version of tailback, or damaged")
     if not _native.is_whole(data):
         raise DamagedResults(f"{path}: not what was written")
-    where = shape.fault(found, shape.INDEX)
+    where = shape.fault(document, shape.INDEX)
     if where is not None:
         raise DamagedResults(f"{path}: not the index of a sweep ({where})")
-    if found["id"] != Path(os.path.abspath(path)).parent.name:
+    if document["id"] != Path(os.path.abspath(path)).parent.name:
         raise DamagedResults(f"{path}: the index of another sweep than its folder is named after")
-    points = [PointRef(**{key: p[key] for key in _POINT}) for p in found["points"]]
-    index = Index(**{**{key: found[key] for key in _INDEX}, "points": points})
+    points = [PointRef(**{key: p[key] for key in _POINT}) for p in document["points"]]
+    index = Index(**{**{key: document[key] for key in _INDEX}, "points": points})
     from tailback.store import agreement
 
     if (wrong := agreement.fault(index)) is not None:

@@ -41,8 +41,8 @@ def require_own(folder: Path) -> bool:
         return False
     if folder.is_symlink() or not folder.is_dir():
         raise InputError(f"{folder}: not a folder; a report is not written over it")
-    found = _files(folder)
-    if not found and not any(folder.iterdir()):
+    names = _files(folder)
+    if not names and not any(folder.iterdir()):
         return False
     remedy = "it is not replaced; move it away, or write the report elsewhere"
     try:
@@ -51,7 +51,7 @@ def require_own(folder: Path) -> bool:
         raise InputError(
             f"{folder}: no marker {NAME} of this report, so it is not known to be one; {remedy}"
         ) from None
-    others = [name for name in found if name not in named and name != NAME]
+    others = [name for name in names if name not in named and name != NAME]
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         raise InputError(f"{folder}: {others[0]}{more} is not of the report; {remedy}")
@@ -68,16 +68,16 @@ def read(folder: Path) -> dict[str, Any]:
     if path.is_symlink() or not path.is_file():
         raise DamagedResults(f"{folder}: no marker {NAME}")
     data = foreign.read(path)
-    found: dict[str, Any] = foreign.parse_json(data, path)
+    marker: dict[str, Any] = foreign.parse_json(data, path)
     if not _native.is_whole(data):
         raise DamagedResults(f"{path}: not what was written")
-    where = shape.fault(found, shape.MARKER)
+    where = shape.fault(marker, shape.MARKER)
     if where is not None:
         raise DamagedResults(f"{path}: not the marker of a report ({where})")
     name = Path(os.path.abspath(folder)).name
-    if found["kind"] != KIND or found["id"] != name:
+    if marker["kind"] != KIND or marker["id"] != name:
         raise DamagedResults(f"{path}: the marker of another folder")
-    return found
+    return marker
 
 
 def damages(folder: Path) -> list[str]:

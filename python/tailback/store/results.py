@@ -464,12 +464,12 @@ def open_results(path: Path | str) -> Results:
         _refuse_others(path, index, root)
         _say_version(path, index)
         return Results.of(index, root)
-    found = layout.sweeps(path)
-    if not found:
+    sweeps = layout.sweeps(path)
+    if not sweeps:
         raise InputError(f"{path}: no results; expected a folder that holds sweeps/")
-    index = layout.read_index(found[0])
-    _refuse_others(found[0].parent, index, path)
-    _say_version(found[0].parent, index)
+    index = layout.read_index(sweeps[0])
+    _refuse_others(sweeps[0].parent, index, path)
+    _say_version(sweeps[0].parent, index)
     return Results.of(index, path)
 
 

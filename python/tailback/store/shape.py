@@ -104,15 +104,15 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
                 inner = inner.shape
             if key not in value:
                 return where
-            if (found := fault(value[key], inner, where)) is not None:
-                return found
+            if (place := fault(value[key], inner, where)) is not None:
+                return place
         return None
     if isinstance(shape, list):
         if not isinstance(value, list):
             return at or "it"
         for i, element in enumerate(value):
-            if (found := fault(element, shape[0], f"{at}[{i}]")) is not None:
-                return found
+            if (place := fault(element, shape[0], f"{at}[{i}]")) is not None:
+                return place
         return None
     return None if shape(value) else at or "it"
 

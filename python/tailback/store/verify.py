@@ -73,25 +73,25 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
         raise InputError(f"{root}: no results; expected a folder that holds {', '.join(KINDS)}")
     aside = root / "runs" / ".damaged"
     moved = len(list(aside.iterdir())) if aside.is_dir() and not aside.is_symlink() else 0
-    made = Verified(root, set_aside=moved)
-    todo = [(kind, path) for kind in KINDS for path in _entries(root / kind, made.damages)]
+    result = Verified(root, set_aside=moved)
+    todo = [(kind, path) for kind in KINDS for path in _entries(root / kind, result.damages)]
     with Progress(len(todo), enabled=progress, what="folders") as bar:
         for done, (kind, path) in enumerate(todo, start=1):
             try:
-                found = _CHECKS.get(kind, marker.damages)(path)
+                damages = _CHECKS.get(kind, marker.damages)(path)
             except OSError as error:
                 # A bad sector, say; the rest is looked at all the same.
-                found = [f"{path}: cannot be read ({error})"]
-            count = made.counts[kind]
-            if found:
+                damages = [f"{path}: cannot be read ({error})"]
+            count = result.counts[kind]
+            if damages:
                 count.damaged += 1
-                made.damages.extend(found)
+                result.damages.extend(damages)
             elif kind == "sweeps" and not _is_complete(root, path):
                 count.incomplete += 1
             else:
                 count.whole += 1
             bar.update(done, done / len(todo))
-    return made
+    return result
 
 
 def _entries(house: Path, damages: list[str]) -> Iterator[Path]:

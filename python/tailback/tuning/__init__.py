@@ -14,10 +14,10 @@ from tailback.base import progress as bars
 from tailback.errors import InputError
 from tailback.running import scenarios
 from tailback.running.options import RunKeywords, RunOptions
-from tailback.tuning.asked import BATCH, UNSEEN, Asked
+from tailback.tuning.asked import BATCH, UNSEEN, SearchRequest
 
 if TYPE_CHECKING:
-    from tailback.tuning.plan import Plan, Values
+    from tailback.tuning.plan import SearchPlan, Values
     from tailback.tuning.result import Tuned
 
 
@@ -53,7 +53,7 @@ def tune(
     """
     return tune_asked(
         scenario,
-        Asked(
+        SearchRequest(
             vary=arguments.table("vary", vary, "of paths and ranges"),
             minimise=arguments.names("minimise", minimise),
             maximise=arguments.names("maximise", maximise),
@@ -73,7 +73,7 @@ def tune(
 
 def tune_asked(
     scenario: scenarios.Source,
-    asked: Asked,
+    asked: SearchRequest,
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
 ) -> Tuned:
@@ -87,17 +87,17 @@ def tune_asked(
     return _tuned(plans.make(scenario, asked, sets, options), options)
 
 
-def _tuned(plan: Plan, options: RunOptions) -> Tuned:
+def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
     from dataclasses import replace
 
     from tailback.tuning import page, scenario, search
-    from tailback.tuning.measure import Measured, measure
+    from tailback.tuning.measure import MeasuredCandidate, measure
     from tailback.tuning.result import Point, Tuned, chosen
 
     folder = options.out / "tunings" / plan.id
-    base: list[Measured] = []
+    base: list[MeasuredCandidate] = []
 
-    def measured(candidates: Sequence[Values], start: int, total: int) -> list[Measured]:
+    def measured(candidates: Sequence[Values], start: int, total: int) -> list[MeasuredCandidate]:
         # The defaults with the first batch: they are a part of the picture.
         batches = [candidates] if base else [candidates, []]
         last = min(start + len(candidates), total)
@@ -114,8 +114,8 @@ def _tuned(plan: Plan, options: RunOptions) -> Tuned:
         text = journal.read_text(encoding="utf-8")
     first = plan.goals[0]
     front = sorted(
-        (one for one in tried if one.front),
-        key=lambda one: (one.measured.value(first.text), one.number),
+        (candidate for candidate in tried if candidate.front),
+        key=lambda candidate: (candidate.measured.value(first.text), candidate.number),
     )
     if base[0].fault:
         raise InputError(f"the scenario as it is: {base[0].fault}")
@@ -135,21 +135,21 @@ def _tuned(plan: Plan, options: RunOptions) -> Tuned:
     points = [
         Point(
             i + 1,
-            one,
+            candidate,
             again[i] if i in again and not again[i].fault else None,
             done[0][0],
         )
-        for i, one in enumerate(front)
+        for i, candidate in enumerate(front)
     ]
-    made = Tuned(plan, tried, base[0], done[0][0], points, folder)
+    tuning = Tuned(plan, tried, base[0], done[0][0], points, folder)
     files = {
         search.JOURNAL: text,
-        "tuning.json": json.dumps(made.to_dict(), indent=1) + "\n",
+        "tuning.json": json.dumps(tuning.to_dict(), indent=1) + "\n",
         **{
-            point.file: scenario.text(plan, point.values, page.heading(made, point))
+            point.file: scenario.text(plan, point.values, page.heading(tuning, point))
             for point in points
         },
     }
-    made = replace(made, files=files)
-    page.write(made)
-    return made
+    tuning = replace(tuning, files=files)
+    page.write(tuning)
+    return tuning

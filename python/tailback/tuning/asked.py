@@ -13,7 +13,7 @@ BATCH = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class SearchRequest:
     """The words of `tailback tune`."""
 
     vary: Mapping[str, object]

@@ -35,18 +35,20 @@ def _shape(kinds: Sequence[str] = KINDS) -> alt.Shape:
     return alt.Shape("kind:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
 
 
-def fronts(made: Tuned) -> Chart:
+def fronts(tuning: Tuned) -> Chart:
     """One panel for each pair of goals; of one goal its value by the number of the candidate."""
-    goals = made.plan.goals
+    goals = tuning.plan.goals
     pairs = list(itertools.combinations(goals, 2))
     if not pairs:
-        return _course(made, goals[0])
+        return _course(tuning, goals[0])
     # The goal that is larger the better goes up.
-    panels = [_pair(made, *sorted(pair, key=lambda g: g.direction == "maximise")) for pair in pairs]
+    panels = [
+        _pair(tuning, *sorted(pair, key=lambda g: g.direction == "maximise")) for pair in pairs
+    ]
     return panels[0] if len(panels) == 1 else alt.vconcat(*panels)
 
 
-def _pair(made: Tuned, across: Goal, up: Goal) -> Chart:
+def _pair(tuning: Tuned, across: Goal, up: Goal) -> Chart:
     def row(measured: Any, kind: str, label: str = "") -> dict[str, Any]:
         x, y = (estimate(measured.by_seed[goal.text]) for goal in (across, up))
         return {
@@ -62,16 +64,16 @@ def _pair(made: Tuned, across: Goal, up: Goal) -> Chart:
 
     tried = [
         row(one.measured, "front" if one.front else "candidate")
-        for one in sorted(made.tried, key=lambda one: one.front)
+        for one in sorted(tuning.tried, key=lambda one: one.front)
         if not one.measured.fault
     ]
-    searched = [row(point.tried.measured, "front") for point in made.front]
+    searched = [row(point.tried.measured, "front") for point in tuning.front]
     unseen = [
         row(point.unseen, "front", str(point.number))
-        for point in made.front
+        for point in tuning.front
         if point.unseen is not None
     ]
-    unseen.append(row(made.defaults_unseen, "defaults"))
+    unseen.append(row(tuning.defaults_unseen, "defaults"))
     domains = {
         key: _domain([*tried, *searched], unseen, key, size)
         for key, size in (("x", _WIDTH), ("y", _HEIGHT))
@@ -141,17 +143,17 @@ def _labels(
     ]
 
 
-def _course(made: Tuned, goal: Goal) -> Chart:
+def _course(tuning: Tuned, goal: Goal) -> Chart:
     rows = [
         {
-            "number": one.number,
-            "value": one.measured.value(goal.text),
-            "kind": "front" if one.front else "candidate",
+            "number": candidate.number,
+            "value": candidate.measured.value(goal.text),
+            "kind": "front" if candidate.front else "candidate",
         }
-        for one in made.tried
-        if not one.measured.fault
+        for candidate in tuning.tried
+        if not candidate.measured.fault
     ]
-    level = [{"kind": "defaults", "value": made.defaults.value(goal.text)}]
+    level = [{"kind": "defaults", "value": tuning.defaults.value(goal.text)}]
     better = "less" if goal.direction == "minimise" else "more"
     y = alt.Y("value:Q", title=f"{goal.title}, {better} is better", scale=alt.Scale(zero=False))
     dots = (
@@ -167,27 +169,27 @@ def _course(made: Tuned, goal: Goal) -> Chart:
     return alt.layer(line, dots).properties(width=520, height=260)
 
 
-def values(made: Tuned) -> Chart:
+def values(tuning: Tuned) -> Chart:
     """What each value did to each goal: columns are values, rows are goals."""
-    vary = made.plan.vary
+    vary = tuning.plan.vary
     width = max(140, 560 // len(vary) - 60)
     rows = []
-    for goal in made.plan.goals:
-        panels = [_one(made, one, goal, width) for one in vary]
+    for goal in tuning.plan.goals:
+        panels = [_one(tuning, parameter, goal, width) for parameter in vary]
         rows.append(alt.hconcat(*panels) if len(panels) > 1 else panels[0])
     return alt.vconcat(*rows) if len(rows) > 1 else rows[0]
 
 
-def _one(made: Tuned, one: Vary, goal: Goal, width: int) -> Chart:
-    rows = list(_rows(made, one, goal))
-    name = ".".join(one.path.split(".")[-2:])
-    if isinstance(one, Choices):
+def _one(tuning: Tuned, parameter: Vary, goal: Goal, width: int) -> Chart:
+    rows = list(_rows(tuning, parameter, goal))
+    name = ".".join(parameter.path.split(".")[-2:])
+    if isinstance(parameter, Choices):
         x: Any = alt.X("x:N", title=name, axis=alt.Axis(labelAngle=0))
     else:
-        unit = f" ({one.unit})" if one.unit else ""
-        kind = "log" if one.log else "linear"
-        scale = alt.Scale(type=kind, domain=[one.low, one.high], nice=False)  # type: ignore[arg-type]
-        ticks = {"values": _ticks(one)} if one.log else {"tickCount": 5}
+        unit = f" ({parameter.unit})" if parameter.unit else ""
+        kind = "log" if parameter.log else "linear"
+        scale = alt.Scale(type=kind, domain=[parameter.low, parameter.high], nice=False)  # type: ignore[arg-type]
+        ticks = {"values": _ticks(parameter)} if parameter.log else {"tickCount": 5}
         x = alt.X("x:Q", title=f"{name}{unit}", scale=scale, axis=alt.Axis(**ticks))
     y = alt.Y("y:Q", title=goal.title, scale=alt.Scale(zero=False))
     return (
@@ -198,17 +200,21 @@ def _one(made: Tuned, one: Vary, goal: Goal, width: int) -> Chart:
     )
 
 
-def _ticks(one: Range) -> list[float]:
+def _ticks(parameter: Range) -> list[float]:
     """1, 2, 5 of every decade of a range."""
     found = [digit * 10.0**power for power in range(-9, 13) for digit in (1, 2, 5)]
-    return [tick for tick in found if one.low <= tick * 1.0000001 and tick <= one.high * 1.0000001]
+    return [
+        tick
+        for tick in found
+        if parameter.low <= tick * 1.0000001 and tick <= parameter.high * 1.0000001
+    ]
 
 
-def _rows(made: Tuned, one: Vary, goal: Goal) -> Iterator[dict[str, Any]]:
-    for tried in sorted(made.tried, key=lambda t: t.front):
+def _rows(tuning: Tuned, parameter: Vary, goal: Goal) -> Iterator[dict[str, Any]]:
+    for tried in sorted(tuning.tried, key=lambda t: t.front):
         if not tried.measured.fault:
             yield {
-                "x": number(one, tried.values[one.path]),
+                "x": number(parameter, tried.values[parameter.path]),
                 "y": tried.measured.value(goal.text),
                 "kind": "front" if tried.front else "candidate",
             }

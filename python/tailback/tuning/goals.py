@@ -24,7 +24,7 @@ _NEAR = re.compile(r"\s*(=[<>]|[<>]=?)\s*")
 
 
 @dataclass(frozen=True)
-class Quantity:
+class GoalQuantity:
     """A number of a run."""
 
     text: str
@@ -33,7 +33,7 @@ class Quantity:
     name: str
     """Of the flows, link or class; empty for the run."""
 
-    def is_that(self, other: Quantity) -> bool:
+    def is_that(self, other: GoalQuantity) -> bool:
         """Whether it is the same number, however it was asked for."""
         own, their = self.metric, other.metric
         return (own.on, own.path, self.name) == (their.on, their.path, other.name)
@@ -60,7 +60,7 @@ class Quantity:
 class Goal:
     """A quantity, and which way is better."""
 
-    quantity: Quantity
+    quantity: GoalQuantity
     direction: Literal["minimise", "maximise"]
 
     @property
@@ -84,7 +84,7 @@ class Bound:
     """What has to hold."""
 
     text: str
-    quantity: Quantity
+    quantity: GoalQuantity
     least: bool
     limit: float
 
@@ -128,7 +128,7 @@ class There:
         return []
 
 
-def quantity(text: str, there: There) -> Quantity:
+def quantity(text: str, there: There) -> GoalQuantity:
     """Reads `METRIC` or `METRIC@NAME`."""
     word, at, name = (part.strip() for part in text.partition("@"))
     found = sorted(select([word]), key=lambda metric: metrics.ONS.index(metric.on))
@@ -136,26 +136,26 @@ def quantity(text: str, there: There) -> Quantity:
         refuse_of_two(metric, text)
     offered = {metric.on: metric for metric in found}
     named = {on: there.named(metric) for on, metric in offered.items()}
-    valid = [one for names in named.values() for one in names]
+    valid = [label for names in named.values() for label in names]
     if at:
         for on, metric in offered.items():
             if name in named[on]:
-                return Quantity(text, metric, name)
+                return GoalQuantity(text, metric, name)
         kind = " or ".join(on for on in offered if on != "run") or "run"
         if not valid:
             raise InputError(f"{text}: {word} is of a {kind}, of which there is none to name")
         raise InputError(f"{text}: {unknown(kind, name, valid)}")
     if "run" in offered:
-        return Quantity(text, offered["run"], "")
+        return GoalQuantity(text, offered["run"], "")
     if "link" in offered and len(there.links) == 1:
-        return Quantity(text, offered["link"], there.links[0])
+        return GoalQuantity(text, offered["link"], there.links[0])
     if "flow" in offered and "link" not in offered and there.single:
-        return Quantity(text, offered["flow"], there.senders["flow"][0])
+        return GoalQuantity(text, offered["flow"], there.senders["flow"][0])
     if not valid:
         raise InputError(f"{text}: is of a {next(iter(offered))}, of which there is none")
     raise InputError(
         f"{text}: is of a {next(iter(offered))}; expected "
-        + " or ".join(f"{word}@{one}" for one in valid[:4])
+        + " or ".join(f"{word}@{label}" for label in valid[:4])
     )
 
 

@@ -54,7 +54,7 @@ def place(
     """
     dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in points]
     taken: list[_Box] = []
-    found: list[Label | None] = [None] * len(points)
+    labels: list[Label | None] = [None] * len(points)
     named = [i for i, (text, _, _) in enumerate(points) if text]
     for i in sorted(named, key=lambda i: i not in (named[0], named[-1])):
         text, x, y = points[i]
@@ -67,7 +67,7 @@ def place(
             inside = box.left >= 0 and box.right <= width and box.top >= 0 and box.bottom <= height
             others = [*taken, *(dot for at, dot in enumerate(dots) if at != i)]
             if inside and not any(box.meets(other) for other in others):
-                found[i] = Label(text, *middle)
+                labels[i] = Label(text, *middle)
                 taken.append(box)
                 break
-    return found
+    return labels

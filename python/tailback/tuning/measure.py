@@ -11,12 +11,12 @@ from tailback.errors import DamagedResults, RunsFailed, ScenarioError
 from tailback.running import execution
 from tailback.running.options import RunOptions
 from tailback.store.results import Results
-from tailback.tuning.goals import Quantity
-from tailback.tuning.plan import Plan, Values, bare
+from tailback.tuning.goals import GoalQuantity
+from tailback.tuning.plan import SearchPlan, Values, bare
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCandidate:
     """What came of a candidate, by the text of each quantity."""
 
     by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -32,16 +32,16 @@ class Measured:
 
 
 def measure(
-    plan: Plan,
+    plan: SearchPlan,
     batches: Sequence[Sequence[Values]],
     options: RunOptions,
     *,
     seed: int | None = None,
     seeds: int | None = None,
-) -> list[list[Measured]]:
+) -> list[list[MeasuredCandidate]]:
     """Run some batches of candidates in one pool; an empty one is the scenario as it is."""
     loaded: list[tuple[int, list[int], _native.Scenario]] = []
-    made = [[Measured() for _ in batch or [{}]] for batch in batches]
+    outcomes = [[MeasuredCandidate() for _ in batch or [{}]] for batch in batches]
     for at, batch in enumerate(batches):
         try:
             loaded.append((at, list(range(max(1, len(batch)))), plan.load(batch, seed, seeds)))
@@ -53,9 +53,9 @@ def measure(
                 try:
                     loaded.append((at, [i], plan.load([candidate], seed, seeds)))
                 except ScenarioError as own:
-                    made[at][i] = Measured(fault=bare(own.diagnostics[0]))
+                    outcomes[at][i] = MeasuredCandidate(fault=bare(own.diagnostics[0]))
             if len(batch) == 1:
-                made[at][0] = Measured(fault=bare(error.diagnostics[0]))
+                outcomes[at][0] = MeasuredCandidate(fault=bare(error.diagnostics[0]))
     scenarios = [scenario for _, _, scenario in loaded]
     failures: list[str] = []
     try:
@@ -65,19 +65,21 @@ def measure(
     for (at, candidates, scenario), found in zip(loaded, results, strict=True):
         for place, i in enumerate(candidates):
             count = len(candidates)
-            made[at][i] = _of(plan, scenario, found, place, count, seeds or plan.seeds, failures)
-    return made
+            outcomes[at][i] = _of(
+                plan, scenario, found, place, count, seeds or plan.seeds, failures
+            )
+    return outcomes
 
 
 def _of(
-    plan: Plan,
+    plan: SearchPlan,
     scenario: _native.Scenario,
     results: Results,
     place: int,
     count: int,
     seeds: int,
     failures: Sequence[str],
-) -> Measured:
+) -> MeasuredCandidate:
     """One candidate of a sweep in which it is the last axis before the seeds."""
     runs = {run.run_id: run for run in results.points}
     # run_ids[point][seed]
@@ -87,24 +89,24 @@ def _of(
     for run_id in flat:
         if run_id not in runs:
             why = next((text for text in failures if run_id in text), f"run {run_id} failed")
-            return Measured(fault=why, run_ids=flat)
+            return MeasuredCandidate(fault=why, run_ids=flat)
     by_seed: dict[str, list[float]] = {}
     wanted = [(goal.quantity, goal.direction == "maximise") for goal in plan.goals]
     wanted += [(bound.quantity, bound.least) for bound in plan.bounds]
     for quantity, larger_is_better in wanted:
-        own: list[float] = []
+        samples: list[float] = []
         for i in range(seeds):
             values = [_value(quantity, runs[point[i]]) for point in points]
             known = [value for value in values if value is not None]
             if len(known) < len(values):
-                return Measured(fault=f"a run has no {quantity.text}", run_ids=flat)
+                return MeasuredCandidate(fault=f"a run has no {quantity.text}", run_ids=flat)
             worst = min if larger_is_better else max
-            own.append(math.fsum(known) / len(known) if plan.across == "mean" else worst(known))
-        by_seed[quantity.text] = own
-    return Measured(by_seed, run_ids=flat)
+            samples.append(math.fsum(known) / len(known) if plan.across == "mean" else worst(known))
+        by_seed[quantity.text] = samples
+    return MeasuredCandidate(by_seed, run_ids=flat)
 
 
-def _value(quantity: Quantity, run: object) -> float | None:
+def _value(quantity: GoalQuantity, run: object) -> float | None:
     summary = run.summary  # type: ignore[attr-defined]
     if not isinstance(summary, Mapping):
         raise DamagedResults("no summary")

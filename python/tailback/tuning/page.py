@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tailback.base.numbers import short
 from tailback.metrics.estimates import with_spread
-from tailback.report import Figure, Report, Section, Table, Text
+from tailback.report import Report, ReportFigure, Section, Table, Text
 from tailback.report import write as write_report
 from tailback.report.model import Block, Column, Facts, Value
 from tailback.report.tables import csv_text, left, right
@@ -18,30 +18,30 @@ from tailback.tuning.result import FEWEST, Point, Tuned, text
 CANDIDATES = "candidates.csv"
 
 
-def heading(made: Tuned, point: Point) -> str:
+def heading(tuning: Tuned, point: Point) -> str:
     """What stands at the top of the scenario of a point."""
     goals = ", ".join(
-        f"{g.text} {short(point.tried.measured.value(g.text))}" for g in made.plan.goals
+        f"{g.text} {short(point.tried.measured.value(g.text))}" for g in tuning.plan.goals
     )
     return (
-        f"Point {point.number} of the front that tailback tune found, sampler {made.plan.sampler}, "
-        f"seed {made.plan.sampler_seed}:\n{goals} in the search."
+        f"Point {point.number} of the front that tailback tune found, "
+        f"sampler {tuning.plan.sampler}, seed {tuning.plan.sampler_seed}:\n{goals} in the search."
     )
 
 
-def write(made: Tuned) -> Path:
+def write(tuning: Tuned) -> Path:
     """Writes report, figures, scenarios and journal."""
-    return write_report(_report(made), made.folder)
+    return write_report(_report(tuning), tuning.folder)
 
 
-def rows(made: Tuned) -> tuple[list[str], list[list[Value]]]:
+def rows(tuning: Tuned) -> tuple[list[str], list[list[Value]]]:
     """The front as a table: heads and cells."""
-    plan = made.plan
-    heads = ["point", *(one.path for one in plan.vary)]
+    plan = tuning.plan
+    heads = ["point", *(parameter.path for parameter in plan.vary)]
     for goal in plan.goals:
         heads += [f"{goal.title}, search", "unseen", "against defaults"]
     cells: list[list[Value]] = []
-    for point in made.front:
+    for point in tuning.front:
         row: list[Value] = [point.number, *(str(word) for word in point.values.values())]
         for goal in plan.goals:
             found, differs = point.checked(goal), point.difference(goal)
@@ -55,32 +55,32 @@ def rows(made: Tuned) -> tuple[list[str], list[list[Value]]]:
 
     defaults: list[Value] = ["defaults", *("" for _ in plan.vary)]
     for goal in plan.goals:
-        unseen = estimate(made.defaults_unseen.by_seed[goal.text])
-        defaults += [short(made.defaults.value(goal.text)), with_spread(unseen), None]
+        unseen = estimate(tuning.defaults_unseen.by_seed[goal.text])
+        defaults += [short(tuning.defaults.value(goal.text)), with_spread(unseen), None]
     return heads, [*cells, defaults]
 
 
 _SIGN = {"better": " better", "worse": " worse", "same": "", "open": " open"}
 
 
-def _report(made: Tuned) -> Report:
-    plan = made.plan
+def _report(tuning: Tuned) -> Report:
+    plan = tuning.plan
     facts = Facts(
-        runs=len({one for tried in made.tried for one in tried.measured.run_ids}),
+        runs=len({one for tried in tuning.tried for one in tried.measured.run_ids}),
         seeds=plan.seeds,
         engine=f"{plan.runner.name} {plan.defaults.engine_version}",
     )
-    heads, cells = rows(made)
-    compared = "".join(f" {line[0].upper()}{line[1:]}." for line in made.left_out())
+    heads, cells = rows(tuning)
+    compared = "".join(f" {line[0].upper()}{line[1:]}." for line in tuning.left_out())
     columns = [*left(*heads[: 1 + len(plan.vary)]), *right(*heads[1 + len(plan.vary) :])]
     blocks: list[Block] = [
-        Text(plain("; ".join(_sentences(made)) + ".")),
-        Figure(
+        Text(plain("; ".join(_sentences(tuning)) + ".")),
+        ReportFigure(
             "front",
             "Candidates and front",
-            charts.fronts(made),
+            charts.fronts(tuning),
             "Small: what was tried, on the seeds of the search; dashed: its front there. Large, "
-            f"with 95 % intervals: the front and the defaults on {made.unseen_text}, which the "
+            f"with 95 % intervals: the front and the defaults on {tuning.unseen_text}, which the "
             "search did not see. A number that would cover another one is left out.",
             facts,
         ),
@@ -89,18 +89,20 @@ def _report(made: Tuned) -> Report:
             "The front",
             columns,
             cells,
-            f"unseen: mean and half of its 95 % interval over {made.unseen_text}; against "
+            f"unseen: mean and half of its 95 % interval over {tuning.unseen_text}; against "
             "defaults: seed by seed, better or worse where the 95 % interval of the difference "
             "does not have 0 in it, or, of a difference without spread, where at least "
             f"{FEWEST} seeds have it; open where it cannot be told.{compared}",
         ),
-        Figure("values", "What each value did", charts.values(made), "In the search.", facts),
+        ReportFigure(
+            "values", "What each value did", charts.values(tuning), "In the search.", facts
+        ),
     ]
-    table = Table("asked", "What was asked for", _columns(), _asked(made))
+    table = Table("asked", "What was asked for", _columns(), _asked(tuning))
     return Report(
         name=plan.id,
         title=f"Tuning: {plan.defaults.title or plan.id}",
-        lead=plain(f"{len(made.tried)} candidates, {len(made.front)} on the front."),
+        lead=plain(f"{len(tuning.tried)} candidates, {len(tuning.front)} on the front."),
         meta=[
             ("engine", f"{plan.runner.name} {plan.defaults.engine_version}"),
             ("seeds", f"{plan.seeds} in the search, {plan.unseen} unseen at its end"),
@@ -109,7 +111,7 @@ def _report(made: Tuned) -> Report:
             Section("found", "What was found", blocks),
             Section("asked", "What was asked for", [table]),
         ],
-        files={**made.files, CANDIDATES: _candidates(made)},
+        files={**tuning.files, CANDIDATES: _candidates(tuning)},
         first="front",
     )
 
@@ -118,55 +120,57 @@ def _columns() -> list[Column]:
     return left("what", "here")
 
 
-def _sentences(made: Tuned) -> list[str]:
-    head, *rest = made.verdict()
+def _sentences(tuning: Tuned) -> list[str]:
+    head, *rest = tuning.verdict()
     first = f"{head} {rest[0]}" if rest else head
     return [first[0].upper() + first[1:], *rest[1:]]
 
 
-def _asked(made: Tuned) -> list[list[Value]]:
-    plan = made.plan
+def _asked(tuning: Tuned) -> list[list[Value]]:
+    plan = tuning.plan
     rows: list[list[Value]] = [
         ["sampler", f"{plan.sampler}: {SAMPLERS[plan.sampler]}; seed {plan.sampler_seed}"],
         ["candidates", f"{plan.candidates}, {plan.batch} at once, {plan.runs} runs each"],
     ]
-    for one in plan.vary:
-        scale = ", logarithmic" if getattr(one, "log", False) else ""
-        rows.append([f"vary {one.path}", f"{one.text}{scale}"])
+    for parameter in plan.vary:
+        scale = ", logarithmic" if getattr(parameter, "log", False) else ""
+        rows.append([f"vary {parameter.path}", f"{parameter.text}{scale}"])
     rows += [[goal.direction, goal.text] for goal in plan.goals]
-    rows += [["subject to", one.text] for one in plan.bounds]
+    rows += [["subject to", bound.text] for bound in plan.bounds]
     for path, words in plan.sweep.items():
         rows.append([f"at {path}", ", ".join(map(str, words))])
     rows += [["over the points", plan.across]]
     rows += [[f"set {path}", word] for path, word in plan.sets]
-    faults = dict.fromkeys(one.measured.fault for one in made.tried if one.measured.fault)
+    faults = dict.fromkeys(
+        candidate.measured.fault for candidate in tuning.tried if candidate.measured.fault
+    )
     rows += [["could not be measured", text] for text in faults]
     return rows
 
 
-def _candidates(made: Tuned) -> str:
-    plan = made.plan
+def _candidates(tuning: Tuned) -> str:
+    plan = tuning.plan
     names = [goal.text for goal in plan.goals] + [b.quantity.text for b in plan.bounds]
     names = list(dict.fromkeys(names))
     head: list[object] = [
         "number",
-        *(one.path for one in plan.vary),
+        *(parameter.path for parameter in plan.vary),
         *names,
         "holds",
         "front",
         "fault",
     ]
     table: list[list[object]] = [head]
-    for one in made.tried:
-        known = not one.measured.fault
+    for candidate in tuning.tried:
+        known = not candidate.measured.fault
         table.append(
             [
-                one.number,
-                *one.values.values(),
-                *(one.measured.value(name) if known else None for name in names),
-                "yes" if one.holds else "no",
-                "yes" if one.front else "no",
-                one.measured.fault,
+                candidate.number,
+                *candidate.values.values(),
+                *(candidate.measured.value(name) if known else None for name in names),
+                "yes" if candidate.holds else "no",
+                "yes" if candidate.front else "no",
+                candidate.measured.fault,
             ]
         )
     return csv_text(table)

@@ -20,7 +20,7 @@ from tailback.running import engines, scenarios
 from tailback.running.options import RunOptions
 from tailback.running.spread import shard
 from tailback.tuning import goals, ranges
-from tailback.tuning.asked import Asked
+from tailback.tuning.asked import SearchRequest
 from tailback.tuning.goals import Bound, Goal
 from tailback.tuning.ranges import Vary, Word
 
@@ -43,7 +43,7 @@ Values = Mapping[str, Word]
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """A search that can begin."""
 
     scenario: scenarios.Source
@@ -71,7 +71,7 @@ class Plan:
     @property
     def id(self) -> str:
         """Names what is searched for, and how: 20 digits of a hash."""
-        said = json.dumps(
+        text = json.dumps(
             [
                 self.defaults.id,
                 [(one.path, one.text, getattr(one, "log", None)) for one in self.vary],
@@ -81,7 +81,7 @@ class Plan:
                 [self.sampler, self.sampler_seed],
             ]
         )
-        return hashlib.sha256(said.encode()).hexdigest()[:20]
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def load(
         self, candidates: Sequence[Values], seed: int | None = None, seeds: int | None = None
@@ -105,23 +105,23 @@ class Plan:
 
 def make(
     scenario: scenarios.Source,
-    asked: Asked,
+    asked: SearchRequest,
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
-) -> Plan:
+) -> SearchPlan:
     """Read what is asked for; raises `InputError` with everything that is wrong."""
     reader = _Reader(scenario, tuple(sets), engines.get(options.engine), options.plugins)
     reader.check_words(asked)
     varied = reader.ranges_of(asked.vary)
     axes = reader.axes_of(asked.over)
-    own = _own_sweep(scenario)
+    file_sweep = _own_sweep(scenario)
     first = reader.first()
     if first is not None:
         varied = reader.settled(varied, axes, first)
     goals_found, bounds_found = reader.goals_of(asked, first)
     reader.refuse()
-    sweep: dict[str, Any] = dict(axes) if axes else own
-    says = own.get("seeds")
+    sweep: dict[str, Any] = dict(axes) if axes else file_sweep
+    says = file_sweep.get("seeds")
     seeds = options.seeds or (says if isinstance(says, int) else SEEDS)
     sweep.pop("seeds", None)
     defaults = reader.load([("sweep", toml.value(sweep))], seeds)
@@ -131,7 +131,7 @@ def make(
             f"--runs {asked.runs}: one candidate takes {each}, {each // seeds} points of {seeds} "
             f"seeds; expected at least {each}, and some ten times that to find something"
         )
-    return Plan(
+    return SearchPlan(
         scenario=scenario,
         sets=tuple(sets),
         vary=tuple(varied),
@@ -181,7 +181,7 @@ class _Reader:
             sets = [*self.sets, *values]
             return scenarios.load(self.scenario, sets, seeds, self.runner, plugins=self.plugins)
 
-    def check_words(self, asked: Asked) -> None:
+    def check_words(self, asked: SearchRequest) -> None:
         """The sampler, the pooling, and what may not be set."""
         if asked.sampler not in SAMPLERS:
             self.wrong[f"--sampler: {unknown('sampler', asked.sampler, list(SAMPLERS))}"] = None
@@ -229,14 +229,16 @@ class _Reader:
     ) -> list[Vary]:
         """What may vary, with the ends of ranges in base units; axes are tried too."""
         swept = {*axes} if axes else {path for axis in first.axes for path in axis}
-        for path in (one.path for one in varied if one.path in swept):
+        for path in (parameter.path for parameter in varied if parameter.path in swept):
             text = f"--vary {path}: is one of the points, too (--over, or the file's sweep)"
             self.wrong[text] = None
         settled: list[Vary] = []
-        for one in varied:
-            if self._accepts(one.path, one.ends(), f"--vary {one.path}={one.text}"):
+        for parameter in varied:
+            if self._accepts(
+                parameter.path, parameter.ends(), f"--vary {parameter.path}={parameter.text}"
+            ):
                 try:
-                    settled.append(one.settle(self._bases))
+                    settled.append(parameter.settle(self._bases))
                 except InputError as error:
                     self.note(error)
         for path, words in axes.items():
@@ -262,22 +264,22 @@ class _Reader:
         return True
 
     def goals_of(
-        self, asked: Asked, first: _native.Scenario | None
+        self, asked: SearchRequest, first: _native.Scenario | None
     ) -> tuple[list[Goal], list[Bound]]:
         """Goals and bounds, as far as the scenario has what they name."""
         if not asked.minimise and not asked.maximise:
             self.wrong["no goal; expected --minimise METRIC or --maximise METRIC"] = None
-        found: list[Goal] = []
+        objectives: list[Goal] = []
         bounds: list[Bound] = []
         if first is None:
-            return found, bounds
+            return objectives, bounds
         there = goals.There(json.loads(first.points[0].canonical))
         for direction, texts in (("minimise", asked.minimise), ("maximise", asked.maximise)):
             for text in texts:
                 try:
                     goal = Goal(goals.quantity(text, there), direction)  # type: ignore[arg-type]
-                    goals.refuse_twice(goal, found)
-                    found.append(goal)
+                    goals.refuse_twice(goal, objectives)
+                    objectives.append(goal)
                 except InputError as error:
                     self.note(InputError(f"--{direction} {error}"))
         for text in asked.subject_to:
@@ -285,7 +287,7 @@ class _Reader:
                 bounds.append(goals.bound(text, there))
             except InputError as error:
                 self.note(InputError(f"--subject-to {error}"))
-        return found, bounds
+        return objectives, bounds
 
 
 def _own_sweep(scenario: scenarios.Source) -> dict[str, Any]:

@@ -151,11 +151,11 @@ def _plain(number: float) -> str:
 
 def parse(path: str, asked: object) -> Vary:
     """Reads what one path may be: text as on the command line, or a list of choices."""
-    said = f"--vary {path}={asked}"
+    option = f"--vary {path}={asked}"
     if not isinstance(asked, str):
         if isinstance(asked, Sequence) and len(asked) > 1:
             return Choices(path, tuple(asked))
-        raise InputError(f"{said}: {_EXPECTED}")
+        raise InputError(f"{option}: {_EXPECTED}")
     scale, colon, rest = asked.partition(":")
     text = rest if colon and scale in ("log", "lin") else asked
     scale = scale if text is rest else "auto"
@@ -163,16 +163,16 @@ def parse(path: str, asked: object) -> Vary:
     if not dots:
         words = [literal(word) for word in text.split(",")]
         if len(words) < 2 or scale != "auto" or "" in words or len(set(words)) < len(words):
-            raise InputError(f"{said}: {_EXPECTED}")
+            raise InputError(f"{option}: {_EXPECTED}")
         return Choices(path, tuple(words))
     ends = [_END.fullmatch(end.strip()) for end in (low_text, high_text)]
     if ends[0] is None or ends[1] is None:
-        raise InputError(f"{said}: {_EXPECTED}")
+        raise InputError(f"{option}: {_EXPECTED}")
     low, high = ends[0]["number"], ends[1]["number"]
     units = (ends[0]["unit"], ends[1]["unit"])
     if bool(units[0]) != bool(units[1]):
         lacking = low_text if not units[0] else high_text
-        raise InputError(f"{said}: {lacking.strip()} has no unit; {_EXPECTED}")
+        raise InputError(f"{option}: {lacking.strip()} has no unit; {_EXPECTED}")
     return Range(
         path,
         text,
@@ -187,12 +187,12 @@ def parse(path: str, asked: object) -> Vary:
 
 def over(asked: Mapping[str, object]) -> dict[str, list[Word]]:
     """Reads at which points every candidate is tried: `path.rtt=10ms,40ms`."""
-    found: dict[str, list[Word]] = {}
+    axes: dict[str, list[Word]] = {}
     for path, values in asked.items():
         if isinstance(values, str):
-            found[path] = [literal(word) for word in values.split(",")]
+            axes[path] = [literal(word) for word in values.split(",")]
         elif isinstance(values, Sequence) and values:
-            found[path] = list(values)
+            axes[path] = list(values)
         else:
             raise InputError(f"--over {path}={values}: expected values, A,B,C")
-    return found
+    return axes

@@ -12,8 +12,8 @@ from tailback.base.numbers import short
 from tailback.metrics import Estimate, estimate
 from tailback.metrics.differences import Difference, paired
 from tailback.tuning.goals import Goal
-from tailback.tuning.measure import Measured
-from tailback.tuning.plan import Plan, Values
+from tailback.tuning.measure import MeasuredCandidate
+from tailback.tuning.plan import SearchPlan, Values
 from tailback.tuning.search import Tried
 
 MOST_CHECKED = 12
@@ -35,9 +35,9 @@ class Point:
     number: int
     """Along the front, from 1."""
     tried: Tried
-    unseen: Measured | None
+    unseen: MeasuredCandidate | None
     """On seeds that the search did not see; None where it was not run there."""
-    base: Measured
+    base: MeasuredCandidate
     """The defaults on those."""
 
     @property
@@ -65,15 +65,19 @@ class Point:
 
         With spread: where the interval does not have 0 in it. Without: where so many seeds agree.
         """
-        found = self.difference(goal)
-        if found is None:
+        difference = self.difference(goal)
+        if difference is None:
             return "open"
-        known = found.n >= FEWEST if found.ci95 is None else abs(found.absolute) > found.ci95
+        known = (
+            difference.n >= FEWEST
+            if difference.ci95 is None
+            else abs(difference.absolute) > difference.ci95
+        )
         if not known:
             return "open"
-        if not found.absolute:
+        if not difference.absolute:
             return "same"
-        return "better" if goal.gain(found.absolute) > 0 else "worse"
+        return "better" if goal.gain(difference.absolute) > 0 else "worse"
 
     def why_open(self, goal: Goal) -> str | None:
         """Why it cannot be told; None where it is."""
@@ -107,11 +111,11 @@ more; open in one or more and worse in none."""
 class Tuned:
     """A search and its front."""
 
-    plan: Plan
+    plan: SearchPlan
     tried: Sequence[Tried]
-    defaults: Measured
+    defaults: MeasuredCandidate
     """In the search."""
-    defaults_unseen: Measured
+    defaults_unseen: MeasuredCandidate
     front: Sequence[Point]
     """In the order of the first goal."""
     folder: Path
@@ -161,11 +165,11 @@ class Tuned:
         plan = self.plan
         checked = self.checked
         if not self.front:
-            held = sum(not one.measured.fault for one in self.tried)
+            held = sum(not candidate.measured.fault for candidate in self.tried)
             if held:
-                bounds = ", ".join(one.text for one in plan.bounds)
+                bounds = ", ".join(bound.text for bound in plan.bounds)
                 return [f"no candidate holds {bounds} (of {held} measured)"]
-            faults = dict.fromkeys(one.measured.fault for one in self.tried)
+            faults = dict.fromkeys(candidate.measured.fault for candidate in self.tried)
             return [f"no candidate could be measured: {next(iter(faults), '')}"]
         points = f"{len(checked)} point{'s' if len(checked) != 1 else ''}"
         head = f"on {self.unseen_text}, which the search did not see, against the defaults:"
@@ -174,9 +178,9 @@ class Tuned:
             return lines
         words = _STANDINGS if len(plan.goals) > 1 else _STANDINGS_OF_ONE
         told = ", ".join(
-            f"{count} {words[one]}"
-            for one, count in self.counts().items()
-            if one in words and (count or one in ("better", "no_worse"))
+            f"{count} {words[standing]}"
+            for standing, count in self.counts().items()
+            if standing in words and (count or standing in ("better", "no_worse"))
         )
         lines.append(f"of {points}, {told}")
         # Each reason once, with what it is about.
@@ -219,12 +223,12 @@ class Tuned:
             "version": plan.defaults.engine_version,
             "sampler": plan.sampler,
             "seed": plan.sampler_seed,
-            "vary": {one.path: one.text for one in plan.vary},
+            "vary": {parameter.path: parameter.text for parameter in plan.vary},
             "goals": [{"metric": g.text, "direction": g.direction} for g in plan.goals],
-            "subject_to": [one.text for one in plan.bounds],
+            "subject_to": [bound.text for bound in plan.bounds],
             "across": plan.across,
             "runs_per_candidate": plan.runs,
-            "candidates": [self._candidate(one) for one in self.tried],
+            "candidates": [self._candidate(candidate) for candidate in self.tried],
             "defaults": {
                 "search": _values(plan, self.defaults),
                 "unseen": _estimates(self.defaults_unseen),
@@ -236,27 +240,27 @@ class Tuned:
             "verdict": self.verdict(),
         }
 
-    def _candidate(self, one: Tried) -> dict[str, Any]:
+    def _candidate(self, candidate: Tried) -> dict[str, Any]:
         return {
-            "number": one.number,
-            "values": dict(one.values),
-            "measured": _values(self.plan, one.measured),
-            "holds": one.holds,
-            "front": one.front,
-            "fault": one.measured.fault or None,
+            "number": candidate.number,
+            "values": dict(candidate.values),
+            "measured": _values(self.plan, candidate.measured),
+            "holds": candidate.holds,
+            "front": candidate.front,
+            "fault": candidate.measured.fault or None,
         }
 
     def _point(self, point: Point) -> dict[str, Any]:
         differences = {}
         for goal in self.plan.goals:
-            found = point.difference(goal)
+            difference = point.difference(goal)
             differences[goal.text] = (
                 None
-                if found is None
+                if difference is None
                 else {
-                    "absolute": found.absolute,
-                    "ci95": found.ci95,
-                    "relative": found.relative,
+                    "absolute": difference.absolute,
+                    "ci95": difference.ci95,
+                    "relative": difference.relative,
                     "answer": point.answer(goal),
                     "why_open": point.why_open(goal),
                 }
@@ -287,22 +291,22 @@ _STANDINGS_OF_ONE: dict[Standing, str] = {
 }
 
 
-def text(found: Difference) -> str:
+def text(diff: Difference) -> str:
     """A difference in words: percent where that is one, with half the interval."""
-    if found.relative is not None:
-        half = found.relative_ci95
-        return f"{100 * found.relative:+.3g}{f' ±{100 * half:.2g}' if half else ''} %"
-    return f"{found.absolute:+.3g}{f' ±{short(found.ci95, 2)}' if found.ci95 else ''}"
+    if diff.relative is not None:
+        half = diff.relative_ci95
+        return f"{100 * diff.relative:+.3g}{f' ±{100 * half:.2g}' if half else ''} %"
+    return f"{diff.absolute:+.3g}{f' ±{short(diff.ci95, 2)}' if diff.ci95 else ''}"
 
 
-def _values(plan: Plan, measured: Measured) -> dict[str, float] | None:
+def _values(plan: SearchPlan, measured: MeasuredCandidate) -> dict[str, float] | None:
     if measured.fault:
         return None
     names = [goal.text for goal in plan.goals] + [b.quantity.text for b in plan.bounds]
     return {name: measured.value(name) for name in dict.fromkeys(names)}
 
 
-def _estimates(measured: Measured) -> dict[str, Any]:
+def _estimates(measured: MeasuredCandidate) -> dict[str, Any]:
     found = {}
     for name, by_seed in measured.by_seed.items():
         one = estimate(by_seed)

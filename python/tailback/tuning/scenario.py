@@ -12,13 +12,13 @@ from collections.abc import Mapping
 
 from tailback.base import toml
 from tailback.running import scenarios
-from tailback.tuning.plan import Plan, Values, outer_first
+from tailback.tuning.plan import SearchPlan, Values, outer_first
 
 _TABLE = re.compile(r"^\s*\[")
 _SWEEP = re.compile(r"""^\s*\[\[?\s*["']?sweep["']?\s*[.\]]""")
 
 
-def text(plan: Plan, values: Values, what: str) -> str:
+def text(plan: SearchPlan, values: Values, what: str) -> str:
     """The scenario with some values."""
     body = _without_sweep(scenarios.text_of(plan.scenario))
     sets = {path: _literal(word) for path, word in plan.sets}

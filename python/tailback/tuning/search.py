@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from tailback.errors import InputError
 from tailback.tuning import plan as plans
-from tailback.tuning.measure import Measured
-from tailback.tuning.plan import Plan, Values
+from tailback.tuning.measure import MeasuredCandidate
+from tailback.tuning.plan import SearchPlan, Values
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 JOURNAL = "study.journal"
 
-Measure = Callable[[Sequence[Values], int, int], list[Measured]]
+Measure = Callable[[Sequence[Values], int, int], list[MeasuredCandidate]]
 """Given candidates, the number of the first and how many there will be in all."""
 
 
@@ -35,19 +35,19 @@ class Tried:
     number: int
     """From 1."""
     values: Values
-    measured: Measured
+    measured: MeasuredCandidate
     holds: bool
     """Whether every bound does, in the search."""
     front: bool = False
 
 
-def search(plan: Plan, measure: Measure, journal: Path) -> list[Tried]:
+def search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     """Tries as many candidates as the plan has; the journal is Optuna's own storage."""
     with _quiet():
         return _search(plan, measure, journal)
 
 
-def _search(plan: Plan, measure: Measure, journal: Path) -> list[Tried]:
+def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
@@ -61,13 +61,16 @@ def _search(plan: Plan, measure: Measure, journal: Path) -> list[Tried]:
         sampler=_sampler(plan),
         directions=["minimize" if g.direction == "minimise" else "maximize" for g in plan.goals],
     )
-    found: list[Tried] = []
-    known: dict[tuple[object, ...], Measured] = {}
+    candidates: list[Tried] = []
+    known: dict[tuple[object, ...], MeasuredCandidate] = {}
     # What needs no answers is asked for at once.
     step = plan.candidates if plan.sampler in plans.FIXED else plan.batch
     for start in range(0, plan.candidates, step):
         trials = [study.ask() for _ in range(min(step, plan.candidates - start))]
-        asked = [{one.path: one.suggest(trial) for one in plan.vary} for trial in trials]
+        asked = [
+            {parameter.path: parameter.suggest(trial) for parameter in plan.vary}
+            for trial in trials
+        ]
         fresh = {tuple(v.values()): v for v in asked if tuple(v.values()) not in known}
         if fresh:
             done = measure(list(fresh.values()), start, plan.candidates)
@@ -78,35 +81,39 @@ def _search(plan: Plan, measure: Measure, journal: Path) -> list[Tried]:
             if measured.fault:
                 trial.set_user_attr("fault", measured.fault)
                 study.tell(trial, state=TrialState.FAIL)
-                found.append(Tried(trial.number + 1, values, measured, False))
+                candidates.append(Tried(trial.number + 1, values, measured, False))
                 continue
-            excess = [one.violation(measured.value(one.quantity.text)) for one in plan.bounds]
-            for one, by in zip(plan.bounds, excess, strict=True):
-                trial.set_constraint(one.text, by)
+            excess = [bound.violation(measured.value(bound.quantity.text)) for bound in plan.bounds]
+            for bound, by in zip(plan.bounds, excess, strict=True):
+                trial.set_constraint(bound.text, by)
             study.tell(trial, [measured.value(goal.text) for goal in plan.goals])
-            found.append(Tried(trial.number + 1, values, measured, all(by <= 0 for by in excess)))
+            candidates.append(
+                Tried(trial.number + 1, values, measured, all(by <= 0 for by in excess))
+            )
     backend = JournalFileBackend(str(journal), lock_obj=JournalFileOpenLock(str(journal)))
     optuna.copy_study(
         from_study_name=plan.id, from_storage=storage, to_storage=JournalStorage(backend)
     )
-    return _with_front(study, found)
+    return _with_front(study, candidates)
 
 
-def _with_front(study: Study, found: Sequence[Tried]) -> list[Tried]:
+def _with_front(study: Study, candidates: Sequence[Tried]) -> list[Tried]:
     """The same, those marked that nothing of it beats; of such as measure the same the first."""
     numbers = {trial.number + 1: trial.values for trial in study.best_trials}
     seen: set[tuple[object, ...]] = set()
     marked = []
-    for one in found:
-        key = tuple(numbers.get(one.number, ()))
-        front = one.number in numbers and one.holds and key not in seen
+    for candidate in candidates:
+        key = tuple(numbers.get(candidate.number, ()))
+        front = candidate.number in numbers and candidate.holds and key not in seen
         if front:
             seen.add(key)
-        marked.append(Tried(one.number, one.values, one.measured, one.holds, front))
+        marked.append(
+            Tried(candidate.number, candidate.values, candidate.measured, candidate.holds, front)
+        )
     return marked
 
 
-def _sampler(plan: Plan) -> BaseSampler:
+def _sampler(plan: SearchPlan) -> BaseSampler:
     from optuna import samplers
 
     seed = plan.sampler_seed

@@ -27,7 +27,7 @@ from tailback_studies.batteries import Battery, Part, Preset, Row, choose, get
 
 
 @dataclass(frozen=True)
-class Place:
+class BatteryPlace:
     """Where a point of the battery is from."""
 
     part: str
@@ -45,7 +45,7 @@ class BatteryComparison(Comparison):
     parts: Sequence[Part] = field(kw_only=True)
     presets: Sequence[Preset] = field(kw_only=True)
     quick: bool = field(kw_only=True)
-    places: Mapping[tuple[str, str], Place] = field(kw_only=True)
+    places: Mapping[tuple[str, str], BatteryPlace] = field(kw_only=True)
     """By part and case."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class BatteryComparison(Comparison):
             **super().to_dict(),
         }
 
-    def place(self, params: Key) -> Place:
+    def place(self, params: Key) -> BatteryPlace:
         """Where a point is from."""
         named = dict(params)
         return self.places[str(named["part"]), str(named["case"])]
@@ -72,7 +72,7 @@ class BatteryComparison(Comparison):
 
 
 @dataclass(frozen=True)
-class Case:
+class BatteryCase:
     """A scenario file of a part, read for each variant."""
 
     part: Part
@@ -116,22 +116,22 @@ def run_battery(
         results = execution.run_loaded(flat, runners, options)
     except RunsFailed as failed:
         results, failures = failed.results, failed.failures
-    places: dict[tuple[str, str], Place] = {}
+    places: dict[tuple[str, str], BatteryPlace] = {}
     columns = []
     for i, variant in enumerate(variants):
-        own = results[i :: len(variants)]
+        sweeps = results[i :: len(variants)]
         points = [
             _named(battery, case, run, places)
-            for case, found in zip(cases, own, strict=True)
-            for run in found
+            for case, sweep in zip(cases, sweeps, strict=True)
+            for run in sweep
         ]
         planned: dict[Key, list[int]] = {}
         for case in cases:
             for point in case.loaded[i].points:
                 swept = _swept_at(battery, case, point)
                 planned.setdefault(key_of(*swept), []).append(point.seed)
-        digest = hashlib.sha256(" ".join(found.id for found in own).encode()).hexdigest()[:20]
-        first = own[0]
+        digest = hashlib.sha256(" ".join(sweep.id for sweep in sweeps).encode()).hexdigest()[:20]
+        first = sweeps[0]
         merged = Results(digest, battery.title, first.engine, first.version, [], points, first.root)
         sets = values_of(variant.sets)
         columns.append(
@@ -164,11 +164,11 @@ def _read(
     base: Mapping[str, object],
     quick: bool,
     seeds: int,
-) -> list[Case]:
+) -> list[BatteryCase]:
     tables = {p: tomllib.loads(p.read_text("utf-8")) for part in battery.parts for p in part.files}
     everyone = {name for table in tables.values() for name in _names(table)}
     wrong: dict[str, None] = {}
-    cases: list[Case] = []
+    cases: list[BatteryCase] = []
     used: dict[str, set[str]] = {variant.name: set() for variant in variants}
     for part in parts:
         for path in part.files:
@@ -187,9 +187,9 @@ def _read(
             texts = {key: toml.value(value) for key, value in common.items()}
             loaded = []
             for variant in variants:
-                own = {k: v for k, v in variant.sets.items() if not _is_of(k, absent)}
-                used[variant.name] |= own.keys()
-                for key in own:
+                overrides = {k: v for k, v in variant.sets.items() if not _is_of(k, absent)}
+                used[variant.name] |= overrides.keys()
+                for key in overrides:
                     if key in _swept(table, sweep):
                         raise InputError(
                             f'variant "{variant.name}" sets {key}, which {battery.name} sweeps in '
@@ -197,12 +197,12 @@ def _read(
                         )
                 sets = {k: v for k, v in texts.items() if not _is_of(k, absent)}
                 try:
-                    merged = replace(variant, sets={**sets, **own})
+                    merged = replace(variant, sets={**sets, **overrides})
                     loaded.append(load_one(path, merged, seeds))
                 except ScenarioError as error:
                     # The same in every file: said once.
                     wrong.update(dict.fromkeys(error.diagnostics))
-            cases.append(Case(part, path, loaded))
+            cases.append(BatteryCase(part, path, loaded))
     if wrong:
         raise ScenarioError(list(wrong))
     for variant in variants:
@@ -261,17 +261,19 @@ def _swept(table: Mapping[str, Any], sweep: Mapping[str, Any] | None) -> set[str
 
 
 def _swept_at(
-    battery: Battery, case: Case, point: Swept
+    battery: Battery, case: BatteryCase, point: Swept
 ) -> tuple[dict[str, float | str], dict[str, str]]:
     """Parameters and labels of a point among those of the whole battery."""
     labels = {"part": case.part.name, "case": battery.case(case.path.stem, point.params)}
     return {**labels, **point.params}, labels
 
 
-def _named(battery: Battery, case: Case, run: Run, places: dict[tuple[str, str], Place]) -> Run:
+def _named(
+    battery: Battery, case: BatteryCase, run: Run, places: dict[tuple[str, str], BatteryPlace]
+) -> Run:
     params, labels = _swept_at(battery, case, run)
     part, text = labels["part"], labels["case"]
-    places[part, text] = Place(part, case.path.stem, run.params)
+    places[part, text] = BatteryPlace(part, case.path.stem, run.params)
     return Run(params, labels, run.seed, run.run_id, run.path)
 
 

@@ -40,28 +40,28 @@ LEAD = (
 )
 
 
-def medians(made: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
+def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
     """By quantity, how far versions are apart over all cases."""
     from tailback.report import Table, Value
     from tailback.report.tables import left, right
 
     changes: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
-    for cell in made.cells:
+    for cell in comparison.cells:
         for pair in pairs:
-            one, other = (cell.values[name].mean for name in pair)
-            if one is not None and other:
+            first, other = (cell.values[name].mean for name in pair)
+            if first is not None and other:
                 key = identifier(cell.quantity), cell.name
-                own = changes.setdefault(key, {}).setdefault(pair, [])
-                own.append(one / other - 1)
+                deltas = changes.setdefault(key, {}).setdefault(pair, [])
+                deltas.append(first / other - 1)
     rows: list[list[Value]] = []
     for (quantity, of), by_pair in changes.items():
-        row: list[Value] = [quantity, of, max(len(own) for own in by_pair.values())]
+        row: list[Value] = [quantity, of, max(len(deltas) for deltas in by_pair.values())]
         for pair in pairs:
-            own = by_pair.get(pair, [])
-            middle, far = median(own), nearest_rank([abs(change) for change in own], 0.9)
+            deltas = by_pair.get(pair, [])
+            middle, far = median(deltas), nearest_rank([abs(change) for change in deltas], 0.9)
             row += [None if n is None else f"{100 * n:+.1f} %" for n in (middle, far)]
         rows.append(row)
-    titles = (title for one, other in pairs for title in (f"{one} over {other}", "90 % below"))
+    titles = (title for first, other in pairs for title in (f"{first} over {other}", "90 % below"))
     caption = (
         "The difference of the means over seeds, in percent: its median over the cases, and what "
         "the sizes of 90 % of them stay below."
@@ -123,7 +123,7 @@ class Versions(Experiment):
 
         request = self.request(parts, options, quick=quick, page=page)
         seeds = request.seeds_or(PAGE_SEEDS if page else SEEDS, QUICK_SEEDS)
-        made = run_battery(
+        comparison = run_battery(
             batteries.get(self.battery),
             [
                 Variant(name, {path: toml.value(value) for path, value in sets.items()})
@@ -139,7 +139,7 @@ class Versions(Experiment):
         def where(cell: Cell) -> tuple[str, str]:
             return str(cell.params["part"]), str(cell.params["case"])
 
-        report = made.battery.report(made)
+        report = comparison.battery.report(comparison)
         summary, *rest = report.sections
         report = replace(
             report,
@@ -148,27 +148,32 @@ class Versions(Experiment):
             meta=[("source", self.title), *report.meta],
             sections=[summary, Section("set-up", "Set-up", [setup(self.setup, Facts())]), *rest],
         )
-        cells = compared_cells(made.cells, lambda c: (*where(c), c.name, c.quantity))
+        cells = compared_cells(comparison.cells, lambda c: (*where(c), c.name, c.quantity))
         files = {**report.files, ALL_CELLS: all_cells(cells)}
         if page:
             first = next(iter(self.versions))
             pairs = [(name, first) for name in self.versions if name != first] + [*self.pairs]
             tables = [block for block in summary.blocks if isinstance(block, Table)]
             sections = [
-                Section("medians", "What comes out", [Text(self.text), medians(made, pairs)]),
+                Section("medians", "What comes out", [Text(self.text), medians(comparison, pairs)]),
                 Section("summary", summary.title, tables),
                 Section(
                     "set-up",
                     "Set-up",
-                    [setup(self.setup, Facts()), ran.table({"every version": facts_of(made)})],
+                    [
+                        setup(self.setup, Facts()),
+                        ran.table({"every version": facts_of(comparison)}),
+                    ],
                 ),
             ]
-            note = Page(self.title, f"{self.doc} {LEAD}", sections, facts_of(made))
-            runs = {run.run_id: run for column in made.variants for run in column.results}
+            note = Page(self.title, f"{self.doc} {LEAD}", sections, facts_of(comparison))
+            runs = {run.run_id: run for column in comparison.variants for run in column.results}
             cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
             files[f"{self.name}.md"] = note.text(command(self.name, request), cost)
         report = replace(report, files=files)
         index = write(report, options.out / "reports" / report.name, pdf=True)
-        if made.failures:
-            raise RunsFailed(made.failures, [column.results for column in made.variants])
+        if comparison.failures:
+            raise RunsFailed(
+                comparison.failures, [column.results for column in comparison.variants]
+            )
         return ReproduceResult(self.name, options.engine, index.parent, cells, [])

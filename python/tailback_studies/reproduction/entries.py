@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailback.metrics.statistics import LEAST_SEEDS, estimate
-from tailback.report import Cell
+from tailback.report import TableCell
 
 KINDS = {
     "relative": "relative",
@@ -24,7 +24,7 @@ it, as they are."""
 class Entry:
     """A cell in its place; an experiment adds what the place is."""
 
-    cell: Cell
+    cell: TableCell
     values: tuple[float, ...] = ()
     """What the seeds gave."""
 

@@ -180,14 +180,14 @@ class Reproduction(Experiment):
             # The set-up is that of the source: there is nothing the user could change in it.
             warnings.filterwarnings("ignore", ".*phase effects", ScenarioWarning)
             results = iter(run_jobs(flat, replace(options, seeds=None)))
-        found = {name: [next(results) for _ in group] for name, group in study.jobs.items()}
-        findings = study.findings(found)
+        groups = {name: [next(results) for _ in group] for name, group in study.jobs.items()}
+        findings = study.findings(groups)
         name = self.folder(request)
         files = {ALL_CELLS: all_cells(findings.cells), **findings.report.files}
         if findings.judges:
             files[judges.FILE] = judges.to_csv(findings.judges)
         if findings.page is not None:
-            runs = {run.run_id: run for group in found.values() for r in group for run in r}
+            runs = {run.run_id: run for group in groups.values() for r in group for run in r}
             cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
             files[f"{self.name}.md"] = findings.page.text(command(self.name, request), cost)
         written = replace(findings.report, name=name, files=files)

@@ -139,13 +139,13 @@ def errors_verdicts(
 def cells_verdicts(goals: Iterable[CellsWithin[E]], entries: Sequence[E]) -> Iterator[CellsVerdict]:
     """Every goal that some cell belongs to."""
     for goal in goals:
-        own = [entry for entry in goal.own(entries) if entry.within is not None]
-        missed = [entry for entry in own if not entry.within]
-        if own:
-            found = sizes(own, goal.kind)
+        cells = [entry for entry in goal.own(entries) if entry.within is not None]
+        missed = [entry for entry in cells if not entry.within]
+        if cells:
+            found = sizes(cells, goal.kind)
             chance = sum(entry.chance for entry in missed)
-            hits = len(own) - len(missed)
-            yield CellsVerdict(goal, len(own), hits, chance, median(found) or 0.0, max(found))
+            hits = len(cells) - len(missed)
+            yield CellsVerdict(goal, len(cells), hits, chance, median(found) or 0.0, max(found))
 
 
 def goal_of(goals: Iterable[CellsWithin[E]], entry: E) -> CellsWithin[E] | None:

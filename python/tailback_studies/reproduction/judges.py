@@ -64,20 +64,20 @@ def judge(
 ) -> Judge:
     """What a verdict says of the entries it was made of."""
     goal = verdict.goal
-    own = [entry for entry in goal.own(entries) if entry.size(goal.kind) is not None]
-    blind = [entry for entry in own if entry.cell.blind]
-    found, hidden = sizes(own, goal.kind), sizes(blind, goal.kind)
+    cells = [entry for entry in goal.own(entries) if entry.size(goal.kind) is not None]
+    blind = [entry for entry in cells if entry.cell.blind]
+    errors, hidden = sizes(cells, goal.kind), sizes(blind, goal.kind)
     within = chance = None
     if isinstance(verdict, CellsVerdict):
         within = verdict.within
-        chance = within + verdict.chance if _seeds(own) else None
+        chance = within + verdict.chance if _seeds(cells) else None
     return Judge(
         judge=goal.title,
         error=goal.kind,
         limit=goal.text,
         cells=verdict.cells,
-        median=median(found),
-        p90=nearest_rank(found, 0.9),
+        median=median(errors),
+        p90=nearest_rank(errors, 0.9),
         within=within,
         within_or_chance=chance,
         blind=len(blind),

@@ -285,11 +285,11 @@ def write(text: str, name: str, judges: Sequence[Judge], folder: Path) -> Path:
 
 def pages(folder: Path) -> dict[Path, str]:
     """The short pages of all results that are stored in a folder, by their places."""
-    made = {}
+    texts = {}
     for file in sorted(folder.glob(f"*{RESULTS}")):
         name = file.name.removesuffix(RESULTS)
         goals = folder / name / FILE
         judges = from_csv(goals.read_text(encoding="utf-8")) if goals.exists() else []
         whole = Whole.stored(file.read_text(encoding="utf-8"))
-        made[folder / f"{name}.md"] = page(whole, name, judges)
-    return made
+        texts[folder / f"{name}.md"] = page(whole, name, judges)
+    return texts

@@ -33,9 +33,9 @@ class Reading(Generic[V, S]):
 
 
 def before_and_after(
-    found: Mapping[str, Sequence[E]], reading: Reading[V, S]
+    by_reading: Mapping[str, Sequence[E]], reading: Reading[V, S]
 ) -> tuple[list[E], Sequence[E]]:
     """The cells that a reading concerns, in the set-up of the reproduction and with it."""
-    changed = found.get(reading.id, ())
+    changed = by_reading.get(reading.id, ())
     ids = {entry.cell.id for entry in changed}
-    return [entry for entry in found[BASELINE] if entry.cell.id in ids], changed
+    return [entry for entry in by_reading[BASELINE] if entry.cell.id in ids], changed

@@ -24,14 +24,14 @@ def facts(
     deviations: Sequence[str] = (),
 ) -> Facts:
     """What figures and tables made from these results rest on; every caption states it."""
-    found = list(results)
-    runs = [run for result in found for run in result]
+    batches = list(results)
+    runs = [run for result in batches for run in result]
     return Facts(
         runs=len(runs),
         seeds=len({run.seed for run in runs}),
         duration=span((run.summary["duration_s"] for run in runs), unit),
         warmup=warmup,
-        engine=f"{found[0].engine} {found[0].version}" if found else "",
+        engine=f"{batches[0].engine} {batches[0].version}" if batches else "",
         options=options,
         deviations=deviations,
     )

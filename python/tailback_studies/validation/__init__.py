@@ -24,7 +24,7 @@ from tailback_studies.validation.verdicts import Miss, judges, misses
 class Validation:
     """Cells of the grid and what they say."""
 
-    ran: grid.Ran
+    ran: grid.GridRuns
     cells: list[Cell]
     quick: bool
     causes: list[Cause] = field(default_factory=list)
@@ -80,12 +80,12 @@ def validate(
     return Validation(ran, cells, quick, found)
 
 
-def cells_of(ran: grid.Ran) -> list[Cell]:
+def cells_of(ran: grid.GridRuns) -> list[Cell]:
     """The cells that have all their runs on both engines."""
-    found = []
+    cells = []
     for batch in ran.batches:
         for sim, kernel in batch.pairs():
-            found.append(
+            cells.append(
                 cell(
                     batch.queue.name,
                     batch.mix,
@@ -96,10 +96,10 @@ def cells_of(ran: grid.Ran) -> list[Cell]:
                     grid.kinds(batch.queue, batch.mix),
                 )
             )
-    return found
+    return cells
 
 
-def _where(queue: grid.Queue, params: Mapping[str, Any]) -> tuple[float, float]:
+def _where(queue: grid.GridQueue, params: Mapping[str, Any]) -> tuple[float, float]:
     """Rate, bit/s, and round-trip time, s, of a cell."""
     if queue.fixed:
         return queue.point

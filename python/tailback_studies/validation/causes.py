@@ -48,18 +48,18 @@ class Cause:
 
 def explain(
     misses: Sequence[Miss],
-    ran: grid.Ran,
+    ran: grid.GridRuns,
     options: RunOptions,
     *,
     stored: bool = False,
 ) -> list[Cause]:
     """The cause of each miss. Neighbours are run, and stored with everything else."""
-    found = [_alone(miss) for miss in misses]
-    left = {m.cell.id: m.cell for m, c in zip(misses, found, strict=True) if c is None}
+    causes = [_alone(miss) for miss in misses]
+    left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c is None}
     near = neighbours(list(left.values()), ran, options, stored=stored)
     return [
         cause if cause is not None else judged(miss, near[miss.cell.id])
-        for miss, cause in zip(misses, found, strict=True)
+        for miss, cause in zip(misses, causes, strict=True)
     ]
 
 
@@ -73,15 +73,15 @@ def _alone(miss: Miss) -> Cause | None:
 def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
     """What the neighbours say."""
     wanted = miss.measure
-    found = [
+    measures = [
         measure
         for one in (miss.cell, *near)
         for measure in one.of(wanted.quantity)
         if measure.flow == wanted.flow
     ]
-    if not near or len(found) <= len(near):
+    if not near or len(measures) <= len(near):
         return Cause(NOT_RUN)
-    sim, kernel = ([_mean(values) for values in side] for side in _sides(found))
+    sim, kernel = ([_mean(values) for values in side] for side in _sides(measures))
     over = Measure(
         *(wanted.quantity, wanted.unit, tuple(sim), tuple(kernel)),
         scale=wanted.scale,
@@ -104,7 +104,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def neighbours(
     cells: Sequence[Cell],
-    ran: grid.Ran,
+    ran: grid.GridRuns,
     options: RunOptions,
     *,
     stored: bool = False,
@@ -114,12 +114,12 @@ def neighbours(
     queues = {queue.name: queue for queue in grid.QUEUES}
     loaded = [
         scenarios.load(
-            queues[one.queue].file,
-            scenarios.texts(around(queues[one.queue], one)),
-            max(len(ids) for ids in one.runs.values()),
+            queues[centre.queue].file,
+            scenarios.texts(around(queues[centre.queue], centre)),
+            max(len(ids) for ids in centre.runs.values()),
             runner,
         )
-        for one in cells
+        for centre in cells
         for runner in runners
     ]
     if stored:
@@ -131,38 +131,38 @@ def neighbours(
         except RunsFailed as failed:
             results = failed.results
     return {
-        one.id: list(_paired(queues[one.queue], one, *results[2 * i : 2 * i + 2]))
-        for i, one in enumerate(cells)
+        centre.id: list(_paired(queues[centre.queue], centre, *results[2 * i : 2 * i + 2]))
+        for i, centre in enumerate(cells)
     }
 
 
-def around(queue: grid.Queue, one: Cell) -> dict[str, object]:
+def around(queue: grid.GridQueue, centre: Cell) -> dict[str, object]:
     """What is replaced in the scenario of a cell's queue to get its neighbours: the cell's rate,
     with what goes with it, at other round-trip times."""
     if queue.fixed:
-        return {"sweep": {"path.rtt": [f"{factor * one.rtt_s * 1e9:.0f}ns" for factor in RTTS]}}
+        return {"sweep": {"path.rtt": [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in RTTS]}}
     with queue.file.open("rb") as file:
         (zipped,) = tomllib.load(file)["sweep"]["zip"]
     rates = [float(rate.removesuffix("Mbit")) * 1e6 for rate in zipped["bottleneck.rate"]]
-    at = rates.index(one.rate_bit)
-    rtts = [f"{factor * one.rtt_s * 1e9:.0f}ns" for factor in RTTS]
+    at = rates.index(centre.rate_bit)
+    rtts = [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in RTTS]
     own = {path: [values[at]] for path, values in zipped.items()}
-    return {**grid.sets(queue, one.mix), "sweep": {"path.rtt": rtts, "zip": [own]}}
+    return {**grid.sets(queue, centre.mix), "sweep": {"path.rtt": rtts, "zip": [own]}}
 
 
-def _paired(queue: grid.Queue, one: Cell, sim: Results, kernel: Results) -> list[Cell]:
+def _paired(queue: grid.GridQueue, centre: Cell, sim: Results, kernel: Results) -> list[Cell]:
     """The neighbours that have all their runs on both engines."""
-    batch = grid.Batch(
-        *(queue, one.mix, {"sim": sim, "kernel": kernel}),
-        seeds=max(len(ids) for ids in one.runs.values()),
+    batch = grid.GridBatch(
+        *(queue, centre.mix, {"sim": sim, "kernel": kernel}),
+        seeds=max(len(ids) for ids in centre.runs.values()),
         cells=len(RTTS),
     )
     return [
         cell(
-            *(one.queue, one.mix, one.rate_bit, float(here[0].params["path.rtt"]) / 1e9),
+            *(centre.queue, centre.mix, centre.rate_bit, float(here[0].params["path.rtt"]) / 1e9),
             sim=[run.summary for run in here],
             kernel=[run.summary for run in there],
-            kinds=grid.kinds(queue, one.mix),
+            kinds=grid.kinds(queue, centre.mix),
         )
         for here, there in batch.pairs()
     ]

@@ -106,12 +106,12 @@ class Measure:
 
     def shown(self, engine: str) -> Estimate:
         """Mean and interval of an engine as people read them; that of ratios is geometric."""
-        found = self.values[engine]
-        if not self.logarithmic or found.mean is None:
-            return found
-        ends = found.ci95
+        value = self.values[engine]
+        if not self.logarithmic or value.mean is None:
+            return value
+        ends = value.ci95
         return Estimate(
-            found.n, math.exp(found.mean), (math.exp(ends[0]), math.exp(ends[1])) if ends else None
+            value.n, math.exp(value.mean), (math.exp(ends[0]), math.exp(ends[1])) if ends else None
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from tailback.figures.theme import INK, Chart
 from tailback.figures.time_series import thin, time_series
-from tailback.report.model import Figure, Table, Value
+from tailback.report.model import ReportFigure, Table, Value
 from tailback.report.tables import left
 from tailback.store import layout
 from tailback.store.run_folder import StoredRun
@@ -56,7 +56,7 @@ STEP = 38
 """Width of a cell."""
 
 
-def heats(made: Validation) -> Iterator[Figure]:
+def heats(made: Validation) -> Iterator[ReportFigure]:
     """Errors of all cells, a panel for each quantity: a figure for each family, or for those of
     its queues that have the same places."""
     for family in FAMILIES:
@@ -67,23 +67,23 @@ def heats(made: Validation) -> Iterator[Figure]:
             if len(groups) > 1:
                 name, title = f"{name}-{queues[0]}", f"{family}, {', '.join(queues)}"
             chart = _panels(_rows(cells), cells)
-            yield Figure(f"errors-{name}", f"{title}: errors in percent", chart, _HEAT)
+            yield ReportFigure(f"errors-{name}", f"{title}: errors in percent", chart, _HEAT)
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
     """The cells by queue, those queues together whose rates and round-trip times are some of the
     other's, and all that are one point."""
-    found: list[list[Cell]] = []
+    groups: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):
-        own = [cell for cell in cells if cell.queue == queue]
-        for group in found:
-            here, there = ({_at(c) for c in side} for side in (own, group))
+        members = [cell for cell in cells if cell.queue == queue]
+        for group in groups:
+            here, there = ({_at(c) for c in side} for side in (members, group))
             if here <= there or there <= here:
-                group += own
+                group += members
                 break
         else:
-            found.append(own)
-    return found
+            groups.append(members)
+    return groups
 
 
 _HEAT = (
@@ -201,13 +201,13 @@ def of_traces(made: Validation) -> Table:
     return Table("traced", "Cells that are drawn", left("cell", "why"), rows)
 
 
-def traces(made: Validation) -> Iterator[Figure]:
+def traces(made: Validation) -> Iterator[ReportFigure]:
     """Windows and queue of some cells."""
     for cell, _ in traced(made):
         chart, rules = _trace(made, cell)
         name = cell.id.replace("/", "").replace(" ", "-").replace("+", "-").lower()
         caption = f"Congestion windows and queue of both engines, first seed{rules}."
-        yield Figure(f"trace-{name}", cell.id, chart, caption)
+        yield ReportFigure(f"trace-{name}", cell.id, chart, caption)
 
 
 def _trace(made: Validation, cell: Cell) -> tuple[Chart, str]:

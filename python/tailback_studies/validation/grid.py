@@ -26,7 +26,7 @@ ENGINES = ("sim", "kernel")
 
 
 @dataclass(frozen=True)
-class Queue:
+class GridQueue:
     """A scenario file of this folder: a queue at every rate and round-trip time."""
 
     family: str
@@ -65,9 +65,9 @@ class Queue:
         return float(rate.removesuffix("Mbit")) * 1e6, float(rtt.removesuffix("ms")) / 1e3
 
 
-def odd(name: str, *mix: str, quick: bool = False) -> Queue:
+def odd(name: str, *mix: str, quick: bool = False) -> GridQueue:
     """A scenario of the folder `odd`, with the congestion controls of its flows in its order."""
-    return Queue(
+    return GridQueue(
         *("odd scenarios", name, False, (mix,)),
         quick=(mix,) if quick else (),
         base=f"odd/{name}",
@@ -75,10 +75,10 @@ def odd(name: str, *mix: str, quick: bool = False) -> Queue:
     )
 
 
-def fast(limit: str) -> Queue:
+def fast(limit: str) -> GridQueue:
     """A buffer at high rates."""
     sets = {"bottleneck.queue": {"aqm": "fifo", "limit": limit}}
-    return Queue("high rates", f"fast-{limit}", False, FAST, base="fast", sets=sets)
+    return GridQueue("high rates", f"fast-{limit}", False, FAST, base="fast", sets=sets)
 
 
 ALONE = (("reno",), ("cubic",))
@@ -106,43 +106,43 @@ FAST = (*ALONE, ("bbr",))
 MANY = ("reno",) * 100 + ("cubic",) * 100
 
 QUEUES = (
-    Queue("FIFO", "fifo", False, (*EVERY, *TWINS), (("cubic",), ("reno", "cubic"))),
-    Queue("FIFO", "fifo-default", False, ALONE),
-    Queue("CoDel", "codel", False, MIXED, (("reno",),)),
-    Queue("CoDel", "codel-ecn", True, (*EVERY, *TWINS), (("cubic",), ("dctcp",), EVERY[-1])),
-    Queue("PIE", "pie", False, MIXED, (("reno",),)),
-    Queue("PIE", "pie-ecn", True, EVERY, (("cubic",),)),
-    Queue("RED", "red", False, MIXED, (("reno",),)),
-    Queue("RED", "red-ecn", True, EVERY, (("reno", "dctcp"),)),
-    Queue("fair queues", "fq_codel", False, FAIR, FAIR[:1]),
-    Queue("fair queues", "fq_codel-ecn", True, FAIR, FAIR[1:2]),
-    Queue("fair queues", "fq_pie", False, FAIR, FAIR[:1]),
-    Queue("fair queues", "fq_pie-ecn", True, FAIR, FAIR[1:2]),
-    Queue("fair queues", "cake", True, FAIR, FAIR[1:2]),
-    Queue("fair queues", "cake-hosts", True, FAIR[1:2], hosts=(1, 7)),
-    Queue("DualPI2", "dualpi2", "dctcp", COUPLED, (("cubic", "dctcp"),)),
-    Queue("DualPI2", "dualpi2-ecn", True, ALONE),
-    Queue("DualPI2", "dualpi2-options", "dctcp", COUPLED[4:]),
-    Queue("DualPI2", "dualpi2-udp-c", "dctcp", COUPLED[4:]),
-    Queue("DualPI2", "dualpi2-udp-l", "dctcp", COUPLED[4:], COUPLED[4:5]),
-    Queue(
+    GridQueue("FIFO", "fifo", False, (*EVERY, *TWINS), (("cubic",), ("reno", "cubic"))),
+    GridQueue("FIFO", "fifo-default", False, ALONE),
+    GridQueue("CoDel", "codel", False, MIXED, (("reno",),)),
+    GridQueue("CoDel", "codel-ecn", True, (*EVERY, *TWINS), (("cubic",), ("dctcp",), EVERY[-1])),
+    GridQueue("PIE", "pie", False, MIXED, (("reno",),)),
+    GridQueue("PIE", "pie-ecn", True, EVERY, (("cubic",),)),
+    GridQueue("RED", "red", False, MIXED, (("reno",),)),
+    GridQueue("RED", "red-ecn", True, EVERY, (("reno", "dctcp"),)),
+    GridQueue("fair queues", "fq_codel", False, FAIR, FAIR[:1]),
+    GridQueue("fair queues", "fq_codel-ecn", True, FAIR, FAIR[1:2]),
+    GridQueue("fair queues", "fq_pie", False, FAIR, FAIR[:1]),
+    GridQueue("fair queues", "fq_pie-ecn", True, FAIR, FAIR[1:2]),
+    GridQueue("fair queues", "cake", True, FAIR, FAIR[1:2]),
+    GridQueue("fair queues", "cake-hosts", True, FAIR[1:2], hosts=(1, 7)),
+    GridQueue("DualPI2", "dualpi2", "dctcp", COUPLED, (("cubic", "dctcp"),)),
+    GridQueue("DualPI2", "dualpi2-ecn", True, ALONE),
+    GridQueue("DualPI2", "dualpi2-options", "dctcp", COUPLED[4:]),
+    GridQueue("DualPI2", "dualpi2-udp-c", "dctcp", COUPLED[4:]),
+    GridQueue("DualPI2", "dualpi2-udp-l", "dctcp", COUPLED[4:], COUPLED[4:5]),
+    GridQueue(
         *("Accurate ECN", "codel-accecn", True, (*ALONE, ("dctcp",), EVERY[-1]), (("dctcp",),)),
         base="codel-ecn",
         sets=COUNTED,
     ),
-    Queue(
+    GridQueue(
         *("Accurate ECN", "dualpi2-accecn", "dctcp", (("dctcp",), EVERY[-1])),
         base="dualpi2",
         sets=COUNTED,
     ),
-    Queue("BBR", "fifo-bbr", False, (*BBR, ("bbr", "bbr")), BBR[:1], base="fifo"),
-    Queue("BBR", "codel-bbr", False, BBR, base="codel"),
-    Queue("BBR", "pie-bbr", False, BBR, base="pie"),
-    Queue("BBR", "fq_codel-bbr", False, BBR, base="fq_codel"),
-    Queue("web", "fifo-web", False, BESIDE, BESIDE[:1]),
-    Queue("web", "codel-web", False, BESIDE),
-    Queue("web", "pie-web", False, BESIDE),
-    Queue("web", "fq_codel-web", False, BESIDE),
+    GridQueue("BBR", "fifo-bbr", False, (*BBR, ("bbr", "bbr")), BBR[:1], base="fifo"),
+    GridQueue("BBR", "codel-bbr", False, BBR, base="codel"),
+    GridQueue("BBR", "pie-bbr", False, BBR, base="pie"),
+    GridQueue("BBR", "fq_codel-bbr", False, BBR, base="fq_codel"),
+    GridQueue("web", "fifo-web", False, BESIDE, BESIDE[:1]),
+    GridQueue("web", "codel-web", False, BESIDE),
+    GridQueue("web", "pie-web", False, BESIDE),
+    GridQueue("web", "fq_codel-web", False, BESIDE),
     *(fast(limit) for limit in ("0.02bdp", "0.1bdp", "1bdp")),
     odd("loss-1", "cubic", quick=True),
     odd("loss-5", "bbr"),
@@ -194,10 +194,10 @@ QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40m
 
 
 @dataclass(frozen=True)
-class Batch:
+class GridBatch:
     """One scenario file with one set of flows, on both engines: a cell for each point."""
 
-    queue: Queue
+    queue: GridQueue
     mix: tuple[str, ...]
     results: dict[str, Results]
     """By engine."""
@@ -217,10 +217,10 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Ran:
+class GridRuns:
     """The grid, run."""
 
-    batches: list[Batch]
+    batches: list[GridBatch]
     versions: dict[str, str]
     """Of the engines, by name."""
     root: Path
@@ -234,7 +234,7 @@ class Ran:
         return sum(batch.cells for batch in self.batches)
 
 
-def flows(queue: Queue, mix: Sequence[str]) -> list[dict[str, object]]:
+def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
     """The flows of a cell, as scenarios have them."""
     made: list[dict[str, object]] = [{"cc": cc, "ecn": queue.ecn in (True, cc)} for cc in mix]
     pairs = [n for n, count in enumerate(queue.hosts) for _ in range(count)]
@@ -243,7 +243,7 @@ def flows(queue: Queue, mix: Sequence[str]) -> list[dict[str, object]]:
     return made
 
 
-def kinds(queue: Queue, mix: Sequence[str]) -> list[str]:
+def kinds(queue: GridQueue, mix: Sequence[str]) -> list[str]:
     """For each flow a text that those share which nothing tells apart."""
     if queue.fixed:
         # Their scenarios tell apart what is few: by round-trip time, direction, start.
@@ -251,7 +251,7 @@ def kinds(queue: Queue, mix: Sequence[str]) -> list[str]:
     return [repr(sorted(flow.items(), key=str)) for flow in flows(queue, mix)]
 
 
-def sets(queue: Queue, mix: Sequence[str]) -> dict[str, object]:
+def sets(queue: GridQueue, mix: Sequence[str]) -> dict[str, object]:
     """What a cell replaces in the scenario of its queue."""
     if queue.fixed:
         return {}
@@ -264,7 +264,7 @@ def run(
     quick: bool = False,
     only: Sequence[str] = (),
     stored: bool = False,
-) -> Ran:
+) -> GridRuns:
     """Runs the grid on both engines; `only` names the queues that are wanted.
 
     What is stored is not run again, so that a grid that was stopped goes on; with `stored` nothing
@@ -278,14 +278,14 @@ def run(
         for mix in (queue.quick if quick else queue.mixes)
     ]
     count = options.seeds if options.seeds is not None else QUICK_SEEDS if quick else None
-    batches: list[Batch] = []
+    batches: list[GridBatch] = []
     failures: list[str] = []
     # Queue by queue: a grid that was stopped has whole cells, and not some seeds of each.
     names = list(dict.fromkeys(queue.name for queue, _ in plan))
     for number, name in enumerate(names, 1):
-        own = [(queue, mix) for queue, mix in plan if queue.name == name]
+        pairs = [(queue, mix) for queue, mix in plan if queue.name == name]
         loaded, who = [], []
-        for queue, mix in own:
+        for queue, mix in pairs:
             less = QUICK if quick and not queue.fixed else {}
             texts = scenarios.texts(sets(queue, mix) | less)
             for runner in runners.values():
@@ -301,11 +301,11 @@ def run(
         except RunsFailed as failed:
             results = failed.results
             failures += failed.failures
-        for i, (queue, mix) in enumerate(own):
+        for i, (queue, mix) in enumerate(pairs):
             points = loaded[2 * i].points
             many = len({point.seed for point in points})
             both = {found.engine: found for found in results[2 * i : 2 * i + 2]}
-            batches.append(Batch(queue, mix, both, many, len(points) // many))
-    return Ran(
+            batches.append(GridBatch(queue, mix, both, many, len(points) // many))
+    return GridRuns(
         batches, {name: runner.version for name, runner in runners.items()}, options.out, failures
     )

@@ -20,27 +20,27 @@ TITLE = "The simulator against Linux"
 CELLS = "cells.csv"
 
 
-def page(made: Validation) -> Page:
+def page(validation: Validation) -> Page:
     """The page: the goals first, then what is behind them."""
-    facts = _facts(made)
+    facts = _facts(validation)
     lead = "The simulator and the Linux kernel in virtual time, given the same scenarios."
-    if len(made.cells) < made.ran.cells:
+    if len(validation.cells) < validation.ran.cells:
         lead += (
             " Not every cell of the grid is measured: the table of what was run says how many are, "
             "and everything else rests on those."
         )
     sections = [
-        Section("goals", "Goals", [tables.goals(made.judges), Text(_GOALS)]),
-        Section("families", "By family", [tables.families(made), tables.by_flow(made)]),
-        Section("beyond", "Beyond a limit", _beyond(made)),
-        Section("errors", "Errors of every cell", list(figures.heats(made))),
+        Section("goals", "Goals", [tables.goals(validation.judges), Text(_GOALS)]),
+        Section("families", "By family", [tables.families(validation), tables.by_flow(validation)]),
+        Section("beyond", "Beyond a limit", _beyond(validation)),
+        Section("errors", "Errors of every cell", list(figures.heats(validation))),
         Section(
             *("traces", "Traces of both engines"),
-            [figures.of_traces(made), *figures.traces(made)],
+            [figures.of_traces(validation), *figures.traces(validation)],
         ),
         Section(
             *("run", "What was run"),
-            [Text(_RUN), tables.cost(made), tables.settings(facts)],
+            [Text(_RUN), tables.cost(validation), tables.settings(facts)],
         ),
     ]
     return Page(TITLE, lead, sections, facts)
@@ -92,25 +92,28 @@ goes on where it was stopped.
 """
 
 
-def _beyond(made: Validation) -> list[Block]:
-    found = tables.shared(made)
-    if not made.misses:
+def _beyond(validation: Validation) -> list[Block]:
+    found = tables.shared(validation)
+    if not validation.misses:
         return [Text("No cell is beyond a limit.")]
     return present(
-        Text(_BEYOND), tables.beyond(made), Text(_SHARED) if found is not None else None, found
+        Text(_BEYOND),
+        tables.beyond(validation),
+        Text(_SHARED) if found is not None else None,
+        found,
     )
 
 
-def report(made: Validation) -> Report:
+def report(validation: Validation) -> Report:
     """The page as a report."""
-    built = page(made)
+    built = page(validation)
     return Report(
         name="validation",
         title=built.title,
         lead=built.lead,
-        meta=[("command", command(made)), *built.facts.lines()],
+        meta=[("command", command(validation)), *built.facts.lines()],
         sections=built.sections,
-        files=files(made),
+        files=files(validation),
     )
 
 
@@ -126,13 +129,13 @@ def save(made: Validation) -> Path:
     return write(report(made), made.ran.root / "validations" / name)
 
 
-def save_page(made: Validation, docs: Path) -> Path:
+def save_page(validation: Validation, docs: Path) -> Path:
     """Writes validation.md (of some queues validation-FIRST.md) and the folder of its figures."""
-    cpu_s = sum(made.cpu_s(engine) for engine in made.ran.versions)
+    cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
     # Before anything is written, which would be a change of the revision.
-    text = page(made).text(command(made), cpu_s)
-    built = report(made)
-    queues = _queues(made)
+    text = page(validation).text(command(validation), cpu_s)
+    built = report(validation)
+    queues = _queues(validation)
     name = f"validation-{queues[0]}" if queues else "validation"
     folder = docs / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -142,7 +145,7 @@ def save_page(made: Validation, docs: Path) -> Path:
         svg = export.svg(export.spec(figure.chart))
         (folder / f"{figure.id}.svg").write_text(svg, encoding="utf-8")
     (folder / judges.FILE).write_text(built.files[judges.FILE], encoding="utf-8")
-    return published.write(text.replace("](figures/", f"]({name}/"), name, made.judges, docs)
+    return published.write(text.replace("](figures/", f"]({name}/"), name, validation.judges, docs)
 
 
 def _queues(made: Validation) -> list[str]:
@@ -151,30 +154,30 @@ def _queues(made: Validation) -> list[str]:
     return found if len(found) < len(QUEUES) else []
 
 
-def command(made: Validation) -> str:
+def command(validation: Validation) -> str:
     """What makes the page."""
-    words = ["tailback validate", *(["--quick"] if made.quick else [])]
-    seeds = _seeds(made)
-    if seeds != (QUICK_SEEDS if made.quick else SEEDS):
+    words = ["tailback validate", *(["--quick"] if validation.quick else [])]
+    seeds = _seeds(validation)
+    if seeds != (QUICK_SEEDS if validation.quick else SEEDS):
         words.append(f"--seeds {seeds}")
-    return " ".join([*words, *(f"--queue {name}" for name in _queues(made)), "--write"])
+    return " ".join([*words, *(f"--queue {name}" for name in _queues(validation)), "--write"])
 
 
 def _seeds(made: Validation) -> int:
     return max((batch.seeds for batch in made.ran.batches), default=0)
 
 
-def _facts(made: Validation) -> Facts:
-    runs = [run for batch in made.ran.batches for r in batch.results.values() for run in r]
+def _facts(validation: Validation) -> Facts:
+    runs = [run for batch in validation.ran.batches for r in batch.results.values() for run in r]
     durations = sorted({run.summary["duration_s"] for run in runs})
     warmups = sorted({run.summary["warmup_s"] for run in runs})
-    engines = [f"{name} {version}" for name, version in made.ran.versions.items()]
+    engines = [f"{name} {version}" for name, version in validation.ran.versions.items()]
     return Facts(
         runs=len(runs),
-        seeds=_seeds(made),
+        seeds=_seeds(validation),
         duration=", ".join(f"{d:g} s simulated" for d in durations),
         warmup=", ".join(f"{w:g} s" for w in warmups),
-        engine=", ".join([*engines, *_kernel(made)]),
+        engine=", ".join([*engines, *_kernel(validation)]),
     )
 
 

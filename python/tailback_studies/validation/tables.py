@@ -62,7 +62,7 @@ def _share(part: int | None, whole: int) -> str | None:
     return None if part is None else f"{100 * part / whole:.1f} %"
 
 
-def families(made: Validation) -> Table:
+def families(validation: Validation) -> Table:
     """What each family of queues gives: cells within each limit, noise not allowed for."""
     columns = [
         *left("family"),
@@ -70,12 +70,16 @@ def families(made: Validation) -> Table:
     ]
     rows: list[list[Value]] = []
     for family in FAMILIES:
-        own = [cell for cell in made.cells if FAMILY[cell.queue] == family]
+        own = [cell for cell in validation.cells if FAMILY[cell.queue] == family]
         if own:
             counts = [_within(limit, own) for limit in (*LIMITS, OF_RATE)]
             rows.append([family, len(own), *counts])
     rows.append(
-        ["all", len(made.cells), *(_within(limit, made.cells) for limit in (*LIMITS, OF_RATE))]
+        [
+            "all",
+            len(validation.cells),
+            *(_within(limit, validation.cells) for limit in (*LIMITS, OF_RATE)),
+        ]
     )
     return Table("families", "Cells within each limit, by family", columns, rows)
 
@@ -91,7 +95,7 @@ def _within(limit: Limit, cells: Sequence[Cell]) -> str | None:
     return f"{sum(not limit.misses(cell) for cell in chosen)} of {len(chosen)}"
 
 
-def by_flow(made: Validation) -> Table:
+def by_flow(validation: Validation) -> Table:
     """Flows that compete, counted one by one."""
     columns = [
         *left("family"),
@@ -100,23 +104,25 @@ def by_flow(made: Validation) -> Table:
     ]
     rows: list[list[Value]] = []
     for family in (*FAMILIES, "all"):
-        own = [c for c in made.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])]
-        flows = [m for cell in own for m in cell.of(THROUGHPUT.quantity)]
+        cells = [
+            c for c in validation.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])
+        ]
+        flows = [m for cell in cells for m in cell.of(THROUGHPUT.quantity)]
         # Where no two flows are alike each is a part.
-        parts = [m for c in own for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
+        parts = [m for c in cells for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
         if flows:
             rate = sum(map(OF_RATE.within, flows))
             fair, ordered = (sum(map(THROUGHPUT.within, them)) for them in (flows, parts))
             rows.append(
                 [
-                    *(family, len(own), len(flows), rate, fair, _share(fair, len(flows))),
+                    *(family, len(cells), len(flows), rate, fair, _share(fair, len(flows))),
                     *(len(parts), ordered, _share(ordered, len(parts))),
                 ]
             )
     return Table("flows", "Flows that compete, within the limit of throughput", columns, rows)
 
 
-def beyond(made: Validation) -> Table:
+def beyond(validation: Validation) -> Table:
     """Everything beyond a limit, inside noise or not."""
     columns = [
         *left("cell", "what", "flow"),
@@ -125,7 +131,7 @@ def beyond(made: Validation) -> Table:
         *words("cause"),
     ]
     rows: list[list[Value]] = []
-    for miss, cause in zip(made.misses, made.causes, strict=True):
+    for miss, cause in zip(validation.misses, validation.causes, strict=True):
         rows.append(
             [
                 miss.cell.id,
@@ -171,16 +177,16 @@ def number(measure: Measure, engine: str) -> str:
     return "\u2013" if value is None else f"{value:.4g}{unit}"
 
 
-def shared(made: Validation) -> Table | None:
+def shared(validation: Validation) -> Table | None:
     """Flows that share a queue where flows are hashed: how many in a run."""
     columns = [*left("cell"), *right("flows", "slow in the simulator", "in the kernel", "expected")]
     rows: list[list[Value]] = []
-    for batch in made.ran.batches:
+    for batch in validation.ran.batches:
         n = len(batch.mix)
         if not batch.queue.name.startswith("fq_") or n < 16:
             continue
         expected = n * (1 - (1 - 1 / BUCKETS) ** (n - 1))
-        found = {cell.id: cell for cell in made.cells if cell.queue == batch.queue.name}
+        found = {cell.id: cell for cell in validation.cells if cell.queue == batch.queue.name}
         for cell in (c for c in found.values() if c.mix == batch.mix):
             counts = [
                 estimate([_slow(run) for run in batch.results[engine] if run.run_id in ids])
@@ -203,7 +209,7 @@ def _slow(run: Run) -> float:
     return float(sum(value < SLOW * got[len(got) // 2] for value in got))
 
 
-def cost(made: Validation) -> Table:
+def cost(validation: Validation) -> Table:
     """What was run and what it took."""
     columns = [
         *left("family"),
@@ -211,14 +217,14 @@ def cost(made: Validation) -> Table:
     ]
     rows: list[list[Value]] = []
     for family in (*FAMILIES, None):
-        batches = [b for b in made.ran.batches if family in (None, b.queue.family)]
+        batches = [b for b in validation.ran.batches if family in (None, b.queue.family)]
         if batches:
-            own = [c for c in made.cells if family in (None, FAMILY[c.queue])]
+            cells = [c for c in validation.cells if family in (None, FAMILY[c.queue])]
             runs = sum(len(results) for b in batches for results in b.results.values())
-            each = [made.cpu_s(engine, family) for engine in ENGINES]
+            each = [validation.cpu_s(engine, family) for engine in ENGINES]
             took = [f"{seconds:.0f} s" for seconds in (*each, sum(each))]
             of = sum(batch.cells for batch in batches)
-            rows.append([family or "all", of, len(own), runs, *took])
+            rows.append([family or "all", of, len(cells), runs, *took])
     caption = "Processor time is that of the runs, whenever they were done."
     return Table("cost", "What was run", columns, rows, caption)
 

@@ -79,7 +79,7 @@ OF_RATE = Limit("throughput of each flow", "throughput", 0.08, 0.95, of="capacit
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LimitVerdict:
     """A goal and what became of it."""
 
     limit: Limit
@@ -132,20 +132,20 @@ class Verdict:
         )
 
 
-def verdict(limit: Limit, cells: Sequence[Cell]) -> Verdict | None:
+def verdict(limit: Limit, cells: Sequence[Cell]) -> LimitVerdict | None:
     """What a limit says of the cells that have its quantity; `None` if none has."""
     chosen = [cell for cell in cells if cell.of(limit.quantity)]
     if not chosen:
         return None
     scale = {cell.id: cell.of(limit.quantity)[0].shares for cell in chosen}
-    own = [
+    noises = [
         max(found) / (scale[cell.id] if limit.of == "capacity" else 1)
         for cell in chosen
         if (found := [m.own_noise for m in cell.of(limit.quantity) if m.own_noise is not None])
     ]
     missing = [cell for cell in chosen if limit.misses(cell)]
     told = all(_seeds(measure) >= LEAST_SEEDS for c in chosen for measure in c.of(limit.quantity))
-    return Verdict(
+    return LimitVerdict(
         limit=limit,
         cells=len(chosen),
         errors=tuple(
@@ -153,7 +153,7 @@ def verdict(limit: Limit, cells: Sequence[Cell]) -> Verdict | None:
         ),
         within=len(chosen) - len(missing),
         chance=sum(not limit.missed(cell) for cell in missing) if told else None,
-        noise=tuple(own),
+        noise=tuple(noises),
     )
 
 
@@ -161,7 +161,7 @@ def _seeds(measure: Measure) -> int:
     return min(len(measure.sim), len(measure.kernel))
 
 
-def verdicts(cells: Sequence[Cell]) -> list[Verdict]:
+def verdicts(cells: Sequence[Cell]) -> list[LimitVerdict]:
     """Every limit that there are cells for; throughput over the rate of the link comes last."""
     found = (verdict(limit, cells) for limit in (*LIMITS, OF_RATE))
     return [one for one in found if one is not None]
@@ -210,12 +210,12 @@ class Miss:
 
 def misses(cells: Sequence[Cell]) -> list[Miss]:
     """Everything beyond a limit, inside noise or not, the worst first."""
-    found = []
+    breaches = []
     for cell in cells:
         for limit in LIMITS:
             beyond = limit.misses(cell)
             if beyond:
                 # What noise does not explain comes before what is larger.
                 worst = max(beyond, key=lambda m: (not m.inside_noise, abs(m.error)))
-                found.append(Miss(cell, limit, worst, len(beyond)))
-    return sorted(found, key=lambda miss: (-miss.size, miss.cell.id, miss.limit.quantity))
+                breaches.append(Miss(cell, limit, worst, len(beyond)))
+    return sorted(breaches, key=lambda miss: (-miss.size, miss.cell.id, miss.limit.quantity))

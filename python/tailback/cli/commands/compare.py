@@ -144,18 +144,18 @@ def compare(
         last = seeds.most or LAST_LOOK
         if most is not None and most < last:
             last = most
-        made, gate = until_told(run, thresholds, last, progress.say)
+        outcome, gate = until_told(run, thresholds, last, progress.say)
     else:
-        made = run(seeds)
+        outcome = run(seeds)
         if thresholds:
             from tailback.comparison.gate import hold
 
-            gate = hold(made, thresholds)
+            gate = hold(outcome, thresholds)
     # Without --out a report is where the results are, and a battery's below its own name.
     named = asked.battery is None and options.out != layout.DEFAULT
     where = options.out if named else None
-    page = _report(made, report_folder, no_report, pdf, where)
-    return _say(made, gate, page, junit, as_json)
+    page = _report(outcome, report_folder, no_report, pdf, where)
+    return _say(outcome, gate, page, junit, as_json)
 
 
 @dataclass(frozen=True)
@@ -304,7 +304,7 @@ MOST_SAID = 20
 
 
 def _report(
-    made: Comparison, folder: Path | None, no_report: bool, pdf: bool, out: Path | None
+    outcome: Comparison, folder: Path | None, no_report: bool, pdf: bool, out: Path | None
 ) -> Path | None:
     """Writes the report; None if there is none."""
     if no_report:
@@ -314,10 +314,10 @@ def _report(
 
     target = folder
     if target is None and out is not None:
-        target = out / "comparisons" / made.id
+        target = out / "comparisons" / outcome.id
     try:
         with also_pdf(pdf):
-            return made.report(target)
+            return outcome.report(target)
     except OSError as error:
         if folder is not None or not layout.is_refused(error):
             raise
@@ -326,23 +326,23 @@ def _report(
 
 
 def _say(
-    made: Comparison, gate: Gate | None, page: Path | None, junit: Path | None, as_json: bool
+    outcome: Comparison, gate: Gate | None, page: Path | None, junit: Path | None, as_json: bool
 ) -> int:
     """Prints what came out; returns the exit status."""
-    broken = made.failed_assertions()
+    broken = outcome.failed_assertions()
     if junit is not None:
         from tailback.comparison.junit import write
 
-        write(made, gate, broken, junit)
+        write(outcome, gate, broken, junit)
     if as_json:
-        terminal.out_json(made.to_dict() | ({"gate": gate.to_dict()} if gate else {}))
+        terminal.out_json(outcome.to_dict() | ({"gate": gate.to_dict()} if gate else {}))
     else:
         from tailback.cli.tables import comparison
 
-        comparison.show(made, page)
+        comparison.show(outcome, page)
         if gate is not None:
             terminal.out(gate.text())
-    for message in made.failures:
+    for message in outcome.failures:
         terminal.complain(message)
     for message in broken:
         terminal.complain(f"assertion does not hold: {message}")
@@ -352,7 +352,7 @@ def _say(
             terminal.complain(verdict.text())
         if len(open_) > MOST_SAID:
             terminal.complain(f"and {len(open_) - MOST_SAID} more; --json and --junit have them")
-    if made.failures or broken:
+    if outcome.failures or broken:
         return FAILED
     if gate is None or gate.answer == "holds":
         return OK

@@ -43,11 +43,11 @@ def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:
     from tailback.store import layout
     from tailback.store.run_folder import StoredRun
 
-    found = find(StoredRun(layout.find_run(run, layout.DEFAULT)), flows)
+    explanation = find(StoredRun(layout.find_run(run, layout.DEFAULT)), flows)
     if as_json:
-        terminal.out_json(found.to_dict())
+        terminal.out_json(explanation.to_dict())
         return OK
-    parts = found.parts()
+    parts = explanation.parts()
     shown = parts if len(parts) <= MOST else parts[:MOST]
     for number, part in enumerate(shown):
         if number:
@@ -57,6 +57,6 @@ def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:
             terminal.out(f"  {sentence}")
     if len(parts) > MOST:
         terminal.out(f"\nand {len(parts) - MOST} more; --flow NAME shows one, --json has all")
-    for note in found.notes:
+    for note in explanation.notes:
         terminal.err(f"note: {note}")
     return OK

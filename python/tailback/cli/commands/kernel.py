@@ -54,7 +54,7 @@ def kernel() -> None:
 )
 @click.option(
     "--program",
-    "own",
+    "programs",
     multiple=True,
     metavar="NAME",
     help="Build what a kind of [[programs]] needs: aioquic, flent, quic-go, quiche, quinn, "
@@ -71,7 +71,7 @@ def build(
     with_patch: bool,
     fragments: tuple[Path, ...],
     extra: tuple[str, ...],
-    own: tuple[str, ...],
+    programs: tuple[str, ...],
     jobs: int | None,
     as_json: bool,
 ) -> int:
@@ -93,7 +93,7 @@ def build(
         with_patch=with_patch,
         fragments=fragments,
         extra=extra,
-        programs=own,
+        programs=programs,
         jobs=jobs,
     )
     _show(built, as_json=as_json)
@@ -107,20 +107,20 @@ def list_kits(as_json: bool) -> int:
     from tailback.kernel import confine, kit, releases
 
     in_use = (kit.cache() / "current").resolve()
-    kits = sorted(kit.all_kits(), key=lambda one: releases.numbers(one.version))
+    kits = sorted(kit.all_kits(), key=lambda entry: releases.numbers(entry.version))
     rows = [
         {
-            "release": one.release,
-            "kernel": one.version,
-            "kit": one.identity,
-            "current": one.path.resolve() == in_use,
-            "mode": confine.mode(one),
-            "lacks": one.manifest.get("lacks", []),
-            "source": one.manifest["source"],
-            "modules": sorted({m["name"] for m in one.extras() if m["current"]}),
-            "path": str(one.path),
+            "release": entry.release,
+            "kernel": entry.version,
+            "kit": entry.identity,
+            "current": entry.path.resolve() == in_use,
+            "mode": confine.mode(entry),
+            "lacks": entry.manifest.get("lacks", []),
+            "source": entry.manifest["source"],
+            "modules": sorted({m["name"] for m in entry.extras() if m["current"]}),
+            "path": str(entry.path),
         }
-        for one in kits
+        for entry in kits
     ]
     if as_json:
         terminal.out_json({"kits": rows})
@@ -194,18 +194,18 @@ def clock(
     from tailback.running import virtual_time
 
     with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
-        made = virtual_time.compare(
+        comparison = virtual_time.compare(
             out if out is not None else Path(folder),
             duration_s=4.0 if quick else 20.0,
             seeds=seeds,
             jobs=jobs,
             quick=quick,
         )
-    text = virtual_time.page(made)
+    text = virtual_time.page(comparison)
     if target is not None:
         target.write_text(text, encoding="utf-8")
     if as_json:
-        terminal.out_json(made.to_dict())
+        terminal.out_json(comparison.to_dict())
     elif target is None:
         terminal.out(text)
     else:

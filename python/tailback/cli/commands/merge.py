@@ -30,17 +30,17 @@ def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
     """
     from tailback.running.spread.merge import merge as put_together
 
-    made = put_together(stores, into)
+    result = put_together(stores, into)
     if as_json:
-        terminal.out_json(made.to_dict())
+        terminal.out_json(result.to_dict())
     else:
         terminal.out(
-            f"{into}: {_many(made.runs, 'run')} and {_many(made.sweeps, 'sweep')} taken, "
-            f"{made.runs_there} and {made.sweeps_there} were there"
+            f"{into}: {_many(result.runs, 'run')} and {_many(result.sweeps, 'sweep')} taken, "
+            f"{result.runs_there} and {result.sweeps_there} were there"
         )
-    for damage in made.damages:
+    for damage in result.damages:
         terminal.complain(f"not taken: {damage}")
-    return FAILED if made.damages else OK
+    return FAILED if result.damages else OK
 
 
 def _many(count: int, what: str) -> str:

@@ -119,19 +119,19 @@ def plot(
 
     docs/how-to/plot.md shows every kind.
     """
-    from tailback.plot import Asked, figure, output
+    from tailback.plot import PlotRequest, figure, output
 
     if out is not None:
         output.writer(out)
-    found = _found(results)
-    target = out if out is not None else Path(f"{found.id}.pdf")
+    sweep = _found(results)
+    target = out if out is not None else Path(f"{sweep.id}.pdf")
     where: dict[str, tuple[str, ...]] = {}
     for condition in conditions:
         key, equals, values = condition.partition("=")
         if not equals or not key or not values:
             raise InputError(f"--where {condition}: expected KEY=VALUE, e.g. path.rtt=20ms")
         where[key] = (*where.get(key, ()), *_listed(values))
-    asked = Asked(
+    asked = PlotRequest(
         x=x,
         y=y,
         color=color,
@@ -141,13 +141,13 @@ def plot(
         x_scale=x_scale,  # type: ignore[arg-type]
         y_scale=y_scale,  # type: ignore[arg-type]
     )
-    made = figure(found, asked, width=width, height=height, font_size=font_size)
-    made.save(target, found.title)
+    drawing = figure(sweep, asked, width=width, height=height, font_size=font_size)
+    drawing.save(target, sweep.title)
     terminal.out(target)
-    terminal.err(f"drawn: {made.plan.command()}; {made.plan.kind.facts}")
-    for note in made.plan.notes:
+    terminal.err(f"drawn: {drawing.plan.command()}; {drawing.plan.kind.facts}")
+    for note in drawing.plan.notes:
         terminal.err(f"{note}; --where chooses")
-    for note in made.plan.missing:
+    for note in drawing.plan.missing:
         terminal.err(f"note: {note}")
     return OK
 

@@ -29,13 +29,13 @@ def list_(out: Path | None, as_json: bool) -> int:
     """The sweeps that are stored, the latest first."""
     from tailback.store import archive, layout
 
-    found = archive.kept(out or layout.DEFAULT)
+    sweeps = archive.kept(out or layout.DEFAULT)
     if as_json:
-        terminal.out_json([one.to_dict() for one in found])
+        terminal.out_json([sweep.to_dict() for sweep in sweeps])
     else:
         from tailback.cli.tables import archive as table
 
-        table.show_list(found)
+        table.show_list(sweeps)
     return OK
 
 
@@ -50,14 +50,14 @@ def show(name: str, out: Path | None, as_json: bool) -> int:
     from tailback.store import archive, layout
     from tailback.store.results import open_results
 
-    found = open_results(archive.find(name, out or layout.DEFAULT))
-    found.require_whole()
+    sweep = open_results(archive.find(name, out or layout.DEFAULT))
+    sweep.require_whole()
     if as_json:
-        terminal.out_json(found.to_dict())
-    elif found.points:
-        table.show(found)
+        terminal.out_json(sweep.to_dict())
+    elif sweep.points:
+        table.show(sweep)
     else:
-        raise InputError(f"{found.id}: none of its runs is stored")
+        raise InputError(f"{sweep.id}: none of its runs is stored")
     return OK
 
 
@@ -73,25 +73,27 @@ def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
     from tailback.store import archive, layout
     from tailback.store.run_folder import StoredRun
 
-    one, other = (StoredRun(layout.find_run(name, out or layout.DEFAULT)) for name in runs)
+    first, other = (StoredRun(layout.find_run(name, out or layout.DEFAULT)) for name in runs)
     set_up = ("engine", "engine_version", "seed", "canonical")
-    sides = [{key: run.manifest.get(key) for key in set_up} for run in (one, other)]
-    found = {
+    sides = [{key: run.manifest.get(key) for key in set_up} for run in (first, other)]
+    differences = {
         "set_up": list(archive.differences(*sides)),
         "results": [
             row
-            for row in archive.differences(one.summary, other.summary)
+            for row in archive.differences(first.summary, other.summary)
             if row[0] not in ("run_id", "seed")
         ],
     }
     if as_json:
         keys = ("path", "first", "second")
-        made = {k: [dict(zip(keys, row, strict=True)) for row in v] for k, v in found.items()}
-        terminal.out_json(made)
+        document = {
+            k: [dict(zip(keys, row, strict=True)) for row in v] for k, v in differences.items()
+        }
+        terminal.out_json(document)
     else:
         from tailback.cli.tables import archive as table
 
-        table.show_differences(found["set_up"], found["results"])
+        table.show_differences(differences["set_up"], differences["results"])
     return OK
 
 
@@ -123,23 +125,23 @@ def prune(
 
     root = out or layout.DEFAULT
     versions = engines.versions() if other_versions else None
-    found = archive.plan(root, names, older_days=days, versions=versions)
+    plan = archive.plan(root, names, older_days=days, versions=versions)
     if not dry_run:
-        archive.remove(found)
+        archive.remove(plan)
     if as_json:
         terminal.out_json(
             {
-                "sweeps": [one.index.id for one in found.sweeps],
-                "runs": found.runs,
-                "bytes": found.bytes,
+                "sweeps": [sweep.index.id for sweep in plan.sweeps],
+                "runs": plan.runs,
+                "bytes": plan.bytes,
                 "removed": not dry_run,
             }
         )
         return OK
-    for one in found.sweeps:
-        terminal.out(f"{one.index.id}  {one.index.title}")
+    for sweep in plan.sweeps:
+        terminal.out(f"{sweep.index.id}  {sweep.index.title}")
     word = "would go" if dry_run else "gone"
     terminal.out(
-        f"{len(found.sweeps)} sweeps, {len(found.runs)} runs, {bytes_text(found.bytes)} {word}"
+        f"{len(plan.sweeps)} sweeps, {len(plan.runs)} runs, {bytes_text(plan.bytes)} {word}"
     )
     return OK

@@ -97,11 +97,11 @@ def tune(
     """
     from tailback.running import scenarios
     from tailback.tuning import tune_asked
-    from tailback.tuning.asked import BATCH, UNSEEN, Asked
+    from tailback.tuning.asked import BATCH, UNSEEN, SearchRequest
 
-    made = tune_asked(
+    result = tune_asked(
         Path(file),
-        Asked(
+        SearchRequest(
             vary=_pairs("--vary", vary),
             minimise=minimise,
             maximise=maximise,
@@ -118,22 +118,22 @@ def tune(
         options,
     )
     if as_json:
-        terminal.out_json(made.to_dict())
+        terminal.out_json(result.to_dict())
     else:
         from tailback.cli.tables import tuning
 
-        tuning.show(made)
-    return OK if made.front else FAILED
+        tuning.show(result)
+    return OK if result.front else FAILED
 
 
 def _pairs(option: str, words: tuple[str, ...]) -> dict[str, str]:
     """`PATH=WHAT` by path."""
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in words:
         path, equals, what = (part.strip() for part in text.partition("="))
         if not equals or not path:
             raise InputError(f"{option} {text}: expected PATH=WHAT")
-        if path in found:
+        if path in pairs:
             raise InputError(f"{option} {path}: is there twice")
-        found[path] = what
-    return found
+        pairs[path] = what
+    return pairs

@@ -31,23 +31,23 @@ def verify(folder: Path | None, as_json: bool) -> int:
     from tailback.store import layout
     from tailback.store.verify import verify as check
 
-    made = check(folder if folder is not None else layout.DEFAULT)
+    verification = check(folder if folder is not None else layout.DEFAULT)
     if as_json:
-        terminal.out_json(made.to_dict())
+        terminal.out_json(verification.to_dict())
     else:
-        _show(made)
-    return 0 if made.whole else 1
+        _show(verification)
+    return 0 if verification.whole else 1
 
 
-def _show(made: Verified) -> None:
-    for kind, count in made.counts.items():
+def _show(verification: Verified) -> None:
+    for kind, count in verification.counts.items():
         if not (count.whole or count.damaged or count.incomplete):
             continue
         words = [f"{count.whole} whole"]
         words += [f"{count.incomplete} incomplete"] if count.incomplete else []
         words += [f"{count.damaged} damaged"] if count.damaged else []
         terminal.out(f"{kind}: {', '.join(words)}")
-    if made.set_aside:
-        terminal.out(f"runs/.damaged: {made.set_aside} moved there before")
-    for message in made.damages:
+    if verification.set_aside:
+        terminal.out(f"runs/.damaged: {verification.set_aside} moved there before")
+    for message in verification.damages:
         terminal.complain(foreign.line(message))

@@ -14,12 +14,12 @@ from tailback.base.numbers import bytes_text, short
 from tailback.cli.tables.layout import print_table
 
 if TYPE_CHECKING:
-    from tailback.store.archive import Kept
+    from tailback.store.archive import StoredSweep
 
 
-def show_list(found: Sequence[Kept]) -> None:
+def show_list(sweeps: Sequence[StoredSweep]) -> None:
     """One row for each sweep."""
-    if not found:
+    if not sweeps:
         terminal.out("no sweeps are stored here")
         return
     table = Table(box=None, pad_edge=False)
@@ -27,11 +27,13 @@ def show_list(found: Sequence[Kept]) -> None:
         table.add_column(name)
     for name in ("stored", "size"):
         table.add_column(name, justify="right")
-    for one in found:
-        when = datetime.datetime.fromtimestamp(one.written).strftime("%Y-%m-%d %H:%M")
-        runs = f"{len(one.stored)} of {len(one.runs)} runs"
-        index = one.index
-        table.add_row(index.id, line(index.title), index.engine, when, runs, bytes_text(one.bytes))
+    for sweep in sweeps:
+        when = datetime.datetime.fromtimestamp(sweep.written).strftime("%Y-%m-%d %H:%M")
+        runs = f"{len(sweep.stored)} of {len(sweep.runs)} runs"
+        index = sweep.index
+        table.add_row(
+            index.id, line(index.title), index.engine, when, runs, bytes_text(sweep.bytes)
+        )
     print_table(table)
 
 

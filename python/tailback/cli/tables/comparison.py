@@ -18,7 +18,7 @@ from tailback.comparison.text import difference_text, percent, quantity_text, wi
 FLAG = "*"
 
 
-class Layout(NamedTuple):
+class ComparisonLayout(NamedTuple):
     """How wide the tables become."""
 
     points: bool
@@ -32,40 +32,40 @@ class Layout(NamedTuple):
 
 
 LAYOUTS = (
-    Layout(True, True, True, True),
-    Layout(True, False, True, True),
-    Layout(False, True, True, True),
-    Layout(False, True, False, True),
-    Layout(False, True, True, False),
+    ComparisonLayout(True, True, True, True),
+    ComparisonLayout(True, False, True, True),
+    ComparisonLayout(False, True, True, True),
+    ComparisonLayout(False, True, False, True),
+    ComparisonLayout(False, True, True, False),
 )
 
 
-def show(made: Comparison, page: Path | None) -> None:
+def show(comparison: Comparison, page: Path | None) -> None:
     """One row for each point, flow or link and quantity, as wide as the terminal allows."""
     console = new_console()
-    console.print(line(made.title), soft_wrap=True)
-    cells, hidden = _chosen(made)
+    console.print(line(comparison.title), soft_wrap=True)
+    cells, hidden = _chosen(comparison)
     tables: list[Table] = []
     for layout in LAYOUTS:
-        tables = _tables(made, cells, layout)
+        tables = _tables(comparison, cells, layout)
         if all(width_of(table) <= console.width for table in tables):
             break
     for i, table in enumerate(tables):
         if i:
             console.print()
         print_table(table)
-    if len(made.points()) > 1 or hidden:
+    if len(comparison.points()) > 1 or hidden:
         console.print()
-        print_table(_summary(made))
-    for text in _reasons(made):
+        print_table(_summary(comparison))
+    for text in _reasons(comparison):
         console.print(text, soft_wrap=True)
-    for note in _notes(made, hidden, page):
+    for note in _notes(comparison, hidden, page):
         console.print(note, soft_wrap=True)
 
 
-def _chosen(made: Comparison) -> tuple[list[Cell], int]:
+def _chosen(comparison: Comparison) -> tuple[list[Cell], int]:
     """The cells that are shown, and how many are not: the clearest differences, in their order."""
-    cells = [cell for cell in made.cells if not cell.nothing]
+    cells = [cell for cell in comparison.cells if not cell.nothing]
     if len(cells) <= MAX_ROWS:
         return cells, 0
 
@@ -76,22 +76,22 @@ def _chosen(made: Comparison) -> tuple[list[Cell], int]:
     return [cell for cell in cells if id(cell) in kept], len(cells) - MAX_ROWS
 
 
-def _tables(made: Comparison, cells: Sequence[Cell], layout: Layout) -> list[Table]:
+def _tables(comparison: Comparison, cells: Sequence[Cell], layout: ComparisonLayout) -> list[Table]:
     paths = list(dict.fromkeys(path for cell in cells for path in cell.labels))
     if layout.points:
         titles = paths if layout.full_paths else short_names(paths, {"of", "quantity"})
-        return [_table(made, cells, layout, titles, paths, "")]
+        return [_table(comparison, cells, layout, titles, paths, "")]
     points: dict[str, list[Cell]] = {}
     for cell in cells:
         at = line(", ".join(f"{path} = {label}" for path, label in cell.labels.items()))
         points.setdefault(at, []).append(cell)
-    return [_table(made, found, layout, [], [], at) for at, found in points.items()]
+    return [_table(comparison, group, layout, [], [], at) for at, group in points.items()]
 
 
 def _table(
-    made: Comparison,
+    comparison: Comparison,
     cells: Sequence[Cell],
-    layout: Layout,
+    layout: ComparisonLayout,
     titles: Sequence[str],
     paths: Sequence[str],
     at: str,
@@ -106,17 +106,17 @@ def _table(
     for title in (*titles, "of", "quantity"):
         table.add_column(title, no_wrap=True)
     if layout.side_by_side:
-        for variant in made.variants:
+        for variant in comparison.variants:
             table.add_column(line(variant.name), justify="right", no_wrap=True)
-        for variant in made.others:
-            name = f"{line(variant.name)} − {line(made.baseline.name)}"
+        for variant in comparison.others:
+            name = f"{line(variant.name)} − {line(comparison.baseline.name)}"
             if not layout.one_line:
-                name = f"{line(variant.name)} −\n{line(made.baseline.name)}"
+                name = f"{line(variant.name)} −\n{line(comparison.baseline.name)}"
             table.add_column(name, justify="right", no_wrap=True)
     else:
         table.add_column("variant", no_wrap=True)
         table.add_column("mean", justify="right", no_wrap=True)
-        table.add_column(f"− {made.baseline.name}", justify="right", no_wrap=True)
+        table.add_column(f"− {comparison.baseline.name}", justify="right", no_wrap=True)
 
     point: dict[str, str] | None = None
     last: str | None = None
@@ -129,26 +129,26 @@ def _table(
         point, last = cell.labels, of
         means = [
             _lines(with_spread_of(cell.values.get(variant.name)), layout)
-            for variant in made.variants
+            for variant in comparison.variants
         ]
-        gaps = [_difference(cell, variant.name, layout) for variant in made.others]
+        gaps = [_difference(cell, variant.name, layout) for variant in comparison.others]
         if layout.side_by_side:
             table.add_row(*start, *means, *gaps)
             continue
-        for i, variant in enumerate(made.variants):
+        for i, variant in enumerate(comparison.variants):
             first = start if i == 0 else [""] * len(start)
             gap = gaps[i - 1] if i else Text("")
             table.add_row(*first, line(variant.name), means[i], gap)
     return table
 
 
-def _difference(cell: Cell, variant: str, layout: Layout) -> Text:
+def _difference(cell: Cell, variant: str, layout: ComparisonLayout) -> Text:
     found = cell.differences.get(variant)
     text = _lines(difference_text(found), layout)
     return Text(f"{FLAG} {text}", "bold") if found and found.flagged else Text(text)
 
 
-def _lines(text: str, layout: Layout) -> str:
+def _lines(text: str, layout: ComparisonLayout) -> str:
     return text if layout.one_line else _BREAK.sub("\n", text)
 
 
@@ -156,15 +156,15 @@ _BREAK = re.compile(r"(?<=[\d%]) (?=[±−(])")
 """Where a number goes on in another line: before its interval or the count of its runs."""
 
 
-def _summary(made: Comparison) -> Table:
+def _summary(comparison: Comparison) -> Table:
     table = Table(title="Over all points", title_justify="left", box=None, pad_edge=False)
-    several = len(made.others) > 1
+    several = len(comparison.others) > 1
     table.add_column("quantity", no_wrap=True)
     if several:
         table.add_column("variant", no_wrap=True)
     for title in ("cells", "flagged", "median", "90 % within"):
         table.add_column(title, justify="right", no_wrap=True)
-    for row in made.summary():
+    for row in comparison.summary():
         quantity = quantity_text(row["quantity"])
         start = [quantity, row["variant"]] if several else [quantity]
         middle, most = row["median_rel_difference"], row["p90_rel_difference"]
@@ -182,11 +182,11 @@ MOST_REASONS = 8
 """Reasons that are said; the JSON and the report have all."""
 
 
-def _reasons(made: Comparison) -> list[str]:
+def _reasons(comparison: Comparison) -> list[str]:
     """What held flows back and made queues, where it differs."""
-    several = len(made.points()) > 1
+    several = len(comparison.points()) > 1
     out = []
-    for at in made.reasons:
+    for at in comparison.reasons:
         where = ", ".join(f"{path} = {label}" for path, label in at.labels.items())
         start = f"{line(where)}: " if several and where else ""
         out += [f"why: {start}{line(reason.text())}" for reason in at.reasons]
@@ -196,17 +196,19 @@ def _reasons(made: Comparison) -> list[str]:
     return out
 
 
-def _notes(made: Comparison, hidden: int, page: Path | None) -> list[str]:
+def _notes(comparison: Comparison, hidden: int, page: Path | None) -> list[str]:
     notes = []
-    if made.most_runs > 1:
-        judged = sum(d.q is not None for cell in made.cells for d in cell.differences.values())
-        notes.append(
-            f"mean over {made.seeds_text} ± half the 95 % interval (Student's t); "
-            f"{FLAG} differs by more than noise: {len(made.flagged())} of {judged} differences, "
-            "false discovery rate below 5 %"
+    if comparison.most_runs > 1:
+        judged = sum(
+            d.q is not None for cell in comparison.cells for d in cell.differences.values()
         )
-    notes += made.notes()
-    nothing = sum(cell.nothing for cell in made.cells)
+        notes.append(
+            f"mean over {comparison.seeds_text} ± half the 95 % interval (Student's t); "
+            f"{FLAG} differs by more than noise: {len(comparison.flagged())} of {judged} "
+            "differences, false discovery rate below 5 %"
+        )
+    notes += comparison.notes()
+    nothing = sum(cell.nothing for cell in comparison.cells)
     if hidden:
         notes.append(f"{hidden} more rows, less clear ones; --json and the report have them")
     if nothing:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tailback.store.results import Results, Run
 
 
-class Quantity(NamedTuple):
+class TableQuantity(NamedTuple):
     """A column: its title, and the metric that it shows."""
 
     title: str
@@ -33,12 +33,12 @@ class Quantity(NamedTuple):
     scale: float = 1.0
 
 
-def _of(title: str, name: str, on: On, scale: float = 1.0) -> Quantity:
-    return Quantity(title, find(name, on), scale)
+def _of(title: str, name: str, on: On, scale: float = 1.0) -> TableQuantity:
+    return TableQuantity(title, find(name, on), scale)
 
 
 # A source of traffic has some of a flow's quantities only.
-FLOW: tuple[Quantity, ...] = (
+FLOW: tuple[TableQuantity, ...] = (
     _of("Mbit/s", "throughput_mbit", "flow"),
     _of("RTT ms", "rtt_ms.mean", "flow"),
     _of("p99", "rtt_ms.p99", "flow"),
@@ -51,18 +51,18 @@ SCE_OF_LINK = _of("SCE", "sce_marks", "link")
 DONE = _of("done s", "completion_s", "flow")
 FINISHED = "done"
 """Title of the column that counts the runs in which a transfer finished, where not all did."""
-QUEUE: tuple[Quantity, ...] = (
+QUEUE: tuple[TableQuantity, ...] = (
     _of("queue ms", "delay_ms.mean", "link"),
     _of("p99", "delay_ms.p99", "link"),
     _of("util.", "utilisation", "link"),
 )
-LINK: tuple[Quantity, ...] = (
+LINK: tuple[TableQuantity, ...] = (
     *QUEUE,
     _of("drops", "drops", "link"),
     _of("marks", "marks", "link"),
 )
 
-PROGRAM: tuple[Quantity, ...] = (
+PROGRAM: tuple[TableQuantity, ...] = (
     _of("Mbit/s", "throughput_mbit", "flow"),
     _of("back", "back_mbit", "flow"),
     _of("RTT ms", "rtt_ms.mean", "flow"),
@@ -83,22 +83,22 @@ def _share(part: str, *whole: str) -> Callable[[Mapping[str, Any]], float | None
     return value
 
 
-CLASS: tuple[Quantity, ...] = (
+CLASS: tuple[TableQuantity, ...] = (
     _of("flow Mbit/s", "rate_mbit.mean", "class"),
     _of("queue ms", "delay_ms.mean", "class"),
     _of("p99", "delay_ms.p99", "class"),
-    Quantity(
+    TableQuantity(
         "drops %",
         Metric("drops_percent", "class", "%", "", _share("drops", "packets", "drops"), most=100.0),
     ),
-    Quantity(
+    TableQuantity(
         "marks %", Metric("marks_percent", "class", "%", "", _share("marks", "packets"), most=100.0)
     ),
 )
 JAIN = _of("Jain", "jain", "run")
 
 
-class Layout(NamedTuple):
+class ResultsLayout(NamedTuple):
     """How wide the tables become."""
 
     together: bool
@@ -110,10 +110,10 @@ class Layout(NamedTuple):
 
 
 LAYOUTS = (
-    Layout(True, True, True),
-    Layout(False, True, True),
-    Layout(False, False, True),
-    Layout(False, False, False),
+    ResultsLayout(True, True, True),
+    ResultsLayout(False, True, True),
+    ResultsLayout(False, False, True),
+    ResultsLayout(False, False, False),
 )
 
 
@@ -176,7 +176,7 @@ def _same_in_every_seed(group: Sequence[Run]) -> bool:
     if len(group) < 2:
         return False
     summaries = [_of_run(run) for run in group]
-    parts: list[tuple[tuple[Quantity, ...], list[Any]]] = [
+    parts: list[tuple[tuple[TableQuantity, ...], list[Any]]] = [
         (LINK, [[*summary["queues"].values()] for summary in summaries]),
         ((*FLOW, DONE), [_senders(summary) for summary in summaries]),
         (PROGRAM, [[*programs(summary)] for summary in summaries]),
@@ -221,7 +221,7 @@ def _warnings(results: Results) -> list[str]:
 
 
 def _tables(
-    results: Results, groups: Sequence[Sequence[Run]], layout: Layout
+    results: Results, groups: Sequence[Sequence[Run]], layout: ResultsLayout
 ) -> tuple[list[Table], int]:
     """The table of flows, that of links unless they are together, that of classes if there are any,
     and how many rows are not in."""
@@ -280,13 +280,13 @@ def _tables(
                 cells.append(jain)
             rows["links"].append(cells)
         for i, part in enumerate(programs(_of_run(group[0]))):
-            found = [
+            texts = [
                 _over_seeds(group, value, partial(_program, index=i))
                 for value in (*PROGRAM, *results_of)
             ]
             status = _status([programs(_of_run(run))[i]["status"] for run in group])
             named = [part["name"], part["kind"] or ""]
-            rows["programs"].append([*_first(i, labels), *named, *found, status])
+            rows["programs"].append([*_first(i, labels), *named, *texts, status])
         for i, part in enumerate(_of_run(group[0]).get("classes", ())):
             values = [_over_seeds(group, v, partial(_class, name=part["name"])) for v in CLASS]
             rows["classes"].append([*_first(i, labels), part["name"], part["link"], *values])
@@ -307,7 +307,10 @@ def _tables(
 
 
 def _requests(
-    groups: Sequence[Sequence[Run]], paths: Sequence[str], titles: Sequence[str], layout: Layout
+    groups: Sequence[Sequence[Run]],
+    paths: Sequence[str],
+    titles: Sequence[str],
+    layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
     """A table of the sources that have requests: how long they took, by size."""
     sources = [
@@ -321,7 +324,7 @@ def _requests(
     )
     if not bounds:
         return [], 0
-    quantities: list[Quantity] = [
+    quantities: list[TableQuantity] = [
         _of("requests", "requests", "flow"),
         _of("done", "requests_completed", "flow"),
         *(_of_bin(upto) for upto in bounds),
@@ -341,7 +344,7 @@ def _source(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
     return found
 
 
-def _of_bin(upto_bytes: int) -> Quantity:
+def _of_bin(upto_bytes: int) -> TableQuantity:
     """Mean completion time of the requests of a bin of sizes, ms."""
     title = f"{_size(upto_bytes)} ms"
     name = next((name for name, bound in BINS if bound == upto_bytes), None)
@@ -349,14 +352,16 @@ def _of_bin(upto_bytes: int) -> Quantity:
         return _of(title, f"completion_s.{name}", "flow", 1e3)
     # Of a version with other bins.
     read = of_bin(upto_bytes, "completion_s.mean")
-    return Quantity(title, Metric("completion_s", "flow", "s", "", read, "requests"), 1e3)
+    return TableQuantity(title, Metric("completion_s", "flow", "s", "", read, "requests"), 1e3)
 
 
 def _size(in_bytes: int) -> str:
     return f"{in_bytes // 1_000_000} MB" if in_bytes >= 1_000_000 else f"{in_bytes // 1_000} kB"
 
 
-def _table(names: Iterable[str], quantities: Iterable[Quantity], layout: Layout) -> Table:
+def _table(
+    names: Iterable[str], quantities: Iterable[TableQuantity], layout: ResultsLayout
+) -> Table:
     table = Table(
         title_justify="left", box=None, pad_edge=False, collapse_padding=not layout.one_line
     )
@@ -367,7 +372,7 @@ def _table(names: Iterable[str], quantities: Iterable[Quantity], layout: Layout)
     return table
 
 
-def _fill(table: Table, rows: Sequence[Sequence[str]], layout: Layout) -> int:
+def _fill(table: Table, rows: Sequence[Sequence[str]], layout: ResultsLayout) -> int:
     """Adds the first rows; returns how many are left."""
     for cells in rows[:MAX_ROWS]:
         table.add_row(*(cell if layout.one_line else _BREAK.sub("\n", cell) for cell in cells))
@@ -378,7 +383,7 @@ _BREAK = re.compile(r"(?<=\d) (?=[±−(])")
 """Where a number goes on in another line: before its interval or the count of its runs."""
 
 
-def _lines(text: str, layout: Layout) -> str:
+def _lines(text: str, layout: ResultsLayout) -> str:
     return text if layout.one_line else text.replace(" ", "\n")
 
 
@@ -402,7 +407,7 @@ def _program(summary: Mapping[str, Any], index: int) -> Any:
     return programs(summary)[index]
 
 
-def _own(results: Results) -> list[Quantity]:
+def _own(results: Results) -> list[TableQuantity]:
     """What the files of programs say, by name."""
     first = (_of_run(group[0]) for group in results.groups())
     names = dict.fromkeys(n for summary in first for p in programs(summary) for n in p["results"])
@@ -435,12 +440,12 @@ Part = Callable[[Mapping[str, Any]], Any]
 """The part of a summary that a row is of."""
 
 
-def _estimate(group: Sequence[Run], quantity: Quantity, part: Part) -> Estimate:
+def _estimate(group: Sequence[Run], quantity: TableQuantity, part: Part) -> Estimate:
     readings = [pooling.read(quantity.metric, part(_of_run(run))) for run in group]
     return pooling.over_runs(quantity.metric, readings).scaled(quantity.scale)
 
 
-def _over_seeds(group: Sequence[Run], quantity: Quantity, part: Part) -> str:
+def _over_seeds(group: Sequence[Run], quantity: TableQuantity, part: Part) -> str:
     # How many transfers finished has a column of its own.
     counted = quantity.metric.at_least is None
     return with_spread(_estimate(group, quantity, part), counted=counted)

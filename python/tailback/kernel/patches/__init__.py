@@ -15,7 +15,7 @@ from pathlib import Path
 from tailback.base import folders
 from tailback.errors import InputError
 from tailback.kernel import process
-from tailback.kernel.source import Source
+from tailback.kernel.source import KernelSource
 from tailback.kernel.steps import Steps
 
 PROGRAMS = Path(__file__).parent / "programs.patch"
@@ -30,7 +30,7 @@ def sha256() -> str:
     return hashlib.sha256(PROGRAMS.read_bytes()).hexdigest()
 
 
-def apply(tree: Source, env: dict[str, str], steps: Steps, *, required: bool) -> Source:
+def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bool) -> KernelSource:
     """The tree with the patch, in a folder of its own; the tree as it is, where it does not fit.
 
     Raises `InputError` for that where it is required.

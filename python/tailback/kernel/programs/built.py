@@ -40,7 +40,7 @@ SHAPE: Mapping[str, manifest.Check] = {
 
 
 @dataclass(frozen=True)
-class Recipe:
+class BuildRecipe:
     """How a program is made of a folder of sources beside this file."""
 
     folder: str
@@ -58,9 +58,9 @@ class Recipe:
     """Puts what we can bring for compiling it into a folder; the variables that name it there."""
 
 
-def _go(folder: str) -> Recipe:
+def _go(folder: str) -> BuildRecipe:
     # Static, so that it needs nothing of the guest's root.
-    return Recipe(
+    return BuildRecipe(
         folder,
         compiler=("go", "version"),
         origin="https://go.dev/dl/",
@@ -70,11 +70,11 @@ def _go(folder: str) -> Recipe:
     )
 
 
-def _rust(folder: str, name: str, **more: Any) -> Recipe:
+def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
     words = ("cargo", "build", "--release", "--locked", "--target", TARGET)
     # AWS-LC, which s2n-quic has its keys from, takes randomness of readings of the processor's
     # counter unless it is told not to: 150,000 of them, each of which the guest's kernel answers.
-    return Recipe(
+    return BuildRecipe(
         folder,
         compiler=("rustc", "--version"),
         origin="https://rustup.rs/",
@@ -95,9 +95,9 @@ def _wheels(requirements: str | Path) -> tuple[str, ...]:
     return (*words, *exact, "--target")
 
 
-def _wheel(folder: str) -> Recipe:
+def _wheel(folder: str) -> BuildRecipe:
     """A package of Python's index, which is of no machine."""
-    return Recipe(folder, words=_wheels("requirements.txt"), made=".")
+    return BuildRecipe(folder, words=_wheels("requirements.txt"), made=".")
 
 
 def _bindings(folder: Path) -> dict[str, str]:
@@ -112,8 +112,8 @@ def _bindings(folder: Path) -> dict[str, str]:
     }
 
 
-RECIPES: Mapping[str, Recipe] = {
-    "aioquic": Recipe("aioquic"),
+RECIPES: Mapping[str, BuildRecipe] = {
+    "aioquic": BuildRecipe("aioquic"),
     "flent": _wheel("flent"),
     "quic-go": _go("quic-go"),
     "quiche": _rust("rust", "quiche", besides={"g++": "sudo apt install g++"}, tools=_bindings),
@@ -207,7 +207,7 @@ def build(name: str, *, steps: Steps) -> Path:
     return done / name
 
 
-def _make(name: str, recipe: Recipe, work: Path) -> None:
+def _make(name: str, recipe: BuildRecipe, work: Path) -> None:
     source, target = HERE / recipe.folder, work / name / PROGRAM
     if not recipe.words:
         shutil.copy2(source / PROGRAM, target)
@@ -233,7 +233,7 @@ def _make(name: str, recipe: Recipe, work: Path) -> None:
     folders.remove(build, inside=work)
 
 
-def _version(recipe: Recipe) -> str:
+def _version(recipe: BuildRecipe) -> str:
     if not recipe.compiler:
         return "none"
     return process.run(recipe.compiler)[0]

@@ -57,12 +57,12 @@ class Problem(NamedTuple):
 
 def problems(program: Program, root: Root, archive: Callable[[], Collection[str]]) -> list[Problem]:
     """What is wrong with a program in this root; `archive` gives the names of all packages."""
-    found = []
+    faults = []
     missing = set()
     for number, path in enumerate(program.files):
         if not path.exists():
             missing.add(path.name)
-            found.append(Problem(f"{program.path}.files[{number}]", _no_file(path)))
+            faults.append(Problem(f"{program.path}.files[{number}]", _no_file(path)))
     there = {path.name: path for path in program.files if path.name not in missing}
     of_packages = _Check(program, View(root.path, there), root, archive)
     for side, words in program.runs.items():
@@ -70,13 +70,13 @@ def problems(program: Program, root: Root, archive: Callable[[], Collection[str]
         if image := program.images.get(side):
             checked = _InImage.of(program, image, there)
             if said := _no_folder(image):
-                found.append(Problem(f"{program.path}.{side}.cwd", said))
+                faults.append(Problem(f"{program.path}.{side}.cwd", said))
                 continue
         # A file that is not there was said already.
         if words and os.path.basename(words[0]) not in missing:
             path_of = f"{program.path}.{side}.run"
-            found += [Problem(path_of, text) for text in checked.runs(words[0])]
-    return list(dict.fromkeys(found))
+            faults += [Problem(path_of, text) for text in checked.runs(words[0])]
+    return list(dict.fromkeys(faults))
 
 
 def _no_file(path: Path) -> str:
@@ -197,12 +197,12 @@ class _Check:
         if os.path.basename(wanted) == "env" and self.view.find(wanted) is not None:
             named = [one for one in words[1:] if not one.startswith("-") and "=" not in one]
             wanted = named[0] if named else wanted
-        found = self.view.program(wanted)
-        if found is None:
+        interpreter = self.view.program(wanted)
+        if interpreter is None:
             package = packages.of_program(wanted, self.archive())
             yield f"{shown} is a script for {line(wanted)}, {self._in_or_near(package)}"
         else:
-            yield from self._executable(*found, depth=depth + 1)
+            yield from self._executable(*interpreter, depth=depth + 1)
 
     def _in_or_near(self, package: str | None) -> str:
         if package is not None and package in self.root.packages:
@@ -254,15 +254,15 @@ class _InImage(_Check):
     @cached_property
     def _configured(self) -> Sequence[str]:
         """What the loader's cache was made of: /etc/ld.so.conf, and musl's file of its own."""
-        found = []
+        folders = []
         configured = [self.view.find("/etc/ld.so.conf"), self.view.find("/etc/ld-musl-x86_64.path")]
         if folder := self.view.find("/etc/ld.so.conf.d"):
             configured += sorted(folder.glob("*.conf"))
         for path in configured:
             if path is not None and path.is_file():
                 text = path.read_text(encoding="utf-8", errors="replace")
-                found += re.findall(r"(?m)^\s*(/[^\s:]*)", text)
-        return [*found, "/usr/local/lib"]
+                folders += re.findall(r"(?m)^\s*(/[^\s:]*)", text)
+        return [*folders, "/usr/local/lib"]
 
     def _in(self, package: str | None) -> str:  # noqa: ARG002 (an image is whole as it is)
         return "which the image has not"
@@ -275,9 +275,9 @@ class _InImage(_Check):
 
     def _not_found(self, word: str) -> str:
         name = os.path.basename(word)
-        said = f'"{line(word)}" is not in the image'
+        message = f'"{line(word)}" is not in the image'
         elsewhere = sorted(one for one in self.root.path.glob(f"*/{name}") if one.is_file())
         if name and elsewhere:
             folder = line(f"/{elsewhere[0].parent.name}")
-            return f'{said}; {folder} has it: cwd = "{folder}", run = ["./{line(name)}"]'
-        return said
+            return f'{message}; {folder} has it: cwd = "{folder}", run = ["./{line(name)}"]'
+        return message

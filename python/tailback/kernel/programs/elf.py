@@ -98,14 +98,14 @@ def _headers(data: mmap.mmap) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _dynamic(table: bytes) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    entries: dict[int, list[int]] = {}
     for tag, value in struct.iter_unpack("<QQ", table[: len(table) // 16 * 16]):
         if tag == 0:
             break
-        found.setdefault(tag, []).append(value)
-    if STRTAB not in found or STRSZ not in found:
+        entries.setdefault(tag, []).append(value)
+    if STRTAB not in entries or STRSZ not in entries:
         raise Damaged("its dynamic section has no names")
-    return found
+    return entries
 
 
 def _offset(headers: list[tuple[int, int, int, int]], address: int) -> int:

@@ -72,11 +72,11 @@ def of_library(name: str, archive: Collection[str]) -> str | None:
 
 def by_rule(name: str) -> Sequence[str]:
     """How Debian may call the package of a library: libfoo.so.2 is in libfoo2, or libfoo2t64."""
-    found = re.fullmatch(r"(lib[A-Za-z0-9+_.-]+?)\.so\.([0-9.]+)|(lib.+)-([0-9.]+)\.so", name)
-    if found is None:
+    match = re.fullmatch(r"(lib[A-Za-z0-9+_.-]+?)\.so\.([0-9.]+)|(lib.+)-([0-9.]+)\.so", name)
+    if match is None:
         return ()
-    stem = (found[1] or found[3]).lower().replace("_", "-")
-    number = found[2] or found[4]
-    joined = f"{stem}-{number}" if stem[-1].isdigit() or found[3] else f"{stem}{number}"
+    stem = (match[1] or match[3]).lower().replace("_", "-")
+    number = match[2] or match[4]
+    joined = f"{stem}-{number}" if stem[-1].isdigit() or match[3] else f"{stem}{number}"
     bases = dict.fromkeys([joined, f"{stem}{number}", f"{stem}-{number}"])
     return [base + suffix for base in bases for suffix in ("", "t64", "v5", "a", "b")]

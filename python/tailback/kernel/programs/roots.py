@@ -148,7 +148,7 @@ def _pinned(cache: Path, asked: Sequence[str], steps: Steps) -> list[Deb]:
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
     pin = cache / "pins" / f"{digest[:16]}.json"
     if pin.exists():
-        return [Deb(**one) for one in manifest.read(pin, PIN)["packages"]]
+        return [Deb(**package) for package in manifest.read(pin, PIN)["packages"]]
     archive = _archive()
     archive.update(steps)
     steps.step(f"looking up {', '.join(asked) or 'the packages of programs'}")
@@ -157,7 +157,7 @@ def _pinned(cache: Path, asked: Sequence[str], steps: Steps) -> list[Deb]:
     except process.CommandFailed as error:
         raise InputError(_refusal(error, archive)) from error
     plain = {name.partition("=")[0] for name in asked}
-    needed = [one for one in closure if _kept(one.partition("=")[0], plain)]
+    needed = [package for package in closure if _kept(package.partition("=")[0], plain)]
     debs = sorted(archive.locate(needed), key=lambda deb: deb.name)
     pin.parent.mkdir(parents=True, exist_ok=True)
     manifest.write(pin, {"asked": asked, "packages": [vars(deb) for deb in debs]})
@@ -170,15 +170,15 @@ def _kept(name: str, asked: set[str]) -> bool:
 
 def _refusal(error: process.CommandFailed, archive: Apt) -> str:
     """What apt has against the packages, with the nearest names."""
-    said = []
+    messages = []
     for line in error.lines:
         if missing := re.match(r"E: (?:Unable to locate package|Version .* for) (\S+)", line):
             name = missing[1].strip("'‘’")
             near = archive.names(name[:2])
-            said.append(names.unknown("package", name, near) if near else line[3:])
+            messages.append(names.unknown("package", name, near) if near else line[3:])
         elif line.startswith("E: ") or " but it is not " in line:
-            said.append(line.removeprefix("E: ").strip())
-    return "\n".join(dict.fromkeys(said)) or str(error)
+            messages.append(line.removeprefix("E: ").strip())
+    return "\n".join(dict.fromkeys(messages)) or str(error)
 
 
 def _identity(debs: Sequence[Deb]) -> str:
@@ -199,14 +199,14 @@ def _make(folder: Path, files: Sequence[Path], identity: str, versions: Mapping[
     folder.parent.mkdir(parents=True, exist_ok=True)
     folders.remove(folder, inside=folder.parent)
     with folders.scratch(folder.parent) as scratch:
-        made = scratch / "made"
-        root = made / "root"
+        staging = scratch / "made"
+        root = staging / "root"
         _assemble(files, root)
         manifest.write(
-            made / MANIFEST,
-            {"hash": identity, "packages": versions, "files": contents.of(made, ("root",))},
+            staging / MANIFEST,
+            {"hash": identity, "packages": versions, "files": contents.of(staging, ("root",))},
         )
-        made.rename(folder)
+        staging.rename(folder)
 
 
 def _assemble(files: Sequence[Path], root: Path) -> None:

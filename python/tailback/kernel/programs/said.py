@@ -83,33 +83,33 @@ class Said:
 
     def warnings(self, duration_ns: int) -> list[str]:
         """What of it a reader of the results has to know."""
-        found = [COUNTER_SEEN] if self.counter_seen else []
-        for one in self.accounts:
-            name = f'program "{one.program}"'
-            if one.interrupts:
-                found.append(
+        warnings = [COUNTER_SEEN] if self.counter_seen else []
+        for usage in self.accounts:
+            name = f'program "{usage.program}"'
+            if usage.interrupts:
+                warnings.append(
                     f"{name} computed for so long without a system call that it was interrupted "
-                    f"{_times(one.interrupts)}: when, depends on this machine, and so do results"
+                    f"{_times(usage.interrupts)}: when, depends on this machine, and so do results"
                 )
-            if one.spins >= SPINS:
-                found.append(
-                    f"{name} made {one.spins} calls while nobody waited, most often "
-                    f"{_call(one.call)}: each took time that on a real machine depends on its "
+            if usage.spins >= SPINS:
+                warnings.append(
+                    f"{name} made {usage.spins} calls while nobody waited, most often "
+                    f"{_call(usage.call)}: each took time that on a real machine depends on its "
                     "processor"
                 )
-            if one.readings >= READINGS:
-                found.append(
-                    f"{name} read the processor's counter (rdtsc) {_times(one.readings)}: it was "
+            if usage.readings >= READINGS:
+                warnings.append(
+                    f"{name} read the processor's counter (rdtsc) {_times(usage.readings)}: it was "
                     "shown the clock instead, at 4 GHz"
                 )
-            if one.ns > SHARE * duration_ns:
-                share = 100 * one.ns / duration_ns
-                found.append(
-                    f"{name} took {one.ns / 1e9:.3g} s of virtual time for itself "
+            if usage.ns > SHARE * duration_ns:
+                share = 100 * usage.ns / duration_ns
+                warnings.append(
+                    f"{name} took {usage.ns / 1e9:.3g} s of virtual time for itself "
                     f"({share:.2g} % of the run): readings of the clock, calls that failed or "
                     "did not wait"
                 )
-        return found
+        return warnings
 
 
 COUNTER_SEEN = (

@@ -8,10 +8,10 @@ import altair as alt
 
 from tailback.plot import style, values
 from tailback.plot.kinds import common
-from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
+from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 
-def draw(plan: Plan) -> Drawing:
+def draw(plan: PlotPlan) -> PlannedDrawing:
     """A bar for each value of the key and each series."""
     rows: Rows = []
     for roles, found in values.estimates(plan, plan.y).items():
@@ -22,7 +22,7 @@ def draw(plan: Plan) -> Drawing:
 
     up = common.chosen(rows, plan.y_scale, ("y",), log=False)
 
-    def layers(panel: Panel) -> Any:
+    def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=False, up=up)
         scale, axis, (start, _) = common.value_axis(ends, up, panel.height, panel.letter, zero=True)
         # Nothing is zero on a logarithmic axis: there bars stand on its lower end.
@@ -42,15 +42,15 @@ def draw(plan: Plan) -> Drawing:
         spans = base.transform_filter("isValid(datum.low)").mark_rule(
             strokeWidth=1, color=style.INK, clip=True
         )
-        made = [
+        marks = [
             bars,
             spans.encode(
                 y=alt.Y("low:Q", scale=scale, axis=axis, title=panel.up(plan.y.label)), y2="high:Q"
             ),
         ]
-        return alt.layer(*made, data=common.data(rows, panel))
+        return alt.layer(*marks, data=common.data(rows, panel))
 
-    return Drawing(layers, common.free(y=up))
+    return PlannedDrawing(layers, common.free(y=up))
 
 
 KIND = Kind(

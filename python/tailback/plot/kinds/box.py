@@ -9,13 +9,13 @@ import altair as alt
 
 from tailback.plot import style, values
 from tailback.plot.kinds import common
-from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
+from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 FEW = 12
 """So many values are drawn beside their box, one by one."""
 
 
-def draw(plan: Plan) -> Drawing:
+def draw(plan: PlotPlan) -> PlannedDrawing:
     """A box for each value of the key and each series."""
     import polars as pl
 
@@ -23,12 +23,12 @@ def draw(plan: Plan) -> Drawing:
     middle = (pl.col("lower") + pl.col("upper")) / 2
     rows: Rows = []
     dots: Rows = []
-    for roles, own in cloud.group_by(["x", "series", "column", "row"], maintain_order=True):
+    for roles, group in cloud.group_by(["x", "series", "column", "row"], maintain_order=True):
         where: dict[str, Any] = common.by_role(tuple(str(role) for role in roles))
         where["x"] = common.x_value(plan, where["x"], numeric=False)
-        found = own.select(middle.alias("value"), "count")
+        found = group.select(middle.alias("value"), "count")
         rows.append({**where, **_box(found["value"].to_list(), found["count"].to_list(), plan)})
-        if not plan.y.spread and own.height <= FEW:
+        if not plan.y.spread and group.height <= FEW:
             dots += [{**where, "dot": value} for value in found["value"]]
     rows.sort(key=_place(plan))
     if len(rows) + len(dots) > common.MOST_ROWS:
@@ -38,7 +38,7 @@ def draw(plan: Plan) -> Drawing:
     few = bool(dots)
     rows += dots
 
-    def layers(panel: Panel) -> Any:
+    def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=False, up=up)
         scale, axis, (start, _) = common.value_axis(ends, up, panel.height, panel.letter)
 
@@ -61,7 +61,7 @@ def draw(plan: Plan) -> Drawing:
         boxes = box.mark_bar(
             size=size, stroke=style.INK, strokeWidth=0.7, clip=True, **plain
         ).encode(y=y("p25"), y2="p75", tooltip=tips, **common.fill(plan))
-        made = [
+        marks = [
             box.mark_rule(**rule).encode(y=y("low"), y2="high"),
             boxes,
             # A white line under a black one is seen on dark boxes too.
@@ -70,16 +70,16 @@ def draw(plan: Plan) -> Drawing:
         ]
         if few:
             dots = base.transform_filter("isValid(datum.dot)").encode(y=y("dot"))
-            made.append(
+            marks.append(
                 dots.mark_point(
                     filled=True, size=7, color="black", stroke="white", strokeWidth=0.4, opacity=1
                 )
             )
         return alt.layer(
-            *made, data=common.data(_from(rows, start) if up == "log" else rows, panel)
+            *marks, data=common.data(_from(rows, start) if up == "log" else rows, panel)
         )
 
-    return Drawing(layers, common.free(y=up))
+    return PlannedDrawing(layers, common.free(y=up))
 
 
 def _from(rows: Rows, start: float) -> Rows:
@@ -99,7 +99,7 @@ _TIPS = (
 )
 
 
-def _box(found: Sequence[float], counts: Sequence[int], plan: Plan) -> dict[str, float]:
+def _box(samples: Sequence[float], counts: Sequence[int], plan: PlotPlan) -> dict[str, float]:
     """Quartiles and whiskers of sorted values.
 
     Of what each run has many values of the whiskers end at the 1st and the 99th percentile, of
@@ -107,36 +107,36 @@ def _box(found: Sequence[float], counts: Sequence[int], plan: Plan) -> dict[str,
     """
     if plan.y.spread:
         shares = {"low": 0.01, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 0.99}
-        made = {name: nearest(found, counts, share) for name, share in shares.items()}
+        quantiles = {name: nearest(samples, counts, share) for name, share in shares.items()}
     else:
-        made = {name: _between(found, share) for name, share in _WHOLE.items()}
+        quantiles = {name: _between(samples, share) for name, share in _WHOLE.items()}
     # Samples of a series are weighted by time, and not by how many there are.
     weighted = plan.y.source in ("series", "rate")
-    return {**made, "n": len(found) if weighted else sum(counts)}
+    return {**quantiles, "n": len(samples) if weighted else sum(counts)}
 
 
 _WHOLE = {"low": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 1.0}
 
 
-def nearest(found: Sequence[float], counts: Sequence[int], share: float) -> float:
+def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> float:
     """The least value that this share of all does not exceed."""
     wanted, seen = share * sum(counts), 0
-    for value, count in zip(found, counts, strict=True):
+    for value, count in zip(samples, counts, strict=True):
         seen += count
         if seen >= wanted - 1e-9:
             return value
-    return found[-1]
+    return samples[-1]
 
 
-def _between(found: Sequence[float], share: float) -> float:
+def _between(samples: Sequence[float], share: float) -> float:
     """The same of few values, interpolated between neighbours."""
-    at = share * (len(found) - 1)
+    at = share * (len(samples) - 1)
     low = int(at)
-    high = min(low + 1, len(found) - 1)
-    return found[low] + (found[high] - found[low]) * (at - low)
+    high = min(low + 1, len(samples) - 1)
+    return samples[low] + (samples[high] - samples[low]) * (at - low)
 
 
-def _place(plan: Plan) -> Callable[[dict[str, Any]], tuple[int, ...]]:
+def _place(plan: PlotPlan) -> Callable[[dict[str, Any]], tuple[int, ...]]:
     orders = {
         role: {dimension.short(t) if role == "x" else t: i for i, t in enumerate(dimension.texts)}
         for role, dimension in plan.roles.items()

@@ -10,7 +10,7 @@ import altair as alt
 
 from tailback.plot import style
 from tailback.plot.dimensions import Dimension
-from tailback.plot.plan import ROLES, Panel, Plan, Rows, Scale
+from tailback.plot.plan import ROLES, PlotPanel, PlotPlan, Rows, Scale
 from tailback.plot.values import Roles
 
 MOST_ROWS = 4500
@@ -30,7 +30,7 @@ def by_role(roles: Roles) -> dict[str, str]:
     return dict(zip(ROLES, roles, strict=True))
 
 
-def data(rows: Rows, panel: Panel) -> alt.Data:
+def data(rows: Rows, panel: PlotPanel) -> alt.Data:
     """Rows as a figure has them; numbers with the digits that are seen. One of each panel and
     series is enough to be measured."""
     if panel.rough:
@@ -85,13 +85,13 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     """Of a logarithmic axis, at most so many: 1, 2 and 5 of every decade, 1 of each, or of every
     second one and so on."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found: list[float] = []
+    kept: list[float] = []
     for steps, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
-        made = (float(f"{n}e{e}") for e in decades if e % every == 0 for n in steps)
-        found = [tick for tick in made if low * 0.999 <= tick <= high * 1.001]
-        if len(found) <= most:
+        candidates = (float(f"{n}e{e}") for e in decades if e % every == 0 for n in steps)
+        kept = [tick for tick in candidates if low * 0.999 <= tick <= high * 1.001]
+        if len(kept) <= most:
             break
-    return found
+    return kept
 
 
 def number(largest: float) -> str:
@@ -144,18 +144,18 @@ _GAPS = {"paddingInner": 0.2, "paddingOuter": 0.15}
 
 
 def key_axis(
-    plan: Plan, panel: Panel, *, numeric: bool, up: Scale = "auto", gaps: bool = True
+    plan: PlotPlan, panel: PlotPanel, *, numeric: bool, up: Scale = "auto", gaps: bool = True
 ) -> tuple[alt.X, bool]:
     """A swept key across; whether its values are numbers on a scale. `up`: the scale upwards.
 
     `gaps`: whether names have room between them."""
-    found = plan.x
-    assert isinstance(found, Dimension)
-    title = panel.across(found.label)
+    key = plan.x
+    assert isinstance(key, Dimension)
+    title = panel.across(key.label)
     # Where panels have labels of their own upwards these push the line away from its panel.
     line = up != "free"
-    if not numeric or found.numbers is None:
-        texts = [found.short(text) for text in found.texts]
+    if not numeric or key.numbers is None:
+        texts = [key.short(text) for text in key.texts]
         return alt.X(
             "x:N",
             title=title,
@@ -163,7 +163,7 @@ def key_axis(
             scale=alt.Scale(domain=texts, **(_GAPS if gaps else {"padding": 0})),
             axis=alt.Axis(grid=False, ticks=False, domain=line and gaps, **_angle(texts, panel)),
         ), False
-    numbers = sorted(set(found.numbers))
+    numbers = sorted(set(key.numbers))
     log = is_log(numbers, plan.x_scale, LOG_KEYS - 0.001)
     low, high = numbers[0], numbers[-1]
     if log and low > 0:
@@ -184,7 +184,7 @@ def key_axis(
     return alt.X("x:Q", title=title, scale=scale, axis=axis), True
 
 
-def x_value(plan: Plan, text: str, *, numeric: bool) -> float | str:
+def x_value(plan: PlotPlan, text: str, *, numeric: bool) -> float | str:
     """What a row has at x."""
     found = plan.x
     assert isinstance(found, Dimension)
@@ -193,7 +193,7 @@ def x_value(plan: Plan, text: str, *, numeric: bool) -> float | str:
     return found.number(text) if numeric and found.numbers is not None else found.short(text)
 
 
-def _angle(texts: Sequence[str], panel: Panel) -> dict[str, Any]:
+def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
     """Names that do not fit beside one another are slanted."""
     room = panel.width / max(1, len(texts))
     longest = max((len(text) for text in texts), default=0) * style.LETTER * panel.letter
@@ -208,7 +208,7 @@ def _angle(texts: Sequence[str], panel: Panel) -> dict[str, Any]:
     }
 
 
-def colour(plan: Plan, **more: Any) -> dict[str, Any]:
+def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
     """The channel of colours; nothing where all is of one colour."""
     found = plan.series
     if found is None:
@@ -216,7 +216,7 @@ def colour(plan: Plan, **more: Any) -> dict[str, Any]:
     return {"color": alt.Color("series:N", scale=_colours(found), **_shared(found), **more)}
 
 
-def fill(plan: Plan) -> dict[str, Any]:
+def fill(plan: PlotPlan) -> dict[str, Any]:
     """The same of areas, which have a frame of ink."""
     found = plan.series
     if found is None:
@@ -224,30 +224,30 @@ def fill(plan: Plan) -> dict[str, Any]:
     return {"fill": alt.Fill("series:N", scale=_colours(found), **_shared(found))}
 
 
-def dash(plan: Plan, *, legend: bool = True) -> dict[str, Any]:
+def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
     """The channel of dashes, which tell lines apart in grey."""
-    found = plan.series
-    if found is None:
+    series = plan.series
+    if series is None:
         return {}
-    count = len(found.texts)
+    count = len(series.texts)
     # Lines that are ordered by their colour from dark to light need none.
-    dashes = style.cycled(style.DASHES[:1] if found.numbers else style.DASHES, count)
-    scale = alt.Scale(domain=list(found.texts), range=dashes)
-    more = _shared(found) if legend else {"legend": None}
+    dashes = style.cycled(style.DASHES[:1] if series.numbers else style.DASHES, count)
+    scale = alt.Scale(domain=list(series.texts), range=dashes)
+    more = _shared(series) if legend else {"legend": None}
     return {"strokeDash": alt.StrokeDash("series:N", scale=scale, **more)}
 
 
-def shape(plan: Plan) -> dict[str, Any]:
+def shape(plan: PlotPlan) -> dict[str, Any]:
     """The channel of shapes."""
-    found = plan.series
-    if found is None:
+    series = plan.series
+    if series is None:
         return {}
-    shapes = style.cycled(style.SHAPES, len(found.texts))
-    scale = alt.Scale(domain=list(found.texts), range=shapes)
-    return {"shape": alt.Shape("series:N", scale=scale, **_shared(found))}
+    shapes = style.cycled(style.SHAPES, len(series.texts))
+    scale = alt.Scale(domain=list(series.texts), range=shapes)
+    return {"shape": alt.Shape("series:N", scale=scale, **_shared(series))}
 
 
-def beside(plan: Plan) -> dict[str, Any]:
+def beside(plan: PlotPlan) -> dict[str, Any]:
     """The channel that sets series beside one another; none where their colour repeats x."""
     found = plan.series
     if found is None or repeats(plan):
@@ -256,7 +256,7 @@ def beside(plan: Plan) -> dict[str, Any]:
     return {"xOffset": alt.XOffset("series:N", sort=texts, scale=alt.Scale(domain=texts))}
 
 
-def repeats(plan: Plan) -> bool:
+def repeats(plan: PlotPlan) -> bool:
     """Whether the colours say what stands across already."""
     return plan.series is not None and plan.series == plan.roles.get("x")
 
@@ -272,14 +272,14 @@ def _shared(found: Dimension) -> dict[str, Any]:
     return {"title": found.title, "sort": list(found.texts), "legend": legend}
 
 
-def tooltips(plan: Plan, *more: alt.Tooltip) -> list[alt.Tooltip]:
+def tooltips(plan: PlotPlan, *more: alt.Tooltip) -> list[alt.Tooltip]:
     """What a page shows under the pointer."""
-    found = [
+    tips = [
         alt.Tooltip(f"{role}:N", title=dimension.title)
         for role, dimension in plan.roles.items()
         if role != "x" and dimension.name
     ]
-    return [*found, *more]
+    return [*tips, *more]
 
 
 def of_value(title: str, name: str = "y", number: str = ".4~g") -> alt.Tooltip:
@@ -287,6 +287,6 @@ def of_value(title: str, name: str = "y", number: str = ".4~g") -> alt.Tooltip:
     return alt.Tooltip(f"{name}:Q", title=title, format=number)
 
 
-def first_colour(plan: Plan) -> dict[str, Any]:
+def first_colour(plan: PlotPlan) -> dict[str, Any]:
     """Of a mark: ink where there are no series."""
     return {} if plan.series is not None else {"color": style.COLOURS[0]}

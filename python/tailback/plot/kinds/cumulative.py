@@ -9,7 +9,7 @@ import altair as alt
 from tailback.metrics.statistics import t_quantile
 from tailback.plot import values
 from tailback.plot.kinds import common
-from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows, Scale
+from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows, Scale
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +21,7 @@ UP = ("cumulative share", "share above")
 ROLES = ["series", "column", "row"]
 
 
-def _draw(plan: Plan, *, tail: bool) -> Drawing:
+def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
     cloud = values.samples(plan, plan.y)
     groups = cloud.partition_by(ROLES, as_dict=True, maintain_order=True)
     steps = max(LEAST_STEPS, min(MOST_STEPS, common.MOST_ROWS // max(1, len(groups)) - 2))
@@ -39,7 +39,7 @@ def _draw(plan: Plan, *, tail: bool) -> Drawing:
     least = min((row["y"] for row in rows if row["y"] > 0), default=1.0)
     banded = any(row["low"] is not None for row in rows)
 
-    def layers(panel: Panel) -> Any:
+    def layers(panel: PlotPanel) -> Any:
         scale, axis, (start, _) = common.value_axis(
             [low, high],
             across,
@@ -56,25 +56,27 @@ def _draw(plan: Plan, *, tail: bool) -> Drawing:
             shown = [{**row, "x": max(row["x"], start)} for row in rows]
         ink = common.first_colour(plan)
         base = alt.Chart().encode(x=x, **common.colour(plan))
-        made = []
+        marks = []
         if banded:
             band = base.transform_filter("isValid(datum.low)").mark_area(
                 opacity=0.16, interpolate="step-after", clip=True, **ink
             )
             low_y = alt.Y("low:Q", title=title, scale=y_scale, axis=y_axis)
-            made.append(band.encode(y=low_y, y2="high:Q"))
+            marks.append(band.encode(y=low_y, y2="high:Q"))
         tips = common.tooltips(
             plan, common.of_value(plan.y.label, "x"), common.of_value("share", number=".3~%")
         )
         lines = base.mark_line(interpolate="step-after", strokeWidth=1.3, clip=True, **ink)
         y = alt.Y("y:Q", title=title, scale=y_scale, axis=y_axis)
-        made.append(lines.encode(y=y, tooltip=tips, **common.dash(plan)))
-        return alt.layer(*made, data=common.data(shown, panel))
+        marks.append(lines.encode(y=y, tooltip=tips, **common.dash(plan)))
+        return alt.layer(*marks, data=common.data(shown, panel))
 
-    return Drawing(layers, common.free(x=plan.x_scale))
+    return PlannedDrawing(layers, common.free(x=plan.x_scale))
 
 
-def _shares(panel: Panel, least: float, plan: Plan, *, tail: bool) -> tuple[alt.Scale, alt.Axis]:
+def _shares(
+    panel: PlotPanel, least: float, plan: PlotPlan, *, tail: bool
+) -> tuple[alt.Scale, alt.Axis]:
     """The axis of shares: of a tail a logarithmic one."""
     log = plan.y_scale == "log" if plan.y_scale != "auto" else tail
     if log:
@@ -90,7 +92,7 @@ def _shares(panel: Panel, least: float, plan: Plan, *, tail: bool) -> tuple[alt.
 
 
 def _curve(
-    own: pl.DataFrame, steps: int, *, tail: bool
+    samples: pl.DataFrame, steps: int, *, tail: bool
 ) -> tuple[list[dict[str, float | None]], tuple[float, float]]:
     """Points of the pooled distribution with the interval over runs, and what its bulk spans.
 
@@ -98,7 +100,7 @@ def _curve(
     """
     import numpy as np
 
-    ordered = own.sort("upper")
+    ordered = samples.sort("upper")
     at = ordered["upper"].to_numpy()
     weight = ordered["count"].to_numpy().astype(float)
     total = weight.sum()
@@ -112,12 +114,12 @@ def _curve(
         wanted = np.linspace(0, 1, steps)
     chosen = np.unique(np.minimum(np.searchsorted(share, wanted - 1e-12), len(at) - 1))
     first = float(ordered["lower"].min())  # type: ignore[arg-type]
-    runs = own.partition_by("run", maintain_order=True)
+    runs = samples.partition_by("run", maintain_order=True)
     curves = []
     for run in runs if len(runs) > 1 else []:
-        one = run.sort("upper")
-        counts = np.append(0.0, np.cumsum(one["count"].to_numpy()).astype(float))
-        place = np.searchsorted(one["upper"].to_numpy(), at[chosen], side="right")
+        buckets = run.sort("upper")
+        counts = np.append(0.0, np.cumsum(buckets["count"].to_numpy()).astype(float))
+        place = np.searchsorted(buckets["upper"].to_numpy(), at[chosen], side="right")
         curves.append(counts[place] / counts[-1])
     points: list[dict[str, float | None]] = [
         {"x": first, "y": 1.0 if tail else 0.0, "low": None, "high": None}
@@ -141,12 +143,12 @@ def _curve(
     return points, (float(at[inner[0]]), float(at[inner[1]]))
 
 
-def draw_cdf(plan: Plan) -> Drawing:
+def draw_cdf(plan: PlotPlan) -> PlannedDrawing:
     """What share of all values does not exceed a value."""
     return _draw(plan, tail=False)
 
 
-def draw_ccdf(plan: Plan) -> Drawing:
+def draw_ccdf(plan: PlotPlan) -> PlannedDrawing:
     """What share of all values exceeds a value."""
     return _draw(plan, tail=True)
 

@@ -11,30 +11,30 @@ import altair as alt
 from tailback.base.numbers import short
 from tailback.plot import values
 from tailback.plot.kinds import common
-from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
+from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 SHADES = ["#f3f6fa", "#b9d3e8", "#6ba6d0", "#2a6ea8", "#0b2a55"]
 """From light to dark, so that a print in grey has the same order."""
 
 
-def draw(plan: Plan) -> Drawing:
+def draw(plan: PlotPlan) -> PlannedDrawing:
     """A cell for each pair of values of the keys."""
     assert plan.down is not None
     across, down = plan.roles["x"], plan.down
     # While values are gathered the rows of the map are where series are elsewhere.
     inner = dataclasses.replace(plan, roles={**plan.roles, "series": down})
     rows: Rows = []
-    for roles, found in values.estimates(inner, plan.y).items():
+    for roles, estimate in values.estimates(inner, plan.y).items():
         own: dict[str, Any] = common.by_role(roles)
         own["x"] = common.x_value(plan, own["x"], numeric=False)
         own["down"] = down.short(own.pop("series")) if down.name else ""
-        half = found.half_width
-        rows.append({**own, "y": found.mean, "half": half, "text": short(found.mean, 3)})
+        half = estimate.half_width
+        rows.append({**own, "y": estimate.mean, "half": half, "text": short(estimate.mean, 3)})
     means = [row["y"] for row in rows]
     log = common.is_log(means, plan.y_scale)
     low, high = min(means, default=0.0), max(means, default=1.0)
 
-    def layers(panel: Panel) -> Any:
+    def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=False, gaps=False)
         texts = [down.short(text) for text in down.texts] if down.name else [""]
         y = alt.Y(
@@ -70,15 +70,15 @@ def draw(plan: Plan) -> Drawing:
         room = min(
             panel.width / max(1, len(across.texts)) / 5, panel.height / max(1, len(texts)) / 1.3
         )
-        made = [cells]
+        marks = [cells]
         if room >= 0.6 * panel.letter:
             dark = f"{_darkness(low, high, log=log)} > 0.5"
             letters = base.mark_text(fontSize=min(panel.letter * 0.9, room * 1.6))
             ink = alt.condition(dark, alt.value("white"), alt.value("black"))
-            made.append(letters.encode(text="text:N", color=ink))
-        return alt.layer(*made, data=common.data(rows, panel))
+            marks.append(letters.encode(text="text:N", color=ink))
+        return alt.layer(*marks, data=common.data(rows, panel))
 
-    return Drawing(layers)
+    return PlannedDrawing(layers)
 
 
 def _darkness(low: float, high: float, *, log: bool) -> str:

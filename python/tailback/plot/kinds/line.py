@@ -9,10 +9,10 @@ import altair as alt
 from tailback.plot import values
 from tailback.plot.dimensions import Dimension
 from tailback.plot.kinds import common
-from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
+from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 
-def draw(plan: Plan) -> Drawing:
+def draw(plan: PlotPlan) -> PlannedDrawing:
     """A point for each value of the key and each series."""
     assert isinstance(plan.x, Dimension)
     across, numeric = plan.x.label, plan.x.numbers is not None
@@ -25,7 +25,7 @@ def draw(plan: Plan) -> Drawing:
 
     up = common.chosen(rows, plan.y_scale, ("y", "low", "high"))
 
-    def layers(panel: Panel) -> Any:
+    def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=numeric, up=up)
         scale, axis, _ = common.value_axis(ends, up, panel.height, panel.letter)
         y = alt.Y("y:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
@@ -34,14 +34,14 @@ def draw(plan: Plan) -> Drawing:
         spans = base.transform_filter("isValid(datum.low)").mark_rule(
             strokeWidth=1, opacity=0.75, clip=True, **ink
         )
-        made = [
+        marks = [
             spans.encode(
                 y=alt.Y("low:Q", title=panel.up(plan.y.label), scale=scale, axis=axis), y2="high:Q"
             )
         ]
         if numeric:
             lines = base.mark_line(strokeWidth=1.3, clip=True, **ink)
-            made.append(lines.encode(y=y, **common.dash(plan, legend=False)))
+            marks.append(lines.encode(y=y, **common.dash(plan, legend=False)))
         tips = common.tooltips(
             plan,
             alt.Tooltip("x:Q" if numeric else "x:N", title=across or "all"),
@@ -51,10 +51,10 @@ def draw(plan: Plan) -> Drawing:
             alt.Tooltip("n:Q", title="runs"),
         )
         points = base.mark_point(filled=True, size=18, opacity=1, clip=True, **ink)
-        made.append(points.encode(y=y, tooltip=tips, **common.shape(plan)))
-        return alt.layer(*made, data=common.data(rows, panel))
+        marks.append(points.encode(y=y, tooltip=tips, **common.shape(plan)))
+        return alt.layer(*marks, data=common.data(rows, panel))
 
-    return Drawing(layers, common.free(y=up))
+    return PlannedDrawing(layers, common.free(y=up))
 
 
 KIND = Kind(

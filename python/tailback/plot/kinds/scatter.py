@@ -12,12 +12,12 @@ from tailback.metrics import Estimate, estimate
 from tailback.plot import values
 from tailback.plot.dimensions import Dimension
 from tailback.plot.kinds import common
-from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
-from tailback.plot.quantities import Quantity
+from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
+from tailback.plot.quantities import PlotQuantity
 from tailback.plot.values import Value
 
 
-def draw(plan: Plan) -> Drawing:
+def draw(plan: PlotPlan) -> PlannedDrawing:
     """A point for each setting; over a key one for each run."""
     rows = _over_key(plan) if isinstance(plan.x, Dimension) else _pairs(plan, plan.x)
     numeric = not isinstance(plan.x, Dimension) or plan.x.numbers is not None
@@ -29,7 +29,7 @@ def draw(plan: Plan) -> Drawing:
     up = common.chosen(rows, plan.y_scale, ("y",))
     title = plan.x.label
 
-    def layers(panel: Panel) -> Any:
+    def layers(panel: PlotPanel) -> Any:
         if isinstance(plan.x, Dimension):
             x, _ = common.key_axis(plan, panel, numeric=numeric)
             span = None
@@ -46,10 +46,10 @@ def draw(plan: Plan) -> Drawing:
         base = alt.Chart().encode(**common.colour(plan))
         rule: dict[str, Any] = {"strokeWidth": 0.8, "opacity": 0.6, "clip": True, **ink}
         upright = base.transform_filter("isValid(datum.low)").mark_rule(**rule)
-        made = [upright.encode(x=x, y=y("low"), y2="high:Q")]
+        marks = [upright.encode(x=x, y=y("low"), y2="high:Q")]
         if span is not None:
             flat = base.transform_filter("isValid(datum.x_low)").mark_rule(**rule)
-            made.append(flat.encode(x=span, x2="x_high:Q", y=y("y")))
+            marks.append(flat.encode(x=span, x2="x_high:Q", y=y("y")))
         tips = common.tooltips(
             plan,
             alt.Tooltip("x:Q" if numeric else "x:N", title=title, format=".4~g")
@@ -59,13 +59,13 @@ def draw(plan: Plan) -> Drawing:
             *([alt.Tooltip("point:N", title="point")] if any(r["point"] for r in rows) else []),
         )
         points = base.mark_point(filled=True, size=24, opacity=0.95, clip=True, **ink)
-        made.append(points.encode(x=x, y=y("y"), tooltip=tips, **common.shape(plan)))
-        return alt.layer(*made, data=common.data(rows, panel))
+        marks.append(points.encode(x=x, y=y("y"), tooltip=tips, **common.shape(plan)))
+        return alt.layer(*marks, data=common.data(rows, panel))
 
-    return Drawing(layers, common.free(x=wide, y=up))
+    return PlannedDrawing(layers, common.free(x=wide, y=up))
 
 
-def _over_key(plan: Plan) -> Rows:
+def _over_key(plan: PlotPlan) -> Rows:
     assert isinstance(plan.x, Dimension)
     numeric = plan.x.numbers is not None
     return [
@@ -80,18 +80,18 @@ def _over_key(plan: Plan) -> Rows:
     ]
 
 
-def _pairs(plan: Plan, across: Quantity | None) -> Rows:
+def _pairs(plan: PlotPlan, across: PlotQuantity | None) -> Rows:
     """Both means of every setting: whatever differs in a swept key is a point of its own."""
     assert across is not None
     ups = values.numbers(plan, plan.y)
     others = values.numbers(plan, across)
     for quantity in (plan.y, across):
-        found = [
+        estimates = [
             values.pooled(quantity, [reading])
             for _, reading in values.readings(plan, quantity)
             if reading.value is None
         ]
-        lacking = sum(one.at_least is not None for one in found)
+        lacking = sum(mean.at_least is not None for mean in estimates)
         if lacking:
             plan.missing.append(
                 f"{quantity.name}: {lacking} transfers had not finished and are not drawn"
@@ -120,8 +120,8 @@ def _pairs(plan: Plan, across: Quantity | None) -> Rows:
         key = (*value.place.roles, *(text for name, text in texts.items() if name != "seed"))
         settings.setdefault(key, []).append((value, beside))
     rows: Rows = []
-    for key, own in settings.items():
-        x, y = _over_runs(across, own, 1), _over_runs(plan.y, own, 0)
+    for key, pairs in settings.items():
+        x, y = _over_runs(across, pairs, 1), _over_runs(plan.y, pairs, 0)
         sideways = common.reach(x.mean, x.ci95)
         rows.append(
             {
@@ -136,16 +136,16 @@ def _pairs(plan: Plan, across: Quantity | None) -> Rows:
     return rows
 
 
-def _only(plan: Plan, across: Quantity, found: Sequence[float]) -> float | None:
-    if len(found) > 1:
+def _only(plan: PlotPlan, across: PlotQuantity, numbers: Sequence[float]) -> float | None:
+    if len(numbers) > 1:
         raise InputError(
             f"--x: {across.name} is of each {across.on}, {plan.y.name} is not: expected one "
             f"{across.on}, e.g. with --where {across.on}=NAME"
         )
-    return found[0] if found else None
+    return numbers[0] if numbers else None
 
 
-def _over_runs(quantity: Quantity, own: Sequence[tuple[Value, float]], which: int) -> Estimate:
+def _over_runs(quantity: PlotQuantity, own: Sequence[tuple[Value, float]], which: int) -> Estimate:
     runs: dict[int, list[float]] = {}
     for value, beside in own:
         runs.setdefault(value.place.run, []).append((value.value, beside)[which])

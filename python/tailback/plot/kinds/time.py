@@ -11,7 +11,7 @@ from tailback.metrics import series
 from tailback.metrics.statistics import t_quantile
 from tailback.plot import values
 from tailback.plot.kinds import common
-from tailback.plot.plan import Drawing, Kind, Panel, Plan, Rows
+from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +20,7 @@ MOST_BINS, LEAST_BINS = 150, 40
 ROLES = ["series", "column", "row"]
 
 
-def draw(plan: Plan) -> Drawing:
+def draw(plan: PlotPlan) -> PlannedDrawing:
     """A line for each series: the mean over seeds in equally long intervals."""
     frame = values.over_time(plan, plan.y)
     rows, end = _pooled(frame, values.ends_s(plan, plan.y), held=values.is_state(plan.y))
@@ -29,7 +29,7 @@ def draw(plan: Plan) -> Drawing:
     banded = any(row["low"] is not None for row in rows)
     warmup = max((m.run.summary["warmup_s"] for m in plan.members), default=0.0)
 
-    def layers(panel: Panel) -> Any:
+    def layers(panel: PlotPanel) -> Any:
         count = max(2, min(8, int(panel.width / (4 * panel.letter))))
         x = alt.X(
             "x:Q",
@@ -40,10 +40,10 @@ def draw(plan: Plan) -> Drawing:
         scale, axis, _ = common.value_axis(ends, up, panel.height, panel.letter)
         base = alt.Chart().encode(x=x, **common.colour(plan))
         ink = common.first_colour(plan)
-        made = []
+        marks = []
         if warmup:
             before = alt.Chart(common.data([{"from": 0.0, "to": warmup}], panel))
-            made.append(
+            marks.append(
                 before.mark_rect(color="#000000", opacity=0.06).encode(
                     x=alt.X("from:Q", title=panel.across("time (s)")), x2="to:Q"
                 )
@@ -53,16 +53,16 @@ def draw(plan: Plan) -> Drawing:
                 opacity=0.16, clip=True, **ink
             )
             low = alt.Y("low:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
-            made.append(band.encode(y=low, y2="high:Q"))
+            marks.append(band.encode(y=low, y2="high:Q"))
         tips = common.tooltips(
             plan, common.of_value("time (s)", "x"), common.of_value(plan.y.label)
         )
         y = alt.Y("y:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
         lines = base.mark_line(strokeWidth=1.1, clip=True, **ink)
-        made.append(lines.encode(y=y, tooltip=tips, **common.dash(plan)))
-        return alt.layer(*made, data=common.data(rows, panel))
+        marks.append(lines.encode(y=y, tooltip=tips, **common.dash(plan)))
+        return alt.layer(*marks, data=common.data(rows, panel))
 
-    return Drawing(layers, common.free(y=up))
+    return PlannedDrawing(layers, common.free(y=up))
 
 
 def _pooled(
@@ -127,24 +127,24 @@ def _held_in(
     import numpy as np
     import polars as pl
 
-    made = []
-    for keys, own in frame.group_by([*ROLES, "run", "part"], maintain_order=True):
+    tables = []
+    for keys, samples in frame.group_by([*ROLES, "run", "part"], maintain_order=True):
         *roles, run, part = keys
-        times = own["time_s"].to_numpy()
+        times = samples["time_s"].to_numpy()
         end = ends_s.get((run, part), times[-1])
         bins = int(np.floor((max(end, times[-1]) - start) / width + 1e-6)) + 1
         # As where samples are counted: one that is on an edge begins its interval.
         edges = np.asarray(start + width * (np.arange(bins + 1) - 1e-6), dtype=np.float64)
-        means = series.means_between(times, own["value"].to_numpy(), edges, end)
+        means = series.means_between(times, samples["value"].to_numpy(), edges, end)
         known = np.flatnonzero(~np.isnan(means))
-        made.append(
+        tables.append(
             pl.DataFrame({"bin": known.astype(float), "value": means[known]}).with_columns(
                 pl.lit(run, dtype=pl.UInt32).alias("run"),
                 *(pl.lit(role).alias(name) for name, role in zip(ROLES, roles, strict=True)),
                 pl.lit(part, dtype=pl.String).alias("part"),
             )
         )
-    return pl.concat(made)
+    return pl.concat(tables)
 
 
 KIND = Kind(

@@ -13,7 +13,7 @@ from pathlib import Path
 from tailback.report import reasons
 from tailback.report.model import Facts, Report, Section, Text
 from tailback.report.sweep import cells, distributions, measured, programs, traces
-from tailback.report.sweep.axes import Axis, axes_of
+from tailback.report.sweep.axes import SweepAxis, axes_of
 from tailback.report.text import plain
 from tailback.report.write import write
 from tailback.store.results import Results, Run, open_results
@@ -32,20 +32,20 @@ def write_folder(folder: Path) -> Path:
 def of(results: Results) -> Report:
     """The report of a sweep."""
     groups = results.groups()
-    found = axes_of(results)
+    axes = axes_of(results)
     facts = _facts(results, groups)
     warnings = "\n\n".join(plain(warning) for warning in results.warnings)
     # Of one point there is nothing against anything, but a run to look at.
-    against = measured.figures(groups, found, facts) if found else []
+    against = measured.figures(groups, axes, facts) if axes else []
     over_time = traces.figures(groups, facts)
-    shares = distributions.figures(groups, found, facts)
+    shares = distributions.figures(groups, axes, facts)
     sections = [
         Section("warnings", "Warnings", [Text(warnings)] if warnings else []),
         Section("measured", "Against what is swept", against),
-        *(() if found else (Section("time", "Over time", over_time),)),
+        *(() if axes else (Section("time", "Over time", over_time),)),
         reasons.of_sweep(groups, facts),
         Section("delay", "Distributions", shares),
-        *((Section("time", "Over time", over_time),) if found else ()),
+        *((Section("time", "Over time", over_time),) if axes else ()),
         Section("programs", "Programs", programs.blocks(groups, facts)),
         Section("cells", "Every number", cells.tables(groups, facts)),
         Section("follows", "What the algorithms follow", [Text(_follows(results))]),
@@ -53,9 +53,9 @@ def of(results: Results) -> Report:
     return Report(
         name=results.id,
         title=results.title or results.id,
-        lead=_lead(results, groups, found),
+        lead=_lead(results, groups, axes),
         meta=[
-            *((", ".join(axis.keys), _listed(axis)) for axis in found),
+            *((", ".join(axis.keys), _listed(axis)) for axis in axes),
             ("engine", f"{results.engine} {results.version}"),
             ("sweep", results.id),
         ],
@@ -64,20 +64,20 @@ def of(results: Results) -> Report:
     )
 
 
-def _lead(results: Results, groups: Sequence[Sequence[Run]], found: Sequence[Axis]) -> str:
+def _lead(results: Results, groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis]) -> str:
     runs = f"{len(results)} run{'s' if len(results) != 1 else ''}"
     points = f"{len(groups)} point{'s' if len(groups) != 1 else ''}"
-    if not found:
+    if not axes:
         return f"{runs} of {points}."
-    return f"{runs} of {points}: {plain(_keys(found))}."
+    return f"{runs} of {points}: {plain(_keys(axes))}."
 
 
-def _keys(found: Sequence[Axis]) -> str:
-    *most, last = [" with ".join(axis.keys) for axis in found] or [""]
+def _keys(axes: Sequence[SweepAxis]) -> str:
+    *most, last = [" with ".join(axis.keys) for axis in axes] or [""]
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _listed(axis: Axis) -> str:
+def _listed(axis: SweepAxis) -> str:
     # Values of keys that advance together have commas.
     return ("; " if len(axis.keys) > 1 else ", ").join(axis.levels)
 

@@ -16,7 +16,7 @@ MOST_IN_A_ROW = 5
 
 
 @dataclass(frozen=True)
-class Axis:
+class SweepAxis:
     """Keys that advance together, and their values in order."""
 
     keys: tuple[str, ...]
@@ -45,9 +45,9 @@ class Axis:
 class Roles:
     """How a sweep is drawn."""
 
-    x: Axis | None
-    colour: Axis | None
-    panels: tuple[Axis, ...]
+    x: SweepAxis | None
+    colour: SweepAxis | None
+    panels: tuple[SweepAxis, ...]
 
     def panel(self, run: Run) -> str:
         """The heading of the panel that a run is in."""
@@ -64,34 +64,34 @@ def _level(run: Run, keys: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(words.value(run.labels.get(key, "")) for key in keys))
 
 
-def axes_of(results: Results) -> list[Axis]:
+def axes_of(results: Results) -> list[SweepAxis]:
     """The axes along which something changes, as the scenario lists them."""
-    found = []
+    axes = []
     for keys in results.axes:
-        own = tuple(keys)
-        labels = dict.fromkeys(run.labels.get(own[0], "") for run in results)
-        levels = tuple(dict.fromkeys(_level(run, own) for run in results))
+        paths = tuple(keys)
+        labels = dict.fromkeys(run.labels.get(paths[0], "") for run in results)
+        levels = tuple(dict.fromkeys(_level(run, paths) for run in results))
         if len(levels) < 2:
             continue
         numbers = words.numbers(list(labels)) if len(labels) == len(levels) else None
         values, unit = (tuple(numbers[0]), numbers[1]) if numbers else (None, "")
-        found.append(Axis(own, levels, values, unit))
-    return found
+        axes.append(SweepAxis(paths, levels, values, unit))
+    return axes
 
 
-def roles(found: Sequence[Axis]) -> Roles:
+def roles(axes: Sequence[SweepAxis]) -> Roles:
     """The axis of numbers with most values along x (of names, if there is none), one of few values
     in colours, names before numbers, and panels for the rest."""
-    x = max(found, key=lambda a: (a.numbers is not None, len(a.levels)), default=None)
-    rest = [axis for axis in found if axis is not x]
+    x = max(axes, key=lambda a: (a.numbers is not None, len(a.levels)), default=None)
+    rest = [axis for axis in axes if axis is not x]
     few = [axis for axis in rest if len(axis.levels) <= MOST_COLOURS]
     colour = max(few, key=lambda a: (a.numbers is None, len(a.levels)), default=None)
     return Roles(x, colour, tuple(axis for axis in rest if axis is not colour))
 
 
-def most_coloured(found: Sequence[Axis]) -> Roles:
+def most_coloured(axes: Sequence[SweepAxis]) -> Roles:
     """Roles of curves that have an x of their own: most values in colours, names rather than
     numbers, and the rest in panels."""
-    few = [axis for axis in found if len(axis.levels) <= MOST_COLOURS]
+    few = [axis for axis in axes if len(axis.levels) <= MOST_COLOURS]
     colour = max(few, key=lambda a: len(a.levels) + 1.5 * (a.numbers is None), default=None)
-    return Roles(None, colour, tuple(axis for axis in found if axis is not colour))
+    return Roles(None, colour, tuple(axis for axis in axes if axis is not colour))

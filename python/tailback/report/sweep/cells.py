@@ -158,12 +158,12 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
                 for metric in (*METRICS, *own):
                     if metric.on != parts.on(kind):
                         continue
-                    found = _over_seeds(group, kind, i, metric)
-                    if found.mean is None and found.at_least is None:
+                    estimate = _over_seeds(group, kind, i, metric)
+                    if estimate.mean is None and estimate.at_least is None:
                         continue
                     name = "" if kind == "run" else part["name"]
                     # The writer takes None for an empty field.
                     row = [*point, what, name, metric.name, metric.unit]
-                    spread = [found.half_width, found.of, found.at_least]
-                    writer.writerow([*row, found.mean, found.n, *spread])
+                    spread = [estimate.half_width, estimate.of, estimate.at_least]
+                    writer.writerow([*row, estimate.mean, estimate.n, *spread])
     return out.getvalue()

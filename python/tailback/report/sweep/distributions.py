@@ -12,8 +12,8 @@ from tailback.figures import faceted
 from tailback.figures.cdf import cumulative
 from tailback.metrics import estimate, group_of
 from tailback.metrics.requests import BINS
-from tailback.report.model import Block, Facts, Figure
-from tailback.report.sweep.axes import MOST_COLOURS, Axis, Roles, most_coloured
+from tailback.report.model import Block, Facts, ReportFigure
+from tailback.report.sweep.axes import MOST_COLOURS, Roles, SweepAxis, most_coloured
 from tailback.report.text import plain
 from tailback.store.results import Run
 
@@ -34,17 +34,21 @@ Curve = tuple[str, str, pl.DataFrame]
 """Panel, series, and its steps."""
 
 
-def figures(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> list[Block]:
+def figures(
+    groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
+) -> list[Block]:
     """What there is to see of delays and requests."""
-    made = [
-        _delays(groups, found, facts),
-        _classes(groups, found, facts),
-        _requests(groups, found, facts),
+    candidates = [
+        _delays(groups, axes, facts),
+        _classes(groups, axes, facts),
+        _requests(groups, axes, facts),
     ]
-    return [figure for figure in made if figure is not None]
+    return [figure for figure in candidates if figure is not None]
 
 
-def _delays(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> Figure | None:
+def _delays(
+    groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
+) -> ReportFigure | None:
     links = list(groups[0][0].summary["queues"]) if groups else []
     if len(groups) == 1:
         # One point: the links beside each other.
@@ -58,7 +62,7 @@ def _delays(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts
         of = "every link"
         series_title = "link"
     else:
-        role = most_coloured(found)
+        role = most_coloured(axes)
         shown = links[:MOST_LINKS]
         curves = [
             (
@@ -78,16 +82,18 @@ def _delays(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts
     return _cdf("delay", "Queue delay", curves, role, names, series_title, says, facts)
 
 
-def _classes(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> Figure | None:
+def _classes(
+    groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
+) -> ReportFigure | None:
     names = [part["name"] for part in groups[0][0].summary.get("classes", ())] if groups else []
     if not names:
         return None
-    if len(names) == 1 and found:
-        role = most_coloured(found)
+    if len(names) == 1 and axes:
+        role = most_coloured(axes)
         series = list(role.colour.levels) if role.colour else [""]
         series_title = ", ".join(role.colour.keys) if role.colour else ""
     else:
-        role = Roles(None, None, tuple(found))
+        role = Roles(None, None, tuple(axes))
         series, series_title = names[:MOST_COLOURS], "class"
     curves = [
         (role.panel(run := group[0]), role.colour.level(run) if role.colour else name, merged)
@@ -117,43 +123,43 @@ def _cdf(
     series_title: str,
     says: str,
     facts: Facts,
-) -> Figure | None:
+) -> ReportFigure | None:
     if not curves:
         return None
     panels = list(dict.fromkeys(panel for panel, _, _ in curves))
     kept = set(panels[:MOST_PANELS])
     drawn = [curve for curve in curves if curve[0] in kept]
     steps = max(STEPS[0], min(STEPS[1], MOST_ROWS // len(drawn)))
-    made = [(panel, one, _steps(buckets, steps)) for panel, one, buckets in drawn]
-    tails = [frame.filter(pl.col("share") >= 0.99)["value"][0] for _, _, frame in made]
+    lines = [(panel, label, _steps(buckets, steps)) for panel, label, buckets in drawn]
+    tails = [frame.filter(pl.col("share") >= 0.99)["value"][0] for _, _, frame in lines]
     least = max(FLOOR_MS, min(tails))
     log = max(tails) / least >= WIDE
     rows = []
-    for panel, one, frame in made:
+    for panel, label, frame in lines:
         for value, share in frame.iter_rows():
             x = max(value, FLOOR_MS) if log else value
             row: dict[str, Any] = {"x": float(f"{x:.4g}"), "y": round(share, 4)}
-            rows.append({"panel": panel, "series": one, **row})
-    present = {one for _, one, _ in made}
+            rows.append({"panel": panel, "series": label, **row})
+    present = {label for _, label, _ in lines}
     axis = role.colour
     of = faceted.Panels(
         panels[:MOST_PANELS],
         ", ".join(key for axis in role.panels for key in axis.keys),
-        [one for one in series if one in present][:MOST_COLOURS],
+        [label for label in series if label in present][:MOST_COLOURS],
         series_title,
         axis is not None and axis.numbers is not None and len(axis.levels) <= 5,
         role.in_a_row(),
     )
     longest = max(row["x"] for row in rows)
-    x = faceted.Axis("queue delay, ms", domain=(0.0, longest))
+    x = faceted.FacetAxis("queue delay, ms", domain=(0.0, longest))
     if log:
         decades = [10.0**n for n in range(-2, 6) if 10.0**n <= longest]
-        x = faceted.Axis("queue delay, ms", decades, log=True, domain=(FLOOR_MS, longest))
-    y = faceted.Axis("share of packets", format="%", domain=(0.0, 1.0))
+        x = faceted.FacetAxis("queue delay, ms", decades, log=True, domain=(FLOOR_MS, longest))
+    y = faceted.FacetAxis("share of packets", format="%", domain=(0.0, 1.0))
     chart = faceted.distributions(rows, x, y, of)
     cut = f" The first {MOST_PANELS} of {len(panels)} panels." if len(panels) > MOST_PANELS else ""
     floor = f" Less than {FLOOR_MS:g} ms is drawn there." if log else ""
-    return Figure(name, title, chart, says + floor + cut, facts)
+    return ReportFigure(name, title, chart, says + floor + cut, facts)
 
 
 def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
@@ -170,9 +176,9 @@ def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
 
 
 def _requests(
-    groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts
-) -> Figure | None:
-    role = most_coloured(found)
+    groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
+) -> ReportFigure | None:
+    role = most_coloured(axes)
     by_source = len(groups) == 1
     rows: list[dict[str, Any]] = []
     for group in groups:
@@ -213,12 +219,12 @@ def _requests(
         role.in_a_row(),
     )
     ticks = [upto / 1000 for _, upto in BINS[:-1]]
-    x = faceted.Axis("size of a request up to, kB", ticks, log=True)
+    x = faceted.FacetAxis("size of a request up to, kB", ticks, log=True)
     y = faceted.log_axis("mean time to the last byte, ms", [row["y"] for row in rows])
     says = "From connect to the last byte of short connections, by their size. Bars are 95 % "
     says += "intervals over seeds."
     chart = faceted.over_numbers(rows, x, y, of)
-    return Figure("requests", "How long requests take", chart, says, facts)
+    return ReportFigure("requests", "How long requests take", chart, says, facts)
 
 
 def _sources(run: Run) -> list[str]:

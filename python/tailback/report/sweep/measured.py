@@ -11,8 +11,8 @@ from tailback.metrics import Estimate, find, group_of, parts, pooling
 from tailback.metrics.base import Metric
 from tailback.metrics.parts import Kind
 from tailback.metrics.pooling import Reading
-from tailback.report.model import Block, Facts, Figure
-from tailback.report.sweep.axes import MOST_COLOURS, Axis, Roles, roles
+from tailback.report.model import Block, Facts, ReportFigure
+from tailback.report.sweep.axes import MOST_COLOURS, Roles, SweepAxis, roles
 from tailback.report.text import plain
 from tailback.store.results import Run
 
@@ -37,7 +37,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Quantity:
+class SweepQuantity:
     """A metric that has a figure."""
 
     metric: Metric
@@ -47,8 +47,8 @@ class Quantity:
     share: bool = False
 
 
-def _quantity(name: str, of: Kind, title: str, *, share: bool = False) -> Quantity:
-    return Quantity(find(name, parts.on(of)), of, title, share)
+def _quantity(name: str, of: Kind, title: str, *, share: bool = False) -> SweepQuantity:
+    return SweepQuantity(find(name, parts.on(of)), of, title, share)
 
 
 QUANTITIES = (
@@ -76,7 +76,9 @@ def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, 
     return [(name(part["name"]), part) for part in parts.of(summary, of)]
 
 
-def figures(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts) -> list[Block]:
+def figures(
+    groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
+) -> list[Block]:
     """A figure for each quantity that changes with a key; where the key has names and there is no
     other, they are beside each other in one."""
     every = [(quantity, _values(groups, quantity)) for quantity in QUANTITIES]
@@ -85,16 +87,16 @@ def figures(groups: Sequence[Sequence[Run]], found: Sequence[Axis], facts: Facts
     if several or worth[0][0].metric.path != "utilisation":
         # Of several links some are idle: how busy each one is comes last.
         worth.sort(key=lambda one: one[0].metric.path == "utilisation")
-    role = roles(found)
-    if role.x is None or role.x.numbers is not None or len(found) > 1:
-        return [_figure(values, quantity, found, facts) for quantity, values in worth]
-    drawn = [_figure(values, quantity, found, facts, width=300) for quantity, values in worth]
+    role = roles(axes)
+    if role.x is None or role.x.numbers is not None or len(axes) > 1:
+        return [_figure(values, quantity, axes, facts) for quantity, values in worth]
+    drawn = [_figure(values, quantity, axes, facts, width=300) for quantity, values in worth]
     caption = f"Mean over seeds; bars are 95 % intervals. {CUT}"
     chart = faceted.beside([figure.chart for figure in drawn], 2)
-    return [Figure("names", f"Against {', '.join(role.x.keys)}", chart, caption, facts)]
+    return [ReportFigure("names", f"Against {', '.join(role.x.keys)}", chart, caption, facts)]
 
 
-def _varies(quantity: Quantity, values: Sequence[Value]) -> bool:
+def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
     """Whether there is something to see: of one part it is not the same at all points."""
     means: dict[str, list[float]] = {}
     for _, name, value in values:
@@ -107,7 +109,7 @@ def _varies(quantity: Quantity, values: Sequence[Value]) -> bool:
 Value = tuple[Run, str, Estimate]
 
 
-def _values(groups: Sequence[Sequence[Run]], quantity: Quantity) -> list[Value]:
+def _values(groups: Sequence[Sequence[Run]], quantity: SweepQuantity) -> list[Value]:
     """The estimate at each point, of each part: over seeds, of the mean of what has its name."""
     out: list[Value] = []
     for group in groups:
@@ -127,12 +129,12 @@ def _values(groups: Sequence[Sequence[Run]], quantity: Quantity) -> list[Value]:
 
 def _figure(
     values: Sequence[Value],
-    quantity: Quantity,
-    found: Sequence[Axis],
+    quantity: SweepQuantity,
+    axes: Sequence[SweepAxis],
     facts: Facts,
     width: int = 0,
-) -> Figure:
-    role = roles(found)
+) -> ReportFigure:
+    role = roles(axes)
     names = list(dict.fromkeys(name for _, name, _ in values))
     # Parts are told apart by colour where there are several, and the axis then by panels.
     by_name = len(names) > 1
@@ -174,7 +176,7 @@ def _figure(
     if role.x is not None and role.x.numbers is not None:
         numbers = role.x.numbers
         log = min(numbers) > 0 and max(numbers) / min(numbers) >= SPREAD
-        x_axis = faceted.Axis(role.x.title, sorted(numbers), log)
+        x_axis = faceted.FacetAxis(role.x.title, sorted(numbers), log)
         chart = faceted.over_numbers(rows, x_axis, value_axis, of)
     else:
         levels = role.x.levels if role.x else ("all",)
@@ -191,7 +193,7 @@ def _figure(
     several = ", mean of those of one name" if quantity.of in ("flow", "traffic", "program") else ""
     against = f" against {', '.join(role.x.keys)}" if role.x else ""
     name = quantity.title.partition(", Mbit/s")[0].removesuffix(", ms").removesuffix(", s")
-    return Figure(
+    return ReportFigure(
         f"{quantity.of}-{quantity.metric.name.replace('_', '-')}",
         f"{name[0].upper()}{name[1:]}{against}",
         chart,
@@ -201,7 +203,7 @@ def _figure(
     )
 
 
-def _value_axis(quantity: Quantity, rows: Sequence[dict[str, Any]]) -> faceted.Axis:
+def _value_axis(quantity: SweepQuantity, rows: Sequence[dict[str, Any]]) -> faceted.FacetAxis:
     values = [row["y"] for row in rows]
     positive = min(values, default=0) > 0
     log = not quantity.share and positive and max(values) / min(values) >= 10 * SPREAD
@@ -211,7 +213,7 @@ def _value_axis(quantity: Quantity, rows: Sequence[dict[str, Any]]) -> faceted.A
     form = form or (".2~%" if quantity.share else "")
     most = max(1.0, *values) if quantity.share or quantity.metric.path == "jain" else None
     ends = faceted.around(rows, zero=most is None, most=most)
-    return faceted.Axis(quantity.title, format=form, domain=ends)
+    return faceted.FacetAxis(quantity.title, format=form, domain=ends)
 
 
 def _digits(value: Any) -> Any:

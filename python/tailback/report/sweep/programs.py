@@ -18,7 +18,7 @@ from tailback.figures.time_series import thin, time_series
 from tailback.metrics import parts
 from tailback.plot import words
 from tailback.programs import kept, qlog
-from tailback.report.model import Block, Facts, Figure, Table, Value
+from tailback.report.model import Block, Facts, ReportFigure, Table, Value
 from tailback.report.sweep.axes import MOST_COLOURS
 from tailback.report.tables import left, right
 from tailback.report.tables import words as word_columns
@@ -43,27 +43,29 @@ def blocks(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
     runs = [run for group in groups for run in group if parts.programs(run.summary)]
     if not runs:
         return []
-    made: list[Block] = []
+    content: list[Block] = []
     first = runs[0]
     names = [program["name"] for program in parts.programs(first.summary)][:MOST_PROGRAMS]
     series = first.series()
     for number, name in enumerate(names, 1):
         figure = _figure(first, series, name, number, facts)
         if figure is not None:
-            made.append(figure)
-    made.append(_tuples(first, facts))
+            content.append(figure)
+    content.append(_tuples(first, facts))
     files = _files(runs, facts)
-    return [*made, *([files] if files else [])]
+    return [*content, *([files] if files else [])]
 
 
-def _figure(run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts) -> Figure | None:
-    own = series.filter(pl.col("flow") == name)
+def _figure(
+    run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts
+) -> ReportFigure | None:
+    rows = series.filter(pl.col("flow") == name)
     program = next(p for p in parts.programs(run.summary) if p["name"] == name)
     # A connection that only controls the other says nothing of it.
-    kernels = own if program["rtt_of"] == "tcp" else own.clear()
+    kernels = rows if program["rtt_of"] == "tcp" else rows.clear()
     logs = list(_logs(run, name))
     rtt: dict[str, pl.DataFrame] = {
-        "packets": _of(own, "rtt_ns", 1e-6),
+        "packets": _of(rows, "rtt_ns", 1e-6),
         "TCP, srtt": _of(kernels, "srtt_ns", 1e-6),
     }
     cwnd: dict[str, pl.DataFrame] = {}
@@ -76,7 +78,7 @@ def _figure(run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts
         for word, samples in (("smoothed", trace.smoothed_rtt), ("latest", trace.latest_rtt)):
             rtt[f"{title}, {word}"] = _frame(moved(samples), unit_ms)
         cwnd[title] = _frame(moved(trace.cwnd), 1e-3)
-    queue = {"queue": _of(own, "delay_ns", 1e-6)}
+    queue = {"queue": _of(rows, "delay_ns", 1e-6)}
     panels = (
         ("cwnd, kB", cwnd),
         ("cwnd, segments", {"TCP": _of(kernels, "cwnd", 1.0)}),
@@ -86,14 +88,16 @@ def _figure(run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts
     seen = [
         (title, found)
         for title, lines in panels
-        if (found := {key: one for key, one in lines.items() if one.height})
+        if (found := {key: points for key, points in lines.items() if points.height})
     ]
     if not seen:
         return None
     charts: list[Chart] = []
     for title, lines in seen:
         chosen = dict(list(lines.items())[:MOST_COLOURS])
-        frame = pl.concat(one.with_columns(pl.lit(key).alias("of")) for key, one in chosen.items())
+        frame = pl.concat(
+            points.with_columns(pl.lit(key).alias("of")) for key, points in chosen.items()
+        )
         drawn, rule = thin(frame, by=["of"], limit=MAX_SAMPLES)
         if rule:
             rules.add(rule)
@@ -116,7 +120,7 @@ def _figure(run: Run, series: pl.DataFrame, name: str, number: int, facts: Facts
     told = f" Logs: {', '.join(plain(title) for title, *_ in logs)}." if logs else ""
     notes = "".join(f"; {rule}" for rule in sorted(rules))
     caption = f"Seed {run.seed}{_where(run)}{notes}. {what}, mean of each interval.{told}"
-    return Figure(f"program-{number}", f"{line(name)} over time", chart, caption, facts)
+    return ReportFigure(f"program-{number}", f"{line(name)} over time", chart, caption, facts)
 
 
 def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
@@ -164,8 +168,8 @@ def parts_name(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-def _of(own: pl.DataFrame, quantity: str, scale: float) -> pl.DataFrame:
-    return own.filter(pl.col("quantity") == quantity).select(
+def _of(rows: pl.DataFrame, quantity: str, scale: float) -> pl.DataFrame:
+    return rows.filter(pl.col("quantity") == quantity).select(
         (pl.col("time_ns") / 1e9).alias("time_s"), (pl.col("value") * scale).alias("value")
     )
 
@@ -195,26 +199,26 @@ def _tuples(run: Run, facts: Facts) -> Table:
     rows: list[list[Value]] = []
     total = 0
     for program in parts.programs(run.summary):
-        for one in program["tuples"]:
+        for flow in program["tuples"]:
             total += 1
             if total > MOST_ROWS:
                 continue
-            sender = one["sender"] or f"{one['tuples']} more"
+            sender = flow["sender"] or f"{flow['tuples']} more"
             rows.append(
                 [
-                    *(line(text or "") for text in (program["name"], one["protocol"])),
-                    *(line(text or "") for text in (sender, one["receiver"])),
+                    *(line(text or "") for text in (program["name"], flow["protocol"])),
+                    *(line(text or "") for text in (sender, flow["receiver"])),
                     *(
                         _short(value)
                         for value in (
-                            one["throughput_mbit"],
-                            one["rtt_ms"]["mean"],
-                            one["rtt_ms"]["p99"],
+                            flow["throughput_mbit"],
+                            flow["rtt_ms"]["mean"],
+                            flow["rtt_ms"]["p99"],
                         )
                     ),
-                    *(one[key] for key in ("packets", "drops", "marks")),
-                    *(one["ecn_sent"][key] for key in ("ect0", "ect1")),
-                    _short(one["completion_s"]),
+                    *(flow[key] for key in ("packets", "drops", "marks")),
+                    *(flow["ecn_sent"][key] for key in ("ect0", "ect1")),
+                    _short(flow["completion_s"]),
                 ]
             )
     more = f" The first {MOST_ROWS} of {total} rows." if total > MOST_ROWS else ""

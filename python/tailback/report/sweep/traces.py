@@ -11,7 +11,7 @@ from tailback.figures.theme import Chart
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics import parts
 from tailback.plot import words
-from tailback.report.model import Block, Facts, Figure
+from tailback.report.model import Block, Facts, ReportFigure
 from tailback.report.sweep.axes import MOST_COLOURS
 from tailback.report.text import plain
 from tailback.store.results import Run
@@ -31,7 +31,7 @@ def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
     return [figure for figure in made if figure is not None]
 
 
-def _figure(run: Run, number: int, several: bool, facts: Facts) -> Figure | None:
+def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure | None:
     series = run.series()
     flows = [flow["name"] for flow in parts.flows(run.summary)]
     shown = flows[:MOST_COLOURS]
@@ -71,7 +71,7 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> Figure | None
     notes = "".join(f"; {rule}" for rule in sorted(rules))
     caption = f"Seed {run.seed}{which}{notes}.{cut}"
     title = "Over time" if not several else f"The {'first' if number == 1 else 'last'} point"
-    return Figure(f"time-{number}" if several else "time", title, chart, caption, facts)
+    return ReportFigure(f"time-{number}" if several else "time", title, chart, caption, facts)
 
 
 def _of(

@@ -115,13 +115,13 @@ class Cluster:
         return self._client
 
     def _await_workers(self, client: Client) -> None:
-        since, said = time.monotonic(), False
+        since, announced = time.monotonic(), False
         while not _workers(client):
             if client.status != "running":
                 raise ClusterLost(_gone(self._address))
-            if not said and time.monotonic() - since > PATIENCE_S:
+            if not announced and time.monotonic() - since > PATIENCE_S:
                 say(f"{self._address} has no workers yet; waiting for one")
-                said = True
+                announced = True
             time.sleep(LOOK_S)
 
     def _refuse_others(self, client: Client, words: Sequence[str]) -> None:
@@ -129,11 +129,11 @@ class Cluster:
         addresses = [one for one in _workers(client) if one not in self._fit]
         if not addresses:
             return
-        found = client.run(worker.versions, words, workers=addresses, on_error="return")
+        versions = client.run(worker.versions, words, workers=addresses, on_error="return")
         here = worker.versions(words)
         wrong = []
-        for address in sorted(found):
-            there = found[address]
+        for address in sorted(versions):
+            there = versions[address]
             if there == here:
                 continue
             if isinstance(there, BaseException):
@@ -143,15 +143,15 @@ class Cluster:
                 )
                 continue
             differing = [word for word in here if there.get(word) != here[word]]
-            said = ", ".join(
+            actual = ", ".join(
                 f"{'' if word == 'tailback' else 'engine '}{word} {there.get(word)}"
                 for word in differing
             )
-            own = ", ".join(here[word] for word in differing)
-            wrong.append(f"worker {address}: has {said}; expected {own}, as here")
+            expected = ", ".join(here[word] for word in differing)
+            wrong.append(f"worker {address}: has {actual}; expected {expected}, as here")
         if wrong:
             raise InputError("\n".join(wrong))
-        self._fit.update(found)
+        self._fit.update(versions)
 
 
 class _Batch:
@@ -163,7 +163,7 @@ class _Batch:
         address: str,
         folder: _native.Store,
         scratch: Path,
-        recipes: Mapping[int, recipe.Recipe],
+        recipes: Mapping[int, recipe.ScenarioRecipe],
     ) -> None:
         self._client = client
         self._address = address
@@ -336,11 +336,11 @@ def quiet() -> Iterator[None]:
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio")
     ]
     loggers = [logging.getLogger(name) for name in names]
-    before = [one.level for one in loggers]
-    for one in loggers:
-        one.setLevel(logging.CRITICAL + 1)
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        for one, level in zip(loggers, before, strict=True):
-            one.setLevel(level)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

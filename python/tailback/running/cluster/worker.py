@@ -21,7 +21,7 @@ from tailback.base import folders
 from tailback.errors import Cancelled, EnginePanic, TailbackError
 from tailback.running import engines, scenarios
 from tailback.running.spread import parcel
-from tailback.running.spread.recipe import Recipe
+from tailback.running.spread.recipe import ScenarioRecipe
 
 WATCH_S = 0.5
 """How often a run looks whether anybody still wants it."""
@@ -31,7 +31,7 @@ WATCH_S = 0.5
 class Order:
     """A run that is wanted."""
 
-    recipe: Recipe
+    recipe: ScenarioRecipe
     index: int
     run_id: str
     version: str
@@ -52,13 +52,13 @@ Answer = dict[str, bytes] | Lost
 
 def versions(words: Sequence[str]) -> dict[str, str]:
     """What this installation has: tailback's version and those of some engines, or why not."""
-    found = {"tailback": tailback.__version__}
+    by_name = {"tailback": tailback.__version__}
     for word in words:
         try:
-            found[word] = engines.get(word).version
+            by_name[word] = engines.get(word).version
         except TailbackError as error:
-            found[word] = f"none ({error})"
-    return found
+            by_name[word] = f"none ({error})"
+    return by_name
 
 
 def play(order: Order) -> Answer:
@@ -99,25 +99,25 @@ def piece(answer: Answer, name: str, start: int, length: int) -> bytes:
     return answer[name][start : start + length]
 
 
-_LOADED: OrderedDict[Recipe, tuple[_native.Scenario, list[str]]] = OrderedDict()
+_LOADED: OrderedDict[ScenarioRecipe, tuple[_native.Scenario, list[str]]] = OrderedDict()
 _LOCK = threading.Lock()
 MOST_LOADED = 8
 
 
-def _read(recipe: Recipe, scratch: Path) -> tuple[_native.Scenario, list[str]]:
+def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list[str]]:
     """The scenario and the ids of its runs, read once for all of them."""
     with _LOCK:
-        found = _LOADED.get(recipe)
-        if found is None:
+        entry = _LOADED.get(recipe)
+        if entry is None:
             scenario = _load(recipe, scratch)
-            found = (scenario, [point.run_id for point in scenario.points])
-            _LOADED[recipe] = found
+            entry = (scenario, [point.run_id for point in scenario.points])
+            _LOADED[recipe] = entry
             while len(_LOADED) > MOST_LOADED:
                 _LOADED.popitem(last=False)
-    return found
+    return entry
 
 
-def _load(recipe: Recipe, scratch: Path) -> _native.Scenario:
+def _load(recipe: ScenarioRecipe, scratch: Path) -> _native.Scenario:
     # As deep as a name of a file leads out of the scenario's folder.
     deep = max((name.count("..") for name, _ in recipe.files), default=0)
     folder = scratch.joinpath("files", *["in"] * deep)

@@ -68,14 +68,14 @@ def word(engine: Engine) -> str:
 def versions() -> dict[str, set[str]]:
     """The versions of each engine that this installation has, by its name in results; an engine
     that is not there, for want of a kernel kit, is left out."""
-    found: dict[str, set[str]] = {}
+    by_engine: dict[str, set[str]] = {}
     for name in NAMES:
         try:
             engine = get(name)
         except TailbackError:
             continue
-        found.setdefault(engine.name, set()).add(engine.version)
-    return found
+        by_engine.setdefault(engine.name, set()).add(engine.version)
+    return by_engine
 
 
 def unlike(name: str, version: str) -> str:

@@ -96,27 +96,27 @@ class Kernel:
     @cached_property
     def _extra(self) -> dict[str, list[str]]:
         """The user's modules: under their names the versions built last, and each by NAME-HASH."""
-        found: dict[str, list[str]] = {}
+        modules: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
             folder = Path(manifest["path"]).name
             files = [f"/extra/{folder}/{m['file']}" for m in manifest["modules"].values()]
-            found[folder] = files
+            modules[folder] = files
             if manifest["current"]:
-                found[manifest["name"]] = files
-        return found
+                modules[manifest["name"]] = files
+        return modules
 
     @cached_property
     def _registers(self) -> dict[str, list[str]]:
         """What each of those registers, where its sources say so."""
-        found: dict[str, list[str]] = {}
+        registrations: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
             if manifest.get("guessed"):
                 continue
             names = sorted({*manifest["cc"], *manifest["qdisc"]})
-            found[Path(manifest["path"]).name] = names
+            registrations[Path(manifest["path"]).name] = names
             if manifest["current"]:
-                found[manifest["name"]] = names
-        return found
+                registrations[manifest["name"]] = names
+        return registrations
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
         """Reads a scenario; what Linux or this kit cannot do of it is refused.
@@ -124,8 +124,8 @@ class Kernel:
         The kernel that a point names, and the modules of the user's that the points of a kernel
         take, are part of the engine's version.
         """
-        said = {"engine": self.name, "engine_version": self.version}
-        scenario = read({**said, "kit": self.has})
+        identity = {"engine": self.name, "engine_version": self.version}
+        scenario = read({**identity, "kit": self.has})
         chosen: dict[str | None, list[Point]] = {}
         for point in scenario.points:
             chosen.setdefault(point.kernel, []).append(point)
@@ -140,7 +140,7 @@ class Kernel:
         if refused:
             # Read once more with them, for their places in the file.
             kit = {**json.loads(self.has), "refused": list(dict.fromkeys(refused))}
-            scenario = read({**said, "kit": json.dumps(kit)})
+            scenario = read({**identity, "kit": json.dumps(kit)})
         if versions == {None: self.version}:
             return scenario
         return scenario.versioned(versions)
@@ -189,15 +189,15 @@ class Kernel:
             )
             if finished.walls.warning is not None:
                 warnings.warn(finished.walls.warning, ScenarioWarning, stacklevel=1)
-            found, missing = numbers.read(point.programs, workplace / "results")
-            said = [*finished.warnings, *missing]
-            for text in said:
+            readings, missing = numbers.read(point.programs, workplace / "results")
+            notes = [*finished.warnings, *missing]
+            for text in notes:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
             environment = {
                 **self._environment,
                 "guest_memory_bytes": self._memory_mib << 20,
                 "missing_walls": finished.walls.missing,
-                "warnings": said,
+                "warnings": notes,
             }
             if places is not None:
                 environment["package_roots"] = places.manifest()
@@ -209,7 +209,7 @@ class Kernel:
                 wall_s=finished.wall_s,
                 cpu_s=finished.cpu_s,
                 memory_bytes=finished.memory_bytes,
-                numbers=found,
+                numbers=readings,
             )
             # What it says of programs is for who wrote them; the rest stands in the manifest.
             for text in doubts:
@@ -256,25 +256,25 @@ class Kernel:
     def _shelves(self, modules: Iterable[str]) -> dict[str, str]:
         """The folders of modules of the user's and of tailback's own that take part, and hashes."""
         own = {kit.SCHEDULE, *modules}
-        found = {}
+        shelves = {}
         for manifest in self.kit.extras():
             folder = Path(manifest["path"]).name
             if folder in own or (manifest["current"] and manifest["name"] in own):
                 files = sorted(entry["sha256"] for entry in manifest["modules"].values())
-                found[folder] = " ".join([manifest["hash"], *files])
-        return found
+                shelves[folder] = " ".join([manifest["hash"], *files])
+        return shelves
 
     def _version(self, modules: list[str], roots: list[str]) -> str:
         """What the guest is, and behind a dot what a scenario adds to it."""
-        own = self._shelves([])
+        base = self._shelves([])
         shelves = self._shelves(modules)
         self.kit.verify(shelves)
         library = contents.sha256(self.kit.library)
         parts = [self.kit.identity, hashlib.sha256(self._agent).hexdigest(), library]
         if self._memory_mib != guest.MEMORY_MIB:
             parts.append(f"memory {self._memory_mib}")
-        parts += [f"{folder} {hashes}" for folder, hashes in own.items()]
-        added = [f"{name} {hashes}" for name, hashes in shelves.items() if name not in own]
+        parts += [f"{folder} {hashes}" for folder, hashes in base.items()]
+        added = [f"{name} {hashes}" for name, hashes in shelves.items() if name not in base]
         if roots:
             added += [*roots, *guest.PROGRAM_WORDS]
         more = f".{_digest(added)[:8]}" if added else ""

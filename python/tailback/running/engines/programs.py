@@ -49,8 +49,8 @@ class Programs:
             if said := _not_built(point):
                 not_built += said
                 continue
-            for one in of(point):
-                asked.setdefault(repr(one), one)
+            for program in of(point):
+                asked.setdefault(repr(program), program)
         if not_built:
             return Checked(list(dict.fromkeys(not_built)), [])
         if not asked:
@@ -61,21 +61,21 @@ class Programs:
                 f"programs; run: {COMMAND}"
             )
         confine.check_programs(self.kit)
-        found: list[check.Problem] = []
+        problems: list[check.Problem] = []
         inputs: set[str] = set()
-        for one in asked.values():
+        for program in asked.values():
             try:
-                root = self.root(one)
+                root = self.root(program)
             except InputError as error:
-                path = f"{one.path}.packages"
-                found += [check.Problem(path, text) for text in str(error).splitlines()]
+                path = f"{program.path}.packages"
+                problems += [check.Problem(path, text) for text in str(error).splitlines()]
             else:
-                found += check.problems(one, root, _archive_names)
+                problems += check.problems(program, root, _archive_names)
                 inputs.add(f"root {root.identity}")
-            for file in one.files:
+            for file in program.files:
                 if built.key(file).startswith(built.BUILT):
                     inputs.add(f"{file.name} {built.identity(file)}")
-        return Checked(list(dict.fromkeys(found)), sorted(inputs))
+        return Checked(list(dict.fromkeys(problems)), sorted(inputs))
 
     def places(self, point: Point) -> Places | None:
         """What a point's programs are given, as it was made; None if it has none."""
@@ -104,14 +104,14 @@ def _file(path: str) -> Path:
 
 def _not_built(point: Point) -> list[check.Problem]:
     """Which programs of tailback's own are yet to be compiled."""
-    found = []
+    problems = []
     for number, facts in enumerate(point.programs):
         for path in facts["files"]:
             try:
                 _file(path)
             except InputError as error:
-                found.append(check.Problem(f"programs[{number}].kind", str(error)))
-    return found
+                problems.append(check.Problem(f"programs[{number}].kind", str(error)))
+    return problems
 
 
 def of(point: Point) -> list[Program]:

@@ -57,20 +57,23 @@ def merge(
     What is damaged is left out and said in the result. Raises `InputError`, and takes nothing,
     where a folder is no store or two runs of one id differ.
     """
-    sources, target = [Path(one) for one in stores], Path(into)
+    sources, target = [Path(source) for source in stores], Path(into)
     wrong = [
-        f"{one}: no results; expected a folder that holds runs/" for one in _not_stores(sources)
+        f"{source}: no results; expected a folder that holds runs/"
+        for source in _not_stores(sources)
     ]
-    wrong += [f"{one}: is merged into itself" for one in sources if _same_folder(one, target)]
+    wrong += [
+        f"{source}: is merged into itself" for source in sources if _same_folder(source, target)
+    ]
     if wrong:
         raise InputError("\n".join(wrong))
-    made = Merged(target)
-    paths = [path for one in sources for path in _runs(one)]
+    result = Merged(target)
+    paths = [path for source in sources for path in _runs(source)]
     known: dict[str, _Run] = {}
     news: list[Path] = []
     with Progress(2 * len(paths), enabled=progress, what="folders") as bar:
         for done, path in enumerate(paths, start=1):
-            run = _verified(path, made.damages)
+            run = _verified(path, result.damages)
             bar.update(done, done / (2 * len(paths)))
             if run is None:
                 continue
@@ -80,7 +83,7 @@ def merge(
             elif said := _difference(run, other):
                 wrong.append(said)
             elif other.path.parent.parent == target:
-                made.runs_there += 1
+                result.runs_there += 1
             known.setdefault(path.name, other or run)
         if wrong:
             raise InputError("\n".join(wrong))
@@ -92,19 +95,19 @@ def merge(
         ):
             copies = pool.map(lambda path: parcel.copy(path, open_, scratch), news)
             for done, _ in enumerate(copies, start=1):
-                made.runs += 1
+                result.runs += 1
                 bar.update(len(paths) + done, (len(paths) + done) / (len(paths) + len(news)))
-        for one in sources:
-            _sweeps(one, target, open_, made)
-    return made
+        for source in sources:
+            _sweeps(source, target, open_, result)
+    return result
 
 
 def _not_stores(sources: Sequence[Path]) -> list[Path]:
     return [one for one in sources if not (one / "runs").is_dir() or (one / "runs").is_symlink()]
 
 
-def _same_folder(one: Path, other: Path) -> bool:
-    return one.exists() and other.exists() and os.path.samefile(one, other)
+def _same_folder(folder: Path, other: Path) -> bool:
+    return folder.exists() and other.exists() and os.path.samefile(folder, other)
 
 
 def _runs(root: Path) -> Iterator[Path]:
@@ -116,17 +119,17 @@ def _runs(root: Path) -> Iterator[Path]:
 def _verified(path: Path, damages: list[str]) -> _Run | None:
     """A run of a source; None where it is not what was written."""
     try:
-        found = StoredRun(path)
-        found.check()
+        run = StoredRun(path)
+        run.check()
     except InputError as damage:
         damages.append(str(damage))
         return None
-    return _of(path, found)
+    return _of(path, run)
 
 
-def _of(path: Path, found: StoredRun) -> _Run:
-    files = {name: entry["sha256"] for name, entry in found.manifest["files"].items()}
-    return _Run(path, found.manifest["engine_version"], files)
+def _of(path: Path, stored: StoredRun) -> _Run:
+    files = {name: entry["sha256"] for name, entry in stored.manifest["files"].items()}
+    return _Run(path, stored.manifest["engine_version"], files)
 
 
 def _there(target: Path, run_id: str) -> _Run | None:
@@ -142,34 +145,34 @@ def _there(target: Path, run_id: str) -> _Run | None:
     return _of(path, found)
 
 
-def _difference(one: _Run, other: _Run) -> str:
+def _difference(run: _Run, other: _Run) -> str:
     """What differs between two runs of one id, in a sentence; empty if nothing does."""
     names = [
         name
-        for name in {**one.files, **other.files}
-        if one.files.get(name) != other.files.get(name)
+        for name in {**run.files, **other.files}
+        if run.files.get(name) != other.files.get(name)
     ]
     if not names:
         return ""
     return (
-        f"{one.path} (engine version {one.version}) and {other.path} (engine version "
+        f"{run.path} (engine version {run.version}) and {other.path} (engine version "
         f"{other.version}) are the same run, and differ in {', '.join(sorted(names))}; nothing is "
         "merged"
     )
 
 
-def _sweeps(source: Path, target: Path, runs: _native.Store, made: Merged) -> None:
+def _sweeps(source: Path, target: Path, runs: _native.Store, result: Merged) -> None:
     # The latest last, so that it is the latest there, too.
     for file in reversed(layout.sweeps(source)):
         try:
             index = layout.read_index(file)
         except InputError as damage:
-            made.damages.append(str(damage))
+            result.damages.append(str(damage))
             continue
         place = layout.index_path(target, index.id)
         if os.path.lexists(place):
-            made.sweeps_there += 1
+            result.sweeps_there += 1
             continue
         layout.write_index(runs, target, index)
         shutil.copystat(file, place)
-        made.sweeps += 1
+        result.sweeps += 1

@@ -76,12 +76,12 @@ def _place(scratch: Path, run_id: str) -> Path:
 def settle(place: Path, store: _native.Store, version: str | None = None) -> None:
     """Verifies a folder that is named after its run, and renames it into the store."""
     run_id = place.name
-    found = StoredRun(place)
-    found.check()
+    run = StoredRun(place)
+    run.check()
     _native.check_run(place)
-    if version is not None and found.manifest["engine_version"] != version:
+    if version is not None and run.manifest["engine_version"] != version:
         raise DamagedResults(
-            f"run {run_id}: came from engine version {found.manifest['engine_version']}; "
+            f"run {run_id}: came from engine version {run.manifest['engine_version']}; "
             f"expected {version}"
         )
     for path in (*place.rglob("*"), place):

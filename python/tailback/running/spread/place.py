@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tailback.running.execution import Planned
 
 
-class Place(Protocol):
+class RunPlace(Protocol):
     """Somewhere else than here."""
 
     def execute(
@@ -25,16 +25,16 @@ class Place(Protocol):
         """Has the runs done and stored in `folder`; returns what failed, by run."""
 
 
-_CHOSEN: ContextVar[Place | None] = ContextVar("place", default=None)
+_CHOSEN: ContextVar[RunPlace | None] = ContextVar("place", default=None)
 
 
-def chosen() -> Place | None:
+def chosen() -> RunPlace | None:
     """Where runs are done within this block; None: here."""
     return _CHOSEN.get()
 
 
 @contextmanager
-def using(place: Place) -> Iterator[None]:
+def using(place: RunPlace) -> Iterator[None]:
     """Has the runs of this block done there."""
     token = _CHOSEN.set(place)
     try:

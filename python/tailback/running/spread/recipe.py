@@ -19,7 +19,7 @@ from tailback.errors import InputError
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ScenarioRecipe:
     """A scenario as it goes out."""
 
     text: bytes
@@ -60,7 +60,7 @@ def remember(
     _READ[scenario.id] = _Read(text, name, folder, tuple(values), seeds, plugins)
 
 
-def of(scenario: _native.Scenario, engine: str) -> Recipe:
+def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
     """What another process needs to read it too."""
     read = _READ[scenario.id]
     if read.plugins:
@@ -74,7 +74,7 @@ def of(scenario: _native.Scenario, engine: str) -> Recipe:
             "cluster; expected --shard"
         )
     files = tuple((name, (read.folder / name).read_bytes()) for name in files_of(read))
-    return Recipe(read.text, read.name, read.values, read.seeds, engine, files)
+    return ScenarioRecipe(read.text, read.name, read.values, read.seeds, engine, files)
 
 
 def _has_programs(text: bytes) -> bool:

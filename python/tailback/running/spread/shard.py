@@ -37,19 +37,19 @@ class Shard:
         match = _WORDS.fullmatch(text.strip())
         if match is None or (match["index"] != "auto" and match["count"] is None):
             raise InputError(f"--shard {text}: {EXPECTED}")
-        given = int(match["count"]) if match["count"] is not None else None
+        total = int(match["count"]) if match["count"] is not None else None
         if match["index"] == "auto":
             index, found = _by_environment(text, environment)
-            if given is not None and found is not None and given != found:
+            if total is not None and found is not None and total != found:
                 raise InputError(f"--shard {text}: the array of jobs has {found}")
-            count = given if given is not None else found
+            count = total if total is not None else found
             if count is None:
                 raise InputError(
                     f"--shard {text}: JOB_COMPLETION_INDEX says which, and nothing how many; "
                     "expected auto/N"
                 )
         else:
-            index, count = int(match["index"]), given or 0
+            index, count = int(match["index"]), total or 0
         if not 1 <= index <= count:
             raise InputError(f"--shard {text}: part {index} of {count}; expected one of 1 to N")
         return cls(index, count)
@@ -66,12 +66,12 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
     """The index from 1, and how many there are if that is said."""
 
     def number(name: str, default: int | None = None) -> int:
-        found = environment.get(name)
-        if found is None and default is not None:
+        value = environment.get(name)
+        if value is None and default is not None:
             return default
-        if found is None or re.fullmatch(r"\d{1,9}", found, re.ASCII) is None:
-            raise InputError(f"--shard {text}: {name} is {found!r}; expected a number")
-        return int(found)
+        if value is None or re.fullmatch(r"\d{1,9}", value, re.ASCII) is None:
+            raise InputError(f"--shard {text}: {name} is {value!r}; expected a number")
+        return int(value)
 
     if "SLURM_ARRAY_TASK_ID" in environment:
         # --array=0-7, 1-8 and 10-80:10 are eight jobs each.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailback.figures.spread import Drawn, Item, Look, spread
-from tailback.report import Facts, Figure
+from tailback.report import Facts, ReportFigure
 from tailback_studies.batteries.l4s_battery.drawing import CLASSES, RANKED, several
-from tailback_studies.batteries.l4s_battery.gather import Gathered, Point
+from tailback_studies.batteries.l4s_battery.gather import BatteryPoint, Gathered
 from tailback_studies.batteries.l4s_battery.measures import (
     normalised_rate,
     normalised_window,
@@ -20,10 +20,10 @@ EQUAL_SPLITS = tuple(f"{n}-{n}" for n in range(1, 11))
 SPLITS = tuple(f"{n}-{10 - n}" for n in range(11))
 
 
-def combinations(gathered: Gathered, facts: Facts) -> list[Figure]:
+def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
     """A.4: normalised rate and window per flow against the combination."""
     points = gathered.of("flows")
-    out: list[Figure] = []
+    out: list[ReportFigure] = []
     for name, combos, what in (
         ("a4-equal", EQUAL_SPLITS, "as many flows in each class"),
         ("a4-splits", SPLITS, "ten flows"),
@@ -31,7 +31,9 @@ def combinations(gathered: Gathered, facts: Facts) -> list[Figure]:
         chosen = [p for p in points if f"{p.at.l_flows}-{p.at.c_flows}" in combos]
 
         def draw(
-            columns: Sequence[str], chosen: Sequence[Point] = chosen, combos: Sequence[str] = combos
+            columns: Sequence[str],
+            chosen: Sequence[BatteryPoint] = chosen,
+            combos: Sequence[str] = combos,
         ) -> Drawn | None:
             items = [
                 Item(row, column, _combination(p), series, stat, _normal_flag(gathered, p, *key))
@@ -67,21 +69,23 @@ def combinations(gathered: Gathered, facts: Facts) -> list[Figure]:
 _NORMALISED = {"normalised rate": "rate_mbit.mean", "normalised window": "window_bytes.mean"}
 
 
-def _combination(point: Point) -> str:
+def _combination(point: BatteryPoint) -> str:
     return f"{point.at.l_flows}-{point.at.c_flows}"
 
 
-def _normal_flag(gathered: Gathered, point: Point, variant: str, series: str, row: str) -> bool:
+def _normal_flag(
+    gathered: Gathered, point: BatteryPoint, variant: str, series: str, row: str
+) -> bool:
     return gathered.flagged(point, variant, series, _NORMALISED[row])
 
 
-def normalised(point: Point, variant: str) -> list[tuple[str, str, dict[str, float]]]:
+def normalised(point: BatteryPoint, variant: str) -> list[tuple[str, str, dict[str, float]]]:
     """Row, class and statistic of the normalised rate and window."""
     view = point.views[variant]
     total = sum(group.flows for group in view.groups.values())
     out = []
     for name in view.groups:
-        own = view.classes[name]
+        stats = view.classes[name]
         # Both are proportional to what was measured, so that ranks keep their places.
         rate = normalised_rate(1.0, point.at.link, total)
         window = normalised_window(1.0, point.at.link, view.groups.values())
@@ -89,7 +93,7 @@ def normalised(point: Point, variant: str) -> list[tuple[str, str, dict[str, flo
             ("normalised rate", "rate_mbit", rate),
             ("normalised window", "window_bytes", window),
         ):
-            stat = scaled(own.get(quantity, {}), factor)
+            stat = scaled(stats.get(quantity, {}), factor)
             if "mean" in stat:
                 out.append((row, name, stat))
     return out

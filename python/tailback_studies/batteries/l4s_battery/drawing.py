@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tailback.figures.spread import Drawn, Item, Look, spread
 from tailback.figures.theme import CATEGORIES
-from tailback.report import Facts, Figure
+from tailback.report import Facts, ReportFigure
 from tailback.report.text import plain
-from tailback_studies.batteries.l4s_battery.gather import Gathered, Point, View
+from tailback_studies.batteries.l4s_battery.gather import BatteryPoint, Gathered, View
 
 L, C, GREEN, PINK, SKY, AMBER = CATEGORIES[:6]
 CLASSES = {"L": L, "C": C}
@@ -27,17 +27,17 @@ STAR = "∗ differs from {base} by more than noise"
 Stat = Mapping[str, float]
 
 
-Values = Callable[[View, Point], Mapping[str, Stat]]
+Values = Callable[[View, BatteryPoint], Mapping[str, Stat]]
 """Statistics by series, of a version at a point."""
 
 
-Flags = Callable[[Point, str, str], bool]
+Flags = Callable[[BatteryPoint, str, str], bool]
 """Whether point, version and series are flagged."""
 
 
 def figure(
     gathered: Gathered,
-    points: Sequence[Point],
+    points: Sequence[BatteryPoint],
     look: Look,
     values: Values,
     flags: Flags,
@@ -45,12 +45,12 @@ def figure(
     name: str,
     title: str,
     caption: str,
-    row: Callable[[Point], str],
-    x: Callable[[Point], str],
+    row: Callable[[BatteryPoint], str],
+    x: Callable[[BatteryPoint], str],
     xs: Sequence[str],
     colours: Mapping[str, str],
     facts: Facts,
-) -> list[Figure]:
+) -> list[ReportFigure]:
     """A figure, or several where there are many versions; none where there is nothing to draw."""
     rows = list(dict.fromkeys(row(point) for point in points))
     known = [text for text in xs if any(x(point) == text for point in points)]
@@ -79,7 +79,7 @@ def several(
     title: str,
     caption: str,
     facts: Facts,
-) -> list[Figure]:
+) -> list[ReportFigure]:
     base, *others = [variant.name for variant in gathered.made.variants]
     sets = [others[i : i + OTHERS] for i in range(0, len(others), OTHERS)]
     out = []
@@ -90,6 +90,8 @@ def several(
             suffix = f"-{i + 1}" if len(sets) > 1 else ""
             star = STAR.format(base=plain(base))
             out.append(
-                Figure(f"{name}{suffix}", f"{title}{which}", drawn, f"{caption}. {star}.", facts)
+                ReportFigure(
+                    f"{name}{suffix}", f"{title}{which}", drawn, f"{caption}. {star}.", facts
+                )
             )
     return out

@@ -25,17 +25,17 @@ class View:
     @cached_property
     def classes(self) -> dict[str, dict[str, dict[str, float]]]:
         """Statistics by class and quantity."""
-        found: dict[str, dict[str, list[Mapping[str, Any] | None]]] = {}
+        by_class: dict[str, dict[str, list[Mapping[str, Any] | None]]] = {}
         for run in self.runs:
             for part in run.summary.get("classes") or []:
-                own = found.setdefault(part["name"], {})
-                own.setdefault("delay_ms", []).append(part["delay_ms"])
+                by_quantity = by_class.setdefault(part["name"], {})
+                by_quantity.setdefault("delay_ms", []).append(part["delay_ms"])
                 samples = part.get("samples") or {}
                 for quantity in SAMPLED:
-                    own.setdefault(quantity, []).append(samples.get(quantity))
+                    by_quantity.setdefault(quantity, []).append(samples.get(quantity))
         return {
-            name: {quantity: over_seeds(stats) for quantity, stats in own.items()}
-            for name, own in found.items()
+            name: {quantity: over_seeds(stats) for quantity, stats in by_quantity.items()}
+            for name, by_quantity in by_class.items()
         }
 
     @cached_property
@@ -59,20 +59,20 @@ class View:
     @cached_property
     def completions(self) -> dict[str, list[tuple[int, dict[str, float]]]]:
         """Normalised completion times by source of web traffic: upper end of the bin in bytes."""
-        found: dict[str, dict[int, list[Mapping[str, Any] | None]]] = {}
+        by_source: dict[str, dict[int, list[Mapping[str, Any] | None]]] = {}
         for run in self.runs:
             for source in run.summary.get("traffic") or []:
                 for each in (source.get("completions") or {}).get("bins", []):
-                    bins = found.setdefault(source["name"], {})
+                    bins = by_source.setdefault(source["name"], {})
                     bins.setdefault(each["upto_bytes"], []).append(each["normalised"])
         return {
             name: [(upto, over_seeds(stats)) for upto, stats in sorted(bins.items())]
-            for name, bins in found.items()
+            for name, bins in by_source.items()
         }
 
 
 @dataclass(frozen=True)
-class Point:
+class BatteryPoint:
     """A point of the battery."""
 
     part: str
@@ -85,19 +85,19 @@ class Point:
 class Gathered:
     """A comparison as the figures want it."""
 
-    def __init__(self, made: BatteryComparison) -> None:
-        self.made = made
-        names = [variant.name for variant in made.variants]
+    def __init__(self, comparison: BatteryComparison) -> None:
+        self.made = comparison
+        names = [variant.name for variant in comparison.variants]
         self.points = []
-        for params, groups in made.points():
-            place = made.place(params)
+        for params, groups in comparison.points():
+            place = comparison.place(params)
             views = {name: View(runs) for name, runs in zip(names, groups, strict=True)}
             at = spot(place.file, place.params)
             case = str(dict(params)["case"])
-            self.points.append(Point(place.part, case, at, views))
+            self.points.append(BatteryPoint(place.part, case, at, views))
         self._flags: set[tuple[str, str, str, str, str]] = set()
         self._values: dict[tuple[str, str, str, str, str], Estimate] = {}
-        for cell in made.cells:
+        for cell in comparison.cells:
             part, case = str(cell.params["part"]), str(cell.params["case"])
             for variant, value in cell.values.items():
                 self._values[part, case, cell.name, cell.quantity, variant] = value
@@ -105,11 +105,11 @@ class Gathered:
                 if difference.flagged:
                     self._flags.add((part, case, cell.name, cell.quantity, variant))
 
-    def of(self, part: str) -> list[Point]:
+    def of(self, part: str) -> list[BatteryPoint]:
         """The points of a part."""
         return [point for point in self.points if point.part == part]
 
-    def flagged(self, point: Point, variant: str, name: str, *quantities: str) -> bool:
+    def flagged(self, point: BatteryPoint, variant: str, name: str, *quantities: str) -> bool:
         """Whether one of these quantities of a class (or link, or of the run) is more than noise
         away from the baseline."""
         return any(
@@ -117,6 +117,6 @@ class Gathered:
             for quantity in quantities
         )
 
-    def value(self, point: Point, variant: str, name: str, quantity: str) -> Estimate | None:
+    def value(self, point: BatteryPoint, variant: str, name: str, quantity: str) -> Estimate | None:
         """A quantity that was compared."""
         return self._values.get((point.part, point.case, name, quantity, variant))

@@ -39,13 +39,13 @@ def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Gr
 
 def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
     """Each percentile as its mean over seeds; without what no run has."""
-    found: dict[str, float] = {}
+    means: dict[str, float] = {}
     for rank in RANKS:
         values = [s[rank] for s in stats if s is not None and s.get(rank) is not None]
         known = [float(v) for v in values if v is not None]
         if known:
-            found[rank] = math.fsum(known) / len(known)
-    return found
+            means[rank] = math.fsum(known) / len(known)
+    return means
 
 
 def scaled(stat: Mapping[str, float], factor: float) -> dict[str, float]:
@@ -55,9 +55,9 @@ def scaled(stat: Mapping[str, float], factor: float) -> dict[str, float]:
 
 def flow_groups(canonical: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
     """Number of flows and their base RTT (ms, mean) by class, from a run's canonical point."""
-    found: dict[str, list[float]] = {}
+    by_class: dict[str, list[float]] = {}
     for flow in canonical["flows"]:
         name = flow.get("class")
         if name:
-            found.setdefault(name, []).extend([flow["rtt"] / 1e6] * flow["count"])
-    return {name: (len(rtts), math.fsum(rtts) / len(rtts)) for name, rtts in found.items()}
+            by_class.setdefault(name, []).extend([flow["rtt"] / 1e6] * flow["count"])
+    return {name: (len(rtts), math.fsum(rtts) / len(rtts)) for name, rtts in by_class.items()}

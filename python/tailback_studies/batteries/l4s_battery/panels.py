@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tailback.figures.spread import Drawn, Item, Look, spread
-from tailback.report import Facts, Figure
+from tailback.report import Facts, ReportFigure
 from tailback_studies.batteries.l4s_battery import cases
 from tailback_studies.batteries.l4s_battery.drawing import (
     AMBER,
@@ -22,7 +22,7 @@ from tailback_studies.batteries.l4s_battery.drawing import (
     figure,
     several,
 )
-from tailback_studies.batteries.l4s_battery.gather import Gathered, Point, View
+from tailback_studies.batteries.l4s_battery.gather import BatteryPoint, Gathered, View
 from tailback_studies.batteries.l4s_battery.measures import scaled
 
 
@@ -38,7 +38,7 @@ def _class_flags(gathered: Gathered, *quantities: str) -> Flags:
     return lambda point, variant, series: gathered.flagged(point, variant, series, *quantities)
 
 
-def _utilisation(view: View, _: Point) -> dict[str, Stat]:
+def _utilisation(view: View, _: BatteryPoint) -> dict[str, Stat]:
     found: dict[str, Stat] = {
         name: _outer(own.get("utilisation", {})) for name, own in view.classes.items()
     }
@@ -61,20 +61,20 @@ MARKS = {
 }
 
 
-def _marks(view: View, _: Point) -> dict[str, Stat]:
-    found: dict[str, Stat] = {}
+def _marks(view: View, _: BatteryPoint) -> dict[str, Stat]:
+    shares: dict[str, Stat] = {}
     for name, own in view.classes.items():
         short = "UDP" if "udp" in name else name
         for quantity, word in (("mark_share", "marked"), ("drop_share", "dropped")):
             stat = own.get(quantity, {})
             # What never happens is not drawn as a row of zeros.
             if stat.get("mean"):
-                found[f"{short} {word}"] = scaled(stat, 100)
-    return found
+                shares[f"{short} {word}"] = scaled(stat, 100)
+    return shares
 
 
 def _mark_flags(gathered: Gathered) -> Flags:
-    def flags(point: Point, variant: str, series: str) -> bool:
+    def flags(point: BatteryPoint, variant: str, series: str) -> bool:
         short, word = series.split()
         name = f"{point.at.udp_in}-udp" if short == "UDP" else short
         quantity = "mark_share.mean" if word == "marked" else "drop_share.mean"
@@ -89,9 +89,9 @@ RATIOS = {"rate ratio": L, "window ratio": PINK}
 _RATIO = {"rate ratio": "class_rate_ratio", "window ratio": "class_window_ratio"}
 
 
-def _ratios(gathered: Gathered) -> Callable[[Point, str], dict[str, Stat]]:
-    def values(point: Point, variant: str) -> dict[str, Stat]:
-        found: dict[str, Stat] = {}
+def _ratios(gathered: Gathered) -> Callable[[BatteryPoint, str], dict[str, Stat]]:
+    def values(point: BatteryPoint, variant: str) -> dict[str, Stat]:
+        ratios: dict[str, Stat] = {}
         for series, quantity in _RATIO.items():
             value = gathered.value(point, variant, "", quantity)
             if value is None or value.mean is None or value.mean <= 0:
@@ -99,8 +99,8 @@ def _ratios(gathered: Gathered) -> Callable[[Point, str], dict[str, Stat]]:
             stat = {"mean": value.mean}
             if value.ci95 is not None and value.ci95[0] > 0:
                 stat |= {"p1": value.ci95[0], "p99": value.ci95[1]}
-            found[series] = stat
-        return found
+            ratios[series] = stat
+        return ratios
 
     return values
 
@@ -114,7 +114,7 @@ PERCENT = Look("share, %", "", "log", floor=0.001)
 RATIO = Look("ratio L / C", "", "log", rule=1.0)
 
 
-_Axes = tuple[Callable[[Point], str], Callable[[Point], str], tuple[str, ...], str]
+_Axes = tuple[Callable[[BatteryPoint], str], Callable[[BatteryPoint], str], tuple[str, ...], str]
 """Row and place on the x axis of a point, what there is on that axis, its title."""
 
 
@@ -162,7 +162,7 @@ class Panels:
         flags: Flags,
         colours: Mapping[str, str],
         caption: str,
-    ) -> list[Figure]:
+    ) -> list[ReportFigure]:
         full = Look(
             look.y_title, self.x_title, look.scale, look.floor, look.zero, look.rule, self.height
         )
@@ -182,10 +182,10 @@ class Panels:
             facts=self.facts,
         )
 
-    def utilisation(self) -> list[Figure]:
+    def utilisation(self) -> list[ReportFigure]:
         """Of the link, by class."""
 
-        def flags(point: Point, variant: str, series: str) -> bool:
+        def flags(point: BatteryPoint, variant: str, series: str) -> bool:
             if series == "all":
                 return self.gathered.flagged(point, variant, "bottleneck", "utilisation")
             name = f"{point.at.udp_in}-udp" if series == "UDP" else series
@@ -204,7 +204,7 @@ class Panels:
             "mean; all traffic, and that of each class, short flows included",
         )
 
-    def delay(self) -> list[Figure]:
+    def delay(self) -> list[ReportFigure]:
         """Per packet."""
         return self._figure(
             "delay",
@@ -216,7 +216,7 @@ class Panels:
             f"Queue delay of each packet, by class. {RANKED}; below 0.01 ms drawn at 0.01 ms",
         )
 
-    def window(self) -> list[Figure]:
+    def window(self) -> list[ReportFigure]:
         """Rate times delay."""
         return self._figure(
             "window",
@@ -229,7 +229,7 @@ class Panels:
             f"{RANKED}",
         )
 
-    def rate(self) -> list[Figure]:
+    def rate(self) -> list[ReportFigure]:
         """Of the long flows."""
         return self._figure(
             "rate",
@@ -242,7 +242,7 @@ class Panels:
             f"Frame rate of each flow, each second. {RANKED}",
         )
 
-    def marks(self) -> list[Figure]:
+    def marks(self) -> list[ReportFigure]:
         """And drops."""
         return self._figure(
             "marks",
@@ -255,7 +255,7 @@ class Panels:
             f"{RANKED}; below 0.001 % drawn at 0.001 %; what never happened is not drawn",
         )
 
-    def ratios(self) -> list[Figure]:
+    def ratios(self) -> list[ReportFigure]:
         """Of rates and windows."""
         read = _ratios(self.gathered)
         by_view = {id(view): name for p in self.points for name, view in p.views.items()}
@@ -271,7 +271,7 @@ class Panels:
             "Mean over the flows of L over that of C; lines are 95 % intervals over seeds",
         )
 
-    def completions(self) -> list[Figure]:
+    def completions(self) -> list[ReportFigure]:
         """Of short flows, at one round-trip time."""
         rtts = [p.at.l_rtt for p in self.points]
         rtt = 10.0 if 10.0 in rtts else next(iter(rtts), None)
@@ -281,8 +281,8 @@ class Panels:
                 upto
                 for p in points
                 for view in p.views.values()
-                for found in view.completions.values()
-                for upto, _ in found
+                for by_size in view.completions.values()
+                for upto, _ in by_size
             )
         )
         items = {
@@ -296,8 +296,8 @@ class Panels:
                     self.gathered.flagged(p, column, name, f"normalised.{cases.SIZES.get(upto)}"),
                 )
                 for p in points
-                for name, found in p.views[column].completions.items()
-                for upto, stat in found
+                for name, by_size in p.views[column].completions.items()
+                for upto, stat in by_size
                 if "mean" in stat
             ]
             for column in [variant.name for variant in self.gathered.made.variants]

@@ -27,14 +27,14 @@ CLEAREST = 30
 EQUAL = {"1-1": ("A.1", "1-1"), "1h-1h": ("A.2", "1h-1h"), "1l-1l": ("A.3", "1l-1l")}
 
 
-def of(made: BatteryComparison) -> Report:
+def of(comparison: BatteryComparison) -> Report:
     """The report."""
-    facts = facts_of(made)
-    gathered = Gathered(made)
-    titles = {part.name: part.title for part in made.parts}
+    facts = facts_of(comparison)
+    gathered = Gathered(comparison)
+    titles = {part.name: part.title for part in comparison.parts}
     sections = [
-        Section("summary", "What differs beyond noise", _summary(made, facts)),
-        Section("versions", "Versions", _versions(made, facts)),
+        Section("summary", "What differs beyond noise", _summary(comparison, facts)),
+        Section("versions", "Versions", _versions(comparison, facts)),
     ]
     for part, (number, kind) in EQUAL.items():
         if part in titles:
@@ -69,21 +69,24 @@ def of(made: BatteryComparison) -> Report:
         )
         blocks = [*over.delay(), *over.rate(), *over.marks(), *over.utilisation()]
         sections.append(Section("overload", "C.1 Overload", blocks))
-    sections.append(Section("how", "How to read it", [Text("\n\n".join(_how(made)))]))
-    judged = _judged(made)
+    sections.append(Section("how", "How to read it", [Text("\n\n".join(_how(comparison)))]))
+    judged = _judged(comparison)
     return Report(
-        name=made.id,
-        title=made.title,
-        lead=f"{plain(', '.join(v.name for v in made.others))} against "
-        f"{plain(made.baseline.name)}: "
-        f"{len(made.flagged())} of {judged} differences are more than noise.",
+        name=comparison.id,
+        title=comparison.title,
+        lead=f"{plain(', '.join(v.name for v in comparison.others))} against "
+        f"{plain(comparison.baseline.name)}: "
+        f"{len(comparison.flagged())} of {judged} differences are more than noise.",
         meta=[
-            *((label_of(made, variant), described(variant)) for variant in made.variants),
-            ("battery", _battery(made)),
-            ("comparison", made.id),
+            *(
+                (label_of(comparison, variant), described(variant))
+                for variant in comparison.variants
+            ),
+            ("battery", _battery(comparison)),
+            ("comparison", comparison.id),
         ],
         sections=[section for section in sections if section.blocks],
-        files={"cells.csv": csv_of(made)},
+        files={"cells.csv": csv_of(comparison)},
     )
 
 
@@ -94,39 +97,43 @@ def _battery(made: BatteryComparison) -> str:
     return f"{made.battery.name}{quick}; parts {parts}; {len(made.points())} points{presets}"
 
 
-def _judged(made: BatteryComparison) -> int:
-    return sum(d.q is not None for cell in made.cells for d in cell.differences.values())
+def _judged(comparison: BatteryComparison) -> int:
+    return sum(d.q is not None for cell in comparison.cells for d in cell.differences.values())
 
 
 # --- what differs ------------------------------------------------------------------------------
 
 
-def _summary(made: BatteryComparison, facts: Facts) -> list[Block]:
-    blocks: list[Block] = [Text("\n\n".join(_sentences(made)))]
-    blocks += [_by_quantity(made, variant, facts) for variant in made.others]
-    flagged = made.flagged()
+def _summary(comparison: BatteryComparison, facts: Facts) -> list[Block]:
+    blocks: list[Block] = [Text("\n\n".join(_sentences(comparison)))]
+    blocks += [_by_quantity(comparison, variant, facts) for variant in comparison.others]
+    flagged = comparison.flagged()
     if flagged:
-        blocks.append(_clearest(made, flagged, facts))
-    if made.failures:
-        blocks.append(Text("\n\n".join(f"**Failed**: {plain(text)}" for text in made.failures)))
+        blocks.append(_clearest(comparison, flagged, facts))
+    if comparison.failures:
+        blocks.append(
+            Text("\n\n".join(f"**Failed**: {plain(text)}" for text in comparison.failures))
+        )
     return blocks
 
 
-def _sentences(made: BatteryComparison) -> list[str]:
+def _sentences(comparison: BatteryComparison) -> list[str]:
     out = []
-    for variant in made.others:
-        own = [(c, d) for c in made.cells if (d := c.differences.get(variant.name)) is not None]
-        found = [(c, d) for c, d in own if d.flagged]
-        told = [d for _, d in own if d.q is not None]
-        if not found:
+    for variant in comparison.others:
+        differences = [
+            (c, d) for c in comparison.cells if (d := c.differences.get(variant.name)) is not None
+        ]
+        flagged = [(c, d) for c, d in differences if d.flagged]
+        told = [d for _, d in differences if d.q is not None]
+        if not flagged:
             text = f"of {len(told)} differences none is more than noise"
-            same = len(own) - len(told)
+            same = len(differences) - len(told)
             if same:
                 text += f"; {same} values are the same in every run or were measured once"
             out.append(f"**{plain(variant.name)}**: {text}.")
             continue
         groups: dict[tuple[str, str], list[Judged]] = {}
-        for c, d in found:
+        for c, d in flagged:
             groups.setdefault((c.quantity, c.name), []).append(d)
         most = sorted(groups.items(), key=lambda item: -len(item[1]))[:3]
         words = []
@@ -137,18 +144,18 @@ def _sentences(made: BatteryComparison) -> list[str]:
                 f"{identifier(quantity)}{where} at {len(ds)} points (median {percent(middle)})"
             )
         out.append(
-            f"**{plain(variant.name)}**: {len(found)} of {len(told)} differences are more than "
+            f"**{plain(variant.name)}**: {len(flagged)} of {len(told)} differences are more than "
             f"noise; most of them {', '.join(words)}."
         )
-    out += [f"{plain(note[0].upper() + note[1:])}." for note in made.notes()]
+    out += [f"{plain(note[0].upper() + note[1:])}." for note in comparison.notes()]
     return out
 
 
-def _by_quantity(made: BatteryComparison, variant: VariantResults, facts: Facts) -> Table:
+def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: Facts) -> Table:
     """A row for each quantity of each class, a column for each part."""
     groups: dict[tuple[str, str], dict[str, list[Judged]]] = {}
     shown: set[tuple[str, str]] = set()
-    for cell in made.cells:
+    for cell in comparison.cells:
         d = cell.differences.get(variant.name)
         if d is not None:
             key = (cell.quantity, cell.name)
@@ -156,7 +163,7 @@ def _by_quantity(made: BatteryComparison, variant: VariantResults, facts: Facts)
             if not cell.nothing:
                 shown.add(key)
     # In the order of the battery, whatever is missing at the first points.
-    order = {name.split(".", 1)[1]: i for i, name in enumerate(made.battery.metrics)}
+    order = {name.split(".", 1)[1]: i for i, name in enumerate(comparison.battery.metrics)}
     rows: list[list[Value]] = []
     for (quantity, name), by_part in sorted(
         groups.items(), key=lambda item: order.get(item[0][0], len(order))
@@ -164,29 +171,29 @@ def _by_quantity(made: BatteryComparison, variant: VariantResults, facts: Facts)
         if (quantity, name) not in shown:
             continue
         row: list[Value] = [identifier(quantity), name]
-        for part in made.parts:
-            found = by_part.get(part.name)
-            if not found:
+        for part in comparison.parts:
+            differences = by_part.get(part.name)
+            if not differences:
                 row.append(None)
                 continue
-            flagged = sum(d.flagged for d in found)
-            middle = percent(median([d.relative for d in found if d.relative is not None]))
-            text = f"{flagged}/{len(found)}, {middle}"
+            flagged = sum(d.flagged for d in differences)
+            middle = percent(median([d.relative for d in differences if d.relative is not None]))
+            text = f"{flagged}/{len(differences)}, {middle}"
             row.append(Mark(text, "info") if flagged else text)
         rows.append(row)
-    columns = [*left("quantity", "of"), *right(*(part.name for part in made.parts))]
+    columns = [*left("quantity", "of"), *right(*(part.name for part in comparison.parts))]
     caption = (
         "Points where the difference is more than noise, of all points; behind it the median "
-        f"difference over all of them, in percent of {plain(made.baseline.name)}. On a grey "
+        f"difference over all of them, in percent of {plain(comparison.baseline.name)}. On a grey "
         "ground: some are. What is 0 everywhere is left out."
     )
-    title = f"{variant.name} against {made.baseline.name}, by part"
-    number = made.others.index(variant) + 1
+    title = f"{variant.name} against {comparison.baseline.name}, by part"
+    number = comparison.others.index(variant) + 1
     return Table(f"by-quantity-{number}", title, columns, rows, caption, facts)
 
 
 def _clearest(
-    made: BatteryComparison, flagged: list[tuple[Cell, str, Judged]], facts: Facts
+    comparison: BatteryComparison, flagged: list[tuple[Cell, str, Judged]], facts: Facts
 ) -> Table:
     def clearness(item: tuple[Cell, str, Judged]) -> tuple[float, float]:
         _, _, d = item
@@ -194,7 +201,7 @@ def _clearest(
 
     columns = [
         *left("part", "point", "of", "quantity", "version"),
-        *right(made.baseline.name, "version’s", "difference", "effect, d", "q"),
+        *right(comparison.baseline.name, "version’s", "difference", "effect, d", "q"),
     ]
     rows: list[list[Value]] = [
         [
@@ -203,7 +210,7 @@ def _clearest(
             cell.name or cell.kind,
             cell.metric.title,
             variant,
-            with_spread_of(cell.values.get(made.baseline.name)),
+            with_spread_of(cell.values.get(comparison.baseline.name)),
             with_spread_of(cell.values.get(variant)),
             difference_text(d),
             None if d.effect_size is None else f"{d.effect_size:+.1f}",
@@ -220,10 +227,10 @@ def _clearest(
 # --- what was run ------------------------------------------------------------------------------
 
 
-def _versions(made: BatteryComparison, facts: Facts) -> list[Block]:
+def _versions(comparison: BatteryComparison, facts: Facts) -> list[Block]:
     columns = [Column(word, align="left", words=True) for word in ("version", "what", "value")]
     rows: list[list[Value]] = []
-    for variant in made.variants:
+    for variant in comparison.variants:
         runs = list(variant.results)
         items: list[tuple[str, str]] = [
             ("set", plain(", ".join(f"{k} = {v}" for k, v in variant.sets.items()) or "nothing")),
@@ -318,11 +325,11 @@ def _follows(runs: Iterable[Run]) -> str:
     return "; ".join(sorted(found))
 
 
-def _how(made: BatteryComparison) -> list[str]:
+def _how(comparison: BatteryComparison) -> list[str]:
     return [
         "Every version ran the same points with the same seeds. Queue delay is per packet; rate, "
         "window, utilisation, marks and drops are statistics over seconds, by nearest rank, after "
         "40 times the largest RTT (in s) and 4 s. Percentiles in the figures are means over seeds "
         "of those of each run.",
-        *how_to_read(made),
+        *how_to_read(comparison),
     ]

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from tailback.figures.spread import Curve, Drawn, Look, curves
-from tailback.report import Facts, Figure
+from tailback.report import Facts, ReportFigure
 from tailback.report.text import plain
 from tailback_studies.batteries.l4s_battery.drawing import CLASSES, STAR, several
 from tailback_studies.batteries.l4s_battery.gather import Gathered, View
 
 
-def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Figure]:
+def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[ReportFigure]:
     """A.5: what share of packets waited longer, 120 Mbit/s and 10 ms."""
     chosen = {
         title: point
@@ -45,7 +45,7 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Fi
         )
 
     base, *_ = gathered.made.variants
-    made = several(
+    figures = several(
         gathered,
         draw,
         "a5-delay",
@@ -55,7 +55,9 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Fi
     )
     # Curves have no stars.
     star = f" {STAR.format(base=plain(base.name))}."
-    return [Figure(f.id, f.title, f.chart, f.caption.removesuffix(star), f.facts) for f in made]
+    return [
+        ReportFigure(f.id, f.title, f.chart, f.caption.removesuffix(star), f.facts) for f in figures
+    ]
 
 
 def ccdf(view: View, name: str, steps: int = 40) -> list[tuple[float, float]]:

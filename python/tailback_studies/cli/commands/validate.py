@@ -58,20 +58,20 @@ def validate(
     docs = Path("docs/evidence")
     if write and not docs.is_dir():
         raise InputError("--write: no folder docs/evidence here; run it where the sources are")
-    made = validation.validate(options, quick=quick, only=queues, stored=stored)
-    if not made.cells:
+    result = validation.validate(options, quick=quick, only=queues, stored=stored)
+    if not result.cells:
         raise InputError("no cell has all its runs" + (" stored" if stored else ""))
     if as_json:
-        terminal.out_json(made.to_dict())
+        terminal.out_json(result.to_dict())
     from tailback_studies.validation import page
 
-    pages = [page.save(made)]
+    pages = [page.save(result)]
     if write:
-        pages.append(page.save_page(made, docs))
+        pages.append(page.save_page(result, docs))
     if not as_json:
         from tailback_studies.cli.tables import validation as shown
 
-        shown.show(made, pages, time.monotonic() - began)
-    for message in made.ran.failures:
+        shown.show(result, pages, time.monotonic() - began)
+    for message in result.ran.failures:
         terminal.complain(message)
-    return OK if made.holds and not made.ran.failures else FAILED
+    return OK if result.holds and not result.ran.failures else FAILED

@@ -75,14 +75,14 @@ def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
     goal = row.get("goal")
     if goal is None:
         return "", ""
-    found, wanted = (
+    errors, wanted = (
         " / ".join(short(n) if goal["error"] == "absolute" else _percent(n) for n in pair)
         for pair in (
             (row["median_goal_error"], row["p90_goal_error"]),
             (goal["median"], goal["p90"]),
         )
     )
-    reached = found if goal["error"] == "capacity" else ""
+    reached = errors if goal["error"] == "capacity" else ""
     over = " of capacity" if reached else ""
     return f"{reached}{over and ' for '}{wanted}{over}", verdict
 

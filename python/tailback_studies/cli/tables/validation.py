@@ -16,21 +16,21 @@ MOST = 12
 """Cells that are named."""
 
 
-def show(made: Validation, pages: list[Path], took_s: float) -> None:
+def show(validation: Validation, pages: list[Path], took_s: float) -> None:
     """The goals, what is furthest beyond a limit, where the page is, how long it took."""
     console = new_console()
-    engines = ", ".join(f"{name} {version}" for name, version in made.ran.versions.items())
-    console.print(f"{len(made.cells)} of {made.ran.cells} cells on {engines}")
+    engines = ", ".join(f"{name} {version}" for name, version in validation.ran.versions.items())
+    console.print(f"{len(validation.cells)} of {validation.ran.cells} cells on {engines}")
     console.print()
-    print_table(_goals(made.judges))
-    if made.misses:
+    print_table(_goals(validation.judges))
+    if validation.misses:
         console.print()
-        print_table(_worst(made))
-        if len(made.misses) > MOST:
-            console.print(f"{len(made.misses) - MOST} more; --json and the report have them")
+        print_table(_worst(validation))
+        if len(validation.misses) > MOST:
+            console.print(f"{len(validation.misses) - MOST} more; --json and the report have them")
     for page in pages:
         console.print(f"report: {page}", soft_wrap=True)
-    each = ", ".join(f"{name} {made.cpu_s(name):.0f} s" for name in made.ran.versions)
+    each = ", ".join(f"{name} {validation.cpu_s(name):.0f} s" for name in validation.ran.versions)
     console.print(f"time: {took_s:.0f} s; processor time of all runs: {each}")
 
 
@@ -52,14 +52,14 @@ def _goals(judges: Sequence[Judge]) -> Table:
     return table
 
 
-def _worst(made: Validation) -> Table:
+def _worst(validation: Validation) -> Table:
     from tailback_studies.validation import tables
 
     table = Table(title="Furthest beyond a limit", title_justify="left", box=None, pad_edge=False)
     table.add_column("cell", no_wrap=True)
     for title in ("what", "simulator", "kernel", "error", "cause"):
         table.add_column(title)
-    for miss, cause in list(zip(made.misses, made.causes, strict=True))[:MOST]:
+    for miss, cause in list(zip(validation.misses, validation.causes, strict=True))[:MOST]:
         sim, kernel = (tables.number(miss.measure, engine) for engine in ("sim", "kernel"))
         error = tables.signed(miss.limit.error(miss.measure))
         table.add_row(miss.cell.id, miss.limit.name, sim, kernel, error, cause.text)

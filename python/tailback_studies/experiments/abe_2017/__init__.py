@@ -33,13 +33,13 @@ class Abe2017(Reproduction):
         def findings(results: Found) -> Findings:
             found = measured.measured(plans, results)
             verdicts, numbers = truth.verdicts(found), cells(found)
-            made = report.ran(results)
-            written = report.report(found, verdicts, numbers, made, quick=request.quick)
+            plan_facts = report.ran(results)
+            written = report.report(found, verdicts, numbers, plan_facts, quick=request.quick)
             told = [{**cell.json(), "predicted": predicted} for cell, predicted in numbers]
             summary = summarise([cell for cell, _ in numbers])
             summary += [verdict.json() for verdict in verdicts]
             judges = [verdict.judge() for verdict in verdicts]
-            note = page.page(written, verdicts, made) if request.page else None
+            note = page.page(written, verdicts, plan_facts) if request.page else None
             return Findings(written, told, summary, judges, note)
 
         return Study({name: [job for _, job in own] for name, own in plans.items()}, findings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailback.report import Cell
+from tailback.report import TableCell
 from tailback.report.tables import csv_text
 from tailback_studies.experiments.abe_2017 import (
     enter,
@@ -15,26 +15,26 @@ from tailback_studies.experiments.abe_2017 import (
     single,
     tradeoff,
 )
-from tailback_studies.experiments.abe_2017.measured import Measured
+from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 
 #: A cell, and what theory says of it.
-Predicted = tuple[Cell, float | None]
+Predicted = tuple[TableCell, float | None]
 
 
-def cells(found: Measured) -> list[Predicted]:
+def cells(measurements: AbeMeasures) -> list[Predicted]:
     """Every number."""
     return [
-        *_single(found.single),
-        *_equal(found.equal),
-        *_enter(found.enter),
-        *_groups(found.groups),
-        *_short(found.sizes, found.steps),
-        *_tradeoff(found.tradeoff),
+        *_single(measurements.single),
+        *_equal(measurements.equal),
+        *_enter(measurements.enter),
+        *_groups(measurements.groups),
+        *_short(measurements.sizes, measurements.steps),
+        *_tradeoff(measurements.tradeoff),
     ]
 
 
-def _one(name: str, quantity: str, unit: str, value: float | None) -> Cell:
-    return Cell(name, quantity, unit, None, value, 0 if value is None else 1, None)
+def _one(name: str, quantity: str, unit: str, value: float | None) -> TableCell:
+    return TableCell(name, quantity, unit, None, value, 0 if value is None else 1, None)
 
 
 def part_title(part: str) -> str:
@@ -42,7 +42,7 @@ def part_title(part: str) -> str:
     return part.replace("-", " ").capitalize()
 
 
-def _single(points: Sequence[single.Point]) -> list[Predicted]:
+def _single(points: Sequence[single.SinglePoint]) -> list[Predicted]:
     out: list[Predicted] = []
     for p in points:
         s = p.setup
@@ -52,19 +52,19 @@ def _single(points: Sequence[single.Point]) -> list[Predicted]:
             f"beta {p.beta:g}"
         )
         predicted = None if p.doubt else p.predicted
-        out.append((Cell.of(name, "utilisation", "", None, p.utilisation), predicted))
+        out.append((TableCell.of(name, "utilisation", "", None, p.utilisation), predicted))
         if not p.standard:
-            out.append((Cell.of(name, "throughput_gain", "", None, p.gain), None))
+            out.append((TableCell.of(name, "throughput_gain", "", None, p.gain), None))
         for percentile in ("p50", "p99"):
             value = p.delay[percentile]
             out.append((_one(name, f"queue_delay_{percentile}", "ms", value), None))
     return out
 
 
-def _equal(points: Sequence[equal.Point]) -> list[Predicted]:
+def _equal(points: Sequence[equal.EqualPoint]) -> list[Predicted]:
     return [
         (
-            Cell.of(
+            TableCell.of(
                 f"Equal probability/{p.cc}/{p.marks} marks/beta {p.beta:g}",
                 "rate_ratio_equal_p",
                 "",
@@ -78,10 +78,10 @@ def _equal(points: Sequence[equal.Point]) -> list[Predicted]:
     ]
 
 
-def _enter(points: Sequence[enter.Point]) -> list[Predicted]:
+def _enter(points: Sequence[enter.EnterPoint]) -> list[Predicted]:
     return [
         (
-            Cell.of(
+            TableCell.of(
                 f"Experiment 5/{p.cc}/{p.queue}/{p.rtt_ms:g}ms/beta {p.beta:g}",
                 "convergence",
                 "s",
@@ -94,28 +94,28 @@ def _enter(points: Sequence[enter.Point]) -> list[Predicted]:
     ]
 
 
-def _groups(points: Sequence[groups.Point]) -> list[Predicted]:
+def _groups(points: Sequence[groups.GroupPoint]) -> list[Predicted]:
     out: list[Predicted] = []
     for p in points:
         rtt = "all RTTs" if p.rtt_ms is None else f"{p.rtt_ms:g}ms"
         name = f"Experiment 6/{p.abe} against {p.standard}/{p.queue}/{rtt}/beta {p.beta:g}"
         # The poster has a range of averages, and no ratio of a pair or a factor.
-        out.append((Cell.of(name, "throughput_ratio", "", None, p.ratio), p.predicted))
+        out.append((TableCell.of(name, "throughput_ratio", "", None, p.ratio), p.predicted))
     return out
 
 
-def _short(sizes: Sequence[short.Point], steps: Sequence[short.Steps]) -> list[Predicted]:
+def _short(sizes: Sequence[short.ShortPoint], steps: Sequence[short.Steps]) -> list[Predicted]:
     out: list[Predicted] = []
     for p in sizes:
         name = f"Experiment 7/{p.cc}/{p.queue}/{p.segments} segments/beta {p.beta:g}"
-        out.append((Cell.of(name, "completion", "s", None, p.completion), None))
+        out.append((TableCell.of(name, "completion", "s", None, p.completion), None))
     for s in steps:
         name = f"Experiment 7/{s.cc}/{s.queue}/{s.rtt_ms:g}ms/beta {s.beta:g}"
-        out.append((Cell.of(name, "reduction_steps", "", None, s.steps), float(s.bound)))
+        out.append((TableCell.of(name, "reduction_steps", "", None, s.steps), float(s.bound)))
     return out
 
 
-def _tradeoff(points: Sequence[tradeoff.Point]) -> list[Predicted]:
+def _tradeoff(points: Sequence[tradeoff.TradeoffPoint]) -> list[Predicted]:
     out: list[Predicted] = []
     for p in points:
         name = f"Trade-off/{p.cc}/{p.queue}/beta {p.beta:g}"
@@ -125,7 +125,7 @@ def _tradeoff(points: Sequence[tradeoff.Point]) -> list[Predicted]:
             ("queue_delay_mean", "ms", p.delay_ms),
         ):
             out.append((_one(name, quantity, unit, value), None))
-        out.append((Cell.of(name, "convergence", "s", None, p.convergence_s), None))
+        out.append((TableCell.of(name, "convergence", "s", None, p.convergence_s), None))
     return out
 
 

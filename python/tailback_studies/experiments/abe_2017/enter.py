@@ -27,7 +27,7 @@ BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9, 0.95), "cubic": (0.7, 0.8, 0.85, 0.9
 
 
 @dataclass(frozen=True)
-class Point:
+class EnterPoint:
     """A factor at a round-trip time, over seeds."""
 
     cc: str
@@ -44,15 +44,15 @@ def scenario(
     cc: str, queue: str, rtts: Sequence[float], betas: Sequence[float]
 ) -> dict[str, object]:
     """Two flows of which the second enters."""
-    made = layout.scenario("enter")
-    made["bottleneck"]["queue"] = layout.options(queue, "sim")
-    for flow in made["flows"]:
+    table = layout.scenario("enter")
+    table["bottleneck"]["queue"] = layout.options(queue, "sim")
+    for flow in table["flows"]:
         flow["cc"]["name"] = cc
-    made["sweep"] = {
+    table["sweep"] = {
         "path.rtt": [layout.rtt_text(rtt) for rtt in rtts],
         "zip": [{f"flows.{name}.cc.beta_ecn": list(betas) for name in ("first", "second")}],
     }
-    return made
+    return table
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]:
@@ -91,11 +91,11 @@ def samples_of(runs: Sequence[Run]) -> Iterator[pl.DataFrame]:
     return frames.each_series([run.stored for run in runs], DELIVERED)
 
 
-def point(cc: str, queue: str, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> Point:
+def point(cc: str, queue: str, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> EnterPoint:
     """Of the runs of one point."""
     times = [time_to_share(run, own) for run, own in zip(runs, samples, strict=True)]
     params = runs[0].params
-    return Point(
+    return EnterPoint(
         cc,
         queue,
         float(params["path.rtt"]) / 1e6,
@@ -107,7 +107,7 @@ def point(cc: str, queue: str, runs: Sequence[Run], samples: Iterable[pl.DataFra
 
 def measured(
     planned: Sequence[tuple[tuple[str, str], Job]], results: Sequence[Results]
-) -> list[Point]:
+) -> list[EnterPoint]:
     """Every point."""
     out = []
     for (key, _), found in zip(planned, results, strict=True):

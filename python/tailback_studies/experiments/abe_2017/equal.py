@@ -21,7 +21,7 @@ MARKS = 4000
 
 
 @dataclass(frozen=True)
-class Point:
+class EqualPoint:
     """A factor and its rate over that of the standard backoff."""
 
     cc: str
@@ -66,22 +66,22 @@ def _random(period: int, seed: int) -> list[int]:
 
 
 def _job(cc: str, rtt_ms: float, seconds: float, marks: Sequence[int]) -> Job:
-    made = layout.scenario("equal")
-    made["duration"] = f"{seconds:g}s"
-    made["path"]["rtt"] = layout.rtt_text(rtt_ms)
-    made["bottleneck"]["schedule"] = {"marks": list(marks)}
-    made["flows"][0]["cc"]["name"] = cc
+    table = layout.scenario("equal")
+    table["duration"] = f"{seconds:g}s"
+    table["path"]["rtt"] = layout.rtt_text(rtt_ms)
+    table["bottleneck"]["schedule"] = {"marks": list(marks)}
+    table["flows"][0]["cc"]["name"] = cc
     if cc == "cubic":
         # RFC 9438 equation 5 is that of the curve without it.
-        made["flows"][0]["cc"]["fast_convergence"] = False
+        table["flows"][0]["cc"]["fast_convergence"] = False
     betas = [layout.STANDARD[cc], *(b for b in (0.7, 0.75, 0.8, 0.85, 0.9))]
-    made["sweep"] = {"flows.flow.cc.beta_ecn": list(dict.fromkeys(betas))}
-    return Job(made, {}, 1)
+    table["sweep"] = {"flows.flow.cc.beta_ecn": list(dict.fromkeys(betas))}
+    return Job(table, {}, 1)
 
 
 def measured(
     planned: Sequence[tuple[tuple[str, str], Job]], results: Sequence[Results]
-) -> list[Point]:
+) -> list[EqualPoint]:
     """The ratios."""
     rates: dict[tuple[str, str], dict[float, list[tuple[float, float | None]]]] = {}
     for (key, _), found in zip(planned, results, strict=True):
@@ -94,7 +94,7 @@ def measured(
     for (cc, marks), by_beta in rates.items():
         for beta, pairs in sorted(by_beta.items()):
             out.append(
-                Point(
+                EqualPoint(
                     cc,
                     marks,
                     beta,

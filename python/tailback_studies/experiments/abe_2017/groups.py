@@ -30,7 +30,7 @@ POSTER_RATIO = (1.25, 2.0)
 
 
 @dataclass(frozen=True)
-class Point:
+class GroupPoint:
     """A factor at a round-trip time, over seeds; over all round-trip times where it is None."""
 
     abe: str
@@ -57,25 +57,25 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str, str], 
     every = seeds if seeds is not None else 2 if quick else SEEDS
     out = []
     for abe, standard, queue in CASES[:3] if quick else CASES:
-        made = layout.scenario("groups")
-        made["bottleneck"]["queue"] = layout.options(queue, "sim")
-        made["flows"][0]["cc"]["name"] = abe
-        made["flows"][1]["cc"] = standard
+        table = layout.scenario("groups")
+        table["bottleneck"]["queue"] = layout.options(queue, "sim")
+        table["flows"][0]["cc"]["name"] = abe
+        table["flows"][1]["cc"] = standard
         betas = list(QUICK_BETAS if quick else BETAS)
         if abe == standard == "reno" and not quick:
             betas = [0.5, *betas]
         rtts = RTTS[:3] if quick else RTTS
-        made["sweep"] = {
+        table["sweep"] = {
             "path.rtt": [layout.rtt_text(rtt) for rtt in rtts],
             "flows.abe.cc.beta_ecn": betas,
         }
-        out.append(((abe, standard, queue), Job(made, {}, every)))
+        out.append(((abe, standard, queue), Job(table, {}, every)))
     return out
 
 
 def measured(
     planned: Sequence[tuple[tuple[str, str, str], Job]], results: Sequence[Results]
-) -> list[Point]:
+) -> list[GroupPoint]:
     """Every point, and each factor over all round-trip times."""
     ratio = metrics.find("throughput_ratio")
     out = []
@@ -90,7 +90,7 @@ def measured(
                     over.setdefault(beta, {}).setdefault(run.seed, []).append(value)
             queues = [run.summary["queue"] for run in runs]
             out.append(
-                Point(
+                GroupPoint(
                     *key,
                     float(params["path.rtt"]) / 1e6,
                     beta,
@@ -101,5 +101,5 @@ def measured(
         nothing = estimate([])
         for beta, seeds in over.items():
             means = [sum(values) / len(values) for values in seeds.values()]
-            out.append(Point(*key, None, beta, estimate(means), nothing))
+            out.append(GroupPoint(*key, None, beta, estimate(means), nothing))
     return out

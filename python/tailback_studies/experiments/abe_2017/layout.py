@@ -47,7 +47,7 @@ RTTS = (10, 20, 40, 80, 160, 320)
 
 
 @dataclass(frozen=True)
-class Queue:
+class AbeQueue:
     """A queue discipline as the experiments set it."""
 
     id: str
@@ -58,16 +58,16 @@ class Queue:
 QUEUES = {
     queue.id: queue
     for queue in (
-        Queue(
+        AbeQueue(
             "codel",
             "CoDel",
             {"aqm": "codel", "target": "5ms", "interval": "100ms", "limit": "1000p", "ecn": True},
         ),
-        Queue("pie", "PIE of 2014", {"aqm": "pie", "version": "linux-3.14", "ecn": True}),
-        Queue("pie-8033", "PIE (RFC 8033)", {"aqm": "pie", "ecn": True}),
-        Queue("fq_codel", "FQ-CoDel", {"aqm": "fq_codel"}),
-        Queue("cake", "Cake", {"aqm": "cake"}),
-        Queue("dualpi2", "DualPI2, classic queue", {"aqm": "dualpi2"}),
+        AbeQueue("pie", "PIE of 2014", {"aqm": "pie", "version": "linux-3.14", "ecn": True}),
+        AbeQueue("pie-8033", "PIE (RFC 8033)", {"aqm": "pie", "ecn": True}),
+        AbeQueue("fq_codel", "FQ-CoDel", {"aqm": "fq_codel"}),
+        AbeQueue("cake", "Cake", {"aqm": "cake"}),
+        AbeQueue("dualpi2", "DualPI2, classic queue", {"aqm": "dualpi2"}),
     )
 }
 

@@ -15,16 +15,16 @@ Plans = Mapping[str, Sequence[tuple[Any, Job]]]
 
 
 @dataclass(frozen=True)
-class Measured:
+class AbeMeasures:
     """Points by part; empty where a part did not run."""
 
-    single: Sequence[single.Point] = ()
-    equal: Sequence[equal.Point] = ()
-    enter: Sequence[enter.Point] = ()
-    groups: Sequence[groups.Point] = ()
-    sizes: Sequence[short.Point] = ()
+    single: Sequence[single.SinglePoint] = ()
+    equal: Sequence[equal.EqualPoint] = ()
+    enter: Sequence[enter.EnterPoint] = ()
+    groups: Sequence[groups.GroupPoint] = ()
+    sizes: Sequence[short.ShortPoint] = ()
     steps: Sequence[short.Steps] = ()
-    tradeoff: Sequence[tradeoff.Point] = ()
+    tradeoff: Sequence[tradeoff.TradeoffPoint] = ()
 
 
 def plan(request: Request) -> Plans:
@@ -46,14 +46,14 @@ def plan(request: Request) -> Plans:
     return plans
 
 
-def measured(plans: Plans, results: Found) -> Measured:
+def measured(plans: Plans, results: Found) -> AbeMeasures:
     """The points of the plans."""
 
     def of(name: str, module: Any) -> Any:
         return module.measured(plans[name], results[name]) if name in plans else ()
 
     sizes, steps = of("short", short) or ((), ())
-    return Measured(
+    return AbeMeasures(
         single=of("single", single),
         equal=of("equal", equal),
         enter=of("enter", enter),

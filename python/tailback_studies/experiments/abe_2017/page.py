@@ -11,7 +11,9 @@ from tailback_studies.reproduction import runs
 from tailback_studies.reproduction.page import Page
 
 
-def page(whole: Report, verdicts: Sequence[truth.Verdict], made: Mapping[str, Facts]) -> Page:
+def page(
+    whole: Report, verdicts: Sequence[truth.AbeVerdict], plan_facts: Mapping[str, Facts]
+) -> Page:
     """What docs/evidence/abe-2017.md has: the tables of the report, without its figures."""
     sections = []
     for section in whole.sections:
@@ -20,7 +22,9 @@ def page(whole: Report, verdicts: Sequence[truth.Verdict], made: Mapping[str, Fa
             blocks += [_misses(v) for v in verdicts if v.misses]
         if blocks:
             sections.append(Section(section.id, section.title, blocks))
-    sections.append(Section("set-up", "Set-up", [Text(_setup()), _queues(), runs.table(made)]))
+    sections.append(
+        Section("set-up", "Set-up", [Text(_setup()), _queues(), runs.table(plan_facts)])
+    )
     return Page(
         "ABE (RFC 8511): what a gentler backoff gains and costs",
         "The experiments of the ABE poster (2017), run again. The figures are in the report.",
@@ -28,7 +32,7 @@ def page(whole: Report, verdicts: Sequence[truth.Verdict], made: Mapping[str, Fa
     )
 
 
-def _misses(verdict: truth.Verdict) -> Table:
+def _misses(verdict: truth.AbeVerdict) -> Table:
     return Table(
         f"misses-{verdict.id.replace('.', '-')}",
         f"{verdict.title}: what does not hold",

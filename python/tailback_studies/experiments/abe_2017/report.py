@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tailback.report import Block, Facts, Report, Section
 from tailback_studies.experiments.abe_2017 import layout
 from tailback_studies.experiments.abe_2017.cells import Predicted, predicted
-from tailback_studies.experiments.abe_2017.measured import Measured
+from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 from tailback_studies.experiments.abe_2017.sections import (
     enter,
     equal,
@@ -18,7 +18,7 @@ from tailback_studies.experiments.abe_2017.sections import (
     single,
     tradeoff,
 )
-from tailback_studies.experiments.abe_2017.truth import Verdict
+from tailback_studies.experiments.abe_2017.truth import AbeVerdict
 from tailback_studies.reproduction.experiment import Found
 from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, span
 
@@ -38,13 +38,13 @@ QUICK = " A quick run: fewer places, factors and seeds."
 def ran(results: Found) -> dict[str, Facts]:
     """The facts of the results of each plan."""
     out = {}
-    for name, found in results.items():
-        warmups = [run.summary["warmup_s"] for result in found for run in result]
+    for name, sweeps in results.items():
+        warmups = [run.summary["warmup_s"] for result in sweeps for run in result]
         if not warmups:
             continue
-        today = ["PIE is that of a kernel of today"] if found[0].engine != "sim" else []
+        today = ["PIE is that of a kernel of today"] if sweeps[0].engine != "sim" else []
         out[name] = facts(
-            found,
+            sweeps,
             warmup=span(warmups, "s") if any(warmups) else "",
             unit="s",
             options=("start offsets drawn from 0 to the RTT",),
@@ -54,37 +54,43 @@ def ran(results: Found) -> dict[str, Facts]:
 
 
 def report(
-    found: Measured,
-    verdicts: Sequence[Verdict],
+    measurements: AbeMeasures,
+    verdicts: Sequence[AbeVerdict],
     numbers: Sequence[Predicted],
-    made: Mapping[str, Facts],
+    plan_facts: Mapping[str, Facts],
     *,
     quick: bool,
 ) -> Report:
     """The report of a run."""
 
     def of(plan: str) -> Facts:
-        return made.get(plan, Facts())
+        return plan_facts.get(plan, Facts())
 
     parts: dict[str, list[Block]] = {
-        part: single.blocks([p for p in found.single if p.setup.part == part], of("single"))
+        part: single.blocks([p for p in measurements.single if p.setup.part == part], of("single"))
         for part in layout.KERNEL_PARTS
     }
     later: dict[str, list[Block]] = {
-        "equal-probability": equal.blocks(found.equal, of("equal")) if found.equal else [],
-        "experiment-5": enter.blocks(found.enter, of("enter")),
-        "experiment-6": groups.blocks(found.groups, of("groups")) if found.groups else [],
-        "experiment-7": short.blocks(found, of("short")) if found.sizes else [],
-        "trade-off": tradeoff.blocks(found.tradeoff, of("tradeoff")) if found.tradeoff else [],
+        "equal-probability": equal.blocks(measurements.equal, of("equal"))
+        if measurements.equal
+        else [],
+        "experiment-5": enter.blocks(measurements.enter, of("enter")),
+        "experiment-6": groups.blocks(measurements.groups, of("groups"))
+        if measurements.groups
+        else [],
+        "experiment-7": short.blocks(measurements, of("short")) if measurements.sizes else [],
+        "trade-off": tradeoff.blocks(measurements.tradeoff, of("tradeoff"))
+        if measurements.tradeoff
+        else [],
     }
     sections = [
-        expectations.section(verdicts, found.single),
+        expectations.section(verdicts, measurements.single),
         *(Section(part, section_title(part), blocks) for part, blocks in parts.items()),
-        *([formula.section(found.single, of("single"))] if found.single else ()),
+        *([formula.section(measurements.single, of("single"))] if measurements.single else ()),
         *(Section(part, section_title(part), blocks) for part, blocks in later.items()),
     ]
-    engine = next((facts.engine for facts in made.values()), "")
-    runs = sum(facts.runs for facts in made.values())
+    engine = next((facts.engine for facts in plan_facts.values()), "")
+    runs = sum(facts.runs for facts in plan_facts.values())
     return Report(
         name="",
         title=TITLE,

@@ -32,7 +32,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Point:
+class ShortPoint:
     """A factor and a size, over seeds."""
 
     cc: str
@@ -82,16 +82,16 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
     every = seeds if seeds is not None else 2 if quick else SEEDS
     out: list[tuple[Key, Job]] = []
     for cc, queue in CASES[:1] if quick else CASES:
-        made = layout.scenario("short")
-        made["bottleneck"]["queue"] = layout.options(queue, "sim")
-        made["flows"][0]["cc"]["name"] = cc
+        table = layout.scenario("short")
+        table["bottleneck"]["queue"] = layout.options(queue, "sim")
+        table["flows"][0]["cc"]["name"] = cc
         betas = list(BETAS[cc])
         sizes = QUICK_SIZES if quick else SIZES
-        made["sweep"] = {
+        table["sweep"] = {
             "flows.flow.bytes": [MSS * size for size in sizes],
             "flows.flow.cc.beta_ecn": betas,
         }
-        out.append((("sizes", cc, queue), Job(made, {}, every)))
+        out.append((("sizes", cc, queue), Job(table, {}, every)))
         long = layout.scenario("short")
         long["bottleneck"]["queue"] = layout.options(queue, "sim")
         long["flows"][0]["cc"]["name"] = cc
@@ -107,7 +107,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
 
 def measured(
     planned: Sequence[tuple[Key, Job]], results: Sequence[Results]
-) -> tuple[list[Point], list[Steps]]:
+) -> tuple[list[ShortPoint], list[Steps]]:
     """Completion times by size, and the reductions."""
     points, steps = [], []
     for ((kind, cc, queue), _), found in zip(planned, results, strict=True):
@@ -122,7 +122,7 @@ def measured(
                     if flow["completion_s"] is not None:
                         flows.append((flow["completion_s"], flow["marks"] > 0))
                 mean = estimate(seconds for seconds, _ in flows)
-                points.append(Point(cc, queue, beta, segments, mean, flows))
+                points.append(ShortPoint(cc, queue, beta, segments, mean, flows))
             else:
                 steps.append(_steps(cc, queue, float(params["path.rtt"]) / 1e6, beta, runs))
     return points, steps

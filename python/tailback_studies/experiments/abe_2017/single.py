@@ -17,7 +17,7 @@ from tailback_studies.experiments.abe_2017 import layout, predict
 
 
 @dataclass(frozen=True)
-class Setup:
+class AbeSetup:
     """A congestion control through a queue at a rate."""
 
     part: str
@@ -42,16 +42,16 @@ class Setup:
 
 
 SETUPS = (
-    Setup("experiment-1", "cubic", "codel", 20),
-    Setup("experiment-1", "cubic", "pie", 20),
-    Setup("experiment-2", "reno", "codel", 10),
-    Setup("experiment-3", "reno", "pie", 10),
-    Setup("experiment-3", "reno", "pie-8033", 10),
-    Setup("experiment-4", "cubic", "codel", 10),
-    Setup("experiment-4", "cubic", "pie", 10),
-    Setup("experiment-4", "cubic", "pie-8033", 10),
+    AbeSetup("experiment-1", "cubic", "codel", 20),
+    AbeSetup("experiment-1", "cubic", "pie", 20),
+    AbeSetup("experiment-2", "reno", "codel", 10),
+    AbeSetup("experiment-3", "reno", "pie", 10),
+    AbeSetup("experiment-3", "reno", "pie-8033", 10),
+    AbeSetup("experiment-4", "cubic", "codel", 10),
+    AbeSetup("experiment-4", "cubic", "pie", 10),
+    AbeSetup("experiment-4", "cubic", "pie-8033", 10),
     # Not of the source: what the formula for CUBIC speaks of.
-    Setup("experiment-4", "cubic", "codel", 10, fast_convergence=False),
+    AbeSetup("experiment-4", "cubic", "codel", 10, fast_convergence=False),
 )
 SEEDS = 5
 
@@ -64,10 +64,10 @@ EQUAL_CYCLES = 0.05
 
 
 @dataclass(frozen=True)
-class Point:
+class SinglePoint:
     """A factor at a round-trip time, over seeds."""
 
-    setup: Setup
+    setup: AbeSetup
     rtt_ms: float
     beta: float
     utilisation: Estimate
@@ -128,7 +128,7 @@ class Point:
 
 def plan(
     parts: Iterable[str], *, quick: bool, seeds: int | None, engine: str
-) -> list[tuple[Setup, Job]]:
+) -> list[tuple[AbeSetup, Job]]:
     """What to run."""
     wanted = set(parts)
     setups = [s for s in SETUPS if s.part in wanted]
@@ -147,25 +147,27 @@ def plan(
     return [(setup, Job(_scenario(setup, quick, engine), {}, every)) for setup in setups]
 
 
-def _scenario(setup: Setup, quick: bool, engine: str) -> dict[str, object]:
-    made = layout.scenario("single")
-    made["bottleneck"]["rate"] = f"{setup.rate_mbit:g}Mbit"
-    made["bottleneck"]["queue"] = layout.options(setup.queue, engine)
-    made["flows"][0]["cc"]["name"] = setup.cc
+def _scenario(setup: AbeSetup, quick: bool, engine: str) -> dict[str, object]:
+    table = layout.scenario("single")
+    table["bottleneck"]["rate"] = f"{setup.rate_mbit:g}Mbit"
+    table["bottleneck"]["queue"] = layout.options(setup.queue, engine)
+    table["flows"][0]["cc"]["name"] = setup.cc
     if not setup.fast_convergence:
-        made["flows"][0]["cc"]["fast_convergence"] = False
+        table["flows"][0]["cc"]["fast_convergence"] = False
     betas = (layout.QUICK_BETAS if quick or engine != "sim" else layout.BETAS)[setup.cc]
-    made["sweep"]["flows.flow.cc.beta_ecn"] = list(betas)
+    table["sweep"]["flows.flow.cc.beta_ecn"] = list(betas)
     if quick:
-        (zipped,) = made["sweep"]["zip"]
+        (zipped,) = table["sweep"]["zip"]
         kept = [zipped["path.rtt"].index(layout.rtt_text(rtt)) for rtt in (20, 80, 160)]
-        made["sweep"]["zip"] = [{key: [row[i] for i in kept] for key, row in zipped.items()}]
-    return made
+        table["sweep"]["zip"] = [{key: [row[i] for i in kept] for key, row in zipped.items()}]
+    return table
 
 
-def measured(planned: Sequence[tuple[Setup, Job]], results: Sequence[Results]) -> list[Point]:
+def measured(
+    planned: Sequence[tuple[AbeSetup, Job]], results: Sequence[Results]
+) -> list[SinglePoint]:
     """Every point that was run."""
-    out: list[Point] = []
+    out: list[SinglePoint] = []
     for (setup, _), found in zip(planned, results, strict=True):
         groups = found.groups()
         every = [run.stored for runs in groups for run in runs]
@@ -175,7 +177,7 @@ def measured(planned: Sequence[tuple[Setup, Job]], results: Sequence[Results]) -
     return sorted(out, key=lambda p: (order[p.setup], p.rtt_ms, p.beta))
 
 
-def _point(setup: Setup, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> Point:
+def _point(setup: AbeSetup, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> SinglePoint:
     first = runs[0].params
     rtt_ms = float(first["path.rtt"]) / 1e6
     beta = float(first["flows.flow.cc.beta_ecn"])
@@ -195,7 +197,7 @@ def _point(setup: Setup, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -
             setup.cc, beta, windows, bdp, rtt_ms / 1e3, fast=setup.fast_convergence
         )
     standard = beta == layout.STANDARD[setup.cc]
-    return Point(
+    return SinglePoint(
         setup=setup,
         rtt_ms=rtt_ms,
         beta=beta,

@@ -28,7 +28,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Point:
+class TradeoffPoint:
     """A factor in a queue."""
 
     cc: str
@@ -84,32 +84,34 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
     return out
 
 
-def measured(planned: Sequence[tuple[Key, Job]], results: Sequence[Results]) -> list[Point]:
+def measured(planned: Sequence[tuple[Key, Job]], results: Sequence[Results]) -> list[TradeoffPoint]:
     """Every factor, those on the front marked."""
-    found: dict[tuple[str, str], dict[str, dict[float, list[Run]]]] = {}
+    cases: dict[tuple[str, str], dict[str, dict[float, list[Run]]]] = {}
     for ((cc, queue, kind), _), result in zip(planned, results, strict=True):
         for runs in result.groups():
             beta = next(v for k, v in runs[0].params.items() if k.endswith("beta_ecn"))
-            kinds = found.setdefault((cc, queue), {})
+            kinds = cases.setdefault((cc, queue), {})
             kinds.setdefault(kind, {})[float(beta)] = runs
     out = []
-    for (cc, queue), kinds in found.items():
+    for (cc, queue), kinds in cases.items():
         points = [_point(cc, queue, beta, kinds) for beta in kinds["alone"]]
         out += front(points)
     return out
 
 
-def _point(cc: str, queue: str, beta: float, kinds: dict[str, dict[float, list[Run]]]) -> Point:
+def _point(
+    cc: str, queue: str, beta: float, kinds: dict[str, dict[float, list[Run]]]
+) -> TradeoffPoint:
     alone, standard = kinds["alone"][beta], kinds["alone"][layout.STANDARD[cc]]
     beside = kinds["beside"]
-    own, like = beside[beta], beside[layout.STANDARD[cc]]
+    pairs, like = beside[beta], beside[layout.STANDARD[cc]]
     entered = kinds["enter"][beta]
-    return Point(
+    return TradeoffPoint(
         cc,
         queue,
         beta,
         gain=_throughput(alone, 0) / _throughput(standard, 0) - 1,
-        loss=1 - _throughput(own, 1) / _throughput(like, 1),
+        loss=1 - _throughput(pairs, 1) / _throughput(like, 1),
         delay_ms=_mean([run.summary["queue"]["delay_ms"]["mean"] for run in alone]),
         delay_p99_ms=_mean([run.summary["queue"]["delay_ms"]["p99"] for run in alone]),
         convergence_s=enter.point(cc, queue, entered, enter.samples_of(entered)).seconds,
@@ -125,17 +127,17 @@ def _mean(values: Sequence[float]) -> float:
     return 0.0 if found is None else found
 
 
-def front(points: Sequence[Point]) -> list[Point]:
+def front(points: Sequence[TradeoffPoint]) -> list[TradeoffPoint]:
     """The points, marked where no other is as good in everything and better in something, both by
     more than `SAME`."""
 
-    def better(other: Point, point: Point) -> bool:
+    def better(other: TradeoffPoint, point: TradeoffPoint) -> bool:
         gaps = [b - a for a, b in zip(other.costs, point.costs, strict=True)]
         return all(gap >= -same for gap, same in zip(gaps, SAME, strict=True)) and any(
             gap > same for gap, same in zip(gaps, SAME, strict=True)
         )
 
-    def beaten(point: Point) -> bool:
+    def beaten(point: TradeoffPoint) -> bool:
         return any(better(other, point) for other in points)
 
-    return [Point(**{**vars(point), "best": not beaten(point)}) for point in points]
+    return [TradeoffPoint(**{**vars(point), "best": not beaten(point)}) for point in points]

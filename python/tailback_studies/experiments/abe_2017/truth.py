@@ -9,7 +9,7 @@ from typing import Any
 from tailback.metrics.statistics import median, nearest_rank
 from tailback.report.model import errors
 from tailback_studies.experiments.abe_2017 import equal, groups, layout, short, single
-from tailback_studies.experiments.abe_2017.measured import Measured
+from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 from tailback_studies.reproduction.judges import Judge
 
 #: Points of utilisation, share of a ratio, ms.
@@ -19,7 +19,7 @@ DELAY_MS = 2.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AbeVerdict:
     """An expectation."""
 
     id: str
@@ -64,25 +64,25 @@ class Verdict:
         )
 
 
-def verdicts(found: Measured) -> list[Verdict]:
+def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
     """Every expectation of which something was run."""
     every = (
-        *_utilisation(found.single),
-        _equal(found.equal),
-        *_poster(found.groups),
-        _cubic_gains_less(found.single),
-        *_delays(found.single),
-        _steps(found.steps),
+        *_utilisation(measurements.single),
+        _equal(measurements.equal),
+        *_poster(measurements.groups),
+        _cubic_gains_less(measurements.single),
+        *_delays(measurements.single),
+        _steps(measurements.steps),
     )
     return [verdict for verdict in every if verdict is not None]
 
 
-def predicted(points: Sequence[single.Point]) -> list[single.Point]:
+def predicted(points: Sequence[single.SinglePoint]) -> list[single.SinglePoint]:
     """Those of which the formula says something: every one with a reduction."""
     return [p for p in points if p.predicted is not None and p.utilisation.mean is not None]
 
 
-def gap(point: single.Point) -> float:
+def gap(point: single.SinglePoint) -> float:
     """Utilisation measured less predicted."""
     assert point.utilisation.mean is not None
     assert point.predicted is not None
@@ -90,20 +90,20 @@ def gap(point: single.Point) -> float:
     return min(1.0, point.utilisation.mean) - point.predicted
 
 
-def where(point: single.Point) -> str:
+def where(point: single.SinglePoint) -> str:
     """A point in words."""
     setup = point.setup
     return f"{setup.title}, {setup.rate_mbit:g} Mbit/s, {point.rtt_ms:g} ms, beta {point.beta:g}"
 
 
-def cycle_gap(point: single.Point) -> float:
+def cycle_gap(point: single.SinglePoint) -> float:
     """The same of the formula that is applied cycle by cycle."""
     assert point.utilisation.mean is not None
     assert point.by_cycles is not None
     return min(1.0, point.utilisation.mean) - point.by_cycles
 
 
-def _utilisation(points: Sequence[single.Point]) -> list[Verdict]:
+def _utilisation(points: Sequence[single.SinglePoint]) -> list[AbeVerdict]:
     every = predicted(points)
     known = [p for p in points if p.by_cycles is not None and p.utilisation.mean is not None]
     return [
@@ -125,12 +125,14 @@ def _utilisation(points: Sequence[single.Point]) -> list[Verdict]:
     ]
 
 
-def _gaps(name: str, title: str, cells: Sequence[tuple[single.Point, float]]) -> Iterator[Verdict]:
+def _gaps(
+    name: str, title: str, cells: Sequence[tuple[single.SinglePoint, float]]
+) -> Iterator[AbeVerdict]:
     if not cells:
         return
     sizes = [abs(g) for _, g in cells]
     off = [(p, g) for p, g in cells if abs(g) > UTILISATION]
-    yield Verdict(
+    yield AbeVerdict(
         name,
         title,
         f"within {100 * UTILISATION:g} points",
@@ -143,7 +145,7 @@ def _gaps(name: str, title: str, cells: Sequence[tuple[single.Point, float]]) ->
     )
 
 
-def _equal(points: Sequence[equal.Point]) -> Verdict | None:
+def _equal(points: Sequence[equal.EqualPoint]) -> AbeVerdict | None:
     abe = [
         p
         for p in points
@@ -153,7 +155,7 @@ def _equal(points: Sequence[equal.Point]) -> Verdict | None:
         return None
     errors = [abs(p.error or 0.0) for p in abe]
     off = [p for p in abe if abs(p.error or 0.0) > RATIO]
-    return Verdict(
+    return AbeVerdict(
         "equal-probability",
         "Rate ratio at equal mark probability by the reference's table",
         f"within {100 * RATIO:g} %",
@@ -167,16 +169,20 @@ def _equal(points: Sequence[equal.Point]) -> Verdict | None:
     )
 
 
-def over_rtts(points: Sequence[groups.Point]) -> dict[tuple[str, str], dict[float, groups.Point]]:
+def over_rtts(
+    points: Sequence[groups.GroupPoint],
+) -> dict[tuple[str, str], dict[float, groups.GroupPoint]]:
     """The averages over round-trip times, by who stood against whom and factor."""
-    out: dict[tuple[str, str], dict[float, groups.Point]] = {}
+    out: dict[tuple[str, str], dict[float, groups.GroupPoint]] = {}
     for p in points:
         if p.rtt_ms is None:
             out.setdefault((p.abe, p.standard), {})[p.beta] = p
     return out
 
 
-def in_poster_range(by_beta: dict[float, groups.Point]) -> list[tuple[groups.Point, float]]:
+def in_poster_range(
+    by_beta: dict[float, groups.GroupPoint],
+) -> list[tuple[groups.GroupPoint, float]]:
     """Each factor of the poster's range, and how far the ratio is outside of the poster's."""
     low, high = groups.POSTER_RATIO
     out = []
@@ -186,7 +192,7 @@ def in_poster_range(by_beta: dict[float, groups.Point]) -> list[tuple[groups.Poi
     return out
 
 
-def _poster(points: Sequence[groups.Point]) -> list[Verdict]:
+def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
     """The poster's group with ABE is CUBIC; what its "standard TCP" is it does not say."""
     out = []
     for (abe, standard), by_beta in over_rtts(points).items():
@@ -196,7 +202,7 @@ def _poster(points: Sequence[groups.Point]) -> list[Verdict]:
         held = sum(not outside for _, outside in cells)
         means = ", ".join(f"{p.ratio.mean:.2f} ({p.beta:g})" for p, _ in cells)
         out.append(
-            Verdict(
+            AbeVerdict(
                 f"poster.{abe}-against-{standard}",
                 f"Ratio of ten to ten: {layout.NAMES[abe]} with ABE against "
                 f"{layout.NAMES[standard]}, average over round-trip times",
@@ -216,7 +222,9 @@ def _poster(points: Sequence[groups.Point]) -> list[Verdict]:
     return out
 
 
-def gains(points: Sequence[single.Point]) -> list[tuple[float, str, single.Point, single.Point]]:
+def gains(
+    points: Sequence[single.SinglePoint],
+) -> list[tuple[float, str, single.SinglePoint, single.SinglePoint]]:
     """CUBIC and NewReno with the recommended factors at the same place: round-trip time, queue."""
     known = {
         (p.setup.cc, p.setup.queue, p.rtt_ms): p
@@ -232,7 +240,7 @@ def gains(points: Sequence[single.Point]) -> list[tuple[float, str, single.Point
     ]
 
 
-def _cubic_gains_less(points: Sequence[single.Point]) -> Verdict | None:
+def _cubic_gains_less(points: Sequence[single.SinglePoint]) -> AbeVerdict | None:
     pairs = [
         (rtt, queue, cubic.gain.mean, reno.gain.mean)
         for rtt, queue, cubic, reno in gains(points)
@@ -243,7 +251,7 @@ def _cubic_gains_less(points: Sequence[single.Point]) -> Verdict | None:
     off = [pair for pair in pairs if pair[2] >= pair[3]]
     cubic = median([pair[2] for pair in pairs]) or 0
     reno = median([pair[3] for pair in pairs]) or 0
-    return Verdict(
+    return AbeVerdict(
         "cubic-gains-less",
         "CUBIC's gain (beta 0.85) is smaller than NewReno's (0.8)",
         "at every round-trip time and in every queue",
@@ -260,7 +268,7 @@ def _cubic_gains_less(points: Sequence[single.Point]) -> Verdict | None:
     )
 
 
-def delay_gaps(points: Sequence[single.Point]) -> list[tuple[single.Point, float]]:
+def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.SinglePoint, float]]:
     """Median queue delay with ABE less that with the standard backoff, ms."""
     standard = {(p.setup, p.rtt_ms): p.delay["p50"] for p in points if p.standard}
     out = []
@@ -271,14 +279,14 @@ def delay_gaps(points: Sequence[single.Point]) -> list[tuple[single.Point, float
     return out
 
 
-def _delays(points: Sequence[single.Point]) -> Iterator[Verdict]:
+def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
     # The factors that are proposed; what more does is in the tables.
     known = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
     for queue in dict.fromkeys(p.setup.queue for p, _ in known):
         cells = [(p, d) for p, d in known if p.setup.queue == queue]
         off = [(p, d) for p, d in cells if abs(d) > DELAY_MS]
         sizes = [abs(d) for _, d in cells]
-        yield Verdict(
+        yield AbeVerdict(
             f"queue-delay.{queue}",
             f"Median queue delay on {layout.QUEUES[queue].title} with ABE, up to the recommended "
             "factor, and without",
@@ -293,12 +301,12 @@ def _delays(points: Sequence[single.Point]) -> Iterator[Verdict]:
 
 
 def p99_changes(
-    points: Sequence[single.Point],
-) -> dict[single.Setup, dict[float, tuple[float, float]]]:
+    points: Sequence[single.SinglePoint],
+) -> dict[single.AbeSetup, dict[float, tuple[float, float]]]:
     """99th percentile of the queue delay, ms, without ABE and with the recommended factor, by
     round-trip time."""
     standard = {(p.setup, p.rtt_ms): p.delay["p99"] for p in points if p.standard}
-    out: dict[single.Setup, dict[float, tuple[float, float]]] = {}
+    out: dict[single.AbeSetup, dict[float, tuple[float, float]]] = {}
     for p in points:
         base, own = standard.get((p.setup, p.rtt_ms)), p.delay["p99"]
         if p.beta == layout.RECOMMENDED[p.setup.cc] and base and own is not None:
@@ -306,12 +314,12 @@ def p99_changes(
     return out
 
 
-def _steps(steps: Sequence[short.Steps]) -> Verdict | None:
+def _steps(steps: Sequence[short.Steps]) -> AbeVerdict | None:
     cells = [s for s in steps if s.bounded]
     if not cells:
         return None
     runs, within = sum(s.bounded for s in cells), sum(s.within for s in cells)
-    return Verdict(
+    return AbeVerdict(
         "reduction-steps",
         "Reductions after slow start, of windows up to twice what the path holds",
         "at most log_beta(0.5), rounded up",

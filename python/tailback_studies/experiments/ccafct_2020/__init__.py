@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailback.errors import InputError
-from tailback_studies.experiments.ccafct_2020.layout import ROWS, RTTS_MS, Row, published_rtts
+from tailback_studies.experiments.ccafct_2020.layout import ROWS, RTTS_MS, CcafctRow, published_rtts
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: A part for each round-trip time.
@@ -40,7 +40,7 @@ class Ccafct(Reproduction):
         jobs = [points.job(row, seeds=every, quick=quick, kernel=kernel) for row in rows]
         return Study({"rows": jobs}, findings)
 
-    def _rows(self, request: Request) -> list[Row]:
+    def _rows(self, request: Request) -> list[CcafctRow]:
         """The rows that are asked for, in the order of the source."""
         rows = [row for row in ROWS if f"rtt-{row.rtt_ms}" in request.parts]
         if request.engine != "sim":

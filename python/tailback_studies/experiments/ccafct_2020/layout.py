@@ -17,7 +17,7 @@ STATISTICS = ("geomean", "median", "p95")
 
 
 @dataclass(frozen=True)
-class Row:
+class CcafctRow:
     """A row of the source."""
 
     rtt_ms: int
@@ -35,20 +35,20 @@ class Row:
         return times + tuple(f"{name}_harm" for name in STATISTICS if self.competitor)
 
     @property
-    def alone(self) -> Row:
+    def alone(self) -> CcafctRow:
         """The row that it is held against."""
-        return Row(self.rtt_ms, "")
+        return CcafctRow(self.rtt_ms, "")
 
 
-ROWS: tuple[Row, ...] = tuple(Row(rtt, cc) for rtt in RTTS_MS for cc in COMPETITORS)
+ROWS: tuple[CcafctRow, ...] = tuple(CcafctRow(rtt, cc) for rtt in RTTS_MS for cc in COMPETITORS)
 
 
 @cache
-def published() -> Mapping[tuple[Row, str], float]:
+def published() -> Mapping[tuple[CcafctRow, str], float]:
     """What the source has; rows kept out here are missing."""
-    out: dict[tuple[Row, str], float] = {}
+    out: dict[tuple[CcafctRow, str], float] = {}
     for line in published_rows(__package__, "published.csv"):
-        row = Row(int(line["rtt_ms"]), line["competitor"])
+        row = CcafctRow(int(line["rtt_ms"]), line["competitor"])
         out.update({(row, column): float(line[column]) for column in row.columns})
     return out
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from tailback.metrics.harm import harm
 from tailback.metrics.statistics import estimate, nearest_rank
-from tailback.report import Cell
+from tailback.report import TableCell
 from tailback.running.batch import Job
-from tailback_studies.experiments.ccafct_2020.layout import STATISTICS, Row, published
+from tailback_studies.experiments.ccafct_2020.layout import STATISTICS, CcafctRow, published
 from tailback_studies.experiments.l4s_tests_2020.points import CCS
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
@@ -23,7 +23,7 @@ BEFORE, AFTER = 20.0, 60.0
 
 
 @dataclass(frozen=True)
-class Variant:
+class CcafctVariant:
     """A way to run the rows: what is changed of the set-up."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
@@ -32,10 +32,10 @@ class Variant:
     """Keys of the requests."""
 
 
-AS_PUBLISHED = Variant()
+AS_PUBLISHED = CcafctVariant()
 
 
-class Stored(Protocol):
+class CcafctStored(Protocol):
     """A stored run, as far as cells need it."""
 
     @property
@@ -47,10 +47,10 @@ class Stored(Protocol):
 
 
 @dataclass(frozen=True)
-class Entry(BaseEntry):
+class CcafctEntry(BaseEntry):
     """A cell: a column of a row."""
 
-    row: Row
+    row: CcafctRow
     column: str
 
     @property
@@ -69,12 +69,12 @@ class Entry(BaseEntry):
 
 
 def job(
-    row: Row,
+    row: CcafctRow,
     *,
     seeds: int,
     quick: bool = False,
     kernel: bool = False,
-    variant: Variant = AS_PUBLISHED,
+    variant: CcafctVariant = AS_PUBLISHED,
 ) -> Job:
     """What to run for a row; Linux itself can have the offloads that the source left on."""
     out = made(row, quick=quick, variant=variant)
@@ -83,7 +83,9 @@ def job(
     return Job(out, {}, seeds)
 
 
-def made(row: Row, *, quick: bool = False, variant: Variant = AS_PUBLISHED) -> dict[str, Any]:
+def made(
+    row: CcafctRow, *, quick: bool = False, variant: CcafctVariant = AS_PUBLISHED
+) -> dict[str, Any]:
     """The scenario of a row."""
     out = scenario(__package__, "requests")
     seconds = QUICK_SECONDS if quick else SECONDS
@@ -115,7 +117,7 @@ def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
     return dict(zip(STATISTICS, (math.exp(logs), middle, high), strict=True))
 
 
-def times_ms(stored: Stored) -> list[float]:
+def times_ms(stored: CcafctStored) -> list[float]:
     """Completion time of each request of a run, ms."""
     import polars as pl
 
@@ -124,9 +126,11 @@ def times_ms(stored: Stored) -> list[float]:
     return values
 
 
-def entries(rows: Sequence[Row], results: Sequence[Iterable[Stored]]) -> list[Entry]:
+def entries(
+    rows: Sequence[CcafctRow], results: Sequence[Iterable[CcafctStored]]
+) -> list[CcafctEntry]:
     """The cells of these rows, in the order of the source; harm seed by seed."""
-    found = {
+    by_row = {
         row: {run.seed: statistics(times_ms(run)) for run in stored}
         for row, stored in zip(rows, results, strict=True)
     }
@@ -134,26 +138,26 @@ def entries(rows: Sequence[Row], results: Sequence[Iterable[Stored]]) -> list[En
     out = []
     for row in rows:
         for column in row.columns:
-            values = _column(column, found[row], found.get(row.alone, {}))
+            values = _column(column, by_row[row], by_row.get(row.alone, {}))
             quantity, unit = ("harm", "") if column.endswith("_harm") else ("completion_ms", "ms")
             name = f"{row.name}/{column}"
-            cell = Cell.of(name, quantity, unit, known.get((row, column)), estimate(values))
+            cell = TableCell.of(name, quantity, unit, known.get((row, column)), estimate(values))
             # Nothing of the set-up was chosen by a published value.
             cell = replace(cell, blind=True)
             kept = tuple(value for value in values if value is not None)
-            out.append(Entry(row, column, cell=cell, values=kept))
+            out.append(CcafctEntry(row, column, cell=cell, values=kept))
     return out
 
 
 BySeed = Mapping[int, Mapping[str, float | None]]
 
 
-def _column(column: str, own: BySeed, alone: BySeed) -> list[float | None]:
+def _column(column: str, by_seed: BySeed, alone: BySeed) -> list[float | None]:
     statistic, _, what = column.rpartition("_")
     if what == "ms":
-        return [by_name[statistic] for by_name in own.values()]
+        return [by_name[statistic] for by_name in by_seed.values()]
     out: list[float | None] = []
-    for seed, by_name in own.items():
+    for seed, by_name in by_seed.items():
         contended, before = by_name[statistic], alone.get(seed, {}).get(statistic)
         both = contended is not None and before is not None
         out.append(harm(before, contended, "less") if both else None)  # type: ignore[arg-type]

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tailback.report import Block, Facts, Figure, Mark, Report, Section, Table, Text, Value
+from tailback.report import Block, Facts, Mark, Report, ReportFigure, Section, Table, Text, Value
 from tailback.report.tables import left, right, setup, words
 from tailback.store.results import Results
 from tailback_studies.experiments.ccafct_2020 import truth
 from tailback_studies.experiments.ccafct_2020.causes import CHANGED, DECLARED, QUESTIONS
-from tailback_studies.experiments.ccafct_2020.layout import STATISTICS, WORDS, Row
-from tailback_studies.experiments.ccafct_2020.points import Entry
+from tailback_studies.experiments.ccafct_2020.layout import STATISTICS, WORDS, CcafctRow
+from tailback_studies.experiments.ccafct_2020.points import CcafctEntry
 from tailback_studies.experiments.l4s_tests_2020 import charts
 from tailback_studies.reproduction.goals import goal_of
 from tailback_studies.reproduction.page import Page
@@ -42,30 +42,34 @@ def ran(results: Sequence[Results], *, quick: bool) -> Facts:
     return facts(results, warmup="20 s", deviations=tuple(deviations))
 
 
-def sections(entries: Sequence[Entry], made: Facts) -> list[Section]:
+def sections(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Section]:
     """Goals, figures, rows, misses."""
     out = [
-        Section("result", "How far off", [goals_table(truth.judges(entries), made)]),
-        Section("rows", "Every row", [_rows(entries, made), *_figure(entries, made)]),
-        Section("misses", "Cells beyond their goal", _misses(entries, made)),
+        Section("result", "How far off", [goals_table(truth.judges(entries), run_facts)]),
+        Section("rows", "Every row", [_rows(entries, run_facts), *_figure(entries, run_facts)]),
+        Section("misses", "Cells beyond their goal", _misses(entries, run_facts)),
     ]
     return [section for section in out if section.blocks]
 
 
-def basis(made: Facts) -> list[Section]:
+def basis(run_facts: Facts) -> list[Section]:
     """The set-up, what was changed, what is open."""
     changed: Block = Text("Nothing.")
     if CHANGED:
         changed = _listed(
-            "changed", "Changed after looking", ("what", "before", "after", "why"), CHANGED, made
+            "changed",
+            "Changed after looking",
+            ("what", "before", "after", "why"),
+            CHANGED,
+            run_facts,
         )
     out = [
-        Section("set-up", "Set-up", [setup(DECLARED, made)]),
+        Section("set-up", "Set-up", [setup(DECLARED, run_facts)]),
         Section("changed", "Changed after the comparison", [changed]),
     ]
     if QUESTIONS:
         columns = ("question", "tried", "came out", "verdict")
-        table = _listed("questions", "Open questions", columns, QUESTIONS, made)
+        table = _listed("questions", "Open questions", columns, QUESTIONS, run_facts)
         out.append(Section("open", "Open questions", [table]))
     return out
 
@@ -76,26 +80,26 @@ def _listed(
     return Table(name, title, words(*columns), [list(row) for row in rows], "", made)
 
 
-def report(entries: Sequence[Entry], made: Facts, *, quick: bool) -> Report:
+def report(entries: Sequence[CcafctEntry], run_facts: Facts, *, quick: bool) -> Report:
     """The report of a run."""
     return Report(
         name="",
         title=TITLE,
         lead=LEAD + (QUICK if quick else ""),
-        meta=head(SOURCE, made, entries),
-        sections=[*sections(entries, made), *basis(made)],
+        meta=head(SOURCE, run_facts, entries),
+        sections=[*sections(entries, run_facts), *basis(run_facts)],
         cells=[entry.cell for entry in entries],
     )
 
 
-def page(entries: Sequence[Entry], made: Facts) -> Page:
+def page(entries: Sequence[CcafctEntry], made: Facts) -> Page:
     """The page in docs."""
     lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *basis(made)], made)
 
 
-def _rows(entries: Sequence[Entry], made: Facts) -> Table:
-    found: dict[Row, dict[str, Entry]] = {}
+def _rows(entries: Sequence[CcafctEntry], run_facts: Facts) -> Table:
+    found: dict[CcafctRow, dict[str, CcafctEntry]] = {}
     for e in entries:
         found.setdefault(e.row, {})[e.column] = e
     rows: list[list[Value]] = []
@@ -108,10 +112,10 @@ def _rows(entries: Sequence[Entry], made: Facts) -> Table:
     titles = [title for name in STATISTICS for title in (f"{NAMES[name]}, ms", "harm")]
     columns = [*right("RTT, ms"), *left(""), *right(*titles)]
     caption = "Measured and (published). Red: beyond what is hoped for."
-    return Table("rows", "Completion times and harm", columns, rows, caption, made)
+    return Table("rows", "Completion times and harm", columns, rows, caption, run_facts)
 
 
-def _value(entry: Entry | None, digits: str) -> Value:
+def _value(entry: CcafctEntry | None, digits: str) -> Value:
     if entry is None or entry.cell.measured is None:
         return None
     text = f"{entry.cell.measured:{digits}}"
@@ -121,7 +125,7 @@ def _value(entry: Entry | None, digits: str) -> Value:
     return text if entry.within is not False else Mark(text, "miss")
 
 
-def _misses(entries: Sequence[Entry], made: Facts) -> list[Block]:
+def _misses(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
     off = truth.missed(entries)
     held = sum(e.within is not None for e in entries)
     if not off:
@@ -148,13 +152,13 @@ def _misses(entries: Sequence[Entry], made: Facts) -> list[Block]:
         *right("published", "measured", "error", "goal"),
         *left("within chance"),
     ]
-    return [Table("misses", "One by one", columns, rows, "", made)]
+    return [Table("misses", "One by one", columns, rows, "", run_facts)]
 
 
 WHOSE = ("published", "measured", "measured, not published to us")
 
 
-def _figure(entries: Sequence[Entry], made: Facts) -> list[Block]:
+def _figure(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
     rows = []
     for e in entries:
         if e.is_harm:
@@ -185,4 +189,4 @@ def _figure(entries: Sequence[Entry], made: Facts) -> list[Block]:
         width=220,
     )
     caption = "Completion times of the requests of a run, published and measured."
-    return [Figure("times", "Completion times", chart, caption, made)]
+    return [ReportFigure("times", "Completion times", chart, caption, run_facts)]

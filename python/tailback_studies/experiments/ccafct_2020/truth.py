@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tailback_studies.experiments.ccafct_2020.points import Entry
+from tailback_studies.experiments.ccafct_2020.points import CcafctEntry
 from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
@@ -13,33 +13,33 @@ from tailback_studies.reproduction.judges import Judge, judge
 #: Largest error of times and of harm.
 LIMIT = 0.2
 
-GOALS: tuple[CellsWithin[Entry], ...] = (
+GOALS: tuple[CellsWithin[CcafctEntry], ...] = (
     CellsWithin("completion_ms", "completion times", "relative", lambda e: not e.is_harm, LIMIT),
     CellsWithin("harm", "harm", "relative", lambda e: e.is_harm, LIMIT),
 )
 
 
-def judged(entries: Iterable[Entry]) -> list[Entry]:
+def judged(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
     """The same cells with the tolerances of their goals."""
     return goals.with_tolerances(GOALS, entries)
 
 
-def verdicts(entries: Sequence[Entry]) -> list[CellsVerdict]:
+def verdicts(entries: Sequence[CcafctEntry]) -> list[CellsVerdict]:
     """Every goal that some cell belongs to."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
-def judges(entries: Sequence[Entry]) -> list[Judge]:
+def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
     """What each goal says, for tables and goals.csv."""
     return [judge(verdict, entries) for verdict in verdicts(entries)]
 
 
-def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def summary(entries: Sequence[CcafctEntry]) -> list[dict[str, Any]]:
     """The summary of `reproduce --json`: by quantity, then the groups that have a goal."""
     return goals.summary(entries, verdicts(entries))
 
 
-def missed(entries: Iterable[Entry]) -> list[Entry]:
+def missed(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
     """Cells beyond their goal, the furthest first."""
     off = [e for e in entries if e.within is False]
     return sorted(off, key=lambda e: -(e.size("relative") or 0.0))

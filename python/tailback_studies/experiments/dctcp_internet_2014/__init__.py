@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tailback.store.results import Results
-    from tailback_studies.experiments.dctcp_internet_2014.points import Batch
+    from tailback_studies.experiments.dctcp_internet_2014.points import DctcpBatch
 
 #: Seeds of each point; a quick run makes do with the second number.
 SEEDS = 3
@@ -46,13 +46,13 @@ class DctcpInternet2014(Reproduction):
         every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS, QUICK_SEEDS)
 
         def findings(results: Found) -> Findings:
-            found = {name: result for name, (result,) in results.items()}
-            measured = builder.Measured(
-                frames={name: points.table(result.points) for name, result in found.items()},
-                series={n: _series(result) for n, result in found.items() if n in points.DRAWN},
+            by_batch = {name: result for name, (result,) in results.items()}
+            measured = builder.DctcpMeasures(
+                frames={name: points.table(result.points) for name, result in by_batch.items()},
+                series={n: _series(result) for n, result in by_batch.items() if n in points.DRAWN},
                 lengths={name: points.lengths(batch) for name, batch in batches.items()},
                 engine=request.engine,
-                version=next((result.version for result in found.values()), ""),
+                version=next((result.version for result in by_batch.values()), ""),
                 quick=quick,
             )
             builder_of = builder.Builder(measured)
@@ -68,7 +68,7 @@ class DctcpInternet2014(Reproduction):
         return Study(jobs, findings)
 
 
-def _seeds(every: int, batch: Batch, request: Request) -> int:
+def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:
     """A page has all seeds of everything but what is drawn of one run."""
     most = batch.most_seeds or every
     return every if request.page and most > 1 else min(every, most)

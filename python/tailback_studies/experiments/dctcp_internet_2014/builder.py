@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from tailback.figures.theme import Chart
-from tailback.report import Cell, Facts, Figure, Mark, Section
+from tailback.report import Facts, Mark, ReportFigure, Section, TableCell
 from tailback.report.tables import mark
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014 import table1
@@ -26,7 +26,7 @@ OCCUPANCY = "mean queue in BDP"
 
 
 @dataclass
-class Measured:
+class DctcpMeasures:
     """What the runs of a call gave."""
 
     #: One row per run (`points.table`), by batch.
@@ -43,9 +43,9 @@ class Measured:
 class Builder:
     """Hands the sections what was measured, and collects cells and claims on the way."""
 
-    def __init__(self, measured: Measured) -> None:
+    def __init__(self, measured: DctcpMeasures) -> None:
         self.measured = measured
-        self.cells: list[Cell] = []
+        self.cells: list[TableCell] = []
         self.claims: list[tuple[str, str, str, Mark]] = []
         self.published = table1.published()
         self._shares: dict[str, pts.EqualShare | None] = {}
@@ -88,4 +88,4 @@ class Builder:
 
 def drawn(part: str, heading: str, title: str, chart: Chart, caption: str, facts: Facts) -> Section:
     """A section that is a figure."""
-    return Section(part, heading, [Figure(part, title, chart, caption, facts)])
+    return Section(part, heading, [ReportFigure(part, title, chart, caption, facts)])

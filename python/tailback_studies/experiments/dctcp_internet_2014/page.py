@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tailback.metrics.statistics import median, nearest_rank
-from tailback.report import Block, Cell, Facts, Report, Section, Table, Text
+from tailback.report import Block, Facts, Report, Section, Table, TableCell, Text
 from tailback.report.tables import left
 from tailback_studies.experiments.dctcp_internet_2014.words import miss_text
 from tailback_studies.reproduction import runs
@@ -29,30 +29,30 @@ LEAD = (
 )
 
 
-def judges(cells: Sequence[Cell]) -> list[Judge]:
+def judges(cells: Sequence[TableCell]) -> list[Judge]:
     """What Table I says of the simulator."""
     out = []
     for quantities, title, limit in JUDGED:
-        own = [c for c in cells if c.quantity in quantities and c.tolerance is not None]
-        errors = [abs(c.error) for c in own if c.error is not None]
-        within = sum(c.status == "pass" for c in own)
-        if own:
+        group = [c for c in cells if c.quantity in quantities and c.tolerance is not None]
+        errors = [abs(c.error) for c in group if c.error is not None]
+        within = sum(c.status == "pass" for c in group)
+        if group:
             out.append(
                 Judge(
                     judge=title,
                     error="absolute",
                     limit=limit,
-                    cells=len(own),
+                    cells=len(group),
                     median=median(errors),
                     p90=nearest_rank(errors, 0.9),
                     within=within,
-                    holds=within == len(own),
+                    holds=within == len(group),
                 )
             )
     return out
 
 
-def page(whole: Report, made: Mapping[str, Facts]) -> Page:
+def page(whole: Report, facts_by_part: Mapping[str, Facts]) -> Page:
     """The tables of the report under what it is judged by."""
     missed = [c for c in whole.cells if c.status == "miss"]
     result: list[Block] = [goals_table(judges(whole.cells), Facts()), Text(CHOSEN)]
@@ -64,7 +64,7 @@ def page(whole: Report, made: Mapping[str, Facts]) -> Page:
         blocks = runs.bare(section.blocks)
         if section.id != "result" and blocks:
             sections.append(Section(section.id, section.title, blocks))
-    sections.append(Section("runs", "Runs", [runs.table(made)]))
+    sections.append(Section("runs", "Runs", [runs.table(facts_by_part)]))
     return Page("Using DCTCP in the Internet (2014)", LEAD, sections)
 
 

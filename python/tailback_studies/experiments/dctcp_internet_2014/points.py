@@ -44,7 +44,7 @@ def scenario(name: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Batch:
+class DctcpBatch:
     """One scenario with its sweep."""
 
     name: str
@@ -104,19 +104,19 @@ def plan(
     readings: Sequence[tuple[str, dict[str, Any]]],
     *,
     quick: bool,
-) -> dict[str, Batch]:
+) -> dict[str, DctcpBatch]:
     """The batches that these parts need, by name."""
     wanted = set(parts)
-    out: dict[str, Batch] = {}
+    out: dict[str, DctcpBatch] = {}
 
     def add(
         name: str,
-        made: dict[str, Any],
+        document: dict[str, Any],
         changes: Mapping[str, Any] | None = None,
         most_seeds: int | None = None,
     ) -> None:
-        shorter = _quick(made) if quick else {}
-        out[name] = Batch(name, made, {**shorter, **(changes or {})}, most_seeds)
+        shorter = _quick(document) if quick else {}
+        out[name] = DctcpBatch(name, document, {**shorter, **(changes or {})}, most_seeds)
 
     if "fig1" in wanted:
         add("fig1", scenario("fig1"), most_seeds=1)
@@ -124,46 +124,46 @@ def plan(
         add("fig2", scenario("fig2"), most_seeds=1)
     if wanted & {"fig5", "table1"}:
         for tag, m in ROWS:
-            made = scenario(f"fig5-m{tag}")
-            add(f"step-{tag}", near_equal_share(made, m, 8) if quick else made)
+            document = scenario(f"fig5-m{tag}")
+            add(f"step-{tag}", near_equal_share(document, m, 8) if quick else document)
     if "table1" in wanted:
         add("two-reno", scenario("table1-two-reno"))
     if "fig6" in wanted:
-        made = scenario("fig6")
+        document = scenario("fig6")
         if quick:
-            made["sweep"]["flows.dctcp.count"] = [1, 3, 5]
-        add("fig6", made)
+            document["sweep"]["flows.dctcp.count"] = [1, 3, 5]
+        add("fig6", document)
     if wanted & {"fig7", "fig8", "fig9"}:
-        made = scenario("slope")
+        document = scenario("slope")
         if quick:
-            made = every(made, 3)
+            document = every(document, 3)
             key = f"{ECN}.probability"
-            made["sweep"][key] = made["sweep"][key][1::3]
-        add("slope", made)
+            document["sweep"][key] = document["sweep"][key][1::3]
+        add("slope", document)
     if "fig9" in wanted:
-        made = scenario("formula3")
+        document = scenario("formula3")
         # Not shortened: Jain's index of a short run is below 1 by noise alone.
-        add("formula3", every(made, 3) if quick else made, _LONG)
+        add("formula3", every(document, 3) if quick else document, _LONG)
     if "fig10" in wanted:
         for width in ("bdp", "min"):
-            made = scenario(f"fig10-width-{width}")
-            add(f"fig10-{width}", every(made, 3) if quick else made)
+            document = scenario(f"fig10-width-{width}")
+            add(f"fig10-{width}", every(document, 3) if quick else document)
     if "bdp" in wanted:
-        made = scenario("bdp")
+        document = scenario("bdp")
         if quick:
-            made["sweep"]["bottleneck.rate"] = ["2.5Mbit", "10Mbit", "40Mbit"]
-        add("bdp", made)
+            document["sweep"]["bottleneck.rate"] = ["2.5Mbit", "10Mbit", "40Mbit"]
+        add("bdp", document)
     short = {"duration": "45s", "warmup": "5s"} if quick else {"duration": "110s"}
     most = 1 if quick else None
     if "readings" in wanted:
         for name, changes in readings:
-            for batch, made in _reading().items():
+            for batch, document in _reading().items():
                 length = _LONG if batch == "formula3" else short
-                add(f"readings/{name}/{batch}", made, {**length, **changes}, most or 2)
+                add(f"readings/{name}/{batch}", document, {**length, **changes}, most or 2)
     if "ablation" in wanted:
         bases = _ablation_bases(quick=quick)
-        for row, made in bases.items():
-            add(f"ablation/baseline/{row}", made, short, most)
+        for row, document in bases.items():
+            add(f"ablation/baseline/{row}", document, short, most)
         for option in options:
             for row in option.rows:
                 add(f"ablation/{option.id}/{row}", bases[row], {**short, **option.set}, most)
@@ -193,7 +193,7 @@ def steps(frames: Iterable[int]) -> dict[str, list[str]]:
     return {f"{ECN}.min": sizes, f"{ECN}.max": sizes}
 
 
-def lengths(batch: Batch) -> tuple[str, str]:
+def lengths(batch: DctcpBatch) -> tuple[str, str]:
     """Duration and warm-up of a batch."""
     return tuple(  # type: ignore[return-value]
         str(batch.set.get(key, batch.scenario.get(key, ""))) for key in ("duration", "warmup")
@@ -207,14 +207,14 @@ def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
     return {"duration": "45s", "warmup": "5s"}
 
 
-def near_equal_share(made: dict[str, Any], m: float, most: int) -> dict[str, Any]:
+def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
     """The part of a staircase in which equal sharing is looked for: at most so many steps from
     Min_Thresh_Reno to 2.4 (Min_Thresh_Reno = BDP/8) or 1.6 times (BDP) that."""
     top = 1.6 + 0.9 * (1.0 - m)
-    values = made["sweep"]["zip"][0][f"{ECN}.min"]
+    values = document["sweep"]["zip"][0][f"{ECN}.min"]
     near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]
     chosen = set(near[:: math.ceil(len(near) / most)])
-    return thin(made, lambda row: row[f"{ECN}.min"] in chosen)
+    return thin(document, lambda row: row[f"{ECN}.min"] in chosen)
 
 
 def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
@@ -350,16 +350,16 @@ def equal_share(
         logs_one = logs(ordered["ratio"].to_list())
         if ordered.height != len(xs) or len(logs_one) != len(xs):
             continue
-        one = crossing(xs, logs_one, falling=falling)
-        if one is not None:
+        single = crossing(xs, logs_one, falling=falling)
+        if single is not None:
             singles.append(
                 (
-                    one.x,
-                    one.at(ordered["utilisation"].to_list()),
-                    one.at(ordered["occupancy_bytes"].to_list()) / bdp,
+                    single.x,
+                    single.at(ordered["utilisation"].to_list()),
+                    single.at(ordered["occupancy_bytes"].to_list()) / bdp,
                 )
             )
-    ci = [estimate(one[i] for one in singles).half_width for i in range(3)]
+    ci = [estimate(single[i] for single in singles).half_width for i in range(3)]
     return EqualShare(
         x=whole.x,
         ci95=ci[0],

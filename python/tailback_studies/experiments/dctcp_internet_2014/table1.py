@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tailback.report import Cell
+from tailback.report import TableCell
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.reproduction.sources import published_rows
 
 
 @dataclass(frozen=True)
-class Row:
+class Table1Row:
     """A row of Table I as published."""
 
     #: Min_Thresh_Reno / BDP.
@@ -26,10 +26,10 @@ class Row:
     two_reno_occupancy: float
 
 
-def published() -> list[Row]:
+def published() -> list[Table1Row]:
     """Table I as published."""
     rows = published_rows(__package__, "table1.csv")
-    return [Row(*(float(value) for value in row.values())) for row in rows]
+    return [Table1Row(*(float(value) for value in row.values())) for row in rows]
 
 
 def with_k(frame: pl.DataFrame) -> pl.DataFrame:
@@ -44,82 +44,82 @@ def share(frame: pl.DataFrame, m: float) -> pts.EqualShare | None:
     return pts.equal_share(ready, "x", falling=True)
 
 
-def step_cells(row: Row, found: pts.EqualShare | None) -> list[Cell]:
+def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[TableCell]:
     """K/M, utilisation and queue of Reno and DCTCP at equal sharing.
 
     K/M may be off by 0.1 or one frame (the queue cannot tell closer thresholds apart), utilisation
     by 0.01, the queue by 0.02 BDP or 8 %.
     """
     head = f"Table I/M={row.m:g}"
-    n = found.n if found else 0
+    n = equal_share.n if equal_share else 0
     return [
-        Cell(
+        TableCell(
             f"{head}/K over M",
             "k_over_m",
             "1",
             row.k_over_m,
-            found.x if found else None,
+            equal_share.x if equal_share else None,
             n,
-            found.ci95 if found else None,
+            equal_share.ci95 if equal_share else None,
             max(0.1, pts.FRAME / (row.m * pts.BDP)),
         ),
-        Cell(
+        TableCell(
             f"{head}/Reno and DCTCP/utilisation",
             "utilisation",
             "1",
             row.utilisation,
-            found.utilisation if found else None,
+            equal_share.utilisation if equal_share else None,
             n,
-            found.utilisation_ci95 if found else None,
+            equal_share.utilisation_ci95 if equal_share else None,
             0.01,
         ),
-        Cell(
+        TableCell(
             f"{head}/Reno and DCTCP/occupancy",
             "occupancy_bdp",
             "BDP",
             row.occupancy,
-            found.occupancy if found else None,
+            equal_share.occupancy if equal_share else None,
             n,
-            found.occupancy_ci95 if found else None,
+            equal_share.occupancy_ci95 if equal_share else None,
             max(0.02, 0.08 * row.occupancy),
         ),
     ]
 
 
-def two_reno_cells(row: Row, frame: pl.DataFrame) -> list[Cell]:
+def two_reno_cells(row: Table1Row, frame: pl.DataFrame) -> list[TableCell]:
     """Utilisation and queue of two Reno flows."""
     head = f"Table I/M={row.m:g}"
     size = pl.col(f"p:{pts.CLASSIC}.min").map_elements(pts.bdp_size, return_dtype=pl.Float64)
     runs = frame.filter((size - row.m).abs() < 1e-3)
     means = pts.aggregate(runs.with_columns(pl.lit(row.m).alias("m")), ["m"]).to_dicts()
-    one: Mapping[str, float | None] = means[0] if means else {}
+    mean: Mapping[str, float | None] = means[0] if means else {}
     return [
-        Cell(
+        TableCell(
             f"{head}/two Reno/utilisation",
             "two_reno_utilisation",
             "1",
             row.two_reno_utilisation,
-            one.get("utilisation"),
+            mean.get("utilisation"),
             runs.height,
-            pts.half(one, "utilisation"),
+            pts.half(mean, "utilisation"),
             0.01,
         ),
-        Cell(
+        TableCell(
             f"{head}/two Reno/occupancy",
             "two_reno_occupancy_bdp",
             "BDP",
             row.two_reno_occupancy,
-            one.get("occupancy"),
+            mean.get("occupancy"),
             runs.height,
-            pts.half(one, "occupancy"),
+            pts.half(mean, "occupancy"),
             max(0.02, 0.08 * row.two_reno_occupancy),
         ),
     ]
 
 
-def cells(frames: Mapping[str, pl.DataFrame], prefix: str = "") -> list[Cell]:
+def cells(frames: Mapping[str, pl.DataFrame], prefix: str = "") -> list[TableCell]:
     """Every cell of the table from the batches `<prefix>step-<M>` and `<prefix>two-reno`."""
-    out: list[Cell] = []
+    out: list[TableCell] = []
     two = frames.get(f"{prefix}two-reno")
     for (tag, _), row in zip(pts.ROWS, published(), strict=True):
         steps = frames.get(f"{prefix}step-{tag}")

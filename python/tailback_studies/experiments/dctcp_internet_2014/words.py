@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tailback.report import Cell, Mark, Value
+from tailback.report import Mark, TableCell, Value
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 
@@ -20,7 +20,7 @@ def seconds(text: str) -> str:
     return text[:-1] + " s" if text.endswith("s") and text[:-1].isdigit() else text
 
 
-def with_ci(cell: Cell, digits: str) -> str | None:
+def with_ci(cell: TableCell, digits: str) -> str | None:
     """The measured value and half of its interval."""
     if cell.measured is None:
         return None
@@ -32,14 +32,14 @@ def spread(ci: float | None, digits: str) -> str | None:
     return None if ci is None else f"\u00b1{ci:{digits}}"
 
 
-def verdict(cell: Cell, digits: str) -> Value:
+def verdict(cell: TableCell, digits: str) -> Value:
     """The error with its verdict."""
     if cell.error is None:
         return Mark("none found", "miss") if cell.tolerance is not None else None
     return Mark(f"{cell.error:+{digits}}", cell.status)
 
 
-def miss_text(cell: Cell) -> str:
+def miss_text(cell: TableCell) -> str:
     """A missed cell in words."""
     if cell.measured is None:
         return f"{cell.id}: not measured"

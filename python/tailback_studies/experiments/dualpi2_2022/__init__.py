@@ -61,20 +61,20 @@ class DualPi2(Reproduction):
         shared = bool(runs) and set(tried.get(BASELINE, ())) <= set(runs)
 
         def findings(results: Found) -> Findings:
-            own = results["runs"]
+            run_results = results["runs"]
             if shared:
-                by_run = dict(zip(runs, own, strict=True))
+                by_run = dict(zip(runs, run_results, strict=True))
                 results = {**results, BASELINE: [by_run[run] for run in tried.get(BASELINE, ())]}
-            entries = truth.judged(points.entries(runs, own))
-            laws = law.laws(runs, own)
+            entries = truth.judged(points.entries(runs, run_results))
+            laws = law.laws(runs, run_results)
             every_result = [result for group in results.values() for result in group]
-            made = report.ran(runs, own or every_result, quick=quick, draw=bool(runs))
-            written = report.report(entries, laws, made)
+            basis = report.ran(runs, run_results or every_result, quick=quick, draw=bool(runs))
+            written = report.report(entries, laws, basis)
             its_page = None
             if tried:
                 found = readings.measured(tried, results)
-                sections = page.sections(entries, found, laws, runs, own, made.facts)
-                its_page = Page(page.TITLE, page.LEAD, sections, made.facts)
+                sections = page.sections(entries, found, laws, runs, run_results, basis.facts)
+                its_page = Page(page.TITLE, page.LEAD, sections, basis.facts)
                 of_page = {section.id for section in sections}
                 rest = [s for s in written.sections if s.id not in of_page]
                 written = replace(written, sections=[*sections, *rest])

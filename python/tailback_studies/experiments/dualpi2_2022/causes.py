@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
-from tailback_studies.experiments.dualpi2_2022.points import Entry
+from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
 #: What, value here, basis. Stated: in `info`, the file that stands in each archive.
 DECLARED: tuple[tuple[str, str, str], ...] = (
@@ -109,7 +109,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def cause(entry: Entry) -> str:
+def cause(entry: DualPi2Entry) -> str:
     """Why a cell is off, where that is known; what is known of it where it is not."""
     if entry.chance:
         return "chance: within what one more run would give"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tailback.report import Facts, Figure
+from tailback.report import Facts, ReportFigure
 from tailback_studies.experiments.dualpi2_2022 import charts
 from tailback_studies.experiments.dualpi2_2022.layout import (
     MIXED,
@@ -15,7 +15,7 @@ from tailback_studies.experiments.dualpi2_2022.layout import (
     STATISTICS,
     Run,
 )
-from tailback_studies.experiments.dualpi2_2022.points import Entry
+from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
 #: Quantities that have a figure: id, title, stem of the columns with the class, axis.
 DRAWN: tuple[tuple[str, str, str, str], ...] = (
@@ -38,24 +38,24 @@ def _x_title(kind: str) -> str:
 
 
 def beside(
-    entries: Sequence[Entry],
+    entries: Sequence[DualPi2Entry],
     kind: str,
     figure_id: str,
     title: str,
     stem: str,
     unit: str,
     facts: Facts,
-) -> Figure | None:
+) -> ReportFigure | None:
     sides = {f"{stem}_ecn": "L", f"{stem}_nonecn": "C"}
-    found: dict[tuple[str, str, str], dict[str, Entry]] = {}
+    groups: dict[tuple[str, str, str], dict[str, DualPi2Entry]] = {}
     for e in entries:
         if e.quantity in sides and e.case.whose != "udp":
             facet = f"{e.run.archive.title}: {side_of(e.run, sides[e.quantity])}"
             statistic = e.column.rpartition("_")[2]
-            found.setdefault((facet, place_of(e.run), e.quantity), {})[statistic] = e
+            groups.setdefault((facet, place_of(e.run), e.quantity), {})[statistic] = e
     factor = 8e-6 if stem == "rpf" else 1.0
     rows = []
-    for (facet, place, _), cells in found.items():
+    for (facet, place, _), cells in groups.items():
         for whose in charts.WHOSE:
             numbers = {
                 name: _of(cells[name], whose, factor) for name in STATISTICS[:-1] if name in cells
@@ -80,7 +80,7 @@ def beside(
         width=760 if kind == OVERLOAD else 440,
     )
     caption = "Mean, P25 to P75 (bar) and P1 to P99 (line), published and measured."
-    return Figure(f"{kind}-{figure_id}", title, chart, caption, facts)
+    return ReportFigure(f"{kind}-{figure_id}", title, chart, caption, facts)
 
 
 def side_of(run: Run, name: str) -> str:
@@ -90,12 +90,12 @@ def side_of(run: Run, name: str) -> str:
     return "with ECN" if name == "L" else "without ECN"
 
 
-def _of(entry: Entry, whose: str, factor: float) -> float | None:
+def _of(entry: DualPi2Entry, whose: str, factor: float) -> float | None:
     value = entry.cell.published if whose == "published" else entry.cell.measured
     return None if value is None else value * factor
 
 
-def ratios(entries: Sequence[Entry], facts: Facts) -> Figure | None:
+def ratios(entries: Sequence[DualPi2Entry], facts: Facts) -> ReportFigure | None:
     rows = []
     for e in entries:
         if e.column in RATIOS:
@@ -125,4 +125,4 @@ def ratios(entries: Sequence[Entry], facts: Facts) -> Figure | None:
         rule=1.0,
     )
     caption = "Mean rate (window) of the flow with ECN over that of the other, published, measured."
-    return Figure("mixed-rtt-ratio", "Rate and window ratio", chart, caption, facts)
+    return ReportFigure("mixed-rtt-ratio", "Rate and window ratio", chart, caption, facts)

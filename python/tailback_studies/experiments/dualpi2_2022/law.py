@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tailback.report import Facts, Table, Value
 from tailback.report.tables import left, mark, right
 from tailback_studies.experiments.dualpi2_2022.layout import OVERLOAD, Run, published
-from tailback_studies.experiments.dualpi2_2022.points import BEFORE, Stored, left_out
+from tailback_studies.experiments.dualpi2_2022.points import BEFORE, DualPi2Stored, left_out
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Law:
         return abs(self.judged - 1) <= self.limit
 
 
-def laws(runs: Sequence[Run], results: Sequence[Iterable[Stored]]) -> list[Law]:
+def laws(runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]]) -> list[Law]:
     """The law in each run of DualPI2 with both classes in which L was not overloaded."""
     out = []
     for run, stored in zip(runs, results, strict=True):
@@ -61,10 +61,10 @@ def laws(runs: Sequence[Run], results: Sequence[Iterable[Stored]]) -> list[Law]:
     return out
 
 
-def _law(run: Run, stored: Sequence[Stored]) -> Law | None:
+def _law(run: Run, stored: Sequence[DualPi2Stored]) -> Law | None:
     counts = {"L": [0, 0, 0], "C": [0, 0, 0]}
-    for one in stored:
-        for entry in one.summary["classes"]:
+    for result in stored:
+        for entry in result.summary["classes"]:
             own = counts[entry["name"].partition("-")[0]]
             own[0] += entry["packets"]
             own[1] += entry["causes"].get("mark", 0)
@@ -76,7 +76,7 @@ def _law(run: Run, stored: Sequence[Stored]) -> Law | None:
     if run.archive.kind == OVERLOAD:
         noise = 1.96 * math.sqrt((1 - p_c) / drops + 4 * (1 - p_l) / marks)
         return Law(run, p_l, p_c, None, noise, published_law(run))
-    squares = [p * p for one in stored for p in _probabilities(run, one)]
+    squares = [p * p for result in stored for p in _probabilities(run, result)]
     square = math.fsum(squares) / len(squares)
     variance = math.fsum((x - square) ** 2 for x in squares) / max(len(squares) - 1, 1)
     sampled = variance / len(squares) / square**2 if square else 0.0
@@ -84,17 +84,17 @@ def _law(run: Run, stored: Sequence[Stored]) -> Law | None:
     return Law(run, p_l, p_c, square, noise, published_law(run))
 
 
-def _probabilities(run: Run, stored: Stored) -> list[float]:
+def _probabilities(run: Run, stored: DualPi2Stored) -> list[float]:
     """p every second, of the time that counts."""
     import polars as pl
 
     start = (BEFORE + left_out(run)) * 1e9
-    found: list[float] = (
+    probabilities: list[float] = (
         stored.series()
         .filter(pl.col("quantity") == "dualpi2_probability", pl.col("time_ns") >= start)["value"]
         .to_list()
     )
-    return found
+    return probabilities
 
 
 def published_law(run: Run) -> float | None:

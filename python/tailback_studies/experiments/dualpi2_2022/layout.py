@@ -153,15 +153,15 @@ class Run:
         return f"{self.title} ms"
 
     @property
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self) -> tuple[DualPi2Case, ...]:
         """The rows that come of it."""
         if self.archive.kind == OVERLOAD:
-            return Case(self, "tcp"), Case(self, "udp")
-        return (Case(self, ""),)
+            return DualPi2Case(self, "tcp"), DualPi2Case(self, "udp")
+        return (DualPi2Case(self, ""),)
 
 
 @dataclass(frozen=True)
-class Case:
+class DualPi2Case:
     """A row of the source."""
 
     run: Run
@@ -239,7 +239,7 @@ def _runs() -> tuple[Run, ...]:
 
 
 RUNS = _runs()
-CASES: tuple[Case, ...] = tuple(case for run in RUNS for case in run.cases)
+CASES: tuple[DualPi2Case, ...] = tuple(case for run in RUNS for case in run.cases)
 
 #: Archive, case, column.
 Key = tuple[str, str, str]

@@ -16,7 +16,7 @@ from tailback_studies.experiments.dualpi2_2022 import (
 )
 from tailback_studies.experiments.dualpi2_2022.causes import DECLARED
 from tailback_studies.experiments.dualpi2_2022.layout import Run
-from tailback_studies.experiments.dualpi2_2022.points import Entry, Stored
+from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry, DualPi2Stored
 from tailback_studies.reproduction.shown import goals_table
 
 TITLE = "DualPI2 in 2022"
@@ -41,11 +41,11 @@ CHANGED = (
 
 
 def sections(
-    entries: Sequence[Entry],
-    found: questions.Found,
+    entries: Sequence[DualPi2Entry],
+    by_reading: questions.Found,
     laws: Sequence[law.Law],
     runs: Sequence[Run],
-    results: Sequence[Iterable[Stored]],
+    results: Sequence[Iterable[DualPi2Stored]],
     facts: Facts,
 ) -> list[Section]:
     """All of the page."""
@@ -61,13 +61,13 @@ def sections(
             Section("result", "How far off", result),
             Section("misses", "Cells beyond their goal", rows.misses(entries, facts)),
             Section("set-up", "Set-up", [setup(DECLARED, facts)]),
-            Section("changes", "What was corrected", _read(CHANGED, found, readings.CHANGES)),
+            Section("changes", "What was corrected", _read(CHANGED, by_reading, readings.CHANGES)),
             Section(
                 "questions",
                 "Open questions",
-                [_open(facts), *questions.tables(found, runs, results, facts)],
+                [_open(facts), *questions.tables(by_reading, runs, results, facts)],
             ),
-            Section("readings", "Readings", _read(MEANT, found, readings.TRIED)),
+            Section("readings", "Readings", _read(MEANT, by_reading, readings.TRIED)),
         )
         if section.blocks
     ]

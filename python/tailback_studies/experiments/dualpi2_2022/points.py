@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from tailback.metrics.statistics import estimate
-from tailback.report import Cell
+from tailback.report import TableCell
 from tailback.running.batch import Job
 from tailback_studies.experiments.dualpi2_2022.layout import (
     MIXED,
@@ -16,7 +16,7 @@ from tailback_studies.experiments.dualpi2_2022.layout import (
     QUANTITIES,
     RATIOS,
     STATISTICS,
-    Case,
+    DualPi2Case,
     Run,
     published,
 )
@@ -52,7 +52,7 @@ _BYTES_PER_MBIT = 125_000.0
 
 
 @dataclass(frozen=True)
-class Variant:
+class DualPi2Variant:
     """A way to run the rows: what is changed of the scenario files."""
 
     #: Options of the queue, by its name.
@@ -77,10 +77,10 @@ class Variant:
     before: float = BEFORE
 
 
-AS_PUBLISHED = Variant()
+AS_PUBLISHED = DualPi2Variant()
 
 
-class Stored(Protocol):
+class DualPi2Stored(Protocol):
     """A stored run, as far as cells need it."""
 
     @property
@@ -95,10 +95,10 @@ class Stored(Protocol):
 
 
 @dataclass(frozen=True)
-class Entry(BaseEntry):
+class DualPi2Entry(BaseEntry):
     """A cell: a column of a row."""
 
-    case: Case
+    case: DualPi2Case
     column: str
 
     @property
@@ -129,7 +129,9 @@ class Entry(BaseEntry):
         }
 
 
-def job(run: Run, *, seeds: int, seconds: float = SECONDS, variant: Variant = AS_PUBLISHED) -> Job:
+def job(
+    run: Run, *, seeds: int, seconds: float = SECONDS, variant: DualPi2Variant = AS_PUBLISHED
+) -> Job:
     """What to run for these rows."""
     return Job(made(run, seconds, variant), {}, seeds)
 
@@ -139,7 +141,7 @@ def left_out(run: Run) -> float:
     return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
 
 
-def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
+def made(run: Run, seconds: float, variant: DualPi2Variant) -> dict[str, Any]:
     """The scenario of a run."""
     archive = run.archive
     out = scenario(__package__, archive.kind)
@@ -172,7 +174,7 @@ def made(run: Run, seconds: float, variant: Variant) -> dict[str, Any]:
     return out
 
 
-def _udp(source: dict[str, Any], run: Run, variant: Variant) -> None:
+def _udp(source: dict[str, Any], run: Run, variant: DualPi2Variant) -> None:
     ecn, nonecn = run.udp
     source["rate"] = f"{round((ecn + nonecn) * 1e6 * variant.udp_overhead)}bit"
     source["class"] = "L-udp" if ecn else "C-udp"
@@ -189,25 +191,25 @@ def stock(run: Run) -> bool:
 
 def entries(
     runs: Sequence[Run],
-    results: Sequence[Iterable[Stored]],
-    variant: Variant = AS_PUBLISHED,
-) -> list[Entry]:
+    results: Sequence[Iterable[DualPi2Stored]],
+    variant: DualPi2Variant = AS_PUBLISHED,
+) -> list[DualPi2Entry]:
     """The cells of these runs, in the order of the source."""
     known = published()
     out = []
     for run, stored in zip(runs, results, strict=True):
         each = list(stored)
         for case in run.cases:
-            rows = [values(case, one, recorder=variant.recorder) for one in each]
+            rows = [values(case, result, recorder=variant.recorder) for result in each]
             for column in case.columns:
-                found = [row[column] for row in rows]
-                value = estimate(found)
+                samples = [row[column] for row in rows]
+                value = estimate(samples)
                 key = (run.archive.name, case.name, column)
-                cell = Cell.of("/".join(key), column, unit(column), known.get(key), value)
+                cell = TableCell.of("/".join(key), column, unit(column), known.get(key), value)
                 # What is not among the data was not known when the set-up was fixed.
                 cell = replace(cell, blind=key not in known)
-                kept = tuple(one for one in found if one is not None)
-                out.append(Entry(case, column, cell=cell, values=kept))
+                kept = tuple(result for result in samples if result is not None)
+                out.append(DualPi2Entry(case, column, cell=cell, values=kept))
     return out
 
 
@@ -216,7 +218,9 @@ def unit(column: str) -> str:
     return "" if column in RATIOS else QUANTITIES[column.rpartition("_")[0]]
 
 
-def values(case: Case, stored: Stored, *, recorder: bool = True) -> dict[str, float | None]:
+def values(
+    case: DualPi2Case, stored: DualPi2Stored, *, recorder: bool = True
+) -> dict[str, float | None]:
     """The columns of a row from one run; null where the run has nothing of it."""
     classes = {entry["name"]: entry for entry in stored.summary["classes"]}
     out: dict[str, float | None] = {}
@@ -259,7 +263,9 @@ def _of_class(
     }
 
 
-def _rate(case: Case, entry: Mapping[str, Any], stored: Stored) -> dict[str, float | None]:
+def _rate(
+    case: DualPi2Case, entry: Mapping[str, Any], stored: DualPi2Stored
+) -> dict[str, float | None]:
     """Rates per flow and second, byte/s, of idle flows too."""
     samples = entry["samples"]
     if case.whose == "udp":
@@ -273,7 +279,7 @@ def _rate(case: Case, entry: Mapping[str, Any], stored: Stored) -> dict[str, flo
     return _scaled(statistics([*found, *zeros]), _BYTES_PER_MBIT)
 
 
-def _rates(entry: Mapping[str, Any], stored: Stored) -> list[float]:
+def _rates(entry: Mapping[str, Any], stored: DualPi2Stored) -> list[float]:
     """Rate of each flow of a class in each second, Mbit/s."""
     import polars as pl
 
@@ -301,7 +307,7 @@ def _ratio(first: float | None, second: float | None) -> float | None:
     return None if first is None or not second else first / second
 
 
-def _utilisation(case: Case, stored: Stored) -> dict[str, float | None]:
+def _utilisation(case: DualPi2Case, stored: DualPi2Stored) -> dict[str, float | None]:
     """Percent of the link that the row's classes use together, each second."""
     names = [name for name in case.classes if name is not None]
     if len(names) == len(stored.summary["classes"]):
@@ -313,7 +319,7 @@ def _utilisation(case: Case, stored: Stored) -> dict[str, float | None]:
     return statistics([_PERCENT * value for value in _together(names, stored)])
 
 
-def _together(names: Sequence[str], stored: Stored) -> list[float]:
+def _together(names: Sequence[str], stored: DualPi2Stored) -> list[float]:
     """The sum of the classes' utilisations, by second."""
     import polars as pl
 
@@ -323,14 +329,14 @@ def _together(names: Sequence[str], stored: Stored) -> list[float]:
     return sums
 
 
-def statistics(found: Sequence[float]) -> dict[str, float | None]:
+def statistics(samples: Sequence[float]) -> dict[str, float | None]:
     """As the source has them: percentiles by nearest rank, the deviation of a sample."""
-    n = len(found)
+    n = len(samples)
     if not n:
         return dict.fromkeys(STATISTICS)
-    mean = math.fsum(found) / n
-    deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in found) / (n - 1)) if n > 1 else None
-    ranked = sorted(found)
+    mean = math.fsum(samples) / n
+    deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in samples) / (n - 1)) if n > 1 else None
+    ranked = sorted(samples)
     out: dict[str, float | None] = {"mean": mean}
     for percent in (1, 25, 75, 99):
         out[f"p{percent}"] = ranked[math.ceil(percent * n / 100) - 1]

@@ -8,19 +8,19 @@ from tailback.report import Block, Facts, Table, Value
 from tailback.report.tables import left, present, right, words
 from tailback_studies.experiments.dualpi2_2022 import readings
 from tailback_studies.experiments.dualpi2_2022.layout import OVERLOAD, Run
-from tailback_studies.experiments.dualpi2_2022.points import Entry, Stored
+from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry, DualPi2Stored
 from tailback_studies.experiments.dualpi2_2022.rows import number
 from tailback_studies.reproduction.readings import BASELINE
 
 #: Entries by reading, as `readings.measured` has them.
-Found = Mapping[str, Sequence[Entry]]
+Found = Mapping[str, Sequence[DualPi2Entry]]
 
 _AS_SET_UP = "as set up"
 _PRAGUES = (BASELINE, "paced", "carry")
 _PRAGUES_SHOWN = (_AS_SET_UP, "paced by the fraction", "by whole segments")
 
 
-def _cells(entries: Iterable[Entry], archive: str) -> dict[tuple[Run, str], Entry]:
+def _cells(entries: Iterable[DualPi2Entry], archive: str) -> dict[tuple[Run, str], DualPi2Entry]:
     return {
         (e.run, e.column): e
         for e in entries
@@ -28,7 +28,7 @@ def _cells(entries: Iterable[Entry], archive: str) -> dict[tuple[Run, str], Entr
     }
 
 
-def _shown(entry: Entry | None, *, published: bool = False) -> str | None:
+def _shown(entry: DualPi2Entry | None, *, published: bool = False) -> str | None:
     if entry is None:
         return None
     return number(entry.cell.published if published else entry.cell.measured)
@@ -39,21 +39,21 @@ def _shown(entry: Entry | None, *, published: bool = False) -> str | None:
 _PC = "pcdualpi2_res_mr"
 
 
-def c_queue(found: Found, facts: Facts) -> Table | None:
+def c_queue(by_reading: Found, facts: Facts) -> Table | None:
     """The mean of C's queue in each case, with each reading."""
-    own = _cells(found[BASELINE], _PC)
+    baseline = _cells(by_reading[BASELINE], _PC)
     runs = sorted(
-        {run for run, _ in own if run.rtt_nonecn}, key=lambda r: (r.rtt_ecn, r.rtt_nonecn)
+        {run for run, _ in baseline if run.rtt_nonecn}, key=lambda r: (r.rtt_ecn, r.rtt_nonecn)
     )
     if not runs:
         return None
     column = "qs_nonecn_mean"
     rows: list[list[Value]] = [
-        ["published", *(_shown(own.get((r, column)), published=True) for r in runs)],
-        [_AS_SET_UP, *(_shown(own.get((r, column))) for r in runs)],
+        ["published", *(_shown(baseline.get((r, column)), published=True) for r in runs)],
+        [_AS_SET_UP, *(_shown(baseline.get((r, column))) for r in runs)],
     ]
     for one in readings.EVERY:
-        cells = _cells(found.get(one.id, ()), _PC)
+        cells = _cells(by_reading.get(one.id, ()), _PC)
         shown = [_shown(cells.get((r, column))) for r in runs]
         if any(shown):
             rows.append([one.title, *shown])
@@ -74,19 +74,19 @@ _SWING: tuple[tuple[str, str], ...] = (
 )
 
 
-def swing(found: Found, facts: Facts) -> Table | None:
+def swing(by_reading: Found, facts: Facts) -> Table | None:
     """The rows with the largest errors, statistic by statistic."""
-    own = _cells(found[BASELINE], _PC)
-    runs = [run for run, column in own if column == "rate_ratio" and run.rtt_ecn == 5]
+    baseline = _cells(by_reading[BASELINE], _PC)
+    runs = [run for run, column in baseline if column == "rate_ratio" and run.rtt_ecn == 5]
     runs = [run for run in runs if run.rtt_nonecn >= 50]
     if not runs:
         return None
-    cells = [_cells(found.get(name, ()), _PC) for name in _PRAGUES]
+    cells = [_cells(by_reading.get(name, ()), _PC) for name in _PRAGUES]
     rows: list[list[Value]] = []
     for column, title in _SWING:
         row: list[Value] = [title]
         for run in runs:
-            row.append(_shown(own.get((run, column)), published=True))
+            row.append(_shown(baseline.get((run, column)), published=True))
             row += [_shown(one.get((run, column))) for one in cells]
         rows.append(row)
     heads = [f"{run.title}: {name}" for run in runs for name in ("published", *_PRAGUES_SHOWN)]
@@ -101,8 +101,8 @@ def swing(found: Found, facts: Facts) -> Table | None:
 def recorder(found: Found, facts: Facts) -> Table | None:
     """Mean delays in overload as they are and as the source's recorder has them."""
     archive = "pcdualpi2_res_overload"
-    own, exact = _cells(found[BASELINE], archive), _cells(found.get("delays", ()), archive)
-    runs = list(dict.fromkeys(run for run, _ in own))
+    baseline, exact = _cells(found[BASELINE], archive), _cells(found.get("delays", ()), archive)
+    runs = list(dict.fromkeys(run for run, _ in baseline))
     if not runs or not exact:
         return None
     rows: list[list[Value]] = []
@@ -111,9 +111,9 @@ def recorder(found: Found, facts: Facts) -> Table | None:
         for column in ("qs_ecn_mean", "qs_nonecn_mean"):
             key = (run, column)
             row += [
-                _shown(own.get(key), published=True),
+                _shown(baseline.get(key), published=True),
                 _shown(exact.get(key)),
-                _shown(own.get(key)),
+                _shown(baseline.get(key)),
             ]
         rows.append(row)
     heads = [f"{q}: {what}" for q in "LC" for what in ("published", "as it is", "recorded")]
@@ -182,7 +182,7 @@ def active(found: Found, facts: Facts) -> Table | None:
 
 
 def retransmissions(
-    runs: Sequence[Run], results: Sequence[Iterable[Stored]], facts: Facts
+    runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]], facts: Facts
 ) -> Table | None:
     """What TCP sent, sent again and timed out on in overload, by class: the mean of the seeds."""
     rows: list[list[Value]] = []
@@ -214,7 +214,7 @@ def retransmissions(
     return Table("retransmissions", "Sent again", columns, rows, caption, facts)
 
 
-def _sent(stored: Stored) -> dict[str, list[float]]:
+def _sent(stored: DualPi2Stored) -> dict[str, list[float]]:
     out = {name: [0.0] * 4 for name in ("L", "C")}
     for flow in stored.summary["flows"]:
         own = out.get(flow["name"].partition("/")[0])
@@ -229,7 +229,7 @@ def _sent(stored: Stored) -> dict[str, list[float]]:
 
 def pie(found: Found, facts: Facts) -> Table | None:
     """Which update interval of PIE is nearer, cell by cell."""
-    own = _cells(found[BASELINE], "ecpie_res_mr")
+    baseline = _cells(found[BASELINE], "ecpie_res_mr")
     other = _cells(found.get("hz-250", ()), "ecpie_res_mr")
     rows: list[list[Value]] = []
     for column, title in (
@@ -238,9 +238,9 @@ def pie(found: Found, facts: Facts) -> Table | None:
         ("qs_nonecn_mean", "mean delay without ECN"),
     ):
         pairs = [
-            (abs(own[key].cell.relative or 0.0), abs(other[key].cell.relative or 0.0))
-            for key in own
-            if key[1] == column and key in other and own[key].cell.published is not None
+            (abs(baseline[key].cell.relative or 0.0), abs(other[key].cell.relative or 0.0))
+            for key in baseline
+            if key[1] == column and key in other and baseline[key].cell.published is not None
         ]
         if not pairs:
             continue
@@ -268,15 +268,15 @@ def pie(found: Found, facts: Facts) -> Table | None:
 
 
 def tables(
-    found: Found, runs: Sequence[Run], results: Sequence[Iterable[Stored]], facts: Facts
+    by_reading: Found, runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]], facts: Facts
 ) -> list[Block]:
     """All of them."""
     return present(
-        c_queue(found, facts),
-        swing(found, facts),
-        overload_rates(found, facts),
-        recorder(found, facts),
-        active(found, facts),
-        pie(found, facts),
+        c_queue(by_reading, facts),
+        swing(by_reading, facts),
+        overload_rates(by_reading, facts),
+        recorder(by_reading, facts),
+        active(by_reading, facts),
+        pie(by_reading, facts),
         retransmissions(runs, results, facts),
     )

@@ -20,12 +20,12 @@ from tailback_studies.experiments.dualpi2_2022.layout import (
     Run,
     published_runs,
 )
-from tailback_studies.experiments.dualpi2_2022.points import Entry, Variant
+from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry, DualPi2Variant
 from tailback_studies.reproduction.experiment import Found
 from tailback_studies.reproduction.readings import BASELINE, Reading, before_and_after
 from tailback_studies.reproduction.shown import size
 
-Read = Reading[Variant, Run]
+Read = Reading[DualPi2Variant, Run]
 
 
 def _on(aqm: str, *kinds: str) -> Callable[[Run], bool]:
@@ -54,7 +54,7 @@ CHANGES: tuple[Read, ...] = (
     Reading(
         "former",
         "everything as it was before the source's files were read",
-        Variant(
+        DualPi2Variant(
             set={"tcp.pacing": "auto", "bottleneck.burst": "0b"},
             queue=_DEFAULTS,
             any_ect=False,
@@ -65,36 +65,36 @@ CHANGES: tuple[Read, ...] = (
     Reading(
         "delays",
         "delays as they are, not as the source's recorder has them",
-        Variant(recorder=False),
+        DualPi2Variant(recorder=False),
     ),
     Reading(
         "unpaced",
         'the hosts\' queue paces no CUBIC (`pacing = "auto"`)',
-        Variant(set={"tcp.pacing": "auto"}),
+        DualPi2Variant(set={"tcp.pacing": "auto"}),
         _kind(MIXED),
     ),
     Reading(
         "segments",
         'the hosts\' queue paces every segment by itself (`pacing = "fq"`)',
-        Variant(set={"tcp.pacing": "fq"}),
+        DualPi2Variant(set={"tcp.pacing": "fq"}),
         _kind(MIXED),
     ),
     Reading(
         "no-burst",
         'the shaper has no burst (`burst = "0b"`)',
-        Variant(set={"bottleneck.burst": "0b"}),
+        DualPi2Variant(set={"bottleneck.burst": "0b"}),
         _COUPLED,
     ),
     Reading(
         "hz-250",
         "PIE's `tupdate 16ms` in jiffies of 4 ms, of which the timer wheel takes one more",
-        Variant(queue={"pie": {"tupdate": "19ms"}}),
+        DualPi2Variant(queue={"pie": {"tupdate": "19ms"}}),
         _on("pie"),
     ),
     Reading(
         "general",
         "flows with packets as in the other rows where UDP of `140` Mbit/s is in L",
-        Variant(active="general"),
+        DualPi2Variant(active="general"),
         lambda run: run.active != run.active_by_class,
     ),
 )
@@ -105,71 +105,74 @@ TRIED: tuple[Read, ...] = (
         "paced",
         "Prague paces by its window with the fraction, as commits of its version do "
         '(`pace = "fraction"`)',
-        Variant(ccs={"prague": {"pace": "fraction"}}),
+        DualPi2Variant(ccs={"prague": {"pace": "fraction"}}),
         _on("dualpi2"),
     ),
     Reading(
         "carry",
         "Prague's window changes by whole segments, as in the first commits of its version "
         '(`window = "carry"`)',
-        Variant(ccs={"prague": {"window": "carry"}}),
+        DualPi2Variant(ccs={"prague": {"window": "carry"}}),
         _on("dualpi2"),
     ),
     Reading(
-        "all-active", "all flows of each class have packets", Variant(active="all"), _kind(OVERLOAD)
+        "all-active",
+        "all flows of each class have packets",
+        DualPi2Variant(active="all"),
+        _kind(OVERLOAD),
     ),
     Reading(
         "longer",
         "the test bed itself adds `0.6ms` to every round-trip time",
-        Variant(longer=0.6),
+        DualPi2Variant(longer=0.6),
         _short,
     ),
     Reading(
         "no-lead",
         "flows start when the source begins to count its time",
-        Variant(before=0.0),
+        DualPi2Variant(before=0.0),
         lambda run: _COUPLED(run) and run.rtt_ecn == max(RTTS_ECN),
     ),
     Reading(
         "no-hystart",
         "CUBIC leaves slow start at losses and marks only (`hystart = false`)",
-        Variant(ccs={"cubic": {"hystart": False}}),
+        DualPi2Variant(ccs={"cubic": {"hystart": False}}),
         _short,
     ),
     Reading(
         "cubic-only",
         "CUBIC without its Reno-friendly region (`tcp_friendliness = false`)",
-        Variant(ccs={"cubic": {"tcp_friendliness": False}}),
+        DualPi2Variant(ccs={"cubic": {"tcp_friendliness": False}}),
         _short,
     ),
     Reading(
         "no-delack",
         "every segment is acknowledged (`delack = false`)",
-        Variant(set={"tcp.delack": False}),
+        DualPi2Variant(set={"tcp.delack": False}),
         _short,
     ),
     Reading(
         "jitter",
         "hosts delay packets by up to `100us`, in order (`host_jitter`)",
-        Variant(set={"host_jitter": "100us"}),
+        DualPi2Variant(set={"host_jitter": "100us"}),
         _short,
     ),
     Reading(
         "bursts",
         "Prague's packets leave four at a time (`min_burst = 4`)",
-        Variant(ccs={"prague": {"min_burst": 4}}),
+        DualPi2Variant(ccs={"prague": {"min_burst": 4}}),
         _short,
     ),
     Reading(
         "wheel",
         'DualPI2\'s update comes with the timer wheel of a kernel of 250 Hz (`tupdate = "20ms"`)',
-        Variant(queue={"dualpi2": {"tupdate": "20ms"}}),
+        DualPi2Variant(queue={"dualpi2": {"tupdate": "20ms"}}),
         _short,
     ),
     Reading(
         "refactored",
         'DualPI2 of 2019, with half the gains (`version = "dualpi2-2019-refactored"`)',
-        Variant(queue={"dualpi2": {"version": "dualpi2-2019-refactored"}}),
+        DualPi2Variant(queue={"dualpi2": {"version": "dualpi2-2019-refactored"}}),
         _short,
     ),
 )
@@ -188,9 +191,9 @@ def plan(*, quick: bool) -> dict[str, list[Run]]:
     return {BASELINE: known, **concerned}
 
 
-def _same_runs(variant: Variant) -> bool:
+def _same_runs(variant: DualPi2Variant) -> bool:
     """Whether only what is made of the runs differs."""
-    return variant == Variant(recorder=False)
+    return variant == DualPi2Variant(recorder=False)
 
 
 def jobs(planned: Mapping[str, Sequence[Run]], *, quick: bool, seeds: int) -> dict[str, list[Job]]:
@@ -204,7 +207,7 @@ def jobs(planned: Mapping[str, Sequence[Run]], *, quick: bool, seeds: int) -> di
     }
 
 
-def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, list[Entry]]:
+def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, list[DualPi2Entry]]:
     """The cells of each reading."""
     variants = {BASELINE: points.AS_PUBLISHED, **{one.id: one.variant for one in EVERY}}
     return {
@@ -215,12 +218,12 @@ def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, 
     }
 
 
-def tables(found: Mapping[str, Sequence[Entry]], wanted: Iterable[Read]) -> list[Block]:
+def tables(found: Mapping[str, Sequence[DualPi2Entry]], wanted: Iterable[Read]) -> list[Block]:
     """A table for each reading: what it does to the cells of each goal."""
     return [_table(one, found) for one in wanted if found.get(one.id)]
 
 
-def _table(reading: Read, found: Mapping[str, Sequence[Entry]]) -> Block:
+def _table(reading: Read, found: Mapping[str, Sequence[DualPi2Entry]]) -> Block:
     own, changed = before_and_after(found, reading)
     before = {judge.judge: judge for judge in truth.judged_goals(own)}
     after = {judge.judge: judge for judge in truth.judged_goals(changed)}

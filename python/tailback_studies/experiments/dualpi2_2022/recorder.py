@@ -58,19 +58,19 @@ def _parts(lower: int, width: int) -> tuple[int, int, float]:
     return low, high, 1.0 if low == high else (lower + width - (high << UNIT_BITS)) / width
 
 
-def weighted(found: list[tuple[float, float]]) -> dict[str, float | None]:
+def weighted(buckets: list[tuple[float, float]]) -> dict[str, float | None]:
     """Mean, percentiles by nearest rank and deviation of values with their counts, ascending."""
     names = ("mean", "p1", "p25", "p75", "p99", "stddev")
-    total = math.fsum(count for _, count in found)
+    total = math.fsum(count for _, count in buckets)
     if not total:
         return dict.fromkeys(names)
-    mean = math.fsum(value * count for value, count in found) / total
-    squares = math.fsum((value - mean) ** 2 * count for value, count in found)
+    mean = math.fsum(value * count for value, count in buckets) / total
+    squares = math.fsum((value - mean) ** 2 * count for value, count in buckets)
     out: dict[str, float | None] = {"mean": mean}
-    passed = list(accumulate(count for _, count in found))
+    passed = list(accumulate(count for _, count in buckets))
     for percent in (1, 25, 75, 99):
         # Counts are shares of buckets, and their sums not exact.
-        rank = min(bisect_left(passed, percent * total / 100 - 1e-6), len(found) - 1)
-        out[f"p{percent}"] = found[rank][0]
+        rank = min(bisect_left(passed, percent * total / 100 - 1e-6), len(buckets) - 1)
+        out[f"p{percent}"] = buckets[rank][0]
     out["stddev"] = math.sqrt(squares / (total - 1)) if total > 1 else None
     return out

@@ -13,7 +13,7 @@ from tailback.store.results import Results
 from tailback_studies.experiments.dualpi2_2022 import figures, law, rows, signature, tails, truth
 from tailback_studies.experiments.dualpi2_2022.causes import DECLARED
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, Run
-from tailback_studies.experiments.dualpi2_2022.points import Entry
+from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table, head
 
 TITLE = "DualPI2 (2022), run again"
@@ -29,7 +29,7 @@ QUICK = " A quick run: the published rows only, one fifth of their time, one see
 
 
 @dataclass(frozen=True)
-class Ran:
+class DualPi2Runs:
     """What a report rests on."""
 
     facts: Facts
@@ -38,7 +38,9 @@ class Ran:
     """Tails of queue delays, as `tails.tails` makes them."""
 
 
-def ran(runs: Sequence[Run], results: Sequence[Results], *, quick: bool, draw: bool = True) -> Ran:
+def ran(
+    runs: Sequence[Run], results: Sequence[Results], *, quick: bool, draw: bool = True
+) -> DualPi2Runs:
     """The facts of these results."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
@@ -47,43 +49,43 @@ def ran(runs: Sequence[Run], results: Sequence[Results], *, quick: bool, draw: b
         deviations.insert(0, "50 s of a run count, not 250 s")
     warmup = "44 s and 40 times the larger round-trip time"
     made = facts(results, warmup=warmup, deviations=tuple(deviations))
-    return Ran(made, quick, tails.tails(runs, results) if draw else None)
+    return DualPi2Runs(made, quick, tails.tails(runs, results) if draw else None)
 
 
-def report(entries: Sequence[Entry], laws: Sequence[law.Law], made: Ran) -> Report:
+def report(entries: Sequence[DualPi2Entry], laws: Sequence[law.Law], basis: DualPi2Runs) -> Report:
     """The report of a run."""
     signs = signature.signatures(entries)
     result = present(
-        goals_table(truth.judged_goals(entries), made.facts),
-        signature.table(signs, made.facts) if signs else None,
-        law.table(laws, made.facts) if laws else None,
+        goals_table(truth.judged_goals(entries), basis.facts),
+        signature.table(signs, basis.facts) if signs else None,
+        law.table(laws, basis.facts) if laws else None,
     )
     sections = [
         Section("result", "How far off", result),
-        _figures(MIXED, "Mixed round-trip times", entries, made),
-        _figures(OVERLOAD, "Overload", entries, made),
-        Section("misses", "Cells beyond their goal", rows.misses(entries, made.facts)),
-        Section("set-up", "Set-up", [setup(DECLARED, made.facts)]),
+        _figures(MIXED, "Mixed round-trip times", entries, basis),
+        _figures(OVERLOAD, "Overload", entries, basis),
+        Section("misses", "Cells beyond their goal", rows.misses(entries, basis.facts)),
+        Section("set-up", "Set-up", [setup(DECLARED, basis.facts)]),
         *rows.tables(entries),
     ]
     return Report(
         name="",
         title=TITLE,
-        lead=LEAD + (QUICK if made.quick else ""),
-        meta=head(SOURCE, made.facts, entries),
+        lead=LEAD + (QUICK if basis.quick else ""),
+        meta=head(SOURCE, basis.facts, entries),
         sections=[section for section in sections if section.blocks],
         cells=[entry.cell for entry in entries],
         files={"all-cells.csv": rows.all_cells(entries)},
     )
 
 
-def _figures(kind: str, title: str, entries: Sequence[Entry], made: Ran) -> Section:
+def _figures(kind: str, title: str, entries: Sequence[DualPi2Entry], basis: DualPi2Runs) -> Section:
     own = [e for e in entries if e.run.archive.kind == kind]
     blocks: list[Block] = present(
-        figures.ratios(own, made.facts) if kind == MIXED else None,
-        *(figures.beside(own, kind, *drawn, made.facts) for drawn in figures.DRAWN),
-        tails.figure(made.tails.filter(pl.col("kind") == kind), kind, made.facts)
-        if made.tails is not None
+        figures.ratios(own, basis.facts) if kind == MIXED else None,
+        *(figures.beside(own, kind, *drawn, basis.facts) for drawn in figures.DRAWN),
+        tails.figure(basis.tails.filter(pl.col("kind") == kind), kind, basis.facts)
+        if basis.tails is not None
         else None,
     )
     return Section(f"figures-{kind}", title, blocks)

@@ -9,12 +9,12 @@ from tailback.report.tables import csv_text, left, right, words
 from tailback_studies.experiments.dualpi2_2022 import truth
 from tailback_studies.experiments.dualpi2_2022.causes import cause
 from tailback_studies.experiments.dualpi2_2022.layout import ARCHIVES, Archive
-from tailback_studies.experiments.dualpi2_2022.points import Entry
+from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 from tailback_studies.reproduction.goals import goal_of
 from tailback_studies.reproduction.shown import signed
 
 
-def misses(entries: Sequence[Entry], facts: Facts) -> list[Block]:
+def misses(entries: Sequence[DualPi2Entry], facts: Facts) -> list[Block]:
     off = [e for e in entries if e.within is False]
     held = sum(e.within is not None for e in entries)
     if not off:
@@ -38,7 +38,7 @@ def misses(entries: Sequence[Entry], facts: Facts) -> list[Block]:
     return [Table("misses", "Every miss", columns, rows, "", facts)]
 
 
-def tables(entries: Sequence[Entry]) -> list[Section]:
+def tables(entries: Sequence[DualPi2Entry]) -> list[Section]:
     out = []
     for archive in ARCHIVES:
         own = [e for e in entries if e.run.archive == archive]
@@ -64,14 +64,14 @@ _SHOWN: tuple[tuple[str, str, float], ...] = (
 )
 
 
-def _rows(archive: Archive, entries: Sequence[Entry]) -> Table:
-    found: dict[str, dict[str, Entry]] = {}
+def _rows(archive: Archive, entries: Sequence[DualPi2Entry]) -> Table:
+    by_case: dict[str, dict[str, DualPi2Entry]] = {}
     for e in entries:
-        found.setdefault(e.case.name, {})[e.column] = e
+        by_case.setdefault(e.case.name, {})[e.column] = e
     columns = [*left("case"), *right(*(title for title, _, _ in _SHOWN))]
     rows: list[list[Value]] = [
         [name, *(_value(cells.get(column), factor) for _, column, factor in _SHOWN)]
-        for name, cells in found.items()
+        for name, cells in by_case.items()
     ]
     caption = (
         "Measured and (published); green and red where there is a goal. L: with ECN, C: without. "
@@ -80,7 +80,7 @@ def _rows(archive: Archive, entries: Sequence[Entry]) -> Table:
     return Table(f"rows-{archive.name}", archive.name, columns, rows, caption)
 
 
-def _value(entry: Entry | None, factor: float) -> Value:
+def _value(entry: DualPi2Entry | None, factor: float) -> Value:
     if entry is None or entry.cell.measured is None:
         return None
     text = number(entry.cell.measured * factor) or ""
@@ -95,14 +95,14 @@ def number(value: float | None) -> str | None:
     return None if value is None else f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
 
-def _signed(entry: Entry, kind: str) -> str | None:
+def _signed(entry: DualPi2Entry, kind: str) -> str | None:
     error = entry.error(kind)
     if error is None:
         return None
     return signed(error) if kind == "relative" else f"{error:+.3g}"
 
 
-def all_cells(entries: Sequence[Entry]) -> str:
+def all_cells(entries: Sequence[DualPi2Entry]) -> str:
     """Every cell as CSV, published or not."""
     head = ("archive", "case", "column", "unit", "published", "measured")
     rows: list[Sequence[object]] = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tailback.report import Facts, Table, Value
 from tailback.report.tables import left, mark
 from tailback_studies.experiments.dualpi2_2022.layout import OVERLOAD, Run
-from tailback_studies.experiments.dualpi2_2022.points import UDP_FRAME, UDP_PAYLOAD, Entry
+from tailback_studies.experiments.dualpi2_2022.points import UDP_FRAME, UDP_PAYLOAD, DualPi2Entry
 
 #: Rate of the link with UDP, Mbit/s.
 _LINK_MBIT = 100.0
@@ -37,14 +37,14 @@ class Signature:
         return None if self.published is None else self.published == self.measured
 
 
-def signatures(entries: Iterable[Entry]) -> list[Signature]:
+def signatures(entries: Iterable[DualPi2Entry]) -> list[Signature]:
     """The queue that is at the target (L where UDP overloads it, else C), by run of overload."""
-    found: dict[Run, dict[str, Entry]] = {}
+    by_run: dict[Run, dict[str, DualPi2Entry]] = {}
     for e in entries:
         if e.run.archive.kind == OVERLOAD and e.case.whose == "tcp" and e.column in QS:
-            found.setdefault(e.run, {})[e.column] = e
+            by_run.setdefault(e.run, {})[e.column] = e
     out = []
-    for run, cells in found.items():
+    for run, cells in by_run.items():
         pairs = [(cells[c].cell.published, cells[c].cell.measured) for c in QS if c in cells]
         if len(pairs) != 2:
             continue

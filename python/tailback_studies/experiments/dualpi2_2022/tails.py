@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tailback.report import Facts, Figure
+from tailback.report import Facts, ReportFigure
 from tailback.store.results import Results
 from tailback_studies.experiments.dualpi2_2022 import charts
 from tailback_studies.experiments.dualpi2_2022.figures import place_of, side_of
@@ -66,7 +66,7 @@ _TAILS = {
 }
 
 
-def figure(frame: pl.DataFrame, kind: str, facts: Facts) -> Figure | None:
+def figure(frame: pl.DataFrame, kind: str, facts: Facts) -> ReportFigure | None:
 
     wanted = [
         run
@@ -111,4 +111,4 @@ def figure(frame: pl.DataFrame, kind: str, facts: Facts) -> Figure | None:
         "Packets with a longer delay (curves) and the source's percentiles (rings); 30 points in "
         "each factor of ten, down to 0.01 %."
     )
-    return Figure(f"{kind}-tail", "Tail of the queue delay", chart, caption, facts)
+    return ReportFigure(f"{kind}-tail", "Tail of the queue delay", chart, caption, facts)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tailback_studies.experiments.dualpi2_2022.law import Law
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
-from tailback_studies.experiments.dualpi2_2022.points import Entry
+from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 from tailback_studies.experiments.dualpi2_2022.signature import QS, signatures
 from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
@@ -17,17 +17,17 @@ from tailback_studies.reproduction.judges import Judge, judge
 RESOLUTION_MS = 0.032768
 
 
-def _dualpi2(*columns: str) -> Callable[[Entry], bool]:
+def _dualpi2(*columns: str) -> Callable[[DualPi2Entry], bool]:
     return lambda e: (
         e.run.archive.kind == MIXED and e.run.archive.aqm == "dualpi2" and e.column in columns
     )
 
 
-def _of(aqm: str, *columns: str) -> Callable[[Entry], bool]:
+def _of(aqm: str, *columns: str) -> Callable[[DualPi2Entry], bool]:
     return lambda e: e.run.archive.aqm == aqm and e.column in columns
 
 
-def _overload(*columns: str, whose: str = "") -> Callable[[Entry], bool]:
+def _overload(*columns: str, whose: str = "") -> Callable[[DualPi2Entry], bool]:
     return lambda e: (
         e.run.archive.kind == OVERLOAD
         and e.column in columns
@@ -35,7 +35,7 @@ def _overload(*columns: str, whose: str = "") -> Callable[[Entry], bool]:
     )
 
 
-GOALS: tuple[CellsWithin[Entry], ...] = (
+GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
     CellsWithin(
         "dualpi2.rate_ratio",
         "DualPI2: rate ratio (10 of 11)",
@@ -110,22 +110,22 @@ GOALS: tuple[CellsWithin[Entry], ...] = (
 )
 
 
-def judged(entries: Iterable[Entry]) -> list[Entry]:
+def judged(entries: Iterable[DualPi2Entry]) -> list[DualPi2Entry]:
     """The same cells with the tolerances of their goals."""
     return goals.with_tolerances(GOALS, entries)
 
 
-def verdicts(entries: Sequence[Entry]) -> list[CellsVerdict]:
+def verdicts(entries: Sequence[DualPi2Entry]) -> list[CellsVerdict]:
     """Every goal that some cell belongs to."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
-def judged_goals(entries: Sequence[Entry]) -> list[Judge]:
+def judged_goals(entries: Sequence[DualPi2Entry]) -> list[Judge]:
     """What each goal says, for tables and goals.csv."""
     return [judge(verdict, entries) for verdict in verdicts(entries)]
 
 
-def summary(entries: Sequence[Entry], laws: Sequence[Law]) -> list[dict[str, Any]]:
+def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[str, Any]]:
     """The summary of `reproduce --json`: by column, the goals, the signature, the law."""
     signs = [sign.agrees for sign in signatures(entries) if sign.agrees is not None]
     by_kind = {kind: [w.holds for w in laws if w.run.archive.kind == kind] for kind in _LAWS}

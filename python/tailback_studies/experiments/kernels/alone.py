@@ -75,25 +75,28 @@ def section(made: Comparison, facts: Facts) -> Section:
     )
 
 
-def acks(made: Comparison, facts: Facts) -> Section:
+def acks(comparison: Comparison, facts: Facts) -> Section:
     """The same without delayed ACKs."""
     return Section(
         "acks",
         "Without delayed ACKs",
-        [_values(made, facts, "acks-values"), _differences(made, facts, "acks-differences")],
+        [
+            _values(comparison, facts, "acks-values"),
+            _differences(comparison, facts, "acks-differences"),
+        ],
     )
 
 
-def _values(made: Comparison, facts: Facts, name: str = "alone-values") -> Table:
+def _values(comparison: Comparison, facts: Facts, name: str = "alone-values") -> Table:
     rows: list[list[Value]] = []
-    for cell in made.cells:
+    for cell in comparison.cells:
         if cell.quantity not in SHOWN:
             continue
-        values = [_text(cell, kernel) for kernel in (v.name for v in made.variants)]
+        values = [_text(cell, kernel) for kernel in (v.name for v in comparison.variants)]
         rows.append([*_place(cell), quantity_text(cell.quantity), *values])
     columns = [
         *left("congestion control", "queue", "quantity"),
-        *right(*(f"Linux {variant.name}" for variant in made.variants)),
+        *right(*(f"Linux {variant.name}" for variant in comparison.variants)),
     ]
     caption = (
         "Means over the seeds. A star: it differs from the newest kernel's by more than noise "
@@ -111,17 +114,17 @@ def _text(cell: Cell, kernel: str) -> str:
     return f"{mean:.4g}{star}"
 
 
-def _differences(made: Comparison, facts: Facts, name: str = "alone-differences") -> Table:
+def _differences(comparison: Comparison, facts: Facts, name: str = "alone-differences") -> Table:
     rows: list[list[Value]] = []
-    for cell in made.cells:
+    for cell in comparison.cells:
         if cell.nothing:
             continue
-        for other in made.others:
+        for other in comparison.others:
             found = cell.differences.get(other.name)
             if found is None or not found.flagged:
                 continue
             relative = "" if found.relative is None else f"{100 * found.relative:+.2g} %"
-            here, there = cell.values[made.baseline.name].mean, cell.values[other.name].mean
+            here, there = cell.values[comparison.baseline.name].mean, cell.values[other.name].mean
             rows.append(
                 [
                     *_place(cell),
@@ -134,23 +137,23 @@ def _differences(made: Comparison, facts: Facts, name: str = "alone-differences"
             )
     columns = [
         *left("congestion control", "queue", "quantity", "kernel"),
-        *right(f"Linux {made.baseline.name}", "there", "difference"),
+        *right(f"Linux {comparison.baseline.name}", "there", "difference"),
     ]
     return Table(name, "Every difference beyond noise", columns, rows, "", facts)
 
 
 def _why(made: Comparison, facts: Facts) -> list[Text | Table]:
     """What differs, counted by cell, with the cause that the sources of both kernels show."""
-    found: dict[tuple[str, str, str], int] = {}
+    counts: dict[tuple[str, str, str], int] = {}
     for cell in made.cells:
         for other in made.others:
             difference = cell.differences.get(other.name)
             if difference is not None and difference.flagged:
                 key = (*_place(cell), other.name)
-                found[key] = found.get(key, 0) + 1
+                counts[key] = counts.get(key, 0) + 1
     rows: list[list[Value]] = [
         [cc, queue, f"Linux {kernel}", count, CAUSES.get((cc, queue, kernel), "not known")]
-        for (cc, queue, kernel), count in found.items()
+        for (cc, queue, kernel), count in counts.items()
     ]
     columns = [
         *left("congestion control", "queue", "kernel"),

@@ -17,7 +17,7 @@ from tailback.running.batch import Job
 from tailback_studies.experiments.dualpi2_2022 import points as dualpi2
 from tailback_studies.experiments.dualpi2_2022.layout import RUNS, Run
 from tailback_studies.experiments.sce_2019 import points as sce
-from tailback_studies.experiments.sce_2019.layout import SETUPS, Setup
+from tailback_studies.experiments.sce_2019.layout import SETUPS, SceSetup
 from tailback_studies.reproduction import shown
 from tailback_studies.reproduction.entries import Entry
 
@@ -37,7 +37,7 @@ def drawn(names: Iterable[str], count: int) -> list[str]:
 # --- sce-2019 ---------------------------------------------------------------------------------
 
 
-def sce_places(*, quick: bool) -> dict[Setup, list[sce.Place]]:
+def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
     """Cells of one flow of CUBIC, Reno and DCTCP, drawn over all of them."""
     alone = [s for s in SETUPS if s.kind == "one-flow" and sce.stock(s)]
     every = {
@@ -45,7 +45,7 @@ def sce_places(*, quick: bool) -> dict[Setup, list[sce.Place]]:
         for setup, places in sce.every(alone).items()
         for rate, delay in places
     }
-    out: dict[Setup, list[sce.Place]] = {}
+    out: dict[SceSetup, list[sce.Place]] = {}
     for name in drawn(every, QUICK_CELLS if quick else SCE_CELLS):
         setup, place = every[name]
         out.setdefault(setup, []).append(place)
@@ -67,13 +67,13 @@ def dualpi2_runs(*, quick: bool) -> list[Run]:
     """Runs of its PIE and FQ-CoDel archives, half of each."""
     out: list[Run] = []
     for aqm in dualpi2.STOCK:
-        own = {
+        runs = {
             f"{run.archive.name} {run.rtt_ecn} {run.rtt_nonecn} {run.flows} {run.udp}": run
             for run in RUNS
             if run.archive.aqm == aqm
         }
         count = QUICK_RUNS if quick else DUALPI2_RUNS // len(dualpi2.STOCK)
-        out += [own[name] for name in drawn(own, count)]
+        out += [runs[name] for name in drawn(runs, count)]
     return out
 
 

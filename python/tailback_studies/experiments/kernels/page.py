@@ -45,21 +45,21 @@ def findings(
     cells: list[dict[str, Any]] = []
     every: list[Results] = [one for group in results.values() for one in group]
     facts = shown.facts(every, deviations=(shown.NO_OFFLOADS,))
-    if own := results.get("alone"):
-        made = alone.compared(kernels, own)
-        sections.append(alone.section(made, _facts(own)))
-        cells += alone.cells(made, "alone")
-    if own := results.get("acks"):
-        made = alone.compared(kernels, own)
-        sections.append(alone.acks(made, _facts(own)))
-        cells += alone.cells(made, "acks")
+    if part_results := results.get("alone"):
+        comparison = alone.compared(kernels, part_results)
+        sections.append(alone.section(comparison, _facts(part_results)))
+        cells += alone.cells(comparison, "alone")
+    if part_results := results.get("acks"):
+        comparison = alone.compared(kernels, part_results)
+        sections.append(alone.acks(comparison, _facts(part_results)))
+        cells += alone.cells(comparison, "acks")
     for name, lead, bed_of in (
         ("sce-2019", SCE, beds.sce_bed),
         ("dualpi2-2022", DUALPI2, beds.dualpi2_bed),
     ):
-        if own := results.get(name):
-            bed = bed_of(bed_kernels, own, quick=quick)
-            sections.append(beds.section(bed, lead, _facts(own)))
+        if part_results := results.get(name):
+            bed = bed_of(bed_kernels, part_results, quick=quick)
+            sections.append(beds.section(bed, lead, _facts(part_results)))
             cells += [
                 {**entry.cell.json(), "id": f"{entry.cell.id}/Linux {kernel}"}
                 for kernel, entries in bed.entries.items()
@@ -77,11 +77,11 @@ def findings(
 
 def _facts(results: Sequence[Results]) -> Any:
     versions = list(dict.fromkeys(found.version for found in results))
-    made = shown.facts(results)
-    return type(made)(
-        runs=made.runs,
-        seeds=made.seeds,
-        duration=made.duration,
-        warmup=made.warmup,
+    facts = shown.facts(results)
+    return type(facts)(
+        runs=facts.runs,
+        seeds=facts.seeds,
+        duration=facts.duration,
+        warmup=facts.warmup,
         engine="kernel " + ", ".join(versions),
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tailback.errors import InputError
 from tailback_studies.experiments.l4s_tests_2020.causes import NOT_RUN
-from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, Row, published_names
+from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, L4sRow, published_names
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: Scenarios of the source.
@@ -51,11 +51,11 @@ class L4sTests(Reproduction):
         tried = readings.jobs() if request.named_part(READINGS) else {}
         both = (both_ways.QUICK if quick else both_ways.CASES) if "s4" in request.parts else ()
         if request.engine != "sim":
-            stepped = {t: [c for c in own if c.cc != "prague"] for t, own in stepped.items()}
+            stepped = {t: [c for c in cases if c.cc != "prague"] for t, cases in stepped.items()}
             both = tuple(case for case in both if case.cc != "prague")
 
         def findings(results: Found) -> Findings:
-            made = report.ran(results["rows"], quick=quick)
+            facts = report.ran(results["rows"], quick=quick)
             entries = truth.judged(points.entries(rows, results["rows"]))
             two, three, four = (results.get(table, []) for table in ("s2", "s3", "s4"))
             drawn = {
@@ -67,20 +67,20 @@ class L4sTests(Reproduction):
             if tried:
                 found = readings.measured(entries, results)
                 extra.insert(0, readings.section(found, report.drawn(results["jitter"])))
-            written = report.report(entries, extra, made, quick=quick)
-            page = report.page(entries, extra, made) if request.page else None
+            written = report.report(entries, extra, facts, quick=quick)
+            page = report.page(entries, extra, facts) if request.page else None
             cells = [entry.json() for entry in entries]
             return Findings(written, cells, truth.summary(entries), truth.judges(entries), page)
 
         jobs: dict[str, list[Job]] = {
             "rows": [points.job(row, seeds=every, quick=quick) for row in rows],
-            **{table: [steps.job(case) for case in own] for table, own in stepped.items()},
+            **{table: [steps.job(case) for case in cases] for table, cases in stepped.items()},
             **tried,
             "s4": [both_ways.job(case, seeds=every) for case in both],
         }
         return Study(jobs, findings)
 
-    def _rows(self, request: Request) -> Sequence[Row]:
+    def _rows(self, request: Request) -> Sequence[L4sRow]:
         """The rows of S1 and S6 that are asked for, in the order of the source."""
         from tailback_studies.experiments.l4s_tests_2020 import points
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from tailback.metrics.statistics import estimate
-from tailback.report import Block, Facts, Figure, Table, Value
+from tailback.report import Block, Facts, ReportFigure, Table, Value
 from tailback.report.tables import left, right
 from tailback.running.batch import Job
 from tailback.store.results import Results
@@ -25,7 +25,7 @@ RTTS_MS = (20, 80)
 
 
 @dataclass(frozen=True)
-class Case:
+class BothWaysCase:
     """A run of S4."""
 
     cc: str
@@ -41,23 +41,23 @@ class Case:
         return f"{self.up_mbit} up, {self.down_mbit} down Mbit/s, {self.rtt_ms} ms"
 
 
-CASES: tuple[Case, ...] = tuple(
-    Case(cc, queue, rates[0], rates[1], limits, rtt)
+CASES: tuple[BothWaysCase, ...] = tuple(
+    BothWaysCase(cc, queue, rates[0], rates[1], limits, rtt)
     for rates, limits in RATES
     for rtt in RTTS_MS
     for cc in ("cubic", "prague")
     for queue in ("fq_codel", "dualpi2", "pfifo")
 )
 #: Those of a quick run.
-QUICK: tuple[Case, ...] = tuple(c for c in CASES if (c.down_mbit, c.rtt_ms) == (10, 20))
+QUICK: tuple[BothWaysCase, ...] = tuple(c for c in CASES if (c.down_mbit, c.rtt_ms) == (10, 20))
 
 
-def job(case: Case, *, seeds: int) -> Job:
+def job(case: BothWaysCase, *, seeds: int) -> Job:
     """What to run."""
     return Job(made(case), {}, seeds)
 
 
-def made(case: Case) -> dict[str, Any]:
+def made(case: BothWaysCase) -> dict[str, Any]:
     """The scenario of a run."""
     out = scenario(__package__, "s4")
     links = (("up", case.up_mbit, case.limits[0]), ("down", case.down_mbit, case.limits[1]))
@@ -97,13 +97,13 @@ def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
     return out
 
 
-def blocks(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> list[Block]:
+def blocks(cases: Sequence[BothWaysCase], results: Sequence[Results], facts: Facts) -> list[Block]:
     """What gets through in each direction, and what a probe waits."""
-    if not own:
+    if not cases:
         return []
     rows: list[list[Value]] = []
     dots = []
-    for case, result in zip(own, results, strict=True):
+    for case, result in zip(cases, results, strict=True):
         probe = estimate(probe_ms(result, case.rtt_ms))
         rows.append(
             [
@@ -126,7 +126,7 @@ def blocks(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> lis
     return [*_figure(dots, facts), _table(rows, facts)]
 
 
-def _figure(dots: Sequence[dict[str, Any]], facts: Facts) -> Iterator[Figure]:
+def _figure(dots: Sequence[dict[str, Any]], facts: Facts) -> Iterator[ReportFigure]:
     frame = pl.DataFrame(dots).drop_nulls()
     if frame.is_empty():
         return
@@ -139,7 +139,7 @@ def _figure(dots: Sequence[dict[str, Any]], facts: Facts) -> Iterator[Figure]:
         x_title="",
     )
     caption = "Mean round trip of the probes: the base and the queues of both directions."
-    yield Figure("s4", "S4: what a probe waits", chart, caption, facts)
+    yield ReportFigure("s4", "S4: what a probe waits", chart, caption, facts)
 
 
 def _table(rows: list[list[Value]], facts: Facts) -> Table:

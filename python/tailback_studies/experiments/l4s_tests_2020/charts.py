@@ -28,8 +28,8 @@ def curves(
         scale=colour_scale(order),
         legend=alt.Legend(title=None, orient="top", symbolType="stroke", symbolStrokeWidth=3),
     )
-    found = frame.filter(pl.col("value") > 0) if log else frame
-    low, high = _ends(found)
+    samples = frame.filter(pl.col("value") > 0) if log else frame
+    low, high = _ends(samples)
     scale = (
         alt.Scale(type="log", domain=[low / 1.1, high * 1.1], nice=False)
         if log
@@ -39,7 +39,7 @@ def curves(
     y = alt.Y("value:Q", title=y_title, scale=scale, axis=_axis(low, high, log))
     charts = []
     for name in panels:
-        rows = found.filter(pl.col("panel") == name).select("series", "time_s", "value")
+        rows = samples.filter(pl.col("panel") == name).select("series", "time_s", "value")
         line = alt.Chart(rows).mark_line(strokeWidth=1.4, clip=True)
         chart = line.encode(x=x, y=y, color=colour).properties(title=name, width=350, height=130)
         charts.append(chart)

@@ -54,7 +54,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Row:
+class L4sRow:
     """A row of the source: two flows through a queue."""
 
     #: `s1` or `s6`.
@@ -79,15 +79,15 @@ class Row:
         return ("D1", "D2", "jain" if self.table == "s1" else "ratio")
 
 
-S1: tuple[Row, ...] = tuple(
-    Row("s1", rate, queue, (Flow(first, rtts[0]), Flow(second, rtts[1])))
+S1: tuple[L4sRow, ...] = tuple(
+    L4sRow("s1", rate, queue, (Flow(first, rtts[0]), Flow(second, rtts[1])))
     for rate in RATES_MBIT
     for queue in QUEUES_S1[rate]
     for rtts in RTTS_MS
     for first, second in CCS
 )
-S6: tuple[Row, ...] = tuple(
-    Row("s6", S6_MBIT, queue, (Flow("prague", S6_RTT_MS), Flow(cc, S6_RTT_MS, bleached)))
+S6: tuple[L4sRow, ...] = tuple(
+    L4sRow("s6", S6_MBIT, queue, (Flow("prague", S6_RTT_MS), Flow(cc, S6_RTT_MS, bleached)))
     for queue in QUEUES_S6
     for cc in ("cubic", "reno")
     for bleached in (False, True)
@@ -95,8 +95,8 @@ S6: tuple[Row, ...] = tuple(
 ROWS = S1 + S6
 
 #: Rows that are wrong in the source, and how: not judged.
-DEFECTS: Mapping[Row, str] = {
-    Row("s1", 50, "pfifo(1000)", (Flow("cubic", 10), Flow("prague", 10))): (
+DEFECTS: Mapping[L4sRow, str] = {
+    L4sRow("s1", 50, "pfifo(1000)", (Flow("cubic", 10), Flow("prague", 10))): (
         "the source repeats the row of cubic at 20 ms and prague at 10 ms there, digit by digit"
     ),
 }
@@ -113,7 +113,7 @@ def published() -> Mapping[Key, float]:
         if line["queue"] == NOT_RUN:
             continue
         flows = tuple(Flow(line[w], int(line[f"{w}_rtt_ms"])) for w in ("first", "second"))
-        row = Row("s1", int(line["rate_mbit"]), line["queue"], (flows[0], flows[1]))
+        row = L4sRow("s1", int(line["rate_mbit"]), line["queue"], (flows[0], flows[1]))
         out["s1", row.name, "D1"] = float(line["first_mbit"])
         out["s1", row.name, "D2"] = float(line["second_mbit"])
         out["s1", row.name, "jain"] = float(line["jain"])
@@ -121,7 +121,9 @@ def published() -> Mapping[Key, float]:
         cc, _, ecn = line["second"].partition("-")
         rtt = int(line["rtt_ms"])
         second = Flow(cc, rtt, ecn == "noecn")
-        row = Row("s6", int(line["rate_mbit"]), line["queue"], (Flow(line["first"], rtt), second))
+        row = L4sRow(
+            "s6", int(line["rate_mbit"]), line["queue"], (Flow(line["first"], rtt), second)
+        )
         one, two = float(line["first_mbit"]), float(line["second_mbit"])
         # The source's own ratio is rounded to whole numbers.
         out["s6", row.name, "D1"], out["s6", row.name, "D2"] = one, two
@@ -135,7 +137,7 @@ def published_names() -> frozenset[tuple[str, str]]:
     return frozenset((table, name) for table, name, _ in published())
 
 
-def twin(row: Row) -> tuple[Row, tuple[int, int]] | None:
+def twin(row: L4sRow) -> tuple[L4sRow, tuple[int, int]] | None:
     """The row that is the same experiment done again, and which flow is which there.
 
     At equal round-trip times the order of two congestion controls does not matter, nor which is
@@ -144,4 +146,4 @@ def twin(row: Row) -> tuple[Row, tuple[int, int]] | None:
     first, second = row.flows
     if row.table != "s1" or first.rtt_ms != second.rtt_ms:
         return None
-    return Row("s1", row.rate_mbit, row.queue, (second, first)), (1, 0)
+    return L4sRow("s1", row.rate_mbit, row.queue, (second, first)), (1, 0)

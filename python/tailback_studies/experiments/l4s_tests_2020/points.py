@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tailback.metrics.statistics import estimate
-from tailback.report import Cell
+from tailback.report import TableCell
 from tailback.running.batch import Job
-from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, Row, published
+from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, L4sRow, published
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
@@ -59,7 +59,7 @@ QUICK_WINDOW = WINDOWS["s6"]
 
 
 @dataclass(frozen=True)
-class Variant:
+class L4sVariant:
     """A way to run the rows: what is changed of the set-up."""
 
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -70,10 +70,10 @@ class Variant:
     """Other values by path."""
 
 
-AS_PUBLISHED = Variant()
+AS_PUBLISHED = L4sVariant()
 
 
-class Stored(Protocol):
+class L4sStored(Protocol):
     """A stored run, as far as cells need it."""
 
     @property
@@ -82,10 +82,10 @@ class Stored(Protocol):
 
 
 @dataclass(frozen=True)
-class Entry(BaseEntry):
+class L4sEntry(BaseEntry):
     """A cell: a column of a row."""
 
-    row: Row
+    row: L4sRow
     column: str
 
     def error(self, kind: str) -> float | None:
@@ -113,12 +113,12 @@ class Entry(BaseEntry):
         }
 
 
-def job(row: Row, *, seeds: int, quick: bool = False, variant: Variant = AS_PUBLISHED) -> Job:
+def job(row: L4sRow, *, seeds: int, quick: bool = False, variant: L4sVariant = AS_PUBLISHED) -> Job:
     """What to run for a row."""
     return Job(made(row, quick=quick, variant=variant), {}, seeds)
 
 
-def made(row: Row, *, quick: bool = False, variant: Variant = AS_PUBLISHED) -> dict[str, Any]:
+def made(row: L4sRow, *, quick: bool = False, variant: L4sVariant = AS_PUBLISHED) -> dict[str, Any]:
     """The scenario of a row."""
     out = scenario(__package__, row.table)
     end, counted = QUICK_WINDOW if quick else WINDOWS[row.table]
@@ -138,12 +138,12 @@ def made(row: Row, *, quick: bool = False, variant: Variant = AS_PUBLISHED) -> d
     return out
 
 
-def _cc(name: str, variant: Variant = AS_PUBLISHED) -> str | dict[str, Any]:
+def _cc(name: str, variant: L4sVariant = AS_PUBLISHED) -> str | dict[str, Any]:
     options = {**CCS.get(name, {}), **variant.ccs.get(name, {})}
     return {"name": name, **options} if options else name
 
 
-def stock(row: Row) -> bool:
+def stock(row: L4sRow) -> bool:
     """Whether a Linux without Prague can run it as the source did."""
     return all(flow.cc != "prague" for flow in row.flows)
 
@@ -155,32 +155,32 @@ UNITS = {"D1": "Mbit/s", "D2": "Mbit/s", "jain": "", "ratio": ""}
 QUANTITIES = {"D1": "delivery_mbit", "D2": "delivery_mbit", "jain": "jain", "ratio": "ratio"}
 
 
-def entries(rows: Sequence[Row], results: Sequence[Iterable[Stored]]) -> list[Entry]:
+def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> list[L4sEntry]:
     """The cells of these rows, in the order of the source."""
     known = published()
     out = []
     for row, stored in zip(rows, results, strict=True):
         found = [values(row, run.summary) for run in stored]
         for column in row.columns:
-            own = [one[column] for one in found]
+            samples = [sample[column] for sample in found]
             name = f"{row.table}/{row.name}/{column}"
             value = known.get((row.table, row.name, column))
-            cell = Cell.of(
-                name, QUANTITIES[column], UNITS[column], value, estimate(own), note=note(row)
+            cell = TableCell.of(
+                name, QUANTITIES[column], UNITS[column], value, estimate(samples), note=note(row)
             )
             # Parts of the description that came with the rows follow from S1: S6 is held out.
             cell = replace(cell, blind=row.table != "s1")
-            kept = tuple(one for one in own if one is not None)
-            out.append(Entry(row, column, cell=cell, values=kept))
+            kept = tuple(sample for sample in samples if sample is not None)
+            out.append(L4sEntry(row, column, cell=cell, values=kept))
     return out
 
 
-def note(row: Row) -> str:
+def note(row: L4sRow) -> str:
     """What is wrong with a row in the source; empty if nothing is."""
     return DEFECTS.get(row, "")
 
 
-def values(row: Row, summary: Mapping[str, Any]) -> dict[str, float | None]:
+def values(row: L4sRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
     """The columns of a row from one run; null where the run has nothing of it."""
     rates = [flow["throughput_mbit"] for flow in summary["flows"]]
     first, second = rates

@@ -10,8 +10,8 @@ from tailback.report.tables import right, words
 from tailback.running.batch import Job
 from tailback.store.results import Results
 from tailback_studies.experiments.l4s_tests_2020 import points, truth
-from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, Row, published_names
-from tailback_studies.experiments.l4s_tests_2020.points import Entry, Variant
+from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, L4sRow, published_names
+from tailback_studies.experiments.l4s_tests_2020.points import L4sEntry, L4sVariant
 from tailback_studies.reproduction.entries import sizes
 from tailback_studies.reproduction.readings import BASELINE, Reading, before_and_after
 from tailback_studies.reproduction.shown import signed, size
@@ -19,35 +19,35 @@ from tailback_studies.reproduction.shown import signed, size
 #: Seeds of each row.
 SEEDS = 2
 
-READINGS: tuple[Reading[Variant, Row], ...] = (
+READINGS: tuple[Reading[L4sVariant, L4sRow], ...] = (
     Reading(
         "jitter",
         "hosts delay packets by up to 100 us, in order (`host_jitter`): no lock-step at a FIFO",
-        Variant(set={"host_jitter": "100us"}),
+        L4sVariant(set={"host_jitter": "100us"}),
         lambda row: row.table == "s6" or row.queue.startswith("pfifo"),
     ),
     Reading(
         "fraction",
         "Prague's window is the fraction rounded up, as in later trees (`window`)",
-        Variant(ccs={"prague": {"window": "fraction"}}),
+        L4sVariant(ccs={"prague": {"window": "fraction"}}),
         lambda row: row.table == "s6" or (row.queue == "dualpi2" and not points.stock(row)),
     ),
     Reading(
         "no-burst",
         "the shaper saves nothing up (`burst`)",
-        Variant(set={"bottleneck.burst": "0b"}),
+        L4sVariant(set={"bottleneck.burst": "0b"}),
         lambda row: row.table == "s6" or row.queue == "dualpi2",
     ),
     Reading(
         "step",
         "the step marks any packet, as DualPI2 of Linux (`min_qlen_step`)",
-        Variant(queue={"dualpi2": {"min_qlen_step": 0}}),
+        L4sVariant(queue={"dualpi2": {"min_qlen_step": 0}}),
         lambda row: row.queue == "dualpi2",
     ),
 )
 
 
-def rows_of(reading: Reading[Variant, Row]) -> list[Row]:
+def rows_of(reading: Reading[L4sVariant, L4sRow]) -> list[L4sRow]:
     """The published rows that a reading concerns."""
     known = published_names()
     return [row for row in ROWS if (row.table, row.name) in known and reading.concerns(row)]
@@ -64,8 +64,8 @@ def jobs(seeds: int = SEEDS) -> dict[str, list[Job]]:
 
 
 def measured(
-    entries: Sequence[Entry], results: Mapping[str, Sequence[Results]]
-) -> dict[str, list[Entry]]:
+    entries: Sequence[L4sEntry], results: Mapping[str, Sequence[Results]]
+) -> dict[str, list[L4sEntry]]:
     """The cells of the set-up and of each reading."""
     found = {
         reading.id: points.entries(rows_of(reading), results[reading.id]) for reading in READINGS
@@ -73,7 +73,7 @@ def measured(
     return {BASELINE: list(entries), **found}
 
 
-def section(found: Mapping[str, Sequence[Entry]], made: Facts) -> Section:
+def section(found: Mapping[str, Sequence[L4sEntry]], facts: Facts) -> Section:
     """Errors before and after, over all cells that a reading concerns."""
     rows: list[list[Value]] = []
     for reading in READINGS:
@@ -107,5 +107,5 @@ def section(found: Mapping[str, Sequence[Entry]], made: Facts) -> Section:
         "Published cells that a reading concerns, in the set-up and with it. Tried after the "
         "comparison; the set-up stays as it was."
     )
-    table = Table("readings", "What is left open, read otherwise", columns, rows, caption, made)
+    table = Table("readings", "What is left open, read otherwise", columns, rows, caption, facts)
     return Section("readings", "What is left open", [table])

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tailback.report import Block, Facts, Figure, Report, Section, Table, Text, Value
+from tailback.report import Block, Facts, Report, ReportFigure, Section, Table, Text, Value
 from tailback.report.tables import left, right, setup, words
 from tailback.store.results import Results
 from tailback_studies.experiments.l4s_tests_2020 import charts, rows, truth
 from tailback_studies.experiments.l4s_tests_2020.causes import CHANGED, DECLARED, NOT_RUN, QUESTIONS
 from tailback_studies.experiments.l4s_tests_2020.layout import WORDS
-from tailback_studies.experiments.l4s_tests_2020.points import Entry
+from tailback_studies.experiments.l4s_tests_2020.points import L4sEntry
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import facts, goals_table, head
 
@@ -50,42 +50,46 @@ def drawn(results: Sequence[Results], warmup: str = "") -> Facts:
     return facts(results, warmup=warmup, deviations=(OTHER_LINUX,) if kernel else ())
 
 
-def sections(entries: Sequence[Entry], made: Facts) -> list[Section]:
+def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
     """How far off the cells are, and which are furthest."""
     result: list[Block] = []
     if entries:
-        result = [goals_table(truth.judges(entries), made)]
+        result = [goals_table(truth.judges(entries), run_facts)]
         if truth.S1_GOAL.own(entries):
-            result.append(rows.by_queue(entries, made))
+            result.append(rows.by_queue(entries, run_facts))
     out = [
         Section("result", "How far off", result),
         Section(
-            "figures", "Published and measured", [*shares(entries, made), *ratios(entries, made)]
+            "figures",
+            "Published and measured",
+            [*shares(entries, run_facts), *ratios(entries, run_facts)],
         ),
-        Section("misses", "Cells beyond their goal", rows.misses(entries, made)),
+        Section("misses", "Cells beyond their goal", rows.misses(entries, run_facts)),
     ]
     return [section for section in out if section.blocks]
 
 
-def basis(made: Facts) -> list[Section]:
+def basis(run_facts: Facts) -> list[Section]:
     """The set-up, what was changed, what is not run, what is wrong in the source, what is open."""
     out = [
-        Section("set-up", "Set-up", [setup(DECLARED, made)]),
-        Section("changed", "Changed after the comparison", [_changed(made)]),
-        Section("open", "Open questions", [_questions(made)] if QUESTIONS else []),
+        Section("set-up", "Set-up", [setup(DECLARED, run_facts)]),
+        Section("changed", "Changed after the comparison", [_changed(run_facts)]),
+        Section("open", "Open questions", [_questions(run_facts)] if QUESTIONS else []),
         Section(
-            "not-run", "Not run, and wrong in the source", [_not_run(made), rows.defects(made)]
+            "not-run",
+            "Not run, and wrong in the source",
+            [_not_run(run_facts), rows.defects(run_facts)],
         ),
     ]
     return [section for section in out if section.blocks]
 
 
-def _changed(made: Facts) -> Block:
+def _changed(run_facts: Facts) -> Block:
     if not CHANGED:
         return Text("Nothing.")
     columns = words("what", "before", "after", "why")
     rows_: list[list[Value]] = [list(row) for row in CHANGED]
-    return Table("changed", "Changed after looking", columns, rows_, "", made)
+    return Table("changed", "Changed after looking", columns, rows_, "", run_facts)
 
 
 def _questions(made: Facts) -> Table:
@@ -101,20 +105,20 @@ def _not_run(made: Facts) -> Table:
 
 
 def report(
-    entries: Sequence[Entry], extra: Sequence[Section], made: Facts, *, quick: bool
+    entries: Sequence[L4sEntry], extra: Sequence[Section], run_facts: Facts, *, quick: bool
 ) -> Report:
     """The report of a run; `extra` are the sections of S2 to S4."""
     return Report(
         name="",
         title=TITLE,
         lead=LEAD + (QUICK if quick else ""),
-        meta=head(SOURCE, made, entries),
-        sections=[*sections(entries, made), *extra, *basis(made), *rows.tables(entries)],
+        meta=head(SOURCE, run_facts, entries),
+        sections=[*sections(entries, run_facts), *extra, *basis(run_facts), *rows.tables(entries)],
         cells=[entry.cell for entry in entries],
     )
 
 
-def page(entries: Sequence[Entry], extra: Sequence[Section], made: Facts) -> Page:
+def page(entries: Sequence[L4sEntry], extra: Sequence[Section], made: Facts) -> Page:
     """The page in docs."""
     lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *extra, *basis(made)], made)
@@ -123,7 +127,7 @@ def page(entries: Sequence[Entry], extra: Sequence[Section], made: Facts) -> Pag
 # --- figures ------------------------------------------------------------------------------------
 
 
-def shares(entries: Sequence[Entry], made: Facts) -> list[Block]:
+def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
     """S1: measured over published shares of the link."""
     rows_ = []
     for e in truth.S1_GOAL.own(entries):
@@ -152,13 +156,13 @@ def shares(entries: Sequence[Entry], made: Facts) -> list[Block]:
         "S1: share of the link of each flow. On the line both agree; the dashed lines are the goal "
         "for the 90th percentile apart."
     )
-    return [Figure("s1", "S1: share of the link", chart, caption, made)]
+    return [ReportFigure("s1", "S1: share of the link", chart, caption, run_facts)]
 
 
 WHOSE = ("published", "measured", "measured, not published to us")
 
 
-def ratios(entries: Sequence[Entry], made: Facts) -> list[Block]:
+def ratios(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
     """S6: ratios of rates by queue."""
     rows_ = []
     for e in entries:
@@ -188,4 +192,4 @@ def ratios(entries: Sequence[Entry], made: Facts) -> list[Block]:
         width=700,
     )
     caption = "S6: Prague's rate over that of the classic flow in the same queue."
-    return [Figure("s6", "S6: ratios of rates", chart, caption, made)]
+    return [ReportFigure("s6", "S6: ratios of rates", chart, caption, run_facts)]

@@ -8,28 +8,28 @@ from tailback.metrics.statistics import median, nearest_rank
 from tailback.report import Block, Column, Facts, Mark, Section, Table, Text, Value
 from tailback.report.tables import left, right
 from tailback_studies.experiments.l4s_tests_2020 import truth
-from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, Row
-from tailback_studies.experiments.l4s_tests_2020.points import Entry
+from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, L4sRow
+from tailback_studies.experiments.l4s_tests_2020.points import L4sEntry
 from tailback_studies.reproduction.entries import sizes
 from tailback_studies.reproduction.shown import signed, size
 
 PLACES = {"s1": "S1: fairness by round-trip time", "s6": "S6: two flows in one RFC 3168 queue"}
 
 
-def by_queue(entries: Sequence[Entry], facts: Facts) -> Table:
+def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
     """Errors of S1's rates for each queue, beside how far the source is from itself."""
     pairs = truth.twins()
     rows: list[list[Value]] = []
     own = truth.S1_GOAL.own(entries)
     for queue in dict.fromkeys(e.row.queue for e in own):
-        found = sizes([e for e in own if e.row.queue == queue], "capacity")
+        errors = sizes([e for e in own if e.row.queue == queue], "capacity")
         noise = truth.noise(pairs, queue)
         rows.append(
             [
                 queue,
-                len(found),
-                *_both(median(found), nearest_rank(found, 0.9)),
-                size(max(found, default=None), ""),
+                len(errors),
+                *_both(median(errors), nearest_rank(errors, 0.9)),
+                size(max(errors, default=None), ""),
                 noise.cells if noise else 0,
                 *_both(noise.median if noise else None, noise.p90 if noise else None),
             ]
@@ -51,7 +51,7 @@ def _both(*values: float | None) -> list[str | None]:
     return [size(value, "") for value in values]
 
 
-def misses(entries: Sequence[Entry], facts: Facts) -> list[Block]:
+def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
     """The cells that are beyond a limit, one by one."""
     off = truth.missed(entries)
     held = [e for e in entries if truth.S1_GOAL.belongs(e) or truth.S6_GOAL.belongs(e)]
@@ -90,16 +90,18 @@ def defects(facts: Facts) -> Table:
     return Table("defects", "Wrong in the source", columns, rows, "Not judged.", facts)
 
 
-def tables(entries: Sequence[Entry]) -> list[Section]:
+def tables(entries: Sequence[L4sEntry]) -> list[Section]:
     """Every row by table and queue."""
     out = []
     for table, title in PLACES.items():
-        own = [e for e in entries if e.row.table == table]
-        if own:
-            queues = dict.fromkeys((e.row.queue, e.row.rate_mbit) for e in own)
+        cells = [e for e in entries if e.row.table == table]
+        if cells:
+            queues = dict.fromkeys((e.row.queue, e.row.rate_mbit) for e in cells)
             blocks: list[Block] = [
                 _rows(
-                    queue, rate, [e for e in own if (e.row.queue, e.row.rate_mbit) == (queue, rate)]
+                    queue,
+                    rate,
+                    [e for e in cells if (e.row.queue, e.row.rate_mbit) == (queue, rate)],
                 )
                 for queue, rate in queues
             ]
@@ -107,29 +109,29 @@ def tables(entries: Sequence[Entry]) -> list[Section]:
     return out
 
 
-def _rows(queue: str, rate: int, entries: Sequence[Entry]) -> Table:
-    found: dict[Row, dict[str, Entry]] = {}
+def _rows(queue: str, rate: int, entries: Sequence[L4sEntry]) -> Table:
+    by_row: dict[L4sRow, dict[str, L4sEntry]] = {}
     for e in entries:
-        found.setdefault(e.row, {})[e.column] = e
+        by_row.setdefault(e.row, {})[e.column] = e
     table = entries[0].row.table
     last = "Jain's index" if table == "s1" else "ratio"
     columns = [Column("row", align="left"), *right("first, Mbit/s", "second, Mbit/s", last)]
     rows: list[list[Value]] = [
-        [_title(row), *(_value(cell) for cell in cells.values())] for row, cells in found.items()
+        [_title(row), *(_value(cell) for cell in cells.values())] for row, cells in by_row.items()
     ]
     caption = "Measured and (published). Red: beyond what is hoped for."
     name = f"{table}-{rate}-{''.join(c if c.isalnum() else '-' for c in queue)}"
     return Table(name, f"{queue} at {rate} Mbit/s", columns, rows, caption)
 
 
-def _title(row: Row) -> str:
+def _title(row: L4sRow) -> str:
     first, second = row.flows
     if row.table == "s6":
         return f"{first.cc}, {second.cc}{' without ECN' if second.bleached else ''}"
     return f"{first.cc} {first.rtt_ms} ms, {second.cc} {second.rtt_ms} ms"
 
 
-def _value(entry: Entry) -> Value:
+def _value(entry: L4sEntry) -> Value:
     if entry.cell.measured is None:
         return None
     text = _number(entry.cell.measured) or ""

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tailback.report import Block, Facts, Figure, Table, Value
+from tailback.report import Block, Facts, ReportFigure, Table, Value
 from tailback.report.tables import left, right
 from tailback.running.batch import Job
 from tailback.store.results import Results
@@ -29,7 +29,7 @@ BIN_S = 0.25
 
 
 @dataclass(frozen=True)
-class Case:
+class StepCase:
     """A run of S2 or S3."""
 
     table: str
@@ -51,10 +51,10 @@ class Case:
         return f"{WORDS[self.cc]}, {self.queue}"
 
 
-def cases(table: str) -> tuple[Case, ...]:
+def cases(table: str) -> tuple[StepCase, ...]:
     """All of a table, in the order of the source."""
     return tuple(
-        Case(table, cc, queue, rtt, bursty, to)
+        StepCase(table, cc, queue, rtt, bursty, to)
         for cc in ("prague", "cubic")
         for queue in ("fq_codel", "dualpi2")
         for bursty in (False, True)
@@ -63,17 +63,17 @@ def cases(table: str) -> tuple[Case, ...]:
     )
 
 
-def quick(table: str) -> tuple[Case, ...]:
+def quick(table: str) -> tuple[StepCase, ...]:
     """Those of a quick run: 20 ms, and of S2 the step to 10 Mbit/s."""
     return tuple(c for c in cases(table) if c.rtt_ms == 20 and c.to_mbit in (0, 10))
 
 
-def job(case: Case) -> Job:
+def job(case: StepCase) -> Job:
     """What to run: once, as the source did."""
     return Job(made(case), {}, 1)
 
 
-def made(case: Case) -> dict[str, Any]:
+def made(case: StepCase) -> dict[str, Any]:
     """The scenario of a run."""
     out = scenario(__package__, case.table)
     bottleneck = out["bottleneck"]
@@ -114,15 +114,15 @@ def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
         frame = run.series().filter(pl.col("flow") == "flow")
         time = (pl.col("time_ns") / 1e9).alias("time_s")
         if quantity == "srtt":
-            one = frame.filter(pl.col("quantity") == "srtt_ns")
-            one = one.select(time, (pl.col("value") / 1e6).alias("value"))
+            samples = frame.filter(pl.col("quantity") == "srtt_ns")
+            samples = samples.select(time, (pl.col("value") / 1e6).alias("value"))
             into = pl.col("value").max()
         else:
-            one = frame.filter(pl.col("quantity") == "delivered_bytes").sort("time_ns")
+            samples = frame.filter(pl.col("quantity") == "delivered_bytes").sort("time_ns")
             per_s = pl.col("value").diff() * 8e3 / pl.col("time_ns").diff()
-            one = one.select(time, per_s.alias("value")).drop_nulls()
+            samples = samples.select(time, per_s.alias("value")).drop_nulls()
             into = pl.col("value").mean()
-        binned = one.group_by((pl.col("time_s") / BIN_S).floor() * BIN_S).agg(into)
+        binned = samples.group_by((pl.col("time_s") / BIN_S).floor() * BIN_S).agg(into)
         frames.append(binned.sort("time_s").select(pl.lit(number).alias("case"), "time_s", "value"))
     return pl.concat(frames)
 
@@ -135,14 +135,14 @@ def after_the_step(trace: pl.DataFrame, rtt_ms: int) -> tuple[float, float]:
     return float(later["value"].max() or 0.0), over.height * BIN_S  # type: ignore[arg-type]
 
 
-def blocks_s2(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> list[Block]:
+def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts) -> list[Block]:
     """The smoothed RTT around the step, and how long it takes to come down."""
-    if not own:
+    if not runs:
         return []
     srtt = traces(results, "srtt")
     blocks: list[Block] = []
     for path in ("clean", "bursty"):
-        wanted = [(i, case) for i, case in enumerate(own) if case.path == path]
+        wanted = [(i, case) for i, case in enumerate(runs) if case.path == path]
         if not wanted:
             continue
         frame = _labelled(srtt, wanted, lambda case: f"to {case.to_mbit} Mbit/s")
@@ -157,9 +157,11 @@ def blocks_s2(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> 
             f"Smoothed RTT around the step from `50Mbit`, {path} path; of every "
             f"`{1e3 * BIN_S:g}ms` the largest sample."
         )
-        blocks.append(Figure(f"s2-{path}", f"S2: the step, {path} path", chart, caption, facts))
+        blocks.append(
+            ReportFigure(f"s2-{path}", f"S2: the step, {path} path", chart, caption, facts)
+        )
     rows: list[list[Value]] = []
-    for i, case in enumerate(own):
+    for i, case in enumerate(runs):
         peak, over = after_the_step(srtt.filter(pl.col("case") == i), case.rtt_ms)
         rows.append([case.who, case.path, case.rtt_ms, case.to_mbit, f"{peak:.0f}", f"{over:.2f}"])
     columns = [
@@ -173,12 +175,12 @@ def blocks_s2(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> 
     return [*blocks, Table("s2", "S2: after the step", columns, rows, caption, facts)]
 
 
-def blocks_s3(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> list[Block]:
+def blocks_s3(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts) -> list[Block]:
     """Delivery and the smoothed RTT over time."""
-    if not own:
+    if not runs:
         return []
     blocks: list[Block] = []
-    wanted = list(enumerate(own))
+    wanted = list(enumerate(runs))
     said = {
         "rate": ("delivery", "Mbit/s", "mean"),
         "srtt": ("smoothed RTT", "smoothed RTT, ms", "largest sample"),
@@ -187,7 +189,7 @@ def blocks_s3(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> 
         frame = _labelled(traces(results, quantity), wanted, lambda case: case.path)
         chart = charts.curves(
             frame.filter(pl.col("time_s") >= 20.0),
-            panels=_panels(own),
+            panels=_panels(runs),
             order=["clean", "bursty"],
             y_title=y_title,
             log=quantity == "srtt",
@@ -196,7 +198,7 @@ def blocks_s3(own: Sequence[Case], results: Sequence[Results], facts: Facts) -> 
             "The rate is `100Mbit`, `50Mbit` from `25s`, `10Mbit` from `30s`, `90Mbit` from `35s` "
             f"and `5Mbit` from `50s` on; of every `{1e3 * BIN_S:g}ms` the {what}."
         )
-        blocks.append(Figure(f"s3-{quantity}", f"S3: {word}", chart, caption, facts))
+        blocks.append(ReportFigure(f"s3-{quantity}", f"S3: {word}", chart, caption, facts))
     return blocks
 
 
@@ -207,7 +209,7 @@ def _labelled(frame: pl.DataFrame, wanted: Any, series: Any) -> pl.DataFrame:
     return frame.join(labels, on="case", how="inner")
 
 
-def _panel(case: Case) -> str:
+def _panel(case: StepCase) -> str:
     return f"{case.who}, {case.rtt_ms} ms"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tailback.metrics.statistics import median, nearest_rank
 from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, S1, published, twin
-from tailback_studies.experiments.l4s_tests_2020.points import Entry
+from tailback_studies.experiments.l4s_tests_2020.points import L4sEntry
 from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import (
     CellsVerdict,
@@ -23,15 +23,15 @@ S1_MEDIAN, S1_P90 = 0.025, 0.08
 S6_LIMIT = 0.35
 
 
-def _rate(entry: Entry) -> bool:
+def _rate(entry: L4sEntry) -> bool:
     """A flow's rate in a row of S1 that is right in the source."""
     return entry.row.table == "s1" and entry.column in ("D1", "D2") and entry.row not in DEFECTS
 
 
-S1_GOAL = ErrorsBelow[Entry](
+S1_GOAL = ErrorsBelow[L4sEntry](
     "s1.delivery_mbit", "S1: rates of flows", "capacity", _rate, S1_MEDIAN, S1_P90
 )
-S6_GOAL = CellsWithin[Entry](
+S6_GOAL = CellsWithin[L4sEntry](
     "s6.ratio",
     "S6: ratios of rates",
     "relative",
@@ -40,12 +40,12 @@ S6_GOAL = CellsWithin[Entry](
 )
 
 
-def judged(entries: Iterable[Entry]) -> list[Entry]:
+def judged(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
     """The same cells with the tolerances of their goals."""
     return goals.with_tolerances([S6_GOAL], entries)
 
 
-def verdicts(entries: Sequence[Entry]) -> list[ErrorsVerdict | CellsVerdict]:
+def verdicts(entries: Sequence[L4sEntry]) -> list[ErrorsVerdict | CellsVerdict]:
     """Every goal that some cell belongs to."""
     return [
         *goals.errors_verdicts([S1_GOAL], entries),
@@ -53,18 +53,18 @@ def verdicts(entries: Sequence[Entry]) -> list[ErrorsVerdict | CellsVerdict]:
     ]
 
 
-def judges(entries: Sequence[Entry]) -> list[Judge]:
+def judges(entries: Sequence[L4sEntry]) -> list[Judge]:
     """What each goal says, for tables and goals.csv."""
     own = noise(twins())
     return [judge(v, entries, own if v.goal is S1_GOAL else None) for v in verdicts(entries)]
 
 
-def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def summary(entries: Sequence[L4sEntry]) -> list[dict[str, Any]]:
     """The summary of `reproduce --json`: by quantity, then the groups that have a goal."""
     return goals.summary(entries, verdicts(entries))
 
 
-def missed(entries: Iterable[Entry]) -> list[Entry]:
+def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
     """Cells of S1 beyond what 90 % are hoped to stay below, and those of S6 beyond their limit;
     the furthest of each first."""
     one = [e for e in entries if _rate(e) and (e.size("capacity") or 0.0) > S1_P90]

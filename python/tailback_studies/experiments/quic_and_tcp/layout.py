@@ -99,7 +99,7 @@ SHARED = ("fifo 0.5 BDP", "fifo 1 BDP", "fifo 4 BDP", "dualpi2")
 
 
 @dataclass(frozen=True)
-class Place:
+class QuicPlace:
     """A bottleneck that two flows share."""
 
     link: Link
@@ -112,18 +112,18 @@ class Place:
         return f"{self.link.rate_mbit} Mbit/s/{self.rtt_ms} ms/{self.queue}"
 
 
-def places(link: Link) -> Iterator[Place]:
+def places(link: Link) -> Iterator[QuicPlace]:
     """Every bottleneck of this rate."""
     for rtt in link.rtts_ms:
         for queue in QUEUES:
-            yield Place(link, rtt, queue)
+            yield QuicPlace(link, rtt, queue)
 
 
 @dataclass(frozen=True)
 class Pair:
     """Who meets at a place: a stack, or none for a second flow like the first, and a flow."""
 
-    place: Place
+    place: QuicPlace
     stack: Stack | None
     cc: str
 
@@ -143,7 +143,7 @@ def pairs(meeting: Meeting) -> list[Pair]:
 class Fetch:
     """A transfer alone: by a stack, or by the kernel with a congestion control."""
 
-    place: Place
+    place: QuicPlace
     who: Stack | str
 
     @property

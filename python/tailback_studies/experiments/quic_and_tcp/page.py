@@ -10,7 +10,7 @@ import polars as pl
 
 from tailback.figures.theme import MUTED, SHAPES, Chart, colour_scale
 from tailback.metrics.statistics import Estimate, median
-from tailback.report import Block, Facts, Figure, Report, Section, Table, Text, Value
+from tailback.report import Block, Facts, Report, ReportFigure, Section, Table, Text, Value
 from tailback.report.tables import left, right
 from tailback_studies.experiments.quic_and_tcp import points
 from tailback_studies.experiments.quic_and_tcp.layout import CCS, LATER, QUEUES, SHARED, STACKS
@@ -46,16 +46,16 @@ def findings(
 ) -> Findings:
     """What came of the parts that were run."""
     facts = shown.facts(
-        [one for group in results.values() for one in group], deviations=(shown.NO_OFFLOADS,)
+        [result for group in results.values() for result in group], deviations=(shown.NO_OFFLOADS,)
     )
     sections = [Section("how", "How to get there", [Text(HOW)])]
     cells: list[dict[str, Any]] = []
     if fetched:
         sections.append(Section("alone", "Alone", _alone(fetched, facts)))
-        cells += [cell for one in fetched for cell in _fetch_cells(one)]
+        cells += [cell for result in fetched for cell in _fetch_cells(result)]
     for name, own in met.items():
         sections.append(_beside(name, own, facts))
-        cells += [cell for one in own for cell in _met_cells(one)]
+        cells += [cell for result in own for cell in _met_cells(result)]
     title = _title(met, alone=bool(fetched))
     report = Report(
         name="quic-and-tcp", title=title, lead=LEAD, meta=[*facts.lines()], sections=sections
@@ -77,21 +77,28 @@ def _title(met: Mapping[str, Sequence[Met]], *, alone: bool) -> str:
 
 def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
     tables = []
-    links = dict.fromkeys(one.fetch.place.link for one in fetched)
+    links = dict.fromkeys(transfer.fetch.place.link for transfer in fetched)
     for link in links:
-        own = [one for one in fetched if one.fetch.place.link == link]
+        own = [transfer for transfer in fetched if transfer.fetch.place.link == link]
         by_place = {(o.fetch.label, o.fetch.place.queue, o.fetch.place.rtt_ms): o for o in own}
         rows: list[list[Value]] = []
-        for who in dict.fromkeys(one.fetch.label for one in own):
+        for who in dict.fromkeys(transfer.fetch.label for transfer in own):
             for queue in QUEUES:
                 line = [by_place.get((who, queue, rtt)) for rtt in link.rtts_ms]
-                ect = [one.ect.mean for one in line if one and one.ect.mean is not None]
+                ect = [
+                    transfer.ect.mean
+                    for transfer in line
+                    if transfer and transfer.ect.mean is not None
+                ]
                 rows.append(
                     [
                         who,
                         queue,
-                        *(shown.with_half(one.completion_s, 2) if one else None for one in line),
-                        *(_number(one.delay_ms, 1) if one else None for one in line),
+                        *(
+                            shown.with_half(transfer.completion_s, 2) if transfer else None
+                            for transfer in line
+                        ),
+                        *(_number(transfer.delay_ms, 1) if transfer else None for transfer in line),
                         f"{100 * min(ect):.0f} %" if ect else None,
                     ]
                 )
@@ -134,19 +141,19 @@ def _beside(name: str, met: Sequence[Met], facts: Facts) -> Section:
     return Section(name, f"Beside a flow of Linux at {link.rate_mbit} Mbit/s", blocks)
 
 
-def _figure(name: str, met: Sequence[Met], facts: Facts) -> Figure:
+def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
     rows = []
-    for one in met:
-        if one.share.mean is None:
+    for meeting in met:
+        if meeting.share.mean is None:
             continue
-        low, high = one.share.ci95 or (one.share.mean, one.share.mean)
+        low, high = meeting.share.ci95 or (meeting.share.mean, meeting.share.mean)
         rows.append(
             {
-                "stack": _stack(one),
-                "cc": f"beside {one.pair.cc}",
-                "queue": one.pair.place.queue,
-                "rtt": one.pair.place.rtt_ms,
-                "share": one.share.mean,
+                "stack": _stack(meeting),
+                "cc": f"beside {meeting.pair.cc}",
+                "queue": meeting.pair.place.queue,
+                "rtt": meeting.pair.place.rtt_ms,
+                "share": meeting.share.mean,
                 "low": max(low, 0.0),
                 "high": min(high, 1.0),
             }
@@ -155,7 +162,9 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> Figure:
         "The part of both flows' throughput that the stack's is, with a 95 % interval over the "
         "seeds; the line is a fair share. Its own kind: a second flow of Linux like the first."
     )
-    return Figure(f"{name}-share", "Who gets what", _panels(pl.DataFrame(rows)), caption, facts)
+    return ReportFigure(
+        f"{name}-share", "Who gets what", _panels(pl.DataFrame(rows)), caption, facts
+    )
 
 
 OWN = "its own kind"
@@ -199,23 +208,23 @@ def _panels(frame: pl.DataFrame) -> Chart:
 
 def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
     rows: list[list[Value]] = []
-    others = [one for one in met if one.pair.stack is not None]
-    for stack in dict.fromkeys(_stack(one) for one in others):
+    others = [meeting for meeting in met if meeting.pair.stack is not None]
+    for stack in dict.fromkeys(_stack(meeting) for meeting in others):
         for queue in QUEUES:
-            own = [o for o in others if _stack(o) == stack and o.pair.place.queue == queue]
-            values = {o: o.harm.mean for o in own if o.harm.mean is not None}
+            meetings = [o for o in others if _stack(o) == stack and o.pair.place.queue == queue]
+            values = {o: o.harm.mean for o in meetings if o.harm.mean is not None}
             if not values:
                 continue
-            worst = max(values, key=lambda one: values[one] or 0.0)
+            worst = max(values, key=lambda meeting: values[meeting] or 0.0)
             rows.append(
                 [
                     stack,
                     queue,
-                    *(_middle(o.harm for o in own if o.pair.cc == cc) for cc in CCS),
+                    *(_middle(o.harm for o in meetings if o.pair.cc == cc) for cc in CCS),
                     f"{values[worst]:.2f}",
                     f"{worst.pair.cc}, {worst.pair.place.rtt_ms} ms",
-                    _middle((o.marks for o in own), 1),
-                    _middle((o.drops for o in own), 1),
+                    _middle((o.marks for o in meetings), 1),
+                    _middle((o.drops for o in meetings), 1),
                 ]
             )
     columns = [
@@ -234,9 +243,9 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
 
 
 def _every(name: str, met: Sequence[Met], facts: Facts) -> Table:
-    by_place = {(_stack(one), one.pair.place, one.pair.cc): one for one in met}
+    by_place = {(_stack(meeting), meeting.pair.place, meeting.pair.cc): meeting for meeting in met}
     rows: list[list[Value]] = []
-    for stack, place in dict.fromkeys((_stack(one), one.pair.place) for one in met):
+    for stack, place in dict.fromkeys((_stack(meeting), meeting.pair.place) for meeting in met):
         line = [by_place[stack, place, cc] for cc in CCS]
         rows.append(
             [
@@ -244,7 +253,7 @@ def _every(name: str, met: Sequence[Met], facts: Facts) -> Table:
                 place.queue,
                 place.rtt_ms,
                 *(_both(o) for o in line),
-                *(_number(one.delay_ms, 1) for one in line),
+                *(_number(meeting.delay_ms, 1) for meeting in line),
             ]
         )
     columns = [
@@ -265,15 +274,15 @@ def _both(one: Met) -> str | None:
 def _gave_up(name: str, met: Sequence[Met], facts: Facts) -> Table:
     rows: list[list[Value]] = [
         [
-            _stack(one),
-            one.pair.cc,
-            one.pair.place.queue,
-            one.pair.place.rtt_ms,
-            f"{len(one.ended_s)} of {one.runs}",
-            f"{min(one.ended_s):.1f}",
+            _stack(meeting),
+            meeting.pair.cc,
+            meeting.pair.place.queue,
+            meeting.pair.place.rtt_ms,
+            f"{len(meeting.ended_s)} of {meeting.runs}",
+            f"{min(meeting.ended_s):.1f}",
         ]
-        for one in met
-        if one.ended_s
+        for meeting in met
+        if meeting.ended_s
     ]
     columns = [
         *left("stack", "beside", "queue"),
@@ -310,24 +319,29 @@ def _cell(name: str, quantity: str, unit: str, value: Estimate) -> dict[str, Any
     }
 
 
-def _met_cells(one: Met) -> list[dict[str, Any]]:
-    name = f"{_stack(one)}/{one.pair.place.name}/beside {one.pair.cc}"
+def _met_cells(meeting: Met) -> list[dict[str, Any]]:
+    name = f"{_stack(meeting)}/{meeting.pair.place.name}/beside {meeting.pair.cc}"
     return [
-        _cell(name, "share", "", one.share),
-        _cell(name, "quic_mbit", "Mbit/s", one.quic_mbit),
-        _cell(name, "tcp_mbit", "Mbit/s", one.tcp_mbit),
-        _cell(name, "harm", "", one.harm),
-        _cell(name, "delay_ms_mean", "ms", one.delay_ms),
-        _cell(name, "marks_per_mille", "", one.marks),
-        _cell(name, "drops_per_mille", "", one.drops),
-        _cell(name, "gave_up", "of runs", Estimate(one.runs, len(one.ended_s) / one.runs, None)),
+        _cell(name, "share", "", meeting.share),
+        _cell(name, "quic_mbit", "Mbit/s", meeting.quic_mbit),
+        _cell(name, "tcp_mbit", "Mbit/s", meeting.tcp_mbit),
+        _cell(name, "harm", "", meeting.harm),
+        _cell(name, "delay_ms_mean", "ms", meeting.delay_ms),
+        _cell(name, "marks_per_mille", "", meeting.marks),
+        _cell(name, "drops_per_mille", "", meeting.drops),
+        _cell(
+            name,
+            "gave_up",
+            "of runs",
+            Estimate(meeting.runs, len(meeting.ended_s) / meeting.runs, None),
+        ),
     ]
 
 
-def _fetch_cells(one: Fetched) -> list[dict[str, Any]]:
-    name = f"{one.fetch.label}/{one.fetch.place.name}/alone"
+def _fetch_cells(transfer: Fetched) -> list[dict[str, Any]]:
+    name = f"{transfer.fetch.label}/{transfer.fetch.place.name}/alone"
     return [
-        _cell(name, "completion_s", "s", one.completion_s),
-        _cell(name, "delay_ms_mean", "ms", one.delay_ms),
-        _cell(name, "sent_ect", "", one.ect),
+        _cell(name, "completion_s", "s", transfer.completion_s),
+        _cell(name, "delay_ms_mean", "ms", transfer.delay_ms),
+        _cell(name, "sent_ect", "", transfer.ect),
     ]

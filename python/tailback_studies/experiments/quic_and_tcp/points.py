@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tailback.metrics.harm import harm
 from tailback.metrics.statistics import Estimate, estimate
 from tailback.running.batch import Job
-from tailback_studies.experiments.quic_and_tcp.layout import QUEUES, Fetch, Pair, Place
+from tailback_studies.experiments.quic_and_tcp.layout import QUEUES, Fetch, Pair, QuicPlace
 from tailback_studies.reproduction.sources import scenario
 
 if TYPE_CHECKING:
@@ -24,35 +24,35 @@ FETCH_S = 30
 
 def job(pair: Pair, *, seeds: int) -> Job:
     """Two flows at a bottleneck."""
-    made = _at(pair.place)
-    made["flows"][0]["cc"] = pair.cc
+    table = _at(pair.place)
+    table["flows"][0]["cc"] = pair.cc
     if pair.stack is None:
-        del made["programs"]
-        made["flows"].append({**made["flows"][0], "name": "other"})
+        del table["programs"]
+        table["flows"].append({**table["flows"][0], "name": "other"})
     else:
         # A transfer without end ends of its own accord by an error only: this is counted, and is
         # no failure of the run.
-        made["programs"][0].update(kind=pair.stack.kind, expect=1)
+        table["programs"][0].update(kind=pair.stack.kind, expect=1)
         if pair.stack.word is not None:
-            made["programs"][0]["control"] = pair.stack.word
-    return Job(made, {}, seeds)
+            table["programs"][0]["control"] = pair.stack.word
+    return Job(table, {}, seeds)
 
 
 def fetch_job(fetch: Fetch, *, seeds: int) -> Job:
     """So many bytes through an empty bottleneck."""
-    made = _at(fetch.place)
-    made.update(duration=f"{FETCH_S}s", warmup="0s")
+    table = _at(fetch.place)
+    table.update(duration=f"{FETCH_S}s", warmup="0s")
     size = BYTES[fetch.place.link.rate_mbit]
     if isinstance(fetch.who, str):
-        del made["programs"]
-        made["flows"][0].update(cc=fetch.who, bytes=size)
+        del table["programs"]
+        table["flows"][0].update(cc=fetch.who, bytes=size)
     else:
-        del made["flows"]
-        made["programs"][0].update(kind=fetch.who.kind, bytes=size)
-    return Job(made, {}, seeds)
+        del table["flows"]
+        table["programs"][0].update(kind=fetch.who.kind, bytes=size)
+    return Job(table, {}, seeds)
 
 
-def _at(place: Place) -> dict[str, Any]:
+def _at(place: QuicPlace) -> dict[str, Any]:
     made, link = scenario(__package__, "beside"), place.link
     made.update(duration=f"{link.seconds}s", warmup=f"{link.warmup_s}s")
     made["bottleneck"] = {"rate": f"{link.rate_mbit}Mbit", "queue": dict(QUEUES[place.queue])}
@@ -105,24 +105,24 @@ def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
         alone = runs.get(Pair(pair.place, None, pair.cc), {})
         harms = (
             (
-                harm(_tcp(alone[seed]), _tcp(own), "more")
-                for seed, own in by_seed.items()
+                harm(_tcp(alone[seed]), _tcp(summary), "more")
+                for seed, summary in by_seed.items()
                 if seed in alone
             )
             if pair.stack is not None
             else ()
         )
-        own = list(by_seed.values())
+        summaries = list(by_seed.values())
         out.append(
             Met(
                 pair,
-                share=_over(own, _share),
-                tcp_mbit=_over(own, _tcp),
-                quic_mbit=_over(own, lambda one: _other(one)["throughput_mbit"]),
+                share=_over(summaries, _share),
+                tcp_mbit=_over(summaries, _tcp),
+                quic_mbit=_over(summaries, lambda one: _other(one)["throughput_mbit"]),
                 harm=estimate(list(harms)),
-                delay_ms=_over(own, lambda one: one["queue"]["delay_ms"]["mean"]),
-                marks=_over(own, lambda one: _per_mille(_other(one), "marks")),
-                drops=_over(own, lambda one: _per_mille(_other(one), "drops")),
+                delay_ms=_over(summaries, lambda one: one["queue"]["delay_ms"]["mean"]),
+                marks=_over(summaries, lambda one: _per_mille(_other(one), "marks")),
+                drops=_over(summaries, lambda one: _per_mille(_other(one), "drops")),
                 runs=len(every[pair]),
                 ended_s=tuple(at for at in ends if at is not None),
             )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tailback.errors import InputError
-from tailback_studies.experiments.sce_2019.layout import MODES, SETUPS, TABLES, Setup, TableId
+from tailback_studies.experiments.sce_2019.layout import MODES, SETUPS, TABLES, SceSetup, TableId
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: Groups of tables, by their name on the command line.
@@ -54,8 +54,8 @@ class Sce2019(Reproduction):
         def findings(results: Found) -> Findings:
             tables = [t for t in wanted if t.setup in setups]
             entries = points.entries(tables, batches, results["cells"])
-            made = report.ran(results["cells"], options=points.options_told())
-            written = report.report(entries, made, quick=quick)
+            facts = report.ran(results["cells"], options=points.options_told())
+            written = report.report(entries, facts, quick=quick)
             note = None
             if tried:
                 every_try = [result for name in tried for result in results[name]]
@@ -63,7 +63,7 @@ class Sce2019(Reproduction):
                 sections = ablation.sections(ablation.measured(tried, results), told)
                 if request.page:
                     first = points.entries(wanted, before, results["first"])
-                    note = page.page(written, page.merged(entries, first), sections, made, told)
+                    note = page.page(written, page.merged(entries, first), sections, facts, told)
                 written = replace(written, sections=[*sections, *written.sections])
             cells = [entry.json() for entry in entries]
             return Findings(written, cells, truth.summary(entries), truth.judges(entries), note)
@@ -71,7 +71,7 @@ class Sce2019(Reproduction):
         groups = {"cells": batches, "first": before, **tried}
         return Study({name: [b.job for b in own] for name, own in groups.items()}, findings)
 
-    def _setups(self, request: Request, tables: list[TableId]) -> list[Setup]:
+    def _setups(self, request: Request, tables: list[TableId]) -> list[SceSetup]:
         """The set-ups that fill these tables, in the order of the source."""
         from tailback_studies.experiments.sce_2019 import points
 

@@ -10,30 +10,30 @@ from tailback.report import Block, Facts, Section, Table, Text, Value
 from tailback.report.tables import left, right, words
 from tailback_studies.experiments.sce_2019 import points, questions
 from tailback_studies.experiments.sce_2019.errors import COLUMNS, arrow
-from tailback_studies.experiments.sce_2019.layout import NAMES, SETUPS, UNITS, WORDS, Setup
-from tailback_studies.experiments.sce_2019.points import Batch, Entry, Place, Variant
+from tailback_studies.experiments.sce_2019.layout import NAMES, SETUPS, UNITS, WORDS, SceSetup
+from tailback_studies.experiments.sce_2019.points import Place, SceBatch, SceEntry, SceVariant
 from tailback_studies.reproduction.experiment import Found
 from tailback_studies.reproduction.readings import BASELINE, Reading, before_and_after
 
 
-def _with(*ccs: str) -> Callable[[Setup], bool]:
+def _with(*ccs: str) -> Callable[[SceSetup], bool]:
     """Set-ups with one of these congestion controls."""
     return lambda setup: bool(set(setup.ccs) & set(ccs))
 
 
-def _single(setup: Setup) -> bool:
+def _single(setup: SceSetup) -> bool:
     return "sce-single" in setup.mode
 
 
 _SCE = ("reno-sce", "dctcp-sce")
 
 
-def _sce(**options: Any) -> Variant:
+def _sce(**options: Any) -> SceVariant:
     """Both congestion controls of SCE with these options."""
-    return Variant(ccs=dict.fromkeys(_SCE, options))
+    return SceVariant(ccs=dict.fromkeys(_SCE, options))
 
 
-TRIED: tuple[Reading[Variant, Setup], ...] = (
+TRIED: tuple[Reading[SceVariant, SceSetup], ...] = (
     Reading(
         "no-unit-quirk",
         "SCE senders count in one unit (`unit_quirk = 0`)",
@@ -55,73 +55,73 @@ TRIED: tuple[Reading[Variant, Setup], ...] = (
     Reading(
         "fixed-buffer",
         'the receive buffer is large from the start (`rcvbuf = "fixed"`)',
-        Variant(set={"tcp.rcvbuf": "fixed"}),
+        SceVariant(set={"tcp.rcvbuf": "fixed"}),
     ),
     Reading(
         "no-memory",
         "no ssthresh is remembered (`initial_ssthresh = 0`)",
-        Variant(set={"tcp.initial_ssthresh": 0}),
+        SceVariant(set={"tcp.initial_ssthresh": 0}),
     ),
     Reading(
         "fresh",
         'a fresh queue waits an interval (`fresh = "interval"`)',
-        Variant(queue={"fresh": "interval"}),
+        SceVariant(queue={"fresh": "interval"}),
     ),
     Reading(
         "precise",
         'DCTCP\'s receiver echoes precisely (`receiver = "precise"`)',
-        Variant(ccs={"dctcp": {"receiver": "precise"}}),
+        SceVariant(ccs={"dctcp": {"receiver": "precise"}}),
         _with("dctcp"),
     ),
     Reading(
         "sticky",
         'DCTCP\'s receiver echoes until CWR (`receiver = "sticky"`)',
-        Variant(ccs={"dctcp": {"receiver": "sticky"}}),
+        SceVariant(ccs={"dctcp": {"receiver": "sticky"}}),
         _with("dctcp"),
     ),
     Reading(
         "echo",
         'DCTCP cuts in marked rounds only (`cut = "echo"`)',
-        Variant(ccs={"dctcp": {"cut": "echo"}}),
+        SceVariant(ccs={"dctcp": {"cut": "echo"}}),
         _with("dctcp"),
     ),
     Reading(
         "round-ssthresh",
         'DCTCP\'s ssthresh comes down with each cut (`cut = "round-ssthresh"`)',
-        Variant(ccs={"dctcp": {"cut": "round-ssthresh"}}),
+        SceVariant(ccs={"dctcp": {"cut": "round-ssthresh"}}),
         _with("dctcp"),
     ),
     Reading(
         "slope",
         'sce-single keeps its slope (`sce_single_slope = "kept"`)',
-        Variant(modes={"flowblind sce-single": {"sce_single_slope": "kept"}}),
+        SceVariant(modes={"flowblind sce-single": {"sce_single_slope": "kept"}}),
         _single,
     ),
     Reading(
         "one-way",
         "no Cake on the way back (`both_directions = false`)",
-        Variant(set={"bottleneck.both_directions": False}),
+        SceVariant(set={"bottleneck.both_directions": False}),
     ),
     Reading(
         "dither",
         'ACKs are not split (`sce_receiver = "dither"`)',
-        Variant(set={"tcp.sce_receiver": "dither"}),
+        SceVariant(set={"tcp.sce_receiver": "dither"}),
     ),
     Reading(
         "split-delayed",
         'what brings a change is delayed (`sce_receiver = "split-delayed"`)',
-        Variant(set={"tcp.sce_receiver": "split-delayed"}),
+        SceVariant(set={"tcp.sce_receiver": "split-delayed"}),
     ),
     Reading(
         "sce-only",
         'marks are told to SCE senders only (`sce_receiver = "auto"`)',
-        Variant(set={"tcp.sce_receiver": "auto"}),
+        SceVariant(set={"tcp.sce_receiver": "auto"}),
         _with("cubic", "reno", "dctcp"),
     ),
-    Reading("thirty", "every test lasts 30 s", Variant(seconds=30)),
-    Reading("double", "tests are twice as long", Variant(stretch=2)),
-    Reading("warm", "the first 5 s are not counted", Variant(set={"warmup": "5s"})),
-    Reading("no-base", "no round trip of the test bed itself", Variant(base_ms=0.02)),
+    Reading("thirty", "every test lasts 30 s", SceVariant(seconds=30)),
+    Reading("double", "tests are twice as long", SceVariant(stretch=2)),
+    Reading("warm", "the first 5 s are not counted", SceVariant(set={"warmup": "5s"})),
+    Reading("no-base", "no round trip of the test bed itself", SceVariant(base_ms=0.02)),
 )
 
 
@@ -141,7 +141,7 @@ class Remark:
     id: str
     title: str
     quantity: str
-    setups: tuple[Setup, ...]
+    setups: tuple[SceSetup, ...]
     places: tuple[Place, ...]
     #: Rows of `TRIED` to run these cells with.
     tried: tuple[str, ...]
@@ -149,14 +149,14 @@ class Remark:
 
 
 _BELOW: tuple[Place, ...] = ((0.5, 80.0), (1.0, 40.0), (1.0, 80.0), (5.0, 20.0), (5.0, 80.0))
-_ALONE = tuple(Setup("", (cc,)) for cc in _SCE)
+_ALONE = tuple(SceSetup("", (cc,)) for cc in _SCE)
 
 REMARKS: tuple[Remark, ...] = (
     Remark(
         "low-rates",
         "RTTs at low rates, and Reno's at the lowest",
         "tcp_rtt_ms",
-        tuple(Setup("", (cc,)) for cc in ("cubic", "reno", "dctcp")),
+        tuple(SceSetup("", (cc,)) for cc in ("cubic", "reno", "dctcp")),
         ((0.5, 0.0), (0.5, 80.0), (1.0, 0.0), (1.0, 80.0)),
         ("fixed-buffer",),
         "Not a remark of the source, but a riddle of its numbers: a Linux of today in virtual "
@@ -168,7 +168,7 @@ REMARKS: tuple[Remark, ...] = (
         "long-delays",
         "Reno and DCTCP at long delays",
         "throughput_mbit",
-        tuple(Setup("", (cc,)) for cc in ("reno", "dctcp")),
+        tuple(SceSetup("", (cc,)) for cc in ("reno", "dctcp")),
         ((50.0, 80.0), (50.0, 160.0), (100.0, 40.0), (100.0, 80.0), (100.0, 160.0)),
         ("no-memory", "echo"),
         "Not a remark of the source either: a Linux of today is faster in these cells. It does "
@@ -203,7 +203,7 @@ REMARKS: tuple[Remark, ...] = (
         "fairness-dip",
         "The dip of fairness under fair queueing at 5 to 10 Mbit/s",
         "throughput_mbit",
-        (Setup("triple-isolate", ("cubic", "dctcp-sce")),),
+        (SceSetup("triple-isolate", ("cubic", "dctcp-sce")),),
         ((5.0, 20.0), (5.0, 80.0), (10.0, 20.0), (10.0, 80.0)),
         ("no-unit-quirk", "no-cwr-quirk"),
         "It is the first remark again: in a queue of its own the flow with SCE does not use its "
@@ -214,7 +214,7 @@ REMARKS: tuple[Remark, ...] = (
         "sce-single",
         "sce-single cells that stay unfair",
         "throughput_mbit",
-        (Setup("flowblind sce-single", ("reno", "reno-sce")),),
+        (SceSetup("flowblind sce-single", ("reno", "reno-sce")),),
         ((5.0, 0.0), (5.0, 80.0), (10.0, 80.0), (50.0, 80.0), (100.0, 20.0)),
         ("slope", "no-unit-quirk", "no-cwr-quirk"),
         "With marks from the target on, where CE begins, the flow with SCE answers both and Reno "
@@ -226,8 +226,8 @@ REMARKS: tuple[Remark, ...] = (
         "Single cells with RTTs of many times the delay (Tables 90 and 95)",
         "tcp_rtt_ms",
         (
-            Setup("flowblind sce-single", ("reno", "dctcp-sce")),
-            Setup("flowblind sce-single", ("dctcp", "dctcp-sce")),
+            SceSetup("flowblind sce-single", ("reno", "dctcp-sce")),
+            SceSetup("flowblind sce-single", ("dctcp", "dctcp-sce")),
         ),
         ((1.0, 0.0), (1.0, 10.0), (1.0, 20.0), (1.0, 80.0)),
         ("no-unit-quirk",),
@@ -236,7 +236,7 @@ REMARKS: tuple[Remark, ...] = (
 )
 
 
-def plan(*, quick: bool, seeds: int) -> dict[str, list[Batch]]:
+def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
     """What to run, by row of the table, and by remark and row."""
     setups = SETUPS[:: 3 if quick else 1]
     whole = points.sample(setups) if quick else points.every(setups)
@@ -254,7 +254,9 @@ def plan(*, quick: bool, seeds: int) -> dict[str, list[Batch]]:
     return out
 
 
-def measured(batches: Mapping[str, Sequence[Batch]], results: Found) -> dict[str, list[Entry]]:
+def measured(
+    batches: Mapping[str, Sequence[SceBatch]], results: Found
+) -> dict[str, list[SceEntry]]:
     """The cells of each row."""
     return {
         name: points.entries(points.tables_of(b.setup for b in own), own, results[name])
@@ -262,23 +264,23 @@ def measured(batches: Mapping[str, Sequence[Batch]], results: Found) -> dict[str
     }
 
 
-def sections(found: Mapping[str, Sequence[Entry]], facts: Facts) -> list[Section]:
+def sections(by_reading: Mapping[str, Sequence[SceEntry]], facts: Facts) -> list[Section]:
     """The table and the remarks, as sections of a report."""
     remarks: list[Block] = []
     for remark in REMARKS:
-        remarks += [Text(f"**{remark.title}.** {remark.text}"), _remark(remark, found)]
+        remarks += [Text(f"**{remark.title}.** {remark.text}"), _remark(remark, by_reading)]
     return [
         Section(
             "mechanisms",
             "Mechanisms",
-            [Text(MECHANISMS), _ablation(found, facts)],
+            [Text(MECHANISMS), _ablation(by_reading, facts)],
         ),
-        Section("open", "Open questions", [Text(questions.LEAD), questions.table(found)]),
+        Section("open", "Open questions", [Text(questions.LEAD), questions.table(by_reading)]),
         Section("remarks", "What the source left under investigation", remarks),
     ]
 
 
-def _ablation(found: Mapping[str, Sequence[Entry]], facts: Facts) -> Table:
+def _ablation(found: Mapping[str, Sequence[SceEntry]], facts: Facts) -> Table:
     columns = [*words("changed"), *right("cells", *(title for title, _, _ in COLUMNS))]
     rows: list[list[Value]] = []
     for tried in TRIED:
@@ -298,7 +300,7 @@ def _ablation(found: Mapping[str, Sequence[Entry]], facts: Facts) -> Table:
     return Table("ablation", "One mechanism at a time", columns, rows, caption, facts)
 
 
-def _remark(remark: Remark, found: Mapping[str, Sequence[Entry]]) -> Table:
+def _remark(remark: Remark, found: Mapping[str, Sequence[SceEntry]]) -> Table:
     titles = {tried.id: tried.title for tried in TRIED}
     shown = {
         name: {e.cell.id: e for e in found[f"{remark.id}/{name}"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.experiments.sce_2019.points import SceEntry
 
 #: What, value here, basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
@@ -57,7 +57,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def cause(entry: Entry) -> str:
+def cause(entry: SceEntry) -> str:
     """Why a cell is off, where that is known; what is known of it where it is not."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:

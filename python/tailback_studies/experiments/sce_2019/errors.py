@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tailback.metrics.statistics import median, nearest_rank
-from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.entries import sizes
 
 #: Columns of the table: heading, kind of error, which cells.
-COLUMNS: tuple[tuple[str, str, Callable[[Entry], bool]], ...] = (
+COLUMNS: tuple[tuple[str, str, Callable[[SceEntry], bool]], ...] = (
     (
         "throughput, one flow or fair-queued",
         "relative",
@@ -30,10 +30,10 @@ COLUMNS: tuple[tuple[str, str, Callable[[Entry], bool]], ...] = (
 
 
 def arrow(
-    before: Sequence[Entry],
-    changed: Sequence[Entry],
+    before: Sequence[SceEntry],
+    changed: Sequence[SceEntry],
     kind: str,
-    belongs: Callable[[Entry], bool],
+    belongs: Callable[[SceEntry], bool],
 ) -> str | None:
     """Median and 90th percentile of the errors before and after a change."""
     pair = [_two(sizes((e for e in cells if belongs(e)), kind)) for cells in (before, changed)]

@@ -16,7 +16,7 @@ from tailback_studies.experiments.sce_2019.layout import (
     TableId,
 )
 from tailback_studies.experiments.sce_2019.maps import MODE_WORDS
-from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.experiments.sce_2019.points import SceEntry
 
 #: Errors up to the first count as agreement, beyond the second as misses.
 GOOD = {"throughput_mbit": 0.02, "tcp_rtt_ms": 0.08, "jain": 0.015}
@@ -29,7 +29,7 @@ BAD = {"throughput_mbit": 0.1, "tcp_rtt_ms": 0.25, "jain": 0.06}
 ROUNDING = {"throughput_mbit": 0.00501, "tcp_rtt_ms": 0.00501, "jain": 0.000501}
 
 
-def sections(entries: Sequence[Entry]) -> list[Section]:
+def sections(entries: Sequence[SceEntry]) -> list[Section]:
     groups: Mapping[str, tuple[str, list[Block]]] = {
         "one-flow": ("Tables of one flow", []),
         **{mode: (f"Tables of two flows, {MODE_WORDS[mode]}", []) for mode in MODES},
@@ -45,8 +45,8 @@ def sections(entries: Sequence[Entry]) -> list[Section]:
     ]
 
 
-def _table(table: TableId, cells: Sequence[Entry]) -> Table:
-    found = {(e.rate_mbit, e.delay_ms, e.position): e for e in cells}
+def _table(table: TableId, cells: Sequence[SceEntry]) -> Table:
+    by_place = {(e.rate_mbit, e.delay_ms, e.position): e for e in cells}
     delays = sorted({e.delay_ms for e in cells})
     pairs = bool(cells[0].peer)
     rows: list[list[Value]] = []
@@ -55,7 +55,7 @@ def _table(table: TableId, cells: Sequence[Entry]) -> Table:
             row: list[Value] = [f"{rate:g}"]
             if pairs:
                 row.append(NAMES[table.setup.ccs[position - 1]])
-            rows.append([*row, *(_value(found.get((rate, d, position))) for d in delays)])
+            rows.append([*row, *(_value(by_place.get((rate, d, position))) for d in delays)])
     columns = right("Mbit/s") + (left("flow") if pairs else [])
     columns += right(*(f"{delay:g} ms" for delay in delays))
     unit = UNITS[table.quantity]
@@ -63,7 +63,7 @@ def _table(table: TableId, cells: Sequence[Entry]) -> Table:
     return Table(table.part, table.title, columns, rows, caption)
 
 
-def _value(entry: Entry | None) -> Value:
+def _value(entry: SceEntry | None) -> Value:
     if entry is None or entry.cell.measured is None:
         return None
     quantity = entry.table.quantity

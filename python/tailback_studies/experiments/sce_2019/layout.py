@@ -46,7 +46,7 @@ WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain
 
 
 @dataclass(frozen=True)
-class Setup:
+class SceSetup:
     """Who goes through what: the runs that fill a table have it in common."""
 
     #: One of `MODES`; empty for one flow, where it makes no difference.
@@ -78,7 +78,7 @@ class TableId:
     number: int
     #: throughput_mbit, tcp_rtt_ms or jain.
     quantity: str
-    setup: Setup
+    setup: SceSetup
 
     @property
     def part(self) -> str:
@@ -113,21 +113,21 @@ GRIDS = {
 def _tables() -> Mapping[int, TableId]:
     """Jain's index in Tables 5 to 11, then throughput and RTT of one flow, then of pairs."""
     out = [
-        TableId(5, "jain", Setup("flowblind", ("reno", "reno"))),
-        TableId(6, "jain", Setup("flowblind", ("reno", "reno-sce"))),
-        TableId(7, "jain", Setup("flowblind", ("cubic", "dctcp-sce"))),
-        TableId(8, "jain", Setup("flowblind sce-single", ("reno", "reno-sce"))),
-        TableId(9, "jain", Setup("flowblind sce-single", ("cubic", "dctcp-sce"))),
-        TableId(10, "jain", Setup("triple-isolate", ("cubic", "dctcp-sce"))),
-        TableId(11, "jain", Setup("triple-isolate", ("dctcp", "dctcp-sce"))),
+        TableId(5, "jain", SceSetup("flowblind", ("reno", "reno"))),
+        TableId(6, "jain", SceSetup("flowblind", ("reno", "reno-sce"))),
+        TableId(7, "jain", SceSetup("flowblind", ("cubic", "dctcp-sce"))),
+        TableId(8, "jain", SceSetup("flowblind sce-single", ("reno", "reno-sce"))),
+        TableId(9, "jain", SceSetup("flowblind sce-single", ("cubic", "dctcp-sce"))),
+        TableId(10, "jain", SceSetup("triple-isolate", ("cubic", "dctcp-sce"))),
+        TableId(11, "jain", SceSetup("triple-isolate", ("dctcp", "dctcp-sce"))),
     ]
     number = 12
     for ones in (True, False):
         for quantity in QUANTITIES:
             if ones:
-                setups = [Setup("", (cc,)) for cc in CCS]
+                setups = [SceSetup("", (cc,)) for cc in CCS]
             else:
-                setups = [Setup(mode, pair) for mode in MODES for pair in PAIRS]
+                setups = [SceSetup(mode, pair) for mode in MODES for pair in PAIRS]
             for setup in setups:
                 out.append(TableId(number, quantity, setup))
                 number += 1

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from tailback.figures import grid
-from tailback.report import Block, Facts, Figure, Section
+from tailback.report import Block, Facts, ReportFigure, Section
 from tailback_studies.experiments.sce_2019.layout import MODES, NAMES, QUANTITIES, WORDS
-from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.experiments.sce_2019.points import SceEntry
 
 #: Errors at which the colours end.
 LIMITS = {"throughput_mbit": 0.1, "tcp_rtt_ms": 0.25}
@@ -21,19 +21,19 @@ MODE_WORDS = {
 }
 
 
-def sections(entries: Sequence[Entry], facts: Facts) -> list[Section]:
-    groups: list[tuple[str, str, list[Entry]]] = [
+def sections(entries: Sequence[SceEntry], facts: Facts) -> list[Section]:
+    groups: list[tuple[str, str, list[SceEntry]]] = [
         ("one-flow", "One flow", [e for e in entries if e.table.setup.kind == "one-flow"])
     ]
     for mode in MODES:
-        own = [e for e in entries if e.table.setup.mode == mode]
-        groups.append((mode.replace(" ", "-"), f"Two flows, {MODE_WORDS[mode]}", own))
+        cells = [e for e in entries if e.table.setup.mode == mode]
+        groups.append((mode.replace(" ", "-"), f"Two flows, {MODE_WORDS[mode]}", cells))
     out = []
-    for group, title, own in groups:
+    for group, title, cells in groups:
         blocks: list[Block] = []
         for quantity in QUANTITIES:
             chosen = [
-                e for e in own if e.table.quantity == quantity and e.cell.relative is not None
+                e for e in cells if e.table.quantity == quantity and e.cell.relative is not None
             ]
             if chosen:
                 blocks.append(_map(group, quantity, chosen, facts))
@@ -41,7 +41,7 @@ def sections(entries: Sequence[Entry], facts: Facts) -> list[Section]:
     return [section for section in out if section.blocks]
 
 
-def _map(group: str, quantity: str, entries: Sequence[Entry], facts: Facts) -> Figure:
+def _map(group: str, quantity: str, entries: Sequence[SceEntry], facts: Facts) -> ReportFigure:
     shared = entries[0].table.setup.shared and quantity == "throughput_mbit"
     frame = pl.DataFrame(
         [
@@ -76,10 +76,10 @@ def _map(group: str, quantity: str, entries: Sequence[Entry], facts: Facts) -> F
     )
     caption = f"{over}, in percent; the colours end at {100 * limit:g} %."
     figure_id = f"error-{group}-{quantity.replace('_', '-')}"
-    return Figure(figure_id, f"Error of the {WORDS[quantity]}", chart, caption, facts)
+    return ReportFigure(figure_id, f"Error of the {WORDS[quantity]}", chart, caption, facts)
 
 
-def flow_of(entry: Entry) -> str:
+def flow_of(entry: SceEntry) -> str:
     if not entry.peer:
         return NAMES[entry.cc]
     if entry.peer == entry.cc:

@@ -10,7 +10,7 @@ from tailback_studies.experiments.sce_2019.causes import cause
 from tailback_studies.experiments.sce_2019.grids import number
 from tailback_studies.experiments.sce_2019.layout import QUANTITIES, WORDS
 from tailback_studies.experiments.sce_2019.maps import flow_of
-from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.shown import signed
 
 #: Cells further off than this are listed one by one.
@@ -21,7 +21,7 @@ LISTED = 0.25
 LISTED_JAIN = 0.06
 
 
-def listed(entries: Sequence[Entry]) -> list[Entry]:
+def listed(entries: Sequence[SceEntry]) -> list[SceEntry]:
     """Cells beyond 25 %, and Jain's indices beyond 0.06, the furthest of each quantity first."""
     off = []
     for quantity in (*QUANTITIES, "jain"):
@@ -32,7 +32,7 @@ def listed(entries: Sequence[Entry]) -> list[Entry]:
     return off
 
 
-def misses(entries: Sequence[Entry], facts: Facts) -> list[Block]:
+def misses(entries: Sequence[SceEntry], facts: Facts) -> list[Block]:
     columns = [
         *left("table", "flow", "mode"),
         *right("Mbit/s", "delay, ms", "published", "measured", "error", "of the rate"),
@@ -41,17 +41,17 @@ def misses(entries: Sequence[Entry], facts: Facts) -> list[Block]:
     blocks: list[Block] = []
     off = listed(entries)
     for quantity in (*QUANTITIES, "jain"):
-        own = [e for e in off if e.table.quantity == quantity]
+        cells = [e for e in off if e.table.quantity == quantity]
         known = sum(e.table.quantity == quantity and e.cell.error is not None for e in entries)
         if not known:
             continue
         word = WORDS[quantity]
         limit = f"{LISTED_JAIN:g}" if quantity == "jain" else f"{100 * LISTED:g} %"
-        if not own:
+        if not cells:
             blocks.append(Text(f"Of {known} cells of {word} none is more than {limit} off."))
             continue
         rows: list[list[Value]] = []
-        for e in own:
+        for e in cells:
             shown = f"{e.cell.error:+.3f}" if quantity == "jain" else signed(e.cell.relative)
             rows.append(
                 [

@@ -8,13 +8,13 @@ from dataclasses import replace
 from tailback.report import Block, Facts, Report, Section, Table, Text
 from tailback_studies.experiments.sce_2019 import points, truth
 from tailback_studies.experiments.sce_2019.layout import SETUPS, blind
-from tailback_studies.experiments.sce_2019.points import Batch, Entry, Variant
+from tailback_studies.experiments.sce_2019.points import SceBatch, SceEntry, SceVariant
 from tailback_studies.reproduction import runs
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
 #: The set-up that the kept-out cells were first held against.
-FIRST = Variant(ccs={"dctcp": {"cut": "echo"}})
+FIRST = SceVariant(ccs={"dctcp": {"cut": "echo"}})
 
 LEAD = (
     "\u201cSome Congestion Experienced One and Two-Flow Tests\u201d (2019), run again: every cell "
@@ -31,13 +31,13 @@ table has all cells as they are now.
 """
 
 
-def first(*, seeds: int) -> list[Batch]:
+def first(*, seeds: int) -> list[SceBatch]:
     """What the change concerns, in the set-up of the first comparison."""
     own = [setup for setup in SETUPS if "dctcp" in setup.ccs]
     return points.plan(points.every(own), seeds=seeds, variant=FIRST)
 
 
-def merged(now: Sequence[Entry], before: Sequence[Entry]) -> list[Entry]:
+def merged(now: Sequence[SceEntry], before: Sequence[SceEntry]) -> list[SceEntry]:
     """Every cell as it was then."""
     hidden = blind()
     old = {(entry.table.number, entry.cell.id): entry for entry in before}
@@ -50,7 +50,7 @@ def merged(now: Sequence[Entry], before: Sequence[Entry]) -> list[Entry]:
 
 def page(
     whole: Report,
-    before: Sequence[Entry],
+    before: Sequence[SceEntry],
     sections: Sequence[Section],
     facts: Facts,
     tried: Facts,

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from tailback.metrics.statistics import estimate
-from tailback.report import Cell
+from tailback.report import TableCell
 from tailback.running.batch import Job
 from tailback_studies.experiments.sce_2019.layout import (
     GRIDS,
@@ -16,7 +16,7 @@ from tailback_studies.experiments.sce_2019.layout import (
     SETUPS,
     TABLES,
     UNITS,
-    Setup,
+    SceSetup,
     TableId,
     blind,
     published,
@@ -44,7 +44,7 @@ Place = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Variant:
+class SceVariant:
     """A way to run the cells: what is changed of the scenario files."""
 
     #: Options by congestion control, over those of the scenario file.
@@ -62,11 +62,11 @@ class Variant:
     base_ms: float = BASE_MS
 
 
-AS_PUBLISHED = Variant()
+AS_PUBLISHED = SceVariant()
 
 
 @dataclass(frozen=True)
-class Entry(BaseEntry):
+class SceEntry(BaseEntry):
     """A cell of a table, or one of the two numbers of a cell of pairs."""
 
     table: TableId
@@ -116,10 +116,10 @@ class Entry(BaseEntry):
 
 
 @dataclass(frozen=True)
-class Batch:
+class SceBatch:
     """Cells of one set-up that are run."""
 
-    setup: Setup
+    setup: SceSetup
     places: Sequence[Place]
     job: Job
 
@@ -133,33 +133,37 @@ def cc_options() -> dict[str, dict[str, Any]]:
 
 
 def plan(
-    wanted: Mapping[Setup, Sequence[Place]],
+    wanted: Mapping[SceSetup, Sequence[Place]],
     *,
     seeds: int,
     engine: str = "sim",
-    variant: Variant = AS_PUBLISHED,
-) -> list[Batch]:
+    variant: SceVariant = AS_PUBLISHED,
+) -> list[SceBatch]:
     """What to run so that these cells of these set-ups are known."""
     stock = engine != "sim"
     return [
-        Batch(setup, places, Job(_scenario(setup, places, variant, stock=stock), {}, seeds))
+        SceBatch(setup, places, Job(_scenario(setup, places, variant, stock=stock), {}, seeds))
         for setup, places in wanted.items()
         if places
     ]
 
 
 def _scenario(
-    setup: Setup, places: Sequence[Place], variant: Variant, *, stock: bool
+    setup: SceSetup, places: Sequence[Place], variant: SceVariant, *, stock: bool
 ) -> dict[str, Any]:
-    made = scenario(__package__, setup.kind)
+    document = scenario(__package__, setup.kind)
     queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
     if stock:
         # Linux has no SCE (without an SCE flow that changes little), and its receive buffers in
         # the guest have a set size.
         queue["sce"] = "off"
-        del made["tcp"]
-    made["bottleneck"]["queue"] = {**queue, **variant.queue, **variant.modes.get(setup.mode, {})}
-    for flow, cc in zip(made["flows"], setup.ccs, strict=True):
+        del document["tcp"]
+    document["bottleneck"]["queue"] = {
+        **queue,
+        **variant.queue,
+        **variant.modes.get(setup.mode, {}),
+    }
+    for flow, cc in zip(document["flows"], setup.ccs, strict=True):
         options = {"name": cc} if stock else {**cc_options()[cc], **variant.ccs.get(cc, {})}
         flow["cc"] = options if len(options) > 1 else cc
     lengths = [
@@ -170,13 +174,13 @@ def _scenario(
         "path.rtt": [f"{round((delay + variant.base_ms) * 1000)}us" for _, delay in places],
         "duration": [f"{length:g}s" for length in lengths],
     }
-    made["sweep"] = {"zip": [axis]}
+    document["sweep"] = {"zip": [axis]}
     for path, value in variant.set.items():
-        set_value(made, path, value)
-    return made
+        set_value(document, path, value)
+    return document
 
 
-def every(setups: Iterable[Setup]) -> dict[Setup, list[Place]]:
+def every(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
     """All cells of these set-ups."""
     out = {}
     for setup in setups:
@@ -185,13 +189,13 @@ def every(setups: Iterable[Setup]) -> dict[Setup, list[Place]]:
     return out
 
 
-def sample(setups: Iterable[Setup]) -> dict[Setup, list[Place]]:
+def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
     """A fair sample that does not look at results.
 
     One flow: of each congestion control every rate and every delay once. Pairs: of each pair and
     mode one cell, such that they go through all cells in turn.
     """
-    out: dict[Setup, list[Place]] = {}
+    out: dict[SceSetup, list[Place]] = {}
     for setup in setups:
         grid = GRIDS[setup.kind]
         at = SETUPS.index(setup)
@@ -207,34 +211,34 @@ def sample(setups: Iterable[Setup]) -> dict[Setup, list[Place]]:
     return out
 
 
-def stock(setup: Setup) -> bool:
+def stock(setup: SceSetup) -> bool:
     """Whether a Linux without the patches of SCE can run it as the source did."""
     return set(setup.ccs) <= set(STOCK) and "sce" not in setup.mode
 
 
 def entries(
-    tables: Iterable[TableId], batches: Sequence[Batch], runs: Sequence[Iterable[Any]]
-) -> list[Entry]:
+    tables: Iterable[TableId], batches: Sequence[SceBatch], runs: Sequence[Iterable[Any]]
+) -> list[SceEntry]:
     """The cells of these tables that were run, published or not, in the order of the source."""
-    found: dict[tuple[Setup, Place], list[dict[str, Any]]] = {}
+    by_place: dict[tuple[SceSetup, Place], list[dict[str, Any]]] = {}
     for batch, results in zip(batches, runs, strict=True):
         # Stored runs come in the order of the sweep: its rows, each with all seeds.
         names = {_place_key(*place): place for place in batch.places}
         for run in results:
             key = (round(float(run.params["bottleneck.rate"])), float(run.params["path.rtt"]))
             place = names[min(names, key=lambda k, key=key: _distance(k, key))]  # type: ignore[misc]
-            found.setdefault((batch.setup, place), []).append(run.summary)
+            by_place.setdefault((batch.setup, place), []).append(run.summary)
     known, hidden = published(), blind()
     out = []
     for table in tables:
         places = next((b.places for b in batches if b.setup == table.setup), ())
         positions = (0,) if table.quantity == "jain" else range(1, len(table.setup.ccs) + 1)
         for place in places:
-            summaries = found.get((table.setup, place), [])
+            summaries = by_place.get((table.setup, place), [])
             for position in positions:
                 each = [_value(summary, table.quantity, position) for summary in summaries]
                 cell_key = (table.number, position, *place)
-                cell = Cell.of(
+                cell = TableCell.of(
                     _id(table, position, place),
                     table.quantity,
                     UNITS[table.quantity],
@@ -243,7 +247,7 @@ def entries(
                 )
                 cell = replace(cell, blind=cell_key in hidden and "dctcp" not in table.setup.ccs)
                 values = tuple(value for value in each if value is not None)
-                out.append(Entry(table, position, *place, cell=cell, values=values))
+                out.append(SceEntry(table, position, *place, cell=cell, values=values))
     return out
 
 
@@ -268,7 +272,7 @@ def _id(table: TableId, position: int, place: Place) -> str:
     return text if len(table.setup.ccs) == 1 or position == 0 else f"{text}/{position}"
 
 
-def tables_of(setups: Iterable[Setup], quantities: Sequence[str] | None = None) -> list[TableId]:
+def tables_of(setups: Iterable[SceSetup], quantities: Sequence[str] | None = None) -> list[TableId]:
     """The tables that these set-ups fill, by number."""
     wanted = set(setups)
     chosen = (*QUANTITIES, "jain") if quantities is None else quantities

@@ -8,7 +8,7 @@ from tailback.metrics.statistics import median
 from tailback.report import Table, Value
 from tailback.report.tables import words
 from tailback_studies.experiments.sce_2019.errors import COLUMNS, arrow
-from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.readings import BASELINE
 
 LEAD = """
@@ -38,28 +38,28 @@ _RULE: tuple[tuple[str, str, str, str], ...] = (
 )
 
 
-def table(found: Mapping[str, Sequence[Entry]]) -> Table:
+def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
     """Every question."""
     rows: list[list[Value]] = [
         [
             "Why does DCTCP cut deeper than in Linux?",
             'alpha/2 at each update of alpha, marks or none (`cut = "round"`); without it:',
-            _out(found, "echo"),
+            _out(by_reading, "echo"),
             "mechanism found: adopted after the first comparison",
         ],
         [
             "",
             "the same with ssthresh brought down too",
-            _out(found, "round-ssthresh"),
+            _out(by_reading, "round-ssthresh"),
             "excluded: cuts then add up",
         ],
         [
             "",
             "more ECN-Echo for each mark: receiver until CWR",
-            _out(found, "sticky"),
+            _out(by_reading, "sticky"),
             "excluded",
         ],
-        ["", "packet by packet", _out(found, "precise"), "excluded"],
+        ["", "packet by packet", _out(by_reading, "precise"), "excluded"],
         [
             "Reno's RTT at 0.5 Mbit/s and no delay",
             "two-segment TSO packets that outlast the delayed ACK: `path.offloads = true` on the "
@@ -70,13 +70,13 @@ def table(found: Mapping[str, Sequence[Entry]]) -> Table:
         [
             "Shares in sce-single at 100 Mbit/s",
             "the slope of the ramp kept",
-            _slope(found),
+            _slope(by_reading),
             "open: the slope alone is excluded, which helps there and harms below",
         ],
     ]
     for what, reading, tried, verdict in _RULE:
-        said = f"{_speaks(found, reading)}; {verdict}"
-        rows.append([what, tried, _out(found, reading), said])
+        said = f"{_speaks(by_reading, reading)}; {verdict}"
+        rows.append([what, tried, _out(by_reading, reading), said])
     rows.append(
         [
             "RTTs of 207 to 1036 ms in single cells",
@@ -89,7 +89,7 @@ def table(found: Mapping[str, Sequence[Entry]]) -> Table:
     return Table("questions", "Open questions", columns, rows)
 
 
-def _speaks(found: Mapping[str, Sequence[Entry]], reading: str) -> str:
+def _speaks(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
     """How many of the errors rise without a part of the set-up, and how many fall."""
     before, changed = _pair(found, reading)
     rise = fall = 0
@@ -103,21 +103,21 @@ def _speaks(found: Mapping[str, Sequence[Entry]], reading: str) -> str:
 
 
 def _pair(
-    found: Mapping[str, Sequence[Entry]], reading: str
-) -> tuple[list[Entry], Sequence[Entry]]:
+    found: Mapping[str, Sequence[SceEntry]], reading: str
+) -> tuple[list[SceEntry], Sequence[SceEntry]]:
     changed = found[reading]
     ids = {entry.cell.id for entry in changed}
     return [entry for entry in found[BASELINE] if entry.cell.id in ids], changed
 
 
-def _out(found: Mapping[str, Sequence[Entry]], reading: str) -> str:
+def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
     """Errors in the set-up and with the change, by group, of every cell that both have."""
     before, changed = _pair(found, reading)
     groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)
     return "; ".join(f"{title}: {text}" for title, text in groups if text is not None)
 
 
-def _slope(found: Mapping[str, Sequence[Entry]]) -> str:
+def _slope(found: Mapping[str, Sequence[SceEntry]]) -> str:
     """Flows without SCE beside flows with it: the median of their errors, by rate."""
     texts = []
     for rate in (10.0, 50.0, 100.0):
@@ -127,8 +127,8 @@ def _slope(found: Mapping[str, Sequence[Entry]]) -> str:
     return "error of the flow without SCE, median, % of the rate: " + "; ".join(texts)
 
 
-def _yielded(entries: Sequence[Entry], rate: float) -> float | None:
-    own = [
+def _yielded(entries: Sequence[SceEntry], rate: float) -> float | None:
+    errors = [
         error
         for e in entries
         if e.table.quantity == "throughput_mbit"
@@ -136,5 +136,5 @@ def _yielded(entries: Sequence[Entry], rate: float) -> float | None:
         and (e.rate_mbit, e.cc in ("cubic", "reno"), e.peer.endswith("-sce")) == (rate, True, True)
         and (error := e.error("capacity")) is not None
     ]
-    middle = median(own)
+    middle = median(errors)
     return None if middle is None else 100 * middle

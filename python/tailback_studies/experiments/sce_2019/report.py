@@ -11,7 +11,7 @@ from tailback.store.results import Results
 from tailback_studies.experiments.sce_2019 import grids, maps, misses, tables, truth
 from tailback_studies.experiments.sce_2019.causes import DECLARED
 from tailback_studies.experiments.sce_2019.layout import NAMES, WORDS
-from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.entries import KINDS, sizes
 from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table, head, signed, size
 
@@ -39,29 +39,29 @@ def ran(results: Sequence[Results], *, options: Sequence[str]) -> Facts:
     return facts(results, options=options, deviations=tuple(deviations))
 
 
-def report(entries: Sequence[Entry], made: Facts, *, quick: bool) -> Report:
+def report(entries: Sequence[SceEntry], run_facts: Facts, *, quick: bool) -> Report:
     """The report of a run."""
-    goals = goals_table(truth.judges(entries), made)
-    result: list[Block] = [goals, *_noise(entries), _by_group(entries, made)]
+    goals = goals_table(truth.judges(entries), run_facts)
+    result: list[Block] = [goals, *_noise(entries), _by_group(entries, run_facts)]
     sections = [
         Section("result", "How far off", result if entries else []),
-        *maps.sections(entries, made),
-        Section("misses", "Cells beyond 25 %", misses.misses(entries, made)),
-        Section("set-up", "Set-up", [setup(DECLARED, made, grids.colours())]),
+        *maps.sections(entries, run_facts),
+        Section("misses", "Cells beyond 25 %", misses.misses(entries, run_facts)),
+        Section("set-up", "Set-up", [setup(DECLARED, run_facts, grids.colours())]),
         *grids.sections(entries),
     ]
     return Report(
         name="",
         title=TITLE,
         lead=LEAD + (QUICK if quick else ""),
-        meta=head(SOURCE, made, entries),
+        meta=head(SOURCE, run_facts, entries),
         sections=[section for section in sections if section.blocks],
         cells=[entry.cell for entry in entries],
         files=tables.files(entries),
     )
 
 
-def _noise(entries: Sequence[Entry]) -> list[Text]:
+def _noise(entries: Sequence[SceEntry]) -> list[Text]:
     if not any(entry.table.setup.shared for entry in entries):
         return []
     lines = []
@@ -86,7 +86,7 @@ def _noise(entries: Sequence[Entry]) -> list[Text]:
     ]
 
 
-def _by_group(entries: Sequence[Entry], facts: Facts) -> Table:
+def _by_group(entries: Sequence[SceEntry], facts: Facts) -> Table:
     columns = [
         *left("", "source"),
         *right("cells", "median", "90 % below", "of the rate, median", "90 % below"),

@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tailback.report.tables import csv_text
 from tailback_studies.experiments.sce_2019.layout import NAMES, UNITS, TableId
-from tailback_studies.experiments.sce_2019.points import Entry, Place
+from tailback_studies.experiments.sce_2019.points import Place, SceEntry
 
 #: What stands in the cells of a block.
-BLOCKS: Mapping[str, Callable[[Entry], float | None]] = {
+BLOCKS: Mapping[str, Callable[[SceEntry], float | None]] = {
     "published": lambda entry: entry.cell.published,
     "measured": lambda entry: entry.cell.measured,
     "difference": lambda entry: entry.cell.error,
 }
 
 
-def by_table(entries: Sequence[Entry]) -> dict[TableId, list[Entry]]:
+def by_table(entries: Sequence[SceEntry]) -> dict[TableId, list[SceEntry]]:
     """The cells of each table."""
-    out: dict[TableId, list[Entry]] = {}
+    out: dict[TableId, list[SceEntry]] = {}
     for entry in entries:
         out.setdefault(entry.table, []).append(entry)
     return out
@@ -30,7 +30,7 @@ def digits(table: TableId) -> int:
     return 3 if table.quantity == "jain" else 2
 
 
-def files(entries: Sequence[Entry]) -> dict[str, str]:
+def files(entries: Sequence[SceEntry]) -> dict[str, str]:
     """Files by name: each table as CSV and as Markdown, and every cell in one CSV."""
     out = {}
     for table, cells in by_table(entries).items():
@@ -41,25 +41,29 @@ def files(entries: Sequence[Entry]) -> dict[str, str]:
 
 
 def _grid(
-    table: TableId, cells: Sequence[Entry], value: Callable[[Entry], float | None], *, signed: bool
+    table: TableId,
+    cells: Sequence[SceEntry],
+    value: Callable[[SceEntry], float | None],
+    *,
+    signed: bool,
 ) -> tuple[list[float], list[list[str]]]:
     """The delays, and a row for each rate: the rate and the cells as text."""
-    found: dict[Place, list[Entry]] = {}
+    by_place: dict[Place, list[SceEntry]] = {}
     for entry in cells:
-        found.setdefault(entry.place, []).append(entry)
-    delays = sorted({delay for _, delay in found})
+        by_place.setdefault(entry.place, []).append(entry)
+    delays = sorted({delay for _, delay in by_place})
     rows = []
-    for rate in sorted({rate for rate, _ in found}):
+    for rate in sorted({rate for rate, _ in by_place}):
         row = [f"{rate:g}"]
         for delay in delays:
-            numbers = [value(entry) for entry in found.get((rate, delay), [])]
+            numbers = [value(entry) for entry in by_place.get((rate, delay), [])]
             plus = "+" if signed else ""
             row.append(" / ".join(f"{n:{plus}.{digits(table)}f}" for n in numbers if n is not None))
         rows.append(row)
     return delays, rows
 
 
-def _csv(table: TableId, cells: Sequence[Entry]) -> str:
+def _csv(table: TableId, cells: Sequence[SceEntry]) -> str:
     lines: list[Sequence[object]] = []
     for name, value in BLOCKS.items():
         delays, rows = _grid(table, cells, value, signed=name == "difference")
@@ -69,7 +73,7 @@ def _csv(table: TableId, cells: Sequence[Entry]) -> str:
     return csv_text(lines)
 
 
-def _markdown(table: TableId, cells: Sequence[Entry]) -> str:
+def _markdown(table: TableId, cells: Sequence[SceEntry]) -> str:
     unit = UNITS[table.quantity]
     lines = [f"# {table.title}{f' ({unit})' if unit else ''}", ""]
     if len(table.setup.ccs) == 2 and table.quantity != "jain":
@@ -85,7 +89,7 @@ def _markdown(table: TableId, cells: Sequence[Entry]) -> str:
     return "\n".join(lines)
 
 
-def _all(entries: Sequence[Entry]) -> str:
+def _all(entries: Sequence[SceEntry]) -> str:
     head = ("table", "kind", "quantity", "mode", "cc", "peer", "position", "rate_mbit", "delay_ms")
     rows: list[Sequence[object]] = [
         (*head, "published", "measured", "difference", "relative", "n", "ci95")

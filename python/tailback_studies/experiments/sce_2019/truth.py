@@ -6,23 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tailback.metrics.statistics import median, nearest_rank
-from tailback_studies.experiments.sce_2019.layout import SHARED, TABLES, Setup, published
-from tailback_studies.experiments.sce_2019.points import Entry
+from tailback_studies.experiments.sce_2019.layout import SHARED, TABLES, SceSetup, published
+from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import ErrorsBelow, ErrorsVerdict
 from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 
-def _clear(entry: Entry) -> bool:
+def _clear(entry: SceEntry) -> bool:
     """No flow shares a queue with another."""
     return entry.table.quantity == "throughput_mbit" and not entry.table.setup.shared
 
 
-def _rtt(entry: Entry) -> bool:
+def _rtt(entry: SceEntry) -> bool:
     return entry.table.quantity == "tcp_rtt_ms"
 
 
-GOALS: tuple[ErrorsBelow[Entry], ...] = (
+GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
     ErrorsBelow(
         "throughput_mbit.one-flow,fair-queued",
         "throughput, one flow and fair-queued",
@@ -69,12 +69,12 @@ GOALS: tuple[ErrorsBelow[Entry], ...] = (
 )
 
 
-def verdicts(entries: Sequence[Entry]) -> list[ErrorsVerdict]:
+def verdicts(entries: Sequence[SceEntry]) -> list[ErrorsVerdict]:
     """Every goal that some cell belongs to."""
     return list(goals.errors_verdicts(GOALS, entries))
 
 
-def judges(entries: Sequence[Entry]) -> list[Judge]:
+def judges(entries: Sequence[SceEntry]) -> list[Judge]:
     """What each goal says, for tables and goals.csv."""
     return [judge(verdict, entries, _twins(verdict)) for verdict in verdicts(entries)]
 
@@ -83,17 +83,17 @@ def _twins(verdict: ErrorsVerdict) -> Noise | None:
     """What the source differs by from itself in such cells, where it has them twice."""
     goal = verdict.goal.id
     if goal == "throughput_mbit.shared":
-        own = noise("throughput_mbit", "capacity")
+        spread = noise("throughput_mbit", "capacity")
     elif goal == "tcp_rtt_ms.from-5Mbit":
-        own = noise("tcp_rtt_ms", "relative", lambda rate: rate >= 5)
+        spread = noise("tcp_rtt_ms", "relative", lambda rate: rate >= 5)
     elif goal == "tcp_rtt_ms.below-5Mbit":
-        own = noise("tcp_rtt_ms", "relative", lambda rate: rate < 5)
+        spread = noise("tcp_rtt_ms", "relative", lambda rate: rate < 5)
     else:
         return None
-    return Noise(int(own["cells"]), own["median"], own["p90"])
+    return Noise(int(spread["cells"]), spread["median"], spread["p90"])
 
 
-def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def summary(entries: Sequence[SceEntry]) -> list[dict[str, Any]]:
     """The summary of `reproduce --json`: by quantity, then the groups that have a goal."""
     rows = goals.summary(entries, verdicts(entries))
     for row in rows:
@@ -119,7 +119,7 @@ def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> di
         twin = next(
             t
             for t in TABLES.values()
-            if t.quantity == quantity and t.setup == Setup(SHARED[1], table.setup.ccs)
+            if t.quantity == quantity and t.setup == SceSetup(SHARED[1], table.setup.ccs)
         )
         for (number, position, rate, delay), value in known.items():
             other = known.get((twin.number, position, rate, delay))

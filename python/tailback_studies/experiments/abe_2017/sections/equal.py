@@ -11,7 +11,7 @@ from tailback_studies.experiments.abe_2017.sections.words import beta_text
 from tailback_studies.reproduction.shown import with_half
 
 
-def blocks(points: Sequence[equal.Point], facts: Facts) -> list[Block]:
+def blocks(points: Sequence[equal.EqualPoint], facts: Facts) -> list[Block]:
     """The ratios against the table."""
     columns = [
         *left("", "marks"),

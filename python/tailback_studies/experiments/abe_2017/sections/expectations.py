@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from tailback.report import Block, Section, Table, Text, Value
 from tailback.report.tables import left, mark, right
 from tailback_studies.experiments.abe_2017 import single
-from tailback_studies.experiments.abe_2017.truth import Verdict, p99_changes
+from tailback_studies.experiments.abe_2017.truth import AbeVerdict, p99_changes
 
 
-def table(verdicts: Sequence[Verdict]) -> Table:
+def table(verdicts: Sequence[AbeVerdict]) -> Table:
     """Every expectation and what came out."""
     columns = [*left("", "expected", "measured"), *right("cells", "of these hold"), *left("")]
     rows: list[list[Value]] = [
@@ -56,18 +56,19 @@ WHY = {
 }
 
 
-def p99(changes: Mapping[single.Setup, Mapping[float, tuple[float, float]]]) -> Table:
+def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) -> Table:
     """What ABE does to the 99th percentile of the queue delay."""
-    rtts = sorted({rtt for own in changes.values() for rtt in own})
+    rtts = sorted({rtt for by_rtt in changes.values() for rtt in by_rtt})
     rows: list[list[Value]] = []
     cells = moved = 0
-    for setup, own in changes.items():
-        far = sum(abs(b / a - 1) > FAR for a, b in own.values())
+    for setup, by_rtt in changes.items():
+        far = sum(abs(b / a - 1) > FAR for a, b in by_rtt.values())
         texts = [
-            f"{own[rtt][0]:.1f} \u2192 {own[rtt][1]:.1f}" if rtt in own else None for rtt in rtts
+            f"{by_rtt[rtt][0]:.1f} \u2192 {by_rtt[rtt][1]:.1f}" if rtt in by_rtt else None
+            for rtt in rtts
         ]
-        rows.append([f"{setup.title}, {setup.rate_mbit:g} Mbit/s", *texts, len(own), far])
-        cells, moved = cells + len(own), moved + far
+        rows.append([f"{setup.title}, {setup.rate_mbit:g} Mbit/s", *texts, len(by_rtt), far])
+        cells, moved = cells + len(by_rtt), moved + far
     rows.append(["all", *(None for _ in rtts), cells, moved])
     columns = [
         *left(""),
@@ -85,7 +86,7 @@ def p99(changes: Mapping[single.Setup, Mapping[float, tuple[float, float]]]) -> 
 FAR = 0.1
 
 
-def section(verdicts: Sequence[Verdict], points: Sequence[single.Point]) -> Section:
+def section(verdicts: Sequence[AbeVerdict], points: Sequence[single.SinglePoint]) -> Section:
     """The expectations, and what is known of those that do not hold."""
     off = [verdict.id for verdict in verdicts if not verdict.holds]
     why: list[Block] = [

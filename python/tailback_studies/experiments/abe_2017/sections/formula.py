@@ -8,12 +8,12 @@ import altair as alt
 import polars as pl
 
 from tailback.figures.theme import colour_scale
-from tailback.report import Facts, Figure, Section, Table, Text
+from tailback.report import Facts, ReportFigure, Section, Table, Text
 from tailback.report.tables import left, right
 from tailback_studies.experiments.abe_2017 import layout, single, truth
 
 
-def section(points: Sequence[single.Point], facts: Facts) -> Section:
+def section(points: Sequence[single.SinglePoint], facts: Facts) -> Section:
     """Predicted against measured, and where the formula does not apply."""
     judged = truth.predicted(points)
     order = ["hold", "short path", "unequal cycles", "Reno-friendly", "fast convergence"]
@@ -59,7 +59,7 @@ def section(points: Sequence[single.Point], facts: Facts) -> Section:
         for how in ("one cycle, the mean", "cycle by cycle")
     ]
     chart = alt.hconcat(*charts, spacing=20)
-    figure = Figure(
+    figure = ReportFigure(
         "formula",
         "Utilisation: measured against the formula",
         chart,

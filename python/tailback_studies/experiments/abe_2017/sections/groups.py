@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tailback.figures import Panel, panel
-from tailback.report import Block, Facts, Figure, Table, Value
+from tailback.figures import LinePanel, panel
+from tailback.report import Block, Facts, ReportFigure, Table, Value
 from tailback.report.tables import right
 from tailback_studies.experiments.abe_2017 import groups
 from tailback_studies.experiments.abe_2017.sections.words import band, beta_text, betas_of
 from tailback_studies.reproduction.shown import with_half
 
 
-def blocks(points: Sequence[groups.Point], facts: Facts) -> list[Block]:
+def blocks(points: Sequence[groups.GroupPoint], facts: Facts) -> list[Block]:
     """Ten against ten."""
     out: list[Block] = []
     frame = pl.DataFrame(
@@ -28,7 +28,7 @@ def blocks(points: Sequence[groups.Point], facts: Facts) -> list[Block]:
     order = list(dict.fromkeys(p.case for p in points))
     chart = panel(
         frame,
-        Panel.band(
+        LinePanel.band(
             "ratio",
             "throughput ratio",
             rules=[(limit, f"poster: {limit:g}") for limit in groups.POSTER_RATIO],
@@ -46,16 +46,19 @@ def blocks(points: Sequence[groups.Point], facts: Facts) -> list[Block]:
         "times. Lines: the range that the poster gives for the average of CUBIC with ABE against "
         "standard TCP at beta 0.7 to 0.85; it gives none for a pair or a factor by itself."
     )
-    out.append(Figure("ten-to-ten", "Ten against ten", chart, caption, facts))
+    out.append(ReportFigure("ten-to-ten", "Ten against ten", chart, caption, facts))
     for case in order:
-        own = [p for p in points if p.case == case]
-        rtts: list[float | None] = [*sorted({p.rtt_ms for p in own if p.rtt_ms is not None}), None]
+        subset = [p for p in points if p.case == case]
+        rtts: list[float | None] = [
+            *sorted({p.rtt_ms for p in subset if p.rtt_ms is not None}),
+            None,
+        ]
         over = ("all" if rtt is None else f"{rtt:g} ms" for rtt in rtts)
         columns = right("beta", *over, "at equal p")
-        known = {(p.beta, p.rtt_ms): p for p in own}
+        known = {(p.beta, p.rtt_ms): p for p in subset}
         rows: list[list[Value]] = []
-        for beta in betas_of(own):
-            row: list[Value] = [beta_text(own[0].abe, beta)]
+        for beta in betas_of(subset):
+            row: list[Value] = [beta_text(subset[0].abe, beta)]
             for rtt in rtts:
                 p = known.get((beta, rtt))
                 row.append(None if p is None else with_half(p.ratio, 2))
@@ -63,7 +66,7 @@ def blocks(points: Sequence[groups.Point], facts: Facts) -> list[Block]:
             rows.append([*row, None if predicted is None else f"{predicted:.2f}"])
         out.append(
             Table(
-                f"ten-to-ten-{own[0].abe}-{own[0].standard}",
+                f"ten-to-ten-{subset[0].abe}-{subset[0].standard}",
                 case,
                 columns,
                 rows,

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tailback.figures import Panel, panels
-from tailback.report import Block, Facts, Figure, Mark, Table, Value
+from tailback.figures import LinePanel, panels
+from tailback.report import Block, Facts, Mark, ReportFigure, Table, Value
 from tailback.report.tables import left, right
 from tailback_studies.experiments.abe_2017 import layout, short
-from tailback_studies.experiments.abe_2017.measured import Measured
+from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 from tailback_studies.experiments.abe_2017.sections.words import beta_text, betas_of
 from tailback_studies.reproduction.shown import with_half
 
 
-def blocks(found: Measured, facts: Facts) -> list[Block]:
+def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
     """Completion times and reductions."""
     out: list[Block] = []
-    for cc, queue in dict.fromkeys((p.cc, p.queue) for p in found.sizes):
-        own = [p for p in found.sizes if (p.cc, p.queue) == (cc, queue)]
+    for cc, queue in dict.fromkeys((p.cc, p.queue) for p in measurements.sizes):
+        subset = [p for p in measurements.sizes if (p.cc, p.queue) == (cc, queue)]
         frame = pl.DataFrame(
             [
                 {
@@ -28,34 +28,34 @@ def blocks(found: Measured, facts: Facts) -> list[Block]:
                     "completion": p.completion.mean,
                     "marked": 100 * len(p.unlucky) / max(1, len(p.flows)),
                 }
-                for p in own
+                for p in subset
             ],
             infer_schema_length=None,
         )
         chart = panels(
             frame,
             [
-                Panel("completion", "completion, s"),
-                Panel("marked", "flows with a mark, %", height=90),
+                LinePanel("completion", "completion, s"),
+                LinePanel("marked", "flows with a mark, %", height=90),
             ],
             x="size",
             x_title="size, segments",
             series="beta",
             series_title="beta after a mark",
-            order=[beta_text(cc, b) for b in betas_of(own)],
+            order=[beta_text(cc, b) for b in betas_of(subset)],
             ordered=True,
             points=False,
         )
         title = f"{layout.NAMES[cc]} on {layout.QUEUES[queue].title}, 80 ms"
         caption = "Mean over seeds; below, the share of flows that met a mark before their end."
-        out.append(Figure(f"short-{cc}-{queue}", title, chart, caption, facts))
-        out.append(_luck(cc, queue, own))
-    if found.steps:
-        out.append(_reductions(found.steps, facts))
+        out.append(ReportFigure(f"short-{cc}-{queue}", title, chart, caption, facts))
+        out.append(_luck(cc, queue, subset))
+    if measurements.steps:
+        out.append(_reductions(measurements.steps, facts))
     return out
 
 
-def _luck(cc: str, queue: str, points: Sequence[short.Point]) -> Table:
+def _luck(cc: str, queue: str, points: Sequence[short.ShortPoint]) -> Table:
     """Flows that ended before the first mark, those just behind, and what ABE makes of them."""
     factors = (beta_text(cc, b) for b in betas_of(points))
     columns = [*left("size, segments"), *right("flows with a mark", *factors)]

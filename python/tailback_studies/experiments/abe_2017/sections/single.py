@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tailback.figures import Panel, cdf, cumulative, panels
-from tailback.report import Block, Facts, Figure, Table, Value
+from tailback.figures import LinePanel, cdf, cumulative, panels
+from tailback.report import Block, Facts, ReportFigure, Table, Value
 from tailback.report.tables import right
 from tailback_studies.experiments.abe_2017 import layout, single
 from tailback_studies.experiments.abe_2017.sections.words import band, beta_text
@@ -16,21 +16,23 @@ from tailback_studies.experiments.abe_2017.sections.words import band, beta_text
 SHOWN_RTT = 80.0
 
 
-def blocks(points: Sequence[single.Point], facts: Facts) -> list[Block]:
+def blocks(points: Sequence[single.SinglePoint], facts: Facts) -> list[Block]:
     """Curves, distributions and a table for each queue."""
     out: list[Block] = []
     for setup in dict.fromkeys(p.setup for p in points):
-        own = [p for p in points if p.setup == setup]
-        drawn = [p for p in own if p.beta in layout.DRAWN[setup.cc]]
+        subset = [p for p in points if p.setup == setup]
+        drawn = [p for p in subset if p.beta in layout.DRAWN[setup.cc]]
         out += [
             _curves(setup, drawn, facts),
             _distribution(setup, drawn, facts),
-            _gains(setup, own),
+            _gains(setup, subset),
         ]
     return out
 
 
-def _curves(setup: single.Setup, points: Sequence[single.Point], facts: Facts) -> Figure:
+def _curves(
+    setup: single.AbeSetup, points: Sequence[single.SinglePoint], facts: Facts
+) -> ReportFigure:
     frame = pl.DataFrame(
         [
             {
@@ -54,11 +56,11 @@ def _curves(setup: single.Setup, points: Sequence[single.Point], facts: Facts) -
     chart = panels(
         frame,
         [
-            Panel.band("gain", "throughput gain, %", rules=[(0.0, "")]),
-            Panel.band(
+            LinePanel.band("gain", "throughput gain, %", rules=[(0.0, "")]),
+            LinePanel.band(
                 "utilisation", "utilisation, %", published=theory, published_label="formula"
             ),
-            Panel("delay", "median queue delay, ms", height=130),
+            LinePanel("delay", "median queue delay, ms", height=130),
         ],
         x="rtt",
         x_title="round-trip time, ms",
@@ -75,10 +77,12 @@ def _curves(setup: single.Setup, points: Sequence[single.Point], facts: Facts) -
         "seeds."
     )
     title = f"{setup.title}, {setup.rate_mbit:g} Mbit/s"
-    return Figure(f"{setup.part}-{setup.id}", title, chart, caption, facts)
+    return ReportFigure(f"{setup.part}-{setup.id}", title, chart, caption, facts)
 
 
-def _distribution(setup: single.Setup, points: Sequence[single.Point], facts: Facts) -> Figure:
+def _distribution(
+    setup: single.AbeSetup, points: Sequence[single.SinglePoint], facts: Facts
+) -> ReportFigure:
     rtts = sorted({p.rtt_ms for p in points})
     rtt = SHOWN_RTT if SHOWN_RTT in rtts else rtts[len(rtts) // 2]
     shown = {}
@@ -97,7 +101,7 @@ def _distribution(setup: single.Setup, points: Sequence[single.Point], facts: Fa
     chart = cdf(
         shown, x_title="queue delay, ms", series_title="beta after a mark", ordered=True, height=180
     )
-    return Figure(
+    return ReportFigure(
         f"delay-{setup.part}-{setup.id}",
         f"{setup.title}: queue delay of packets at {rtt:g} ms",
         chart,
@@ -106,7 +110,7 @@ def _distribution(setup: single.Setup, points: Sequence[single.Point], facts: Fa
     )
 
 
-def _gains(setup: single.Setup, points: Sequence[single.Point]) -> Table:
+def _gains(setup: single.AbeSetup, points: Sequence[single.SinglePoint]) -> Table:
     betas = sorted({p.beta for p in points})
     columns = right("RTT, ms", *(beta_text(setup.cc, b) for b in betas))
     known = {(p.rtt_ms, p.beta): p for p in points}
@@ -127,7 +131,7 @@ def _gains(setup: single.Setup, points: Sequence[single.Point]) -> Table:
     )
 
 
-def _gain_text(p: single.Point) -> str:
+def _gain_text(p: single.SinglePoint) -> str:
     use = "" if p.utilisation.mean is None else f"{100 * p.utilisation.mean:.1f} %"
     delay = " / ".join("" if v is None else f"{v:.1f}" for v in (p.delay["p50"], p.delay["p99"]))
     gain = "" if p.gain.mean is None else f"{100 * (p.gain.mean - 1):+.1f} %; "

@@ -8,11 +8,11 @@ import altair as alt
 import polars as pl
 
 from tailback.figures.theme import Chart, colour_scale
-from tailback.report import Block, Facts, Figure, Table, Text, Value
+from tailback.report import Block, Facts, ReportFigure, Table, Text, Value
 from tailback.report.tables import left, right
 from tailback_studies.experiments.abe_2017 import layout
 from tailback_studies.experiments.abe_2017.sections.words import beta_text
-from tailback_studies.experiments.abe_2017.tradeoff import Point as Choice
+from tailback_studies.experiments.abe_2017.tradeoff import TradeoffPoint as Choice
 from tailback_studies.reproduction.shown import with_half
 
 #: Columns of the view: field, title, what to show of a point.
@@ -32,7 +32,7 @@ def blocks(points: Sequence[Choice], facts: Facts) -> list[Block]:
     return out
 
 
-def _choice_chart(cc: str, points: Sequence[Choice], facts: Facts) -> Figure:
+def _choice_chart(cc: str, points: Sequence[Choice], facts: Facts) -> ReportFigure:
     queues = [layout.QUEUES[q].title for q in dict.fromkeys(p.queue for p in points)]
     frame = pl.DataFrame(
         [
@@ -70,7 +70,7 @@ def _choice_chart(cc: str, points: Sequence[Choice], facts: Facts) -> Figure:
         "that queue; hollow: another factor is as good in all of them and better in one. Less than "
         "1 point of gain, 2 of loss, 1 ms and 1 s count for nothing."
     )
-    return Figure(f"trade-off-{cc}", title, chart, caption, facts)
+    return ReportFigure(f"trade-off-{cc}", title, chart, caption, facts)
 
 
 def _choice_table(cc: str, points: Sequence[Choice], facts: Facts) -> Table:

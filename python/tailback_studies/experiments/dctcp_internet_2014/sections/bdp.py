@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tailback.figures import Panel, panels
-from tailback.report import Cell, Section
+from tailback.figures import LinePanel, panels
+from tailback.report import Section, TableCell
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder, drawn
 from tailback_studies.experiments.dctcp_internet_2014.words import rate
@@ -35,8 +35,8 @@ def bdp(builder: Builder) -> Section | None:
     chart = panels(
         means,
         [
-            Panel.band("jain", "Jain's index", domain=(0.5, 1.0), rules=[(0.99, "0.99")]),
-            Panel.band("ratio", "throughput Reno / DCTCP", scale="log", rules=[(1.0, "equal")]),
+            LinePanel.band("jain", "Jain's index", domain=(0.5, 1.0), rules=[(0.99, "0.99")]),
+            LinePanel.band("ratio", "throughput Reno / DCTCP", scale="log", rules=[(1.0, "equal")]),
         ],
         x="bdp_packets",
         x_title="BDP in packets of 1500 B",
@@ -66,7 +66,7 @@ def bdp(builder: Builder) -> Section | None:
     )
     for row in means.iter_rows(named=True):
         builder.cells.append(
-            Cell(
+            TableCell(
                 f"BDP sweep/BDP={row['bdp_packets']:.4g} packets/Min_DCTCP over "
                 f"Min_Reno={row['min'].split()[0]}/Jain",
                 "jain_bdp_sweep",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailback.report import Block, Cell, Mark, Table, Text, Value
+from tailback.report import Block, Mark, Table, TableCell, Text, Value
 from tailback.report.tables import right, words
 from tailback_studies.experiments.dctcp_internet_2014 import table1
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder
@@ -20,18 +20,18 @@ Reno and DCTCP are predicted. The mean of the errors decides, each over the tole
 def blocks(builder: Builder) -> list[Block]:
     """The clocks on both kinds of cells; nothing without those runs."""
     titles = {name: title for name, title, _, _ in READINGS}
-    found: dict[str, tuple[list[Cell], list[Cell]]] = {}
+    clocks: dict[str, tuple[list[TableCell], list[TableCell]]] = {}
     for name in CLOCKS:
         cells = table1.cells(builder.measured.frames, f"readings/{name}/")
         two = [c for c in cells if c.quantity.startswith("two_reno")]
         rest = [c for c in cells if not c.quantity.startswith("two_reno")]
         if two and rest and all(c.measured is not None for c in two):
-            found[name] = (two, rest)
-    if len(found) < len(CLOCKS):
+            clocks[name] = (two, rest)
+    if len(clocks) < len(CLOCKS):
         return []
-    chosen = min(found, key=lambda name: _mean(found[name][0]))
+    chosen = min(clocks, key=lambda name: _mean(clocks[name][0]))
     rows: list[list[Value]] = []
-    for name, (two, rest) in found.items():
+    for name, (two, rest) in clocks.items():
         title = "one step for each 40 B" if name == "taken" else titles[name]
         mark = Mark("chosen", "pass") if name == chosen else None
         rows.append([title, f"{_mean(two):.2f}", _within(two), mark, _within(rest), _text(rest)])
@@ -45,14 +45,14 @@ def blocks(builder: Builder) -> list[Block]:
     return [Text(TEXT), table]
 
 
-def _mean(cells: Sequence[Cell]) -> float:
+def _mean(cells: Sequence[TableCell]) -> float:
     errors = [abs(c.error) / c.tolerance for c in cells if c.error is not None and c.tolerance]
     return sum(errors) / len(errors)
 
 
-def _text(cells: Sequence[Cell]) -> str | None:
+def _text(cells: Sequence[TableCell]) -> str | None:
     return None if any(c.error is None for c in cells) else f"{_mean(cells):.2f}"
 
 
-def _within(cells: Sequence[Cell]) -> str:
+def _within(cells: Sequence[TableCell]) -> str:
     return f"{sum(c.status == 'pass' for c in cells)} of {len(cells)}"

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from tailback.figures import Panel, panel
+from tailback.figures import LinePanel, panel
 from tailback.report import Facts, Section
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder, drawn
@@ -37,7 +37,7 @@ def fig3(_builder: Builder) -> Section:
     for name in ("step threshold (IV-B)", "slopes (IV-C)"):
         chart = panel(
             frame.filter(pl.col("panel") == name),
-            Panel("y", "probability", domain=(0.0, 1.0), height=190),
+            LinePanel("y", "probability", domain=(0.0, 1.0), height=190),
             x="x",
             x_title="average queue in BDP",
             series="flow",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tailback.figures import Panel, panels
+from tailback.figures import LinePanel, panels
 from tailback.report import Section
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014.builder import (
@@ -18,7 +18,7 @@ from tailback_studies.experiments.dctcp_internet_2014.words import interpolate, 
 
 def fig10(builder: Builder) -> Section | None:
     """Everything scaled with m."""
-    made: list[pl.DataFrame] = []
+    frames: list[pl.DataFrame] = []
     names = {"bdp": "DCTCP slope 2 BDP wide", "min": "DCTCP slope 2 Min_Thresh_Reno wide"}
     present: list[str] = []
     means_by: dict[str, pl.DataFrame] = {}
@@ -34,16 +34,16 @@ def fig10(builder: Builder) -> Section | None:
         )
         means = pts.aggregate(frame, ["m"]).with_columns(pl.lit(name).alias("width"))
         means_by[width] = means
-        made.append(means)
-    if not made:
+        frames.append(means)
+    if not frames:
         return None
-    frame = pl.concat(made, how="diagonal_relaxed")
+    frame = pl.concat(frames, how="diagonal_relaxed")
     chart = panels(
         frame,
         [
-            Panel.band("jain", "Jain's index", domain=(0.5, 1.0)),
-            Panel.band("utilisation", UTILISATION),
-            Panel.band("occupancy", OCCUPANCY),
+            LinePanel.band("jain", "Jain's index", domain=(0.5, 1.0)),
+            LinePanel.band("utilisation", UTILISATION),
+            LinePanel.band("occupancy", OCCUPANCY),
         ],
         x="m",
         x_title="m = Min_Thresh_Reno / BDP",

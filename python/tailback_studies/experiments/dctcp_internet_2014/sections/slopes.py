@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from tailback.figures import Panel, heatmap, panels
-from tailback.report import Cell, Column, Figure, Mark, Section, Table, Value
+from tailback.figures import LinePanel, heatmap, panels
+from tailback.report import Column, Mark, ReportFigure, Section, Status, Table, TableCell, Value
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014.builder import (
     OCCUPANCY,
@@ -52,8 +54,8 @@ def fig7(builder: Builder) -> Section | None:
     chart = panels(
         means,
         [
-            Panel.band("ratio", RATIO, scale="log", rules=[(1.0, "equal")], height=240),
-            Panel.band("occupancy", OCCUPANCY),
+            LinePanel.band("ratio", RATIO, scale="log", rules=[(1.0, "equal")], height=240),
+            LinePanel.band("occupancy", OCCUPANCY),
         ],
         x="prob",
         x_title="Max_Prob_DCTCP",
@@ -139,68 +141,10 @@ def fig9(builder: Builder) -> Section | None:
     for value in sorted({*frame["min"].unique(), *by_min}):
         if value >= 1.0:
             continue
-        predicted = pts.formula3(value)
-        part = frame.filter(pl.col("min") == value)
-        found = (
-            pts.equal_share(part.with_columns(pl.col("prob").log().alias("x")), "x", falling=False)
-            if part.height
-            else None
-        )
-        head = f"Figure 9/Min_Thresh_DCTCP={value:g} BDP"
-        measured = ci = None
-        if found:
-            measured = math.exp(found.x)
-            # The interval is one of the logarithm: its upper half is the wider one.
-            ci = measured * math.expm1(found.ci95) if found.ci95 else None
-            ridge.append(
-                {
-                    "x": measured / 0.1,
-                    "y": 1 / value,
-                    "low": (measured - ci) / 0.1 if ci else None,
-                    "high": (measured + ci) / 0.1 if ci else None,
-                }
-            )
-        if part.height and predicted <= 1:
-            builder.cells.append(
-                Cell(
-                    f"{head}/Max_Prob_DCTCP of equal sharing",
-                    "max_prob_equal_share",
-                    "1",
-                    predicted,
-                    measured,
-                    found.n if found else 0,
-                    ci,
-                    None,
-                    "published: formula (3)",
-                )
-            )
-        row = by_min.get(value)
-        mark: Value = None
-        if row:
-            builder.cells.append(
-                Cell(
-                    f"{head}/Jain on formula (3)",
-                    "jain_formula_3",
-                    "1",
-                    None,
-                    row["jain"],
-                    row["n"],
-                    pts.half(row, "jain"),
-                )
-            )
-            good = "pass" if row["jain"] >= 0.99 else "miss"
-            mark = Mark(f"{row['jain']:.4f}", good if value <= 0.5 else "info")  # type: ignore[arg-type]
-        rows.append(
-            [
-                value,
-                predicted if predicted <= 1 else None,
-                measured,
-                spread(ci, ".3f"),
-                row["ratio"] if row else None,
-                mark,
-                spread(pts.half(row, "jain"), ".4f") if row else None,
-            ]
-        )
+        equal = _equal_share(builder, frame.filter(pl.col("min") == value), value)
+        if equal.point is not None:
+            ridge.append(equal.point)
+        rows.append([value, *equal.columns, *_on_formula(builder, by_min.get(value), value)])
     worst = min((r["jain"] for v, r in by_min.items() if v <= 0.5), default=None)
     if worst is not None:
         builder.claim(
@@ -210,24 +154,15 @@ def fig9(builder: Builder) -> Section | None:
             "at least 0.99",
             worst >= 0.99,
         )
-    caption = (
-        "Dots: the Max_Prob_DCTCP at which both flows get the same, for each Min_Thresh_DCTCP, "
-        "with the 95 % interval over seeds. The dashed curve is computed: W_DCTCP = 1/p and W_Reno "
-        "= 0.87/\u221ap, the windows with delayed ACKs that slow growth to half a packet per RTT, "
-        "and marks with the probability of the slope, at the paper's BDP of 20.83 packets. "
-        "Uniformised RED marks twice as often, 2 p/(1 + p), and growth of a whole packet needs "
-        "twice the probability: the two factors cancel, so that either both or none of them put "
-        "equal sharing on the formula."
-    )
     return Section(
         "fig9",
         "Figure 9: the ridge and formula (3)",
         [
-            Figure(
+            ReportFigure(
                 "fig9",
                 "Parameters of equal sharing",
                 ridge_chart(ridge),
-                caption,
+                RIDGE_CAPTION,
                 builder.facts("slope"),
             ),
             Table(
@@ -250,3 +185,80 @@ def fig9(builder: Builder) -> Section | None:
             ),
         ],
     )
+
+
+@dataclass(frozen=True)
+class RidgePoint:
+    """Where both flows get the same at one Min_Thresh_DCTCP."""
+
+    point: dict[str, Any] | None
+    """Of the ridge: Max_Prob over Reno's, and 1 over Min_Thresh in BDP."""
+    columns: list[Value]
+    """Max_Prob_DCTCP by formula (3), as measured, and half of the interval."""
+
+
+def _equal_share(builder: Builder, runs: pl.DataFrame, min_thresh: float) -> RidgePoint:
+    predicted = pts.formula3(min_thresh)
+    crossing = (
+        pts.equal_share(runs.with_columns(pl.col("prob").log().alias("x")), "x", falling=False)
+        if runs.height
+        else None
+    )
+    measured = half = point = None
+    if crossing:
+        measured = math.exp(crossing.x)
+        # The interval is one of the logarithm: its upper half is the wider one.
+        half = measured * math.expm1(crossing.ci95) if crossing.ci95 else None
+        point = {
+            "x": measured / 0.1,
+            "y": 1 / min_thresh,
+            "low": (measured - half) / 0.1 if half else None,
+            "high": (measured + half) / 0.1 if half else None,
+        }
+    if runs.height and predicted <= 1:
+        builder.cells.append(
+            TableCell(
+                f"Figure 9/Min_Thresh_DCTCP={min_thresh:g} BDP/Max_Prob_DCTCP of equal sharing",
+                "max_prob_equal_share",
+                "1",
+                predicted,
+                measured,
+                crossing.n if crossing else 0,
+                half,
+                None,
+                "published: formula (3)",
+            )
+        )
+    formula = predicted if predicted <= 1 else None
+    return RidgePoint(point, [formula, measured, spread(half, ".3f")])
+
+
+def _on_formula(builder: Builder, row: Mapping[str, Any] | None, min_thresh: float) -> list[Value]:
+    """Ratio, Jain's index and half of its interval of the runs on formula (3)."""
+    if row is None:
+        return [None, None, None]
+    builder.cells.append(
+        TableCell(
+            f"Figure 9/Min_Thresh_DCTCP={min_thresh:g} BDP/Jain on formula (3)",
+            "jain_formula_3",
+            "1",
+            None,
+            row["jain"],
+            row["n"],
+            pts.half(row, "jain"),
+        )
+    )
+    verdict: Status = "pass" if row["jain"] >= 0.99 else "miss"
+    mark = Mark(f"{row['jain']:.4f}", verdict if min_thresh <= 0.5 else "info")
+    return [row["ratio"], mark, spread(pts.half(row, "jain"), ".4f")]
+
+
+RIDGE_CAPTION = (
+    "Dots: the Max_Prob_DCTCP at which both flows get the same, for each Min_Thresh_DCTCP, "
+    "with the 95 % interval over seeds. The dashed curve is computed: W_DCTCP = 1/p and W_Reno "
+    "= 0.87/\u221ap, the windows with delayed ACKs that slow growth to half a packet per RTT, "
+    "and marks with the probability of the slope, at the paper's BDP of 20.83 packets. "
+    "Uniformised RED marks twice as often, 2 p/(1 + p), and growth of a whole packet needs "
+    "twice the probability: the two factors cancel, so that either both or none of them put "
+    "equal sharing on the formula."
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tailback.figures import Panel, panels
+from tailback.figures import LinePanel, panels
 from tailback.report import Section
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014 import table1
@@ -25,7 +25,7 @@ STEP_X = "K / Min_Thresh_Reno"
 
 def fig5(builder: Builder) -> Section | None:
     """The staircases."""
-    made: list[pl.DataFrame] = []
+    staircases: list[pl.DataFrame] = []
     names: list[str] = []
     for tag, m in pts.ROWS:
         frame = builder.measured.frames.get(f"step-{tag}")
@@ -34,10 +34,10 @@ def fig5(builder: Builder) -> Section | None:
         name = m_name(m)
         names.append(name)
         means = pts.aggregate(table1.with_k(frame), ["k"]).with_columns(pl.lit(name).alias("M"))
-        made.append(staircase_rows(means, m))
-    if not made:
+        staircases.append(staircase_rows(means, m))
+    if not staircases:
         return None
-    frame = pl.concat(made, how="diagonal_relaxed")
+    frame = pl.concat(staircases, how="diagonal_relaxed")
     equal = [
         {
             "M": m_name(row.m),
@@ -63,11 +63,11 @@ def fig5(builder: Builder) -> Section | None:
     chart = panels(
         frame,
         [
-            Panel.band(
+            LinePanel.band(
                 "ratio", RATIO, scale="log", rules=[(1.0, "equal")], published=ours, height=230
             ),
-            Panel.band("utilisation", UTILISATION, published=ours, domain=(0.9, 1.0)),
-            Panel.band("occupancy", OCCUPANCY, published=ours),
+            LinePanel.band("utilisation", UTILISATION, published=ours, domain=(0.9, 1.0)),
+            LinePanel.band("occupancy", OCCUPANCY, published=ours),
         ],
         **common,
     )
@@ -98,18 +98,18 @@ def fig6(builder: Builder) -> Section | None:
     )
     counts = sorted(frame["count"].unique())
     names = [f"N = {c}" for c in counts]
-    made = []
+    staircases = []
     for count, name in zip(counts, names, strict=True):
         means = pts.aggregate(frame.filter(pl.col("count") == count), ["k"])
-        made.append(staircase_rows(means.with_columns(pl.lit(name).alias("flows")), m))
+        staircases.append(staircase_rows(means.with_columns(pl.lit(name).alias("flows")), m))
     chart = panels(
-        pl.concat(made, how="diagonal_relaxed"),
+        pl.concat(staircases, how="diagonal_relaxed"),
         [
-            Panel.band(
+            LinePanel.band(
                 "ratio", "Reno / mean DCTCP", scale="log", rules=[(1.0, "equal")], height=220
             ),
-            Panel.band("utilisation", UTILISATION),
-            Panel.band("occupancy", OCCUPANCY),
+            LinePanel.band("utilisation", UTILISATION),
+            LinePanel.band("occupancy", OCCUPANCY),
         ],
         x="x",
         x_title=STEP_X,
@@ -123,14 +123,16 @@ def fig6(builder: Builder) -> Section | None:
     )
     crossings = []
     for count in counts:
-        one = pts.equal_share(
+        share = pts.equal_share(
             frame.filter(pl.col("count") == count).with_columns(
                 (pl.col("k") / (m * pts.BDP)).alias("x")
             ),
             "x",
             falling=True,
         )
-        crossings.append(f"N = {count}: {one.x:.2f}" if one else f"N = {count}: none in this range")
+        crossings.append(
+            f"N = {count}: {share.x:.2f}" if share else f"N = {count}: none in this range"
+        )
     caption = (
         "One Reno and N DCTCP flows, Min_Thresh_Reno = BDP/8. The ratio is Reno's throughput over "
         f"the mean of the DCTCP flows'. Equal sharing at K/M: {', '.join(crossings)}."

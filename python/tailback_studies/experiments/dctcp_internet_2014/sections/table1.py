@@ -17,12 +17,12 @@ def side_by_side(builder: Builder) -> Section | None:
     rows: list[list[Value]] = []
     reno_rows: list[list[Value]] = []
     for (tag, m), row in zip(pts.ROWS, builder.published, strict=True):
-        found = builder.share(tag, m)
-        k, u, q = table1.step_cells(row, found)
+        share = builder.share(tag, m)
+        k, u, q = table1.step_cells(row, share)
         between = None
-        if found:
-            low, _ = pts.staircase(found.between[0] * row.m * pts.BDP, row.m)
-            _, high = pts.staircase(found.between[1] * row.m * pts.BDP, row.m)
+        if share:
+            low, _ = pts.staircase(share.between[0] * row.m * pts.BDP, row.m)
+            _, high = pts.staircase(share.between[1] * row.m * pts.BDP, row.m)
             between = f"{low:.2f}\u2013{high:.2f}"
         name = m_name(row.m)
         rows.append(

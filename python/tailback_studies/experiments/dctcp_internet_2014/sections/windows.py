@@ -74,7 +74,7 @@ def fig2(builder: Builder) -> Section | None:
     ).select("time_s", "flow", "event")
     drops = events.filter(pl.col("event") == "dropped").height
     marks = events.filter(pl.col("event") == "marked").height
-    said = ""
+    note = ""
     if events.height > 1800:
         # A tick is wider than this anyway.
         events = (
@@ -82,7 +82,7 @@ def fig2(builder: Builder) -> Section | None:
             .unique(["bin", "flow", "event"], maintain_order=True)
             .drop("bin")
         )
-        said = " Several events of one kind within 20 ms are one tick."
+        note = " Several events of one kind within 20 ms are one tick."
     chart = time_series(
         curves,
         y_title="cwnd in segments",
@@ -97,7 +97,7 @@ def fig2(builder: Builder) -> Section | None:
         "Max_Prob_DCTCP = 0.2, Min_Thresh_Reno = BDP, Max_Prob_Reno = 0.1, both slopes 2 BDP wide. "
         f"In the drawn 20 s {drops} packets of Reno were dropped and {marks} of DCTCP marked; the "
         "throughput ratio over the run is "
-        f"{math.nan if ratio.mean is None else ratio.mean:.2f}.{said}"
+        f"{math.nan if ratio.mean is None else ratio.mean:.2f}.{note}"
     )
     if rule:
         caption += f" The series is {rule}."
