@@ -118,11 +118,12 @@ def _options_of(entry: Entry) -> Iterator[str]:
     if not rows:
         yield "It has no options.\n"
         return
+    columns = ("option", "type", "default", "tc", "meaning")
     # What tc calls them, where it knows any.
-    columns = 5 if any(tc for *_, tc in rows) else 4
-    yield _row(*("option", "type", "default", "meaning", "tc")[:columns])
-    yield "|---" * columns + "|"
-    yield from (_row(*row[:columns]) for row in rows)
+    kept = [i for i, name in enumerate(columns) if name != "tc" or any(row[i] for row in rows)]
+    yield _row(*(columns[i] for i in kept))
+    yield "|---" * len(kept) + "|"
+    yield from (_row(*(row[i] for i in kept)) for row in rows)
     yield ""
 
 
@@ -131,7 +132,7 @@ def _options(options: list[Mapping[str, Any]], prefix: str = "") -> Iterator[tup
         name = f"{prefix}{option['name']}"
         default = f"`{option['default']}`" if option["default"] is not None else ""
         tc = f"`{option['tc']}`" if option["tc"] else ""
-        yield (f"`{name}`", type_of(dict(option)), default, option["doc"], tc)
+        yield (f"`{name}`", type_of(dict(option)), default, tc, option["doc"])
         yield from _options(option.get("options", []), f"{name}.")
 
 
