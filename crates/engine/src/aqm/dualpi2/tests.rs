@@ -785,3 +785,44 @@ fn pi2_alone_holds_its_target() {
     assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
     assert_eq!(sink.meter.counts.get(Cause::Aqm), 0);
 }
+
+#[test]
+fn each_word_has_an_arithmetic_of_its_own() {
+    let all = Arithmetic::WORDS.iter().map(|word| Arithmetic::of(word));
+    let expected = [
+        Arithmetic::Div64,
+        Arithmetic::Div127,
+        Arithmetic::Ticks,
+        Arithmetic::Nanoseconds,
+    ];
+    assert!(all.eq(expected));
+    // A gain of 0.504 by the divisor, the same but for it.
+    let [whole, half] = ["div64", "div127"].map(|word| Arithmetic::of(word).gain(3.2));
+    assert_eq!(whole, half);
+}
+
+/// A step threshold below two packet times starves L; where no rate is known nothing is.
+#[test]
+fn a_step_below_two_packet_times_is_warned_of() {
+    use crate::registry::rules::Placed;
+
+    let options = options(&[("step_thresh", Value::Time(Time::from_us(300)))]);
+    let findings = |rate: u64, burst: u64, ecn: [bool; 2]| {
+        (ENTRY.rules.at_link)(&Placed {
+            options: &options,
+            rate: Rate(rate),
+            frame: 1514,
+            burst: Bytes(burst),
+            ecn,
+        })
+        .len()
+    };
+    let scalable = [true, true];
+    // 1514 bytes take 1.2 ms at 10 Mbit/s, 0.12 ms at 100.
+    assert_eq!(findings(10_000_000, 0, scalable), 1);
+    assert_eq!(findings(100_000_000, 0, scalable), 0);
+    assert_eq!(findings(10_000_000, 1514, scalable), 0, "pairs pass");
+    assert_eq!(findings(10_000_000, 1513, scalable), 1);
+    assert_eq!(findings(10_000_000, 0, [true, false]), 0, "nobody is in L");
+    assert_eq!(findings(0, 0, scalable), 0);
+}

@@ -7,7 +7,7 @@ use super::phase::{Phase, ProbeBw, Up, Wait};
 use super::state::Bbr3;
 use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::contract::{CongestionControl, CwndEvent};
-use crate::cc::testing::{Stack, options};
+use crate::cc::testing::{Stack, flight, options};
 use crate::cc::view::{Ack, LostSegment};
 use crate::units::Time;
 
@@ -190,4 +190,25 @@ fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     cc.signals.inflight_latest = 60;
     repaired(&mut cc, &mut stack);
     assert_eq!(cc.bounds.inflight_hi, NO_BOUND);
+}
+
+/// Linux `bbr_update_cycle_phase`: a probe that follows one with losses ends where that did.
+#[test]
+fn a_probe_goes_as_far_as_the_last_one_did() {
+    for (in_flight, goes_on) in [(300, true), (700, false)] {
+        let (mut cc, mut stack) = known_path();
+        cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 692)));
+        cc.bounds.inflight_hi = 510;
+        cc.probe.was_too_high = true;
+        stack.flight = flight(in_flight);
+        let ack = Ack {
+            delivered: 1,
+            prior_in_flight: in_flight,
+            ..Ack::default()
+        };
+        stack.with(|view, window| cc.update_phase(view, window, &ack));
+        assert_eq!(cc.phase.is_up(), goes_on, "{in_flight}");
+        assert_eq!(cc.probe.stopped_risky, !goes_on);
+        assert_eq!(cc.probe.was_too_high, goes_on);
+    }
 }

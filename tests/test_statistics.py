@@ -1,0 +1,237 @@
+"""Statistics of metrics, by hand: what the formulas give for a few numbers."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist, fmean, variance
+
+import pytest
+from scipy.stats import t as student
+
+from tailback.metrics import METRICS
+from tailback.metrics.crossing import Crossing, crossing, monotone
+from tailback.metrics.differences import deviation, paired, unpaired
+from tailback.metrics.jain import jain
+from tailback.metrics.margins import MOST_RUNS, POWER, Contrast, Samples
+from tailback.metrics.statistics import Estimate, estimate, median, nearest_rank
+
+BASE = (10.0, 12.0, 14.0)
+OTHER = (20.0, 26.0, 23.0, 25.0)
+
+
+def test_welchs_interval_of_a_ratio_has_the_spread_of_both() -> None:
+    found = unpaired(BASE, OTHER)
+    assert found is not None
+    va, vb = variance(BASE) / 3, variance(OTHER) / 4
+    freedom = (va + vb) ** 2 / (va**2 / 2 + vb**2 / 3)
+    t = student.ppf(0.975, freedom)
+    ratio = fmean(OTHER) / fmean(BASE)
+    assert (found.n, found.paired) == (3, False)
+    assert found.absolute == pytest.approx(fmean(OTHER) - fmean(BASE))
+    assert found.relative == pytest.approx(ratio - 1)
+    assert found.ci95 == pytest.approx(t * math.sqrt(va + vb))
+    assert found.relative_ci95 == pytest.approx(t * math.sqrt(vb + ratio**2 * va) / fmean(BASE))
+    spread = math.sqrt((variance(BASE) + variance(OTHER)) / 2)
+    assert found.effect_size == pytest.approx(found.absolute / spread)
+    # A negative baseline has the same width.
+    mirrored = unpaired([-x for x in BASE], [-x for x in OTHER])
+    assert mirrored is not None
+    assert mirrored.relative == pytest.approx(found.relative)
+    assert mirrored.relative_ci95 == pytest.approx(found.relative_ci95)
+
+
+def test_the_paired_interval_of_a_ratio_is_of_what_is_left() -> None:
+    other = OTHER[:3]
+    found = paired(BASE, other)
+    assert found is not None
+    ratio = fmean(other) / fmean(BASE)
+    rests = [b - ratio * a for a, b in zip(BASE, other, strict=True)]
+    t = student.ppf(0.975, 2) / math.sqrt(3)
+    assert found.relative_ci95 == pytest.approx(t * math.sqrt(variance(rests)) / fmean(BASE))
+    gaps = [b - a for a, b in zip(BASE, other, strict=True)]
+    assert found.ci95 == pytest.approx(t * math.sqrt(variance(gaps)))
+    assert found.effect_size == pytest.approx(fmean(gaps) / math.sqrt(variance(gaps)))
+    with pytest.raises(ValueError, match="as many values"):
+        paired(BASE, OTHER)
+    assert paired((), ()) is None
+    assert unpaired((), OTHER) is None
+    assert unpaired(BASE, ()) is None
+
+
+def test_one_run_has_a_difference_and_no_interval() -> None:
+    for found in (paired((4.0,), (5.0,)), unpaired((4.0,), (5.0,)), unpaired((4.0,), (4.0, 6.0))):
+        assert found is not None
+        assert (found.n, found.absolute, found.relative) == (1, 1.0, 0.25)
+        assert (found.ci95, found.relative_ci95, found.effect_size, found.p) == (None,) * 4
+    nothing = paired((0.0,), (5.0,))
+    assert nothing is not None
+    assert nothing.relative is None
+
+
+def test_values_without_spread_are_told_by_their_number() -> None:
+    found = unpaired((2.0,) * 3, (3.0,) * 4)
+    assert found is not None
+    # Two of the 35 ways to choose three out of seven.
+    assert found.p == pytest.approx(2 / 35)
+    assert (found.absolute, found.relative, found.ci95) == (1.0, 0.5, None)
+    same = unpaired((2.0,) * 3, (2.0,) * 4)
+    assert same is not None
+    assert (same.absolute, same.relative, same.p) == (0.0, 0.0, None)
+    steady = paired((2.0, 3.0, 4.0), (3.0, 4.0, 5.0))
+    assert steady is not None
+    assert (steady.p, steady.absolute) == (2.0**-2, 1.0)
+
+
+def test_a_deviation_is_that_of_a_sample() -> None:
+    assert deviation(OTHER) == pytest.approx(math.sqrt(variance(OTHER)))
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_contrast_of_two_samples_is_welchs(relative: bool) -> None:
+    found = Samples(BASE, OTHER, paired=False).against(0.5, relative=relative)
+    share = 1.5 if relative else 1.0
+    va, vb = share**2 * variance(BASE) / 3, variance(OTHER) / 4
+    mean = fmean(OTHER) - share * fmean(BASE) - (0.0 if relative else 0.5)
+    freedom = (va + vb) ** 2 / (va**2 / 2 + vb**2 / 3)
+    assert found.n == 3
+    assert found.mean == pytest.approx(mean)
+    assert found.error == pytest.approx(math.sqrt(va + vb))
+    assert found.freedom == pytest.approx(freedom)
+    assert found.alike == pytest.approx(1 / 35)
+    assert found.deviation == pytest.approx(found.error * math.sqrt(3))
+    assert found.more() == pytest.approx(student.sf(mean / found.error, freedom))
+    assert found.less() == pytest.approx(student.cdf(mean / found.error, freedom))
+    fallen = Samples(BASE, OTHER, paired=False).against(0.5, relative=relative, falls=True)
+    assert fallen.mean == pytest.approx(-mean)
+
+
+def test_a_contrast_of_pairs_is_of_their_rests() -> None:
+    found = Samples(BASE, OTHER[:3], paired=True).against(0.25, relative=True)
+    rests = [b - 1.25 * a for a, b in zip(BASE, OTHER, strict=False)]
+    assert found.mean == pytest.approx(fmean(rests))
+    assert found.error == pytest.approx(math.sqrt(variance(rests) / 3))
+    assert (found.n, found.freedom, found.alike) == (3, 2.0, 1 / 8)
+    assert found.deviation == pytest.approx(math.sqrt(variance(rests)))
+
+
+@pytest.mark.parametrize("size", [2.0, 0.7, 0.31, 0.05])
+def test_the_number_of_runs_is_the_least_that_is_enough(size: float) -> None:
+    found = Contrast(9, size * 3.0, 1.0, 8.0, 0.1, 3.0).runs(0.05)
+    assert found is not None
+
+    def enough(n: int) -> bool:
+        needed = student.isf(0.05, n - 1) + student.isf(1 - POWER, n - 1)
+        return bool(needed / math.sqrt(n) <= size)
+
+    assert enough(found)
+    assert not enough(found - 1)
+    # The other side needs as many.
+    assert Contrast(9, -size * 3.0, 1.0, 8.0, 0.1, 3.0).runs(0.05) == found
+    # With so many runs Student's t is nearly normal.
+    normal = NormalDist().inv_cdf
+    asymptotic = ((normal(0.95) + normal(POWER)) / size) ** 2
+    assert asymptotic <= found <= asymptotic + 4
+
+
+def test_no_number_of_runs_tells_what_is_at_the_limit() -> None:
+    assert Contrast(9, 0.0, 1.0, 8.0, 0.1, 3.0).runs(0.05) is None
+    needed = 2.4865 / math.sqrt(MOST_RUNS)
+    assert Contrast(9, 0.99 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is None
+    assert Contrast(9, 1.01 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is not None
+    # Without spread as many as heads in a row are less likely than the level: 2^-5 < 0.05.
+    assert Contrast(9, 1.0, 0.0, 8.0, 0.1, 0.0).runs(0.05) == 5
+
+
+def test_bounds_of_pairs_in_the_quantitys_unit_are_students() -> None:
+    low, high = Samples(BASE, OTHER[:3], paired=True).bounds(0.1, relative=False)
+    gaps = [b - a for a, b in zip(BASE, OTHER, strict=False)]
+    half = student.isf(0.1, 2) * math.sqrt(variance(gaps) / 3)
+    assert low == pytest.approx(fmean(gaps) - half)
+    assert high == pytest.approx(fmean(gaps) + half)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_bounds_of_a_negative_baseline_enclose_what_was_measured(paired: bool) -> None:
+    base, other = (-10.0, -12.0, -11.0), (-8.0, -8.5, -9.0)
+    low, high = Samples(base, other, paired).bounds(0.05, relative=True)
+    # By so much it is nearer to 0.
+    rise = fmean(other) / fmean(base) - 1
+    assert low is not None
+    assert high is not None
+    assert low < -rise < high
+
+
+def test_a_crossing_needs_a_value_for_each_place() -> None:
+    for ys in ([1.0, -1.0], [1.0, 0.5, -0.5, -1.0]):
+        with pytest.raises(ValueError, match="as many values"):
+            crossing([1.0, 2.0, 3.0], ys, falling=True)
+
+
+def test_a_crossing_lies_where_the_line_between_its_neighbours_does() -> None:
+    for falling in (True, False):
+        sign = -1.0 if falling else 1.0
+        ys = [sign * y for y in (-4.0, -1.0, 3.0, 5.0)]
+        found = crossing([10.0, 20.0, 40.0, 50.0], ys, 0.0, falling=falling)
+        assert found == Crossing(25.0, 1, 2, 0.25)
+        assert found is not None
+        assert found.at([0.0, 100.0, 200.0, 900.0]) == 125.0
+    # On the level over three places: the middle.
+    found = crossing([1.0, 2.0, 3.0, 6.0, 7.0], [0.0, 5.0, 5.0, 5.0, 9.0], 5.0, falling=False)
+    assert found == Crossing(4.0, 1, 3, 0.5)
+
+
+def test_neighbours_that_violate_the_order_are_pooled_by_weight() -> None:
+    assert monotone([1.0, 5.0, 2.0, 2.0, 9.0], falling=False) == [1.0, 3.0, 3.0, 3.0, 9.0]
+    assert monotone([9.0, 2.0, 5.0, 5.0, 1.0], falling=True) == [9.0, 4.0, 4.0, 4.0, 1.0]
+    # Two equal neighbours violate nothing.
+    assert monotone([2.0, 2.0, 1.0], falling=True) == [2.0, 2.0, 1.0]
+
+
+def test_an_estimate_ends_where_values_do() -> None:
+    found = estimate([0.9, 1.0, None, 0.98], most=1.0)
+    half = student.ppf(0.975, 2) * math.sqrt(variance([0.9, 1.0, 0.98]) / 3)
+    mean = fmean([0.9, 1.0, 0.98])
+    assert (found.n, found.of, found.whole) == (3, 4, False)
+    assert found.mean == pytest.approx(mean)
+    assert found.ci95 == (pytest.approx(mean - half), 1.0)
+    # The half that is not cut.
+    assert found.half_width == pytest.approx(half)
+    assert found.scaled(10).ci95 == (pytest.approx(10 * (mean - half)), 10.0)
+    assert found.scaled(10).of == 4
+    assert Estimate(2, None, None, 3, 5.0).scaled(2).at_least == 10.0
+
+
+def test_estimates_without_an_interval() -> None:
+    for values in ([], [3.0], [3.0, 3.0]):
+        found = estimate(values)
+        n = len(values)
+        assert (found.n, found.of, found.ci95, found.half_width) == (n, n, None, None)
+        assert found.mean == (3.0 if values else None)
+
+
+def test_middles_and_ranks() -> None:
+    assert median([]) is None
+    assert (median([5.0]), median([5.0, 1.0]), median([9.0, 1.0, 2.0])) == (5.0, 3.0, 2.0)
+    assert median([1.0, 2.0, 4.0, 9.0]) == 3.0
+    values = [float(n) for n in range(10, 0, -1)]
+    shares = (0.0, 0.1, 0.11, 0.5, 0.9, 0.91, 1.0)
+    assert [nearest_rank(values, share) for share in shares] == [1, 1, 2, 5, 9, 10, 10]
+    assert nearest_rank([], 0.5) is None
+
+
+def test_jains_index() -> None:
+    assert jain([1.0, 1.0, 1.0, 1.0]) == 1.0
+    assert jain([4.0, 0.0, 0.0, 0.0]) == 0.25
+    assert jain([1.0, 3.0]) == pytest.approx(16 / 20)
+    assert jain([]) is None
+    assert jain([0.0, 0.0]) is None
+
+
+def test_shares_of_packets_end_at_one() -> None:
+    of_classes = {metric.path: metric.most for metric in METRICS if metric.on == "class"}
+    for path, most in of_classes.items():
+        share = path.startswith(("mark_share.", "drop_share."))
+        # A number of intervals and a spread are no shares.
+        ends = share and not path.endswith((".n", ".stddev"))
+        assert most == (1.0 if ends else None), path
+    assert of_classes["mark_share.mean"] == of_classes["drop_share.p99"] == 1.0
