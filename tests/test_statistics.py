@@ -223,6 +223,7 @@ def test_jains_index() -> None:
     assert jain([1.0, 1.0, 1.0, 1.0]) == 1.0
     assert jain([4.0, 0.0, 0.0, 0.0]) == 0.25
     assert jain([1.0, 3.0]) == pytest.approx(16 / 20)
+    assert jain([0.1, 0.3]) == pytest.approx(16 / 20)
     assert jain([]) is None
     assert jain([0.0, 0.0]) is None
 

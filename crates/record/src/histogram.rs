@@ -287,6 +287,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn of_nothing_there_is_no_statistic() {
+        let mut histogram = Histogram::default();
+        assert_eq!((histogram.mean(), histogram.max()), (None, None));
+        assert_eq!(histogram.percentile(50.0), None);
+        assert_eq!((histogram.count(), histogram.sum()), (0, 0));
+        histogram.record(0);
+        assert_eq!((histogram.mean(), histogram.max()), (Some(0.0), Some(0)));
+        assert_eq!(histogram.percentile(50.0), Some(0.0));
+    }
+
+    #[test]
     fn buckets_tile_the_range_and_are_narrow() {
         let mut next = 0;
         for block in 0..BLOCKS {

@@ -405,3 +405,24 @@ fn the_default_entry_builds() {
     let options = complete_defaults(&ENTRY);
     assert_eq!(RedCore::of(&options).unit(), Unit::Bytes);
 }
+
+/// Averages decay by the packet times that an idle link would have sent in; where its rate is not
+/// known, or they are to hold, by nothing.
+#[test]
+fn idle_time_is_counted_in_packets_of_the_link() {
+    let idle = |word: &'static str, rate: u64| {
+        let set = [
+            ("idle", Value::Word(word)),
+            ("avpkt", bytes(1_000)),
+            ("min", bytes(10_000)),
+            ("max", bytes(30_000)),
+        ];
+        let mut store = Store::of(&options(&set), Rate(rate));
+        let packet = Packet::new(0, 1514, Ecn::NotEct);
+        store.arrival(&packet, Time(8 * MS)).idle
+    };
+    // 1000 bytes take a millisecond.
+    assert_eq!(idle("decay", 8_000_000), Some(8.0));
+    assert_eq!(idle("hold", 8_000_000), None);
+    assert_eq!(idle("decay", 0), None);
+}

@@ -2,6 +2,7 @@
 
 use super::ENTRY;
 use super::control::Bbr;
+use super::long_term::{LongTerm, Verdict};
 use super::phase::{Cycle, Phase};
 use crate::cc::bbr_model::{Bandwidth, Gain, Pace, ProbeRtt};
 use crate::cc::contract::{CongestionControl, Signal};
@@ -217,4 +218,36 @@ fn the_pacing_rate_falls_only_once_the_pipe_is_full() {
             stack.window.pacing_rate
         );
     }
+}
+
+/// Linux `bbr_lt_bw_sampling`: a policer is believed in after two intervals of four rounds each in
+/// which a fifth (50/256) was lost, at about the same rate.
+#[test]
+fn two_intervals_with_a_fifth_lost_are_a_policer() {
+    let rates = |lost: u64, second: u64| {
+        let (mut policer, mut stack) = (LongTerm::default(), Stack::new(10));
+        let mut last = Verdict::None;
+        let mut sample = |stack: &mut Stack, losses| {
+            last = stack.with(|view, _| policer.sample(view, losses, true, false));
+        };
+        stack.conn.rate.delivered_at = Time::from_secs(1);
+        sample(&mut stack, 1);
+        for delivered in [256, second] {
+            for _ in 0..3 {
+                sample(&mut stack, 0);
+            }
+            stack.conn.delivered += delivered;
+            stack.conn.rate.lost_total += lost;
+            stack.conn.rate.delivered_at += Time::from_ms(100);
+            sample(&mut stack, 1);
+        }
+        (matches!(last, Verdict::Found), policer.bandwidth())
+    };
+    let rate = Bandwidth::of(256, 100_000);
+    assert_eq!(rates(50, 256), (true, Some(rate)));
+    assert_eq!(rates(49, 256), (false, None), "less than a fifth");
+    // An eighth more is about the same: the mean; more than that is not.
+    let more = Bandwidth::of(287, 100_000);
+    assert_eq!(rates(57, 287), (true, Some(more.mean(rate))));
+    assert_eq!(rates(80, 400), (false, None));
 }
