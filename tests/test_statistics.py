@@ -236,3 +236,19 @@ def test_shares_of_packets_end_at_one() -> None:
         ends = share and not path.endswith((".n", ".stddev"))
         assert most == (1.0 if ends else None), path
     assert of_classes["mark_share.mean"] == of_classes["drop_share.p99"] == 1.0
+
+
+def test_a_ratio_is_that_of_the_means_of_two_groups() -> None:
+    def flow(name: str, rate: float | None) -> dict[str, object]:
+        return {"name": name, "throughput_mbit": rate}
+
+    (metric,) = (one for one in METRICS if one.path == "throughput_ratio")
+    flows = [flow("a/1", 2.0), flow("b", 1.5), flow("a/2", 4.0), flow("a/3", None)]
+    assert metric.value({"flows": flows}) == 2.0
+    assert metric.value({"flows": flows[:1]}) is None
+    assert metric.value({"flows": [*flows, flow("c", 1.0)]}) is None
+    assert metric.value({"flows": [flow("a", 1.0), flow("b", None)]}) is None
+    # A program takes the place of the second group where there is one of flows only.
+    programs = [flow("p", 6.0)]
+    assert metric.value({"flows": flows[:1], "programs": programs}) == pytest.approx(1 / 3)
+    assert metric.value({"flows": flows, "programs": programs}) == 2.0

@@ -5,8 +5,9 @@
 MODULE is tcp, cc, aqm, record (Rust, mutants of cargo-mutants) or metrics (Python, mutants of
 cosmic-ray); without one, all. A seed draws the sample. Mutants are written into a copy of the
 sources in target/mutants; each meets the tests, one after the other, at low priority. `--again`
-tries only those once more that the last call missed. `--table` only prints what is known. Prints
-a table, then the survivors that equivalent.toml does not explain. Status 1 if there are any.
+tries only those that the last call missed and equivalent.toml does not explain, by unit tests:
+they have met all others. `--table` only prints what is known. Prints a table, then the survivors
+that equivalent.toml does not explain. Status 1 if there are any.
 """
 
 from __future__ import annotations
@@ -62,7 +63,12 @@ def try_modules(modules: list[str], asked: argparse.Namespace) -> None:
             tried[module] = samples[module].mutants
     compiled = {module: found for module, found in tried.items() if module != "metrics" and found}
     if compiled:
-        rust.test(compiled, seed=asked.seed, done=lambda module: samples[module].save())
+        rust.test(
+            compiled,
+            seed=asked.seed,
+            done=lambda module: samples[module].save(),
+            unit=asked.again,
+        )
     if tried.get("metrics"):
         python.test(tried["metrics"])
     for sample in samples.values():
@@ -82,8 +88,11 @@ def carry_over(sample: Sample) -> None:
 def missed_before(sample: Sample, every: list[Mutant]) -> list[Mutant]:
     """The mutants of a sample that survived, where they are now."""
     now = {mutant.rank: mutant for mutant in every}
+    same_as_before = equivalent(sample.mutants)
     found = []
     for mutant in sample.mutants:
+        if mutant.key in same_as_before:
+            continue
         if mutant.outcome == MISSED and (same := now.get(mutant.rank)) is not None:
             mutant.key, mutant.row, mutant.outcome = same.key, same.row, None
             found.append(mutant)

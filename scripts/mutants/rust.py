@@ -81,12 +81,18 @@ def mutants(name: str) -> tuple[list[Mutant], int]:
     return found, left_out
 
 
-def test(tried: Mapping[str, Sequence[Mutant]], *, seed: int, done: Callable[[str], None]) -> None:
-    """Builds the mutants of some modules into one set of programs and runs the tests over each;
-    `done` is told the module after every mutant."""
+def test(
+    tried: Mapping[str, Sequence[Mutant]],
+    *,
+    seed: int,
+    done: Callable[[str], None],
+    unit: bool,
+) -> None:
+    """Builds the mutants of some modules into one set of programs and runs the tests over each, or
+    unit tests only; `done` is told the module after every mutant."""
     entries = {e["name"]: e for name in tried for e in _list(MODULES[name])}
     every = [mutant for mutants in tried.values() for mutant in mutants]
-    programs = _build(every, entries)
+    programs = _build(every, entries, unit=unit)
     environment = {
         **os.environ,
         # Random tests draw the same cases for every mutant.
@@ -166,11 +172,13 @@ def _run(
             running.wait()
 
 
-def _build(every: Sequence[Mutant], entries: Mapping[str, Mapping[str, Any]]) -> list[Program]:
+def _build(
+    every: Sequence[Mutant], entries: Mapping[str, Mapping[str, Any]], *, unit: bool
+) -> list[Program]:
     """Builds the tests with a switch; mutants that do not compile are left out."""
     while True:
         arms = _write(every, entries)
-        messages = _cargo()
+        messages = _cargo(unit=unit)
         wrong = {
             arm.number
             for message in messages
@@ -228,7 +236,7 @@ def _errors(message: Mapping[str, Any]) -> list[tuple[str, int]]:
     return [(s["file_name"], s["line_start"]) for s in found["spans"] if s["is_primary"]]
 
 
-def _cargo() -> list[dict[str, Any]]:
+def _cargo(*, unit: bool) -> list[dict[str, Any]]:
     environment = {
         **os.environ,
         "CARGO_TARGET_DIR": str(WORK / "build"),
@@ -237,8 +245,12 @@ def _cargo() -> list[dict[str, Any]]:
         # What a changed number makes impossible is for the tests to see.
         "RUSTFLAGS": "--cap-lints=warn",
     }
-    packages = [word for name in PACKAGES for word in ("--package", name)]
+    own = {module.package for module in MODULES.values()}
+    packages = [
+        word for name in PACKAGES if name in own or not unit for word in ("--package", name)
+    ]
     command = ["cargo", "test", "--quiet", *packages, "--features", FEATURES]
+    command += ["--lib"] if unit else []
     done = subprocess.run(
         [*command, "--no-run", "--message-format=json"],
         cwd=TREE,

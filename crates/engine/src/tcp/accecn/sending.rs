@@ -180,6 +180,28 @@ mod tests {
         }
     }
 
+    /// Linux `tcp_accecn_process`: on a path whose ACKs deliver more than four segments on average,
+    /// one that delivers many is believed.
+    #[test]
+    fn a_long_stride_is_believed_where_all_are_long() {
+        let mut receiver = Receiving::new(AccEcnOption::Off, true);
+        for _ in 0..3 {
+            receiver.on_data(Ecn::Ce, 1448);
+        }
+        let mut ack = Packet::new(0, 66, Ecn::NotEct);
+        receiver.on_ack(&mut ack, 0, Time::ZERO, Time::ZERO);
+        let marks = |stretch| {
+            let mut sender = Sending {
+                stretch,
+                ..Sending::default()
+            };
+            (sender.process(&ack, one(20), 0, 1448), sender.stretch)
+        };
+        // (63 x 240 + 20 x 64) / 64 is four segments and a quarter of a 64th; the next is more.
+        assert_eq!(marks(240), (19, 4 << STRETCH_DIGITS));
+        assert_eq!(marks(242), (3, (4 << STRETCH_DIGITS) + 2));
+    }
+
     #[test]
     fn counters_survive_the_wire() {
         let mut receiver = Receiving::new(AccEcnOption::Full, true);
