@@ -14,25 +14,30 @@ SOURCES = Path("python/tailback/metrics")
 _METRICS = ("tests/test_metrics.py", "tests/test_classes.py", "tests/test_series.py")
 _COMPARE = "tests/test_compare.py"
 
+_BY_HAND = "tests/test_statistics.py"
+
 FIRST = {
-    "crossing": ("tests/test_experiment_dctcp.py", "-k", "crossing or monotone or middle"),
+    "crossing": (
+        *(_BY_HAND, "tests/test_experiment_dctcp.py", "-k"),
+        "crossing or monotone or middle or test_statistics",
+    ),
     "differences": (
-        *("tests/test_families.py", _COMPARE, "-k"),
-        "student or textbook or spread or flagged or tails or twenty",
+        *(_BY_HAND, "tests/test_families.py", _COMPARE, "-k"),
+        "student or textbook or spread or flagged or tails or twenty or test_statistics",
     ),
     "margins": (
-        *("tests/test_gate.py", "-k"),
-        "at_the_bound or textbook or bounds or spread or promised or negative or looks",
+        *(_BY_HAND, "tests/test_gate.py", "-k"),
+        "at_the_bound or textbook or bounds or spread or promised or negative or test_statistics",
     ),
     "statistics": (
-        *("tests/test_report.py", _COMPARE, *_METRICS, "-k"),
-        "student or textbook or tails or nearest or evidence or survivors or definition",
+        *(_BY_HAND, "tests/test_report.py", _COMPARE, *_METRICS, "-k"),
+        "student or textbook or tails or nearest or evidence or survivors or test_statistics",
     ),
     "series": ("tests/test_series.py",),
 }
 """By the name of a file: tests that take seconds."""
 
-OTHERS = (*_METRICS, "-k", "not draw and not refused and not table")
+OTHERS = (_BY_HAND, *_METRICS, "-k", "not draw and not refused and not table")
 
 _SLOW = (
     *("table_and", "stored_sweeps", "thresholds_fail", "other_numbers", "ten_seeds", "bad_"),
@@ -41,7 +46,8 @@ _SLOW = (
 
 ALL = (
     *("tests/test_gate.py", "tests/test_families.py", "tests/test_experiment_dctcp.py"),
-    *(*_METRICS, "tests/test_report.py::test_nearest_rank_of_ten_values", _COMPARE),
+    *(*_METRICS, "tests/test_report.py::test_nearest_rank_of_ten_values", _COMPARE, _BY_HAND),
+    "tests/test_api.py::test_running_does_not_import_what_it_does_not_need",
     *("-k", " and ".join(f"not {name}" for name in _SLOW)),
 )
 """All that look at numbers; without those that look at how they are printed."""
