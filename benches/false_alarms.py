@@ -5,7 +5,7 @@
 
 Runs are made once, into `results`; each pair is five (or ten) seeds against five (or ten) others.
 Of the sweep there are as many seeds as 200 pairs of five take, and no seed is in two of them; of
-the battery there are fewer, which are dealt anew when they are used up. Counted are pairs in which
+the battery there are fewer, which are dealt again when they are used up. Counted are pairs in which
 anything is flagged, by Benjamini and Hochberg's method over all differences and by families
 (`tailback.comparison.families`), and the most that one pair flags. Where all of the variant's
 values are made larger by a tenth at one point, it says in how many pairs that is found there.

@@ -83,7 +83,7 @@ def drawn(pool: list[float], n: int, rise: float, draw: random.Random) -> Sample
 
 
 def auto(pool: list[float], rise: float, draw: random.Random) -> tuple[str, int]:
-    """With seeds added until it can be told: the answer, and with how many."""
+    """Add seeds until there is an answer; return it, and how many it took."""
     planned = looks(80)
     every = drawn(pool, planned[-1], rise, draw)
     for n in planned:

@@ -37,7 +37,7 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True)
 class Point:
-    """A run: where it stands on the axis, on which curve, and its scenario."""
+    """A run: its place on the axis, its curve, and its scenario."""
 
     x: float
     curve: str

@@ -40,7 +40,7 @@ def build_wheel(
 
 
 def guest() -> None:
-    """Builds the guest's program, without symbols: each guest reads it anew."""
+    """Builds the guest's program, without symbols: each guest reads it again."""
     package = ["--package", "tailback-guest", "--bin", "tailback-guest"]
     subprocess.run(["cargo", "build", "--release", "--quiet", "--locked", *package], check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))

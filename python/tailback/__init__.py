@@ -9,7 +9,7 @@
     tailback.compare("scenario.toml", variants).frame()
 
 Importing this package loads neither Polars nor Altair, nor most of its own: each name comes
-with what it stands in when it is asked for, so that a command loads what it needs.
+with its module when it is first used, so that a command loads what it needs.
 """
 
 from __future__ import annotations

@@ -40,5 +40,5 @@ def in_order(queue: Mapping[str, Any]) -> bool:
 
 
 def stand_ins() -> list[str]:
-    """Tailback's own modules for options that Linux has not."""
+    """Return tailback's own modules for options that Linux does not have."""
     return [e["stand_in"]["module"] for e in entries("cc") if e.get("stand_in")]

@@ -89,7 +89,7 @@ def test(
     unit: bool,
 ) -> None:
     """Builds the mutants of some modules into one set of programs and runs the tests over each, or
-    unit tests only; `done` is told the module after every mutant."""
+    unit tests only; `done` gets the module after every mutant."""
     entries = {e["name"]: e for name in tried for e in _list(MODULES[name])}
     every = [mutant for mutants in tried.values() for mutant in mutants]
     programs = _build(every, entries, unit=unit)

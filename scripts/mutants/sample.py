@@ -94,7 +94,7 @@ def kept(module: str) -> Sample | None:
 
 
 def equivalent(mutants: Iterable[Mutant]) -> dict[str, str]:
-    """Why a mutant cannot be told from the original, by key; from `equivalent.toml`."""
+    """Return why a mutant is equivalent to the original, by key; from `equivalent.toml`."""
     entries = tomllib.loads(EQUIVALENT.read_text()).get("mutant", [])
     reasons = {}
     for mutant in mutants:

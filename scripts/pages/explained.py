@@ -47,7 +47,7 @@ def _printed(block: str, place: Path) -> str:
             check=True,
         )
         out.append(line)
-        # What `run` prints stands in other pages.
+        # Other pages have what `run` prints.
         if words[0] in ("explain", "compare"):
             out += [text.rstrip() for text in (done.stdout + done.stderr).splitlines()]
     return "\n".join(out) + "\n"

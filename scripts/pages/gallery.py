@@ -1,5 +1,5 @@
 """Writes docs/how-to/gallery.md and its figures: the shipped scenarios worth looking at are run in
-the simulator, and some of the figures of their reports stand on the page.
+the simulator, and some of the figures of their reports are on the page.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """docs/reference/scenario.schema.json: the schema of scenarios, what repeats written once.
 
 The engine writes the schema out in full, which is what the reference page reads. Editors get one a
-fifth as long: what several keys share stands under `$defs`, with its name, and is referred to.
+fifth as long: what several keys share is under `$defs`, with its name, and is referred to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEAST_BYTES = 120
 """A part shorter than this stays in its places: a reference is no shorter."""
 
 ANNOTATIONS = ("description", "default")
-"""What a key says of a part besides its meaning; it stands beside the reference."""
+"""What a key says of a part besides its meaning; it is written beside the reference."""
 
 Schema = dict[str, Any]
 Names = tuple[str, ...]

@@ -66,7 +66,7 @@ class ResultsParser(MystParser):
 
 
 def markdown(results: dict[str, Any], tables: list[dict[str, Any]]) -> Iterator[str]:
-    """Paragraphs of the page; its tables are put aside, and directives stand in their places."""
+    """Paragraphs of the page; its tables are put aside, and directives replace them."""
     # It is reached from the page of its experiment, in no table of contents and by no search.
     yield f"---\norphan: true\nnosearch: true\n---\n\n# {results['title']}: all results"
     yield from results["lead"]

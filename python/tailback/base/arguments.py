@@ -50,7 +50,7 @@ def values(name: str, value: object) -> list[Any]:
 
 
 def table(name: str, value: object, of: str) -> Mapping[str, Any]:
-    """A table with text for keys; `of` says what stands in it."""
+    """Return a table with text for keys; `of` names its values."""
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a dict {of}")

@@ -1,4 +1,4 @@
-"""Rich's console for text of others: it is printed as it stands, never read as markup."""
+"""Rich's console for untrusted text: it is printed as it is, never read as markup."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reads what others wrote: files of unknown origin, and text on its way to a terminal.
 
-A file that somebody else wrote is data. It is a regular file of a bounded size, before
+A foreign file is data. It is a regular file of a bounded size, before
 and after it is decompressed; its JSON is of bounded depth and its numbers are
 finite. Whatever it is instead is one sentence that names the file, an `InputError`.
 """
@@ -102,7 +102,7 @@ def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
 
 
 def shown(text: object) -> str:
-    r"""Text that a terminal prints as it stands: control characters as `\x1b`.
+    r"""Return text that a terminal prints literally: control characters as `\x1b`.
 
     Line breaks and tabs stay. Also what reorders text (the bidirectional controls) is escaped.
     """
@@ -118,7 +118,7 @@ def line(text: object) -> str:
 
 
 def quoted(text: object, most: int = 60) -> str:
-    """The beginning of a text of others in quotes, on one line, for a message."""
+    """Return the beginning of an untrusted text in quotes, on one line, for a message."""
     words = " ".join(str(text)[: most + 1].split())
     return f'"{shown(words[:most])}{"..." if len(words) > most else ""}"'
 

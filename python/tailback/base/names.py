@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tailback.base.foreign import line
 
 MOST_NAMED = 24
-"""More than these nobody reads in one line."""
+"""The most names in one line of a message."""
 
 
 def unknown(

@@ -36,7 +36,7 @@ QUIET, SHOWN = "TAILBACK_QUIET", "TAILBACK_PROGRESS"
 
 
 def is_quiet() -> bool:
-    """Whether nothing is to be said but results, warnings and errors."""
+    """Whether to print nothing but results, warnings and errors."""
     return os.environ.get(QUIET, "") not in ("", "0")
 
 

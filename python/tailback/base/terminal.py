@@ -18,7 +18,7 @@ from tailback.base.foreign import shown
 
 
 def prepare() -> None:
-    """Lets stdout and stderr take any text: what their encoding has not is escaped."""
+    """Let stdout and stderr take any text: escape what their encoding does not have."""
     # Closed by who called: then there is nobody to tell.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -47,7 +47,7 @@ def complain(text: object) -> None:
 def out_json(data: Any) -> None:
     """Prints data as JSON on stdout."""
     text = json.dumps(data, indent=1, ensure_ascii=not _is_unicode(sys.stdout))
-    # What a terminal obeys stands inside strings only, and JSON has its own way to write it.
+    # Control characters occur inside strings only, and JSON has its own way to write them.
     _write(sys.stdout, _NOT_ASCII.sub(_escaped, text).replace("\x7f", "\\u007f") + "\n")
 
 

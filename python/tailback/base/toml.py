@@ -16,7 +16,7 @@ def dumps(table: Mapping[str, object]) -> str:
 
 
 class Document:
-    """A table as TOML, and which of its values stands where in it.
+    """A table as TOML, with the place of each of its values.
 
     The first line is empty: what is wrong with the whole has no value's place.
     """

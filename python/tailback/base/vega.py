@@ -1,6 +1,6 @@
-"""Texts of others in a specification of Vega-Lite: such as can be drawn.
+"""Untrusted texts in a specification of Vega-Lite, made safe to draw.
 
-It stands by itself: what draws a figure need not load whatever else draws figures.
+It is a module of its own, so that drawing a figure does not load everything that draws figures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def cleaned(part: Any) -> Any:
 
     XML has no control characters: what draws ends the process if it meets one. Vega-Lite puts
     titles into expressions, for tooltips, and escapes no backslash and no line break there: a title
-    could end the text it stands in.
+    could end its own text.
     """
     if isinstance(part, str):
         return part if part.isprintable() else shown(part)

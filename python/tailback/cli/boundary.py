@@ -28,7 +28,7 @@ from tailback.errors import (
 )
 
 OK, FAILED, BAD_INPUT, EXCEEDED, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 4, 130
-"""EXCEEDED: a `--fail-if` bound is; UNKNOWN: it cannot be told whether one is."""
+"""EXCEEDED: a `--fail-if` bound is; UNKNOWN: the seeds cannot decide whether one is."""
 
 
 def status_of(command: Callable[[], int | None]) -> int:
@@ -51,7 +51,7 @@ def status_of(command: Callable[[], int | None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError:
-        # Nobody can be told: stdout or stderr takes nothing more.
+        # No message is possible: stdout or stderr takes nothing more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
 

@@ -1,7 +1,7 @@
 """The commands of `tailback`: one module each, one line each.
 
 Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input, 3 a `--fail-if`
-bound is exceeded, 4 it cannot be told whether one is, 130 interrupted. With `--json` nothing
+bound is exceeded, 4 the seeds cannot decide whether one is, 130 interrupted. With `--json` nothing
 but the JSON goes to stdout.
 """
 

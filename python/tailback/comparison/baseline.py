@@ -34,7 +34,7 @@ LIMIT = 32 << 20
 """Bytes; what is checked in has some thousands."""
 
 DIGITS = 10
-"""Of a value: fewer than a difference that is rounding is told from."""
+"""Significant digits of a value: so few that rounding makes no difference."""
 
 _SHAPE: dict[str, Any] = {
     "format": shape.whole,

@@ -1,10 +1,10 @@
-"""`compare --fail-if`: whether a difference is beyond a threshold, is not, or cannot be told.
+"""`compare --fail-if`: whether a difference is beyond a threshold, is not, or is undecided.
 
 Passing is a claim, and is tested as one. A cell holds if the one-sided test at the level shows
 that the difference is not beyond the threshold; that every cell holds needs no correction, since
 each has to (Berger 1982). A cell exceeds if the test of the contrary shows that it is beyond, over
 all cells together by Holm's method (1979), so that one of many does not by chance. What neither
-shows cannot be told, and neither can what a variant lacks and the baseline has.
+shows is undecided, and so is a value of the baseline that a variant does not have.
 
 `until_told` adds seeds. Looking again and again would find something in the end, so the looks are
 fixed beforehand, each with twice the seeds, and the level is shared out among them.
@@ -37,7 +37,7 @@ LAST_LOOK = 80
 """And where it ends, unless somebody says."""
 
 LEAST_PROMISED = 10_000
-"""Nobody is told that more seeds than this would do."""
+"""No message recommends more seeds than this."""
 
 Answer = Literal["exceeds", "holds", "unknown"]
 
@@ -56,7 +56,7 @@ class Verdict:
     """What the difference is not below and not above, each at the level; a share of the baseline
     where the threshold is in percent."""
     seeds: int | None = None
-    """About how many seeds could tell; None: it is told, or no number would."""
+    """About how many seeds could decide; None: it is decided, or no number would."""
     reason: str = ""
     """Why there is nothing to test."""
 
@@ -156,7 +156,7 @@ class _Case:
     samples: Samples | None
     reason: str = ""
     same: bool = False
-    """Whether both are the very same runs."""
+    """Whether both are identical runs."""
 
     def contrasts(self) -> list[Contrast]:
         """By how much it is beyond the threshold, for each direction."""

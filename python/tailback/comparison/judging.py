@@ -143,7 +143,7 @@ def _difference(
 ) -> Difference | None:
     """Of the seeds that have both values where runs are paired.
 
-    Unpaired, what has finished is no sample where other runs had not: there is no difference.
+    Unpaired, finished runs are no sample where other runs did not finish: there is no difference.
     """
     if other.paired_with(base):
         left, right = pooling.values(a), pooling.values(b)

@@ -1,6 +1,6 @@
 """The gate as JUnit's XML, which every continuous integration shows as a list of tests.
 
-A cell that exceeds its threshold is a failure, one that cannot be told an error: both are red.
+A cell that exceeds its threshold is a failure, an undecided one an error: both are red.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Cell:
     values: dict[str, Estimate]
     """By variant, over seeds."""
     differences: dict[str, Judged]
-    """By variant, but for the baseline; without those that cannot be told."""
+    """By variant, but for the baseline; without undecided ones."""
     samples: dict[str, dict[int, float]] = field(default_factory=dict)
     """What `values` are of: by variant, then by seed."""
     other_names: dict[str, str] = field(default_factory=dict)
@@ -409,7 +409,7 @@ class Comparison:
 def qualified(cell: Cell) -> str:
     """`flow.drops`: a quantity and what it is of, where there are several."""
     on = cell.metric.on
-    # What only programs and sources of traffic have does not stand beside a link's.
+    # Quantities of programs and sources of traffic alone have no counterpart of a link.
     alike = (m for m in metrics.METRICS if m.path == cell.quantity)
     kinds = {m.on for m in alike if m.on != "flow" or on == "flow" or "flow" in m.parts}
     # A link's delay has its plain name, with classes beside it or without.

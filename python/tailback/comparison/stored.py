@@ -23,7 +23,7 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
 
     A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a data file of Flent
     (`.flent.gz`), or a folder of those: replicates of one set-up. A data file has no parameters: it
-    stands beside a single point, and leaves out as much at its start as that has for warm-up. The
+    is compared with a single point, and leaves out as much at its start as the warm-up of that. The
     first may be the file of a baseline (`.tailback.json`).
     """
     from tailback.interop import flent_results
@@ -88,7 +88,7 @@ def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:
 def _refuse_many_points(
     source: Path, results: Results, planned: Mapping[Key, Sequence[int]]
 ) -> None:
-    """Measured data stands beside one point."""
+    """Check that measured data is compared with one point."""
     if len(planned) > 1:
         hint = f", e.g. {results.points[0].path}" if results.points else ""
         raise InputError(

@@ -50,7 +50,7 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
 
 
 def toml_text(path: str, value: object) -> str:
-    """A value of Python's as TOML; the words for engine and kernel stand as they are."""
+    """Return a value of Python's as TOML; leave the words for engine and kernel unchanged."""
     return str(value) if path in ("engine", "kernel") else toml.value(value)
 
 

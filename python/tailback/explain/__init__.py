@@ -96,7 +96,7 @@ def _link(link: dict[str, Any]) -> str:
 
 def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) -> Explanation:
     """Explains a stored run; `only` names the flows and sources that are wanted, if not all, and
-    without `series` nothing is said that takes the series.
+    without `series` leaves out what needs the series.
 
     Raises `InputError` where the run has no such flow.
     """
@@ -183,7 +183,7 @@ def _coarse(senders: list[dict[str, Any]]) -> list[str]:
 
 
 def _warned(run: StoredRun) -> list[str]:
-    """What is unusual in the scenario, as it was said before the run."""
+    """Return the warnings of the scenario, as printed before the run."""
     place = Path(os.path.abspath(run.path))
     found = layout.sweep_of(place.parent.parent, run.manifest["run_id"])
     return [f"the scenario is unusual: {text}" for text in found[0].warnings] if found else []

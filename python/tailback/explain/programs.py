@@ -43,7 +43,7 @@ def sentence(found: Sequence[dict[str, Any]]) -> str:
 
 
 def refusal(name: str, summary: dict[str, Any]) -> str | None:
-    """Why there is no explanation under this name, if there is none."""
+    """Return why there is no explanation under this name; None if there is one."""
     known = [part["name"] for kind in ("flows", "traffic") for part in summary[kind]]
     if name in known:
         return None

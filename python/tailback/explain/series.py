@@ -49,7 +49,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
             {
                 "quantity": quantity,
                 "n": len(values),
-                # A counter: what it comes to is told otherwise.
+                # A counter: its total is reported elsewhere.
                 "grows": all(b >= a for a, b in pairwise(values)),
                 "mean": sum(values) / len(values),
                 "min": min(values),

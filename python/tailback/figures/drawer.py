@@ -15,7 +15,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import vl_convert
 
-    # A pipe: nobody reads this but the other process.
+    # A pipe: only the other process reads this.
     with open(1, "w", encoding="ascii", closefd=False) as pipe:
         for line in sys.stdin:
             try:

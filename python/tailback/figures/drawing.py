@@ -102,7 +102,7 @@ def svgs(texts: Mapping[str, str], jobs: int | None = None) -> dict[str, str]:
 
 
 def _helper() -> subprocess.Popen[str] | None:
-    """A process that draws; None where there is none to be had."""
+    """Start a process that draws; return None where that is not possible."""
     script = Path(__file__).with_name("drawer.py")
     if not sys.executable or not script.is_file():
         return None

@@ -26,7 +26,7 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     Raises `altair.MaxRowsError` if a dataset has more than `MAX_ROWS` rows.
     """
     with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
-        # What is wrong with a chart is said where it is made, and by who draws it: Altair's look at
+        # Errors of a chart are reported where it is made and where it is drawn: Altair's check of
         # the whole takes as long as all the rest.
         options: dict[str, Any] = (
             {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
@@ -78,7 +78,7 @@ def javascript() -> str:
         return kept.read_text(encoding="utf-8")
     except OSError:
         pass
-    # Inside <script> the parser ends at the first "</script", wherever it stands.
+    # Inside <script> the parser ends at the first "</script", wherever it is.
     made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
     bundle = str(made).replace("</script", "<\\/script")
     try:

@@ -26,7 +26,7 @@ LABEL = 230
 
 @dataclass(frozen=True)
 class Panels:
-    """What is told apart by panels and by colours, each in its order."""
+    """What panels and colours distinguish, each in its order."""
 
     panels: Sequence[str] = ("",)
     panels_title: str = ""
@@ -209,7 +209,7 @@ def _faceted(rows: Sequence[Row], inner: Spec, of: Panels, columns: int) -> Draw
     }
     made = {**head, "facet": facet, "columns": columns, "spacing": 18, "spec": inner}
     if len(of.panels) % columns:
-        # Else the axis of a column stands in the last row, below a panel that is not there.
+        # Else the axis of a column is in the last row, below a panel that does not exist.
         made["resolve"] = {"axis": {"x": "independent"}}
     return Drawn(made)
 

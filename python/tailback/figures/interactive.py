@@ -1,7 +1,7 @@
 """What a figure does on a page: legends that pick, curves that zoom and say their values.
 
-It is added to the specification of any figure, whoever made it; what stands in a file or on paper
-has none of it. The page's script does the rest: a value of the nearest curve is shown as
+It is added to the specification of any figure, whoever made it; files and paper
+have none of it. The page's script does the rest: a value of the nearest curve is shown as
 the pointer moves (`templates/report.js`), from the tooltip that each curve gets here.
 """
 

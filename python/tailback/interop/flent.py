@@ -226,7 +226,7 @@ class _Export:
         if measured_from is not None and (measured_from > warmup or warmup == 0):
             begin = max(begin, measured_from)
         end = round(flow["to_s"] * NS) if flow.get("to_s") is not None else self.duration
-        # What the samples miss at the end stands in the summary.
+        # The summary has what the samples miss at the end.
         before = 0.0 if measured_from != warmup or warmup == 0 else total.get(warmup)
         if before is not None and flow.get("delivered_bytes") is not None:
             total = {at: value for at, value in total.items() if at < end}
@@ -241,7 +241,7 @@ class _Export:
     def _ping(self) -> Rows:
         """What a ping would take: the path and, before it, every queue as it was found.
 
-        Of a path with a queue that keeps flows apart nothing is said: a ping is a flow of its own
+        A path with a queue that keeps flows apart has no value: a ping is a flow of its own
         there, and waits for less than what is there.
         """
         plan = self._plan(self.summary["flows"][0]["name"])
@@ -269,7 +269,7 @@ class _Export:
         return min(-(-at // self.interval), self.steps)
 
     def _column(self, rows: Rows) -> list[float | None]:
-        """The last value of each interval at its end; nothing where there is none."""
+        """Return the last value of each interval at its end; None in an interval without one."""
         column: list[float | None] = [None] * (self.steps + 1)
         for at, value in rows:
             column[self._step(at)] = value

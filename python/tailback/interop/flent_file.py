@@ -25,7 +25,7 @@ REQUIRED = ("NAME", "TITLE", "HOST", "LOCAL_HOST", "LENGTH", "STEP_SIZE")
 _NUMBERS = ("LENGTH", "STEP_SIZE")
 
 MAX_PROBLEMS = 20
-"""That are told of one file."""
+"""The most problems that are reported of one file."""
 
 MAX_TOGETHER = 256 << 20
 """Of all files that are compared, unpacked, bytes: they are in memory together."""

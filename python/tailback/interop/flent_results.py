@@ -1,4 +1,4 @@
-"""Flent's data files as results, so that they stand beside runs.
+"""Flent's data files as results, so that they can be compared with runs.
 
 A file is one run of a point without parameters; the files of a folder are replicates of one
 set-up. A flow's throughput is the mean of its samples weighted by how long each took, its srtt the
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENGINE = "flent"
-"""What stands where the engine's name stands."""
+"""Used as the engine's name."""
 
 #: Socket statistic, the quantity of a run it is, factor to its unit.
 _STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
@@ -31,7 +31,7 @@ _STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
 
 @dataclass(frozen=True)
 class FlentRun(Run):
-    """A data file as a run; what it has not is not available."""
+    """A data file as a run; what it does not have is not available."""
 
     file: DataFile
     warmup_s: float

@@ -68,7 +68,7 @@ def parse_list(text: str) -> list[Entry]:
 def parse_deb822(text: str) -> list[Entry]:
     """The binary entries of a .sources file."""
     entries = []
-    # A comment line does not end a stanza, nor the field it stands in.
+    # A comment line does not end a stanza, nor its field.
     plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for stanza in re.split(r"\n\s*\n", plain):
         fields: dict[str, str] = {}

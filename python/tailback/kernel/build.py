@@ -79,7 +79,7 @@ def build(
     programs to `origin`, as it is to Debian's where it fits; `extra` are modules, `NAME=DIR` or
     `DIR`; `programs` are tailback's own by name. With modules or programs only, they are built for
     the current kit, or for that of the release.
-    What is built becomes the current kit, but for a release, which stands beside it.
+    What is built becomes the current kit, but for a release, which is kept beside it.
     """
     if origin is not None and release is not None:
         raise InputError("--source and --release: one of them says which kernel is built")
@@ -426,7 +426,7 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
 
 
 def _prune(build: Path) -> None:
-    """Deletes what no module needs. Once the kernel is done: without these make begins anew."""
+    """Delete what no module needs. Once the kernel is done: without these make starts over."""
     if (build / ".tailback-pruned").exists():
         return
     for folder, _inner, files in os.walk(build):

@@ -2,7 +2,7 @@
 
 A guest's kernel is a process of this machine and modules run in it, so that whatever a
 module does is done by that process. The launcher (launch/main.c) starts it behind
-walls; what a machine does not have of them is said.
+walls; a warning lists those that a machine does not have.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Walls:
 
     @property
     def lacks(self) -> str:
-        """The missing ones whose work no other does, in words; empty if there is none."""
+        """Name the missing walls that no other replaces; empty if all are there."""
         lacks = dict(self.missing)
         # Each keeps signals and sockets in as well; before Linux 6.12 there are no scopes.
         if not {"pid", "net"} & lacks.keys():
@@ -86,7 +86,7 @@ class Walls:
 
     @property
     def warning(self) -> str | None:
-        """What is to be said of it, if anything."""
+        """Return the warning about missing walls, if any."""
         if not self.lacks:
             return None
         return (
@@ -109,7 +109,7 @@ def allowed() -> bool:
 def check_programs(kit: Kit) -> None:
     """Refuses to run programs of a scenario's on a machine that lacks a wall.
 
-    They are somebody else's code, more often than modules are; the user may trust them.
+    They are foreign code more often than modules are; the user may trust them.
     """
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return

@@ -49,7 +49,7 @@ def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """The files, links and folders of these names in a folder and all below them, by path."""
     entries = {}
     for name in names:
-        # A whole kit may stand behind links: what counts is where they lead.
+        # A whole kit may be behind links: what counts is where they lead.
         top = folder / name
         for path in (top, *_below(top)) if top.exists() else ():
             entries[str(path.relative_to(folder))] = _what(path, top)

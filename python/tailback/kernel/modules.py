@@ -36,12 +36,12 @@ class Kinds:
 
 
 def build_flags(version: str) -> list[str]:
-    """What every make of a kit is told, for a kernel of this version."""
+    """Return the arguments of every make of a kit, for a kernel of this version."""
     return ["ARCH=um", *(word for one in releases.helps(version) for word in one.make)]
 
 
 def modinfo(module: Path) -> dict[str, list[str]]:
-    """The fields of a module's .modinfo section; a field can stand there repeatedly."""
+    """Return the fields of a module's .modinfo section; a field can occur repeatedly."""
     fields: dict[str, list[str]] = {}
     for text in _section(module.read_bytes(), b".modinfo").split(b"\0"):
         name, equals, value = text.decode(errors="replace").partition("=")
@@ -196,7 +196,7 @@ def name_it(link: Path, target: str) -> None:
 
 def check_place(kit: Path) -> None:
     """The build folder of a kernel names itself by its whole path: moved or copied with a cache,
-    it compiles modules into a folder where nobody looks for them."""
+    it compiles modules into the wrong folder."""
     makefile = kit / "build" / "Makefile"
     found = OUTPUT.search(makefile.read_text(encoding="utf-8"))
     if found is not None and Path(found[1]).resolve() != makefile.parent.resolve():

@@ -1,7 +1,7 @@
 """What a kit has of tailback's own.
 
 The program that starts it and the library that is preloaded to it, the schedule of marks and
-losses, and congestion controls with options that Linux has not.
+losses, and congestion controls with options that Linux does not have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tailback.kernel import contents, kit, manifest, modules, process
 from tailback.kernel.steps import Steps
 
 FLAGS = {kit.LIBRARY: ("-shared", "-fPIC"), kit.LAUNCHER: ()}
-"""What gcc is told for a program besides."""
+"""Further arguments of gcc for a program."""
 
 
 def names() -> tuple[str, ...]:

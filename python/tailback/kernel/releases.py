@@ -1,4 +1,4 @@
-"""Releases of Linux: where Debian has their sources, and what one lacks that the others have.
+"""Releases of Linux: where Debian has their sources, and what each does not have.
 
 Each table is the one place where a difference is declared; who adds a release begins here.
 """
@@ -31,7 +31,7 @@ SECCOMP: Release = (6, 16)
 it the processes are traced."""
 
 ROOT_WITHOUT_DEVICE: Release = (6, 6)
-"""First Linux that mounts a file system of no device whatever device it was told of."""
+"""First Linux that mounts a file system without a device whatever device is named."""
 
 COMPAT: Release = (7, 1)
 """First Linux that modules are built for as they are; before it compat.h comes first."""

@@ -152,7 +152,7 @@ def prepare(source: KernelSource, apt: Apt | None, env: dict[str, str], steps: S
 
 
 def tree_files(tree: Path) -> Iterator[str]:
-    """The files of a tree that matter, sorted; products of a build are passed over."""
+    """Yield the files of a tree that matter, sorted; skip products of a build."""
     for folder, inner, files in os.walk(tree):
         at = os.path.relpath(folder, tree)
         prefix = "" if at == "." else at + "/"

@@ -36,7 +36,7 @@ METRICS: tuple[Metric, ...] = tuple(
 )
 
 ONS: tuple[On, ...] = ("link", "flow", "class", "run")
-"""Of a name that several have, whose it is if nothing else is said."""
+"""Which part a name belongs to by default, if several parts have it."""
 
 
 def offered(word: str) -> list[Metric]:
@@ -56,7 +56,7 @@ def offered(word: str) -> list[Metric]:
 
 
 def find(name: str, on: On | None = None) -> Metric:
-    """The metric of this name or path (about a flow, a link, a class or a run, if that is said;
+    """The metric of this name or path (of a flow, a link, a class or a run, if `on` names one;
     a name that several have is that of the link)."""
     if matches := [metric for metric in offered(name) if on in (None, metric.on)]:
         return min(matches, key=lambda metric: ONS.index(metric.on))

@@ -39,8 +39,8 @@ class Difference:
     """Cohen's d: `absolute` over the standard deviation, of the pairs' differences or, unpaired,
     of both samples (root of the mean variance)."""
     p: float | None = None
-    """Probability of a difference at least as large if there is none; `None` if it cannot be
-    told: for one run, and where nothing differs."""
+    """Probability of a difference at least as large by chance alone; `None` if unknown: for one
+    run, and where nothing differs."""
 
 
 def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:

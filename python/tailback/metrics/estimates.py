@@ -19,7 +19,7 @@ def has_spread(found: Estimate) -> bool:
 def with_spread(estimate: Estimate, *, counted: bool = True) -> str:
     """A mean and, if there is one, half of its interval to the same decimal place.
 
-    `counted`: whether the number of runs stands beside it where it is not all.
+    `counted`: whether to print the number of runs beside it where it is not all.
 
     An interval that is less than the digits shown is none. A mean that is not of all runs says of
     how many, and where some had not finished the bound of the mean over all stands for it.

@@ -27,7 +27,7 @@ class Field:
     statistics: Sequence[str]
     """Those that are written, of statistics."""
     may_lack: bool
-    """The key may be absent: nothing is to be said, or an earlier version wrote the summary."""
+    """The key may be absent: there is no value, or an earlier version wrote the summary."""
     measured: bool
     """Its numbers are metrics; else it describes what was measured."""
 
@@ -59,7 +59,7 @@ def _fields(declared: Sequence[Mapping[str, Any]]) -> tuple[Field, ...]:
 
 
 def inside(*path: str) -> tuple[Field, ...]:
-    """The fields of what stands at a path of the summary: `flows`, or `programs`, `tuples`."""
+    """Return the fields at a path of the summary: `flows`, or `programs`, `tuples`."""
     found = summary()
     for name in path:
         found = tuple(next(field for field in found if field.name == name).fields)
@@ -67,8 +67,8 @@ def inside(*path: str) -> tuple[Field, ...]:
 
 
 def metrics() -> Sequence[Mapping[str, Any]]:
-    """The declarations of the metrics that are plain fields: on, parts, path, name, field (where it
-    stands in its part), doc, unit, weight, most, better."""
+    """The declarations of the metrics that are plain fields: on, parts, path, name, field (its
+    place in its part), doc, unit, weight, most, better."""
     found: Sequence[Mapping[str, Any]] = _declared()["metrics"]
     return found
 

@@ -2,7 +2,7 @@
 
 A test that finds nothing has not shown that there is nothing. Here both are tested: that the
 variant is beyond the margin, and that it is not (for a margin on both sides Schuirmann's two
-one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15). What neither of them shows cannot be told.
+one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15). What neither of them shows is undecided.
 
 A margin in percent is one of the baseline's mean, which is measured too. Of "10 % more" the values
 `b - 1.1 a` are tested against 0 (Sasabuchi 1988), which needs no approximation of a ratio and
@@ -20,7 +20,7 @@ from functools import cache
 from tailback.metrics.differences import ROUNDING, deviation
 
 POWER = 0.8
-"""The number of runs that is said to be needed is enough in so many cases of one."""
+"""Share of cases in which the recommended number of runs is enough."""
 
 MOST_RUNS = 100_000
 """Nobody makes more."""

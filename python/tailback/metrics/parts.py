@@ -1,6 +1,6 @@
 """The parts of a run that are of one sort: what throughput is shared among, and what sends at all.
 
-A program of `[[programs]]` stands where a flow does: its throughput is the payload that reached
+A program of `[[programs]]` is listed like a flow: its throughput is the payload that reached
 the receiver's host, its RTT what its packets show.
 """
 

@@ -56,7 +56,7 @@ class Figure:
 
 def _warm_up() -> None:
     """What draws takes a while to start; that can be while results are read."""
-    # What is wrong with it is said by whoever needs it.
+    # Its errors are reported where it is needed.
     with suppress(Exception):
         import vl_convert
 

@@ -1,4 +1,4 @@
-"""What points, and parts of a run, are told apart by: swept keys, the seed, flow, link, class."""
+"""What distinguishes points and parts of a run: swept keys, the seed, flow, link, class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS: Mapping[On, tuple[str, ...]] = {
     "class": ("class",),
     "run": (),
 }
-"""What the parts of a run that a quantity is of are told apart by; the first names them."""
+"""What distinguishes the parts of a run that have a quantity; the first names them."""
 
 SEED = "seed"
 

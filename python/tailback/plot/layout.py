@@ -89,14 +89,14 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """In Vega-Lite, whatever theme is enabled; texts of others are such as can be drawn."""
+    """Return it in Vega-Lite, whatever theme is enabled, with untrusted texts made safe."""
     with alt.theme.enable("none"):
         made: dict[str, Any] = cleaned(chart.to_dict(validate=False))
     return made
 
 
 def drawn(chart: Any) -> str:
-    """As SVG; names inside it are numbered anew, since Vega counts on from figure to figure."""
+    """Return it as SVG; renumber names inside, since Vega counts on from figure to figure."""
     made = vl_convert.vegalite_to_svg(json.dumps(specification(chart)), vl_version=VEGA_LITE)
     numbers: dict[str, str] = {}
     return _NAMES.sub(lambda found: numbers.setdefault(found[0], f"{found[1]}{len(numbers)}"), made)

@@ -124,7 +124,7 @@ class PlotPanel:
     letter: float
     own_x: bool = True
     own_y: bool = True
-    """Whether the axis has its title here; that of many panels is said once for all."""
+    """Whether the axis has its title here; many panels share one title."""
     rough: bool = False
     """Whether it is only to be measured: what is inside does not matter."""
 
@@ -161,9 +161,9 @@ class Kind:
     """What is drawn, in a sentence that ends up in the help."""
     draw: Callable[[PlotPlan], PlannedDrawing]
     default: str
-    """What is drawn if nothing is said."""
+    """What is drawn by default."""
     x: Literal["key", "name", "quantity", "none"] = "none"
-    """What stands on the horizontal axis: a key, best one of numbers, or one of names; a quantity;
+    """The horizontal axis: a key, best one of numbers, or one of names; a quantity;
     nothing that is chosen."""
     over_time: bool = False
     up: str = ""

@@ -29,7 +29,7 @@ BUFFER = "limit"
 
 
 def resolve(results: Results, asked: PlotRequest) -> PlotPlan:
-    """What is drawn; everything that is wrong with what is asked for is said at once."""
+    """Return what to draw; report every mistake in the request at once."""
     return _Search(results, asked).plan()
 
 
@@ -122,7 +122,7 @@ class _Search:
         return kinds.KINDS[name]
 
     def _names(self, kind: Kind | None) -> None:
-        """Looks up what stands for a key in every case, so that all that is wrong is said."""
+        """Look up what stands for a key in every case, so that every mistake is reported."""
         asked = self.asked
         for word in asked.facet:
             self._key(word, "--facet")
@@ -155,7 +155,7 @@ class _Search:
         try:
             quantities.find(word, {}, classes=self.classes)
         except OfTwoResults:
-            # It is known; that it cannot be drawn is said where it is looked up.
+            # It is known; the lookup reports that it cannot be drawn.
             return True
         except InputError:
             return False
@@ -290,7 +290,7 @@ class _Search:
         return kinds.KINDS["cdf"]
 
     def _default(self, kind: Kind, recorded: Recorded) -> str:
-        """What is drawn if nothing is said."""
+        """Return what is drawn by default."""
         buffers = [k for axis in self.axes for k in axis if k.rpartition(".")[2] == BUFFER]
         if kind.x == "key" and buffers:
             return "utilisation"
@@ -501,7 +501,7 @@ class _Search:
             )
 
     def _parts(self, quantity: PlotQuantity, recorded: Recorded) -> dict[str, Dimension]:
-        """What the parts of the runs are told apart by, as far as they are wanted."""
+        """Return what distinguishes the parts of the runs, as far as they are wanted."""
         parts: dict[tuple[tuple[str, str], ...], None] = {}
         for known in self._parts_with_values(quantity, recorded):
             if all(known.get(name, "") in self.wanted[name] for name in self._wanted(quantity.on)):

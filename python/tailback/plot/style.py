@@ -108,7 +108,7 @@ def config(points: float) -> dict[str, Any]:
 
 
 def colours(count: int, *, ordered: bool) -> list[str]:
-    """So many colours; more than there are begin anew."""
+    """Return so many colours; they repeat beyond the last."""
     if not ordered:
         return [COLOURS[i % len(COLOURS)] for i in range(count)]
     return [_between(i / max(1, count - 1)) for i in range(count)]
@@ -123,5 +123,5 @@ def _between(share: float) -> str:
 
 
 def cycled(items: Sequence[Any], count: int) -> list[Any]:
-    """So many of them; more than there are begin anew."""
+    """Return so many of them; they repeat beyond the last."""
     return [items[i % len(items)] for i in range(count)]

@@ -32,7 +32,7 @@ _OF = re.compile(
 
 
 def key(path: str) -> str:
-    """A swept key, or what parts of a run are told apart by, as a title."""
+    """Return a swept key, or what distinguishes parts of a run, as a title."""
     if path in _PARTS:
         return _PARTS[path]
     if found := _OF.fullmatch(path):
@@ -96,7 +96,7 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
         return None
     units = list(dict.fromkeys(unit for _, unit in known))
     if all(_SAME.get(unit, ("",))[0] == "size" for unit in units):
-        # Sizes that are written with and without a prefix stand on one axis, as what they are.
+        # Sizes that are written with and without a prefix share one axis, in bytes.
         return [float(f"{number * _SAME[unit][1]:.12g}") for number, unit in known], "bytes"
     if len(units) == 1:
         return [number for number, _ in known], units[0]

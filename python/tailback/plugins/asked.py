@@ -32,8 +32,8 @@ def by_scenario(
 ) -> list[Path]:
     """Those that a scenario names, relative to its folder.
 
-    Raises `ScenarioError` for folders that are not there; what else is wrong with the key is said
-    by who reads the scenario.
+    Raises `ScenarioError` for folders that do not exist; the reader of the scenario reports every
+    other mistake in the key.
     """
     named: object = None
     if KEY.encode() in text:

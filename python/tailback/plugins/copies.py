@@ -66,7 +66,7 @@ def build(crates: Sequence[Crate]) -> Path:
 
 
 def entries(copy: ModuleType) -> dict[str, list[dict[str, Any]]]:
-    """What a copy has that the engine alone has not, by registry."""
+    """Return what a copy adds to the engine, by registry."""
     own, shipped = (json.loads(one.registry_json()) for one in (copy, _native))
     return {
         kind: [one for one in own[kind] if one not in shipped[kind]]

@@ -35,7 +35,7 @@ class Crate:
 
     @property
     def hash(self) -> str:
-        """What stands in the versions of engines."""
+        """Return its part of the versions of engines."""
         return self.digest[:12]
 
     @property

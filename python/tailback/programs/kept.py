@@ -40,8 +40,8 @@ def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
 
 
 def out(root: Path, program: str, name: str) -> Path | None:
-    """A file of the output folder of either side, the sender's first, as the guest left it; None:
-    there is none, or a link."""
+    """A file of the output folder of either side, the sender's first, as the guest left it; None
+    without one, and for a link."""
     for side in SIDES:
         folder = root / FOLDER / program / side / OUT
         path = folder / name

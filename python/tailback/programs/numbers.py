@@ -16,7 +16,7 @@ MAX_BYTES = 32 << 20
 """Of a file."""
 
 Numbers = dict[str, list[tuple[str, float | None]]]
-"""By program: names and numbers; None where there is none."""
+"""By program: names and numbers; None for a missing number."""
 
 _STEP = re.compile(r"(?P<key>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
@@ -57,7 +57,7 @@ def _file(files: dict[str, Any], root: Path, program: str, name: str) -> Any:
 
 
 def _number(value: Any, path: str) -> float:
-    """What stands at `end.streams[0].bits_per_second`; an index may stand between dots, too."""
+    """Return the number at `end.streams[0].bits_per_second`; an index may be between dots, too."""
     node = value
     at = ""
     for step in _STEP.finditer(path):

@@ -3,7 +3,7 @@ and RTT as the sender had them.
 
 Read are JSON (`.qlog`, `.json`) and JSON text sequences (`.sqlog`, also one record a line), with
 the names of qlog 0.3 (`recovery:metrics_updated`, `time_format`) and of 0.4 (`quic:
-recovery_metrics_updated`, `relative_to_epoch`). What does not follow the schema is passed over.
+recovery_metrics_updated`, `relative_to_epoch`). What does not follow the schema is skipped.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ MAX_PANELS = 5
 """Flows whose window is drawn, of each point."""
 
 MAX_VARIANTS = 7
-"""More curves in one figure cannot be told apart."""
+"""The most curves that are distinct in one figure."""
 
 MAX_SAMPLES = 2400
 """Rows of a panel of traces."""

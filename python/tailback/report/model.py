@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tailback.figures.theme import Chart
 from tailback.metrics.statistics import Estimate, median, nearest_rank
 
-#: How a measured value stands to the published one.
+#: How a measured value compares with the published one.
 Status = Literal["pass", "miss", "info"]
 
 
@@ -234,10 +234,10 @@ class Report:
         return next((f for f in figures if f.id == self.first), next(iter(figures), None))
 
     def common(self) -> dict[str, str]:
-        """What the figures and tables rest on together, by label: it is said once, at the top.
+        """Return what the figures and tables share, by label: it is printed once, at the top.
 
-        A label that only some of them have is said with each of those, and so is a text that is not
-        that of most.
+        A label that only some of them have is printed with each of those, and so is a text that
+        differs from that of most.
         """
         known = [
             dict(block.facts.lines())
@@ -254,7 +254,7 @@ class Report:
         return common
 
     def head(self) -> list[tuple[str, str]]:
-        """What stands at the top: `meta`, and what everything rests on."""
+        """Return the head of the report: `meta`, and what everything rests on."""
         said = self.common()
         blocks = [b for s in self.sections for b in s.blocks if not isinstance(b, Text)]
         others = {label for b in blocks for label, _ in b.facts.lines(said)}

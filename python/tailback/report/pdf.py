@@ -42,7 +42,7 @@ PADDING = 8.0
 NARROW = 9
 """Letters that a column's heading may take at least before it is broken into lines."""
 WORDY = 24
-"""Texts longer than this are broken into lines, in columns that stand left."""
+"""Texts longer than this are broken into lines, in left-aligned columns."""
 
 _SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.DOTALL)
 
@@ -56,7 +56,7 @@ def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
         (root / "report.typ").write_bytes(template)
         (root / "report.json").write_text(json.dumps(_data(report, svgs)), encoding="utf-8")
         for name, svg in svgs.items():
-            # As PDF, since letters stand where the figure was laid out with the same font.
+            # As PDF, which keeps letters where the figure was laid out with the same font.
             (root / f"{name}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
         # Its annotations know no options in a dict.
         compiler: Any = typst.compile
@@ -132,7 +132,7 @@ def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]
     most = max(sum(needed[i] for i in part) for part in parts)
     size = min(CELL, max(SMALLEST, room / (ADVANCE * max(1, most))))
     if ADVANCE * size * most > room:
-        # Too wide even so: then every column that stands left is broken.
+        # Too wide even so: then every left-aligned column is broken.
         wordy = [column.align == "left" for column in table.columns]
     tables = []
     for number, part in enumerate(parts, 1):

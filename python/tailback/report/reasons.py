@@ -27,7 +27,7 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     chosen = [group[0] for group in groups]
     if len(chosen) > MOST_POINTS:
         chosen = [chosen[0], chosen[-1]]
-    # The series are read for what is told in full.
+    # The series are read for what is printed in full.
     told = {id(run) for run in (chosen[0], chosen[-1])} if chosen else set()
     found = [(run, explain(run.stored, series=id(run) in told)) for run in chosen]
     known = [

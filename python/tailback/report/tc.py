@@ -1,6 +1,6 @@
 """A queue's parameters as iproute2's `tc qdisc show` prints them, from a run's canonical point.
 
-What the simulator has and tc has not stands behind it in brackets.
+Options of the simulator that tc does not have follow in brackets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Words and numbers as the writers need them.
 
 Two kinds of text: words of ours, in which `code`, **bold** and [links](url) are read, and data
-(names, titles and labels from files), which stands as it is. Where data goes into our
+(names, titles and labels from files), which is never interpreted. Where data goes into our
 words, it goes through `plain` or `code`.
 """
 
@@ -30,12 +30,12 @@ wrote and a browser shows as text."""
 
 
 def plain(text: object) -> str:
-    """Data, to stand in our words or in Markdown: on one line, with nothing that is read."""
+    """Escape data for our words or for Markdown: on one line, with nothing that is read."""
     return re.sub(_SPECIAL, r"\\\g<0>", _one_line(text))
 
 
 def code(text: object) -> str:
-    """Data as code, to stand in our words."""
+    """Return data as code, for our words."""
     return f"`{_one_line(text).replace('`', chr(39))}`"
 
 

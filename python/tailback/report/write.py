@@ -48,7 +48,7 @@ def write(
 ) -> Path:
     """Writes the report into `folder`, which then holds this report and nothing of an older one.
 
-    The files are made beside it and moved in place at the end, so that nobody reads half a report.
+    The files are made beside it and moved in place at the end, so that a report is whole or absent.
     They are not synced: what a power failure takes is made again from the runs. `pdf`: whether
     there is a report.pdf (default: within `also_pdf`). `jobs` is how many processes draw (default:
     one for each core). Returns the path of index.html.
@@ -160,7 +160,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _script_json(value: Any) -> str:
-    """JSON that may stand inside a script element."""
+    """Return JSON that is safe inside a script element."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 

@@ -70,7 +70,7 @@ class Pool(Generic[T]):
         self._start()
 
     def stop(self, doubtful: Iterable[T]) -> None:
-        """Drops what has not begun and waits for the rest; not for what was given up, and not long
+        """Drop what is not yet begun and wait for the rest; not for what was given up, and not long
         for what is doubtful."""
         try:
             while True:

@@ -116,7 +116,7 @@ _PLACE = re.compile(r"^<table>:(\d+):(\d+): ")
 
 
 def _placed(table: Mapping[str, object], read: Callable[[], _native.Scenario]) -> _native.Scenario:
-    """Reads a table; what is wrong with it, or unusual, is said with its path in the table."""
+    """Read a table; report mistakes and warnings with their path in the table."""
     document = toml.Document(table)
 
     def placed(message: str) -> str:
@@ -141,7 +141,7 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), "<table>", Path()
     if isinstance(scenario, str) and "\n" in scenario:
-        # What is no UTF-8 is said where it stands.
+        # Bytes that are no UTF-8 are reported with their place.
         return scenario.encode(errors="surrogateescape"), "<text>", Path()
     path = Path(arguments.path("the scenario", scenario))
     if not str(scenario):

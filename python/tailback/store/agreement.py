@@ -55,7 +55,7 @@ def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
         try:
             manifest = StoredRun(runs / point.run_id).manifest
         except DamagedResults:
-            # Not there, or damaged: that is said of the run.
+            # Missing or damaged: the run reports that.
             continue
         of_sweep = manifest["engine"] == index.engine and manifest["engine_version"] in versions
         if not of_sweep or manifest["seed"] != point.seed:

@@ -109,7 +109,7 @@ def find(name: str, root: Path) -> Path:
 
 @dataclass(frozen=True)
 class RemovalPlan:
-    """What is to be taken away."""
+    """What to delete."""
 
     root: Path
     sweeps: list[StoredSweep] = field(default_factory=list)
@@ -161,7 +161,7 @@ def _runs(root: Path) -> Iterator[str]:
 
 
 def remove(what: RemovalPlan) -> None:
-    """Takes it away: sweeps first, so that none is left that lacks its runs; each at once."""
+    """Delete the sweeps, then runs that no sweep refers to; each at once."""
     paths = [one.path for one in what.sweeps]
     paths += [layout.run_path(what.root, run_id) for run_id in what.runs]
     for path in paths:

@@ -81,7 +81,7 @@ def _pair(tuning: Tuned, across: Goal, up: Goal) -> Chart:
 
     def axis(goal: Goal, key: str) -> dict[str, Any]:
         better = "less" if goal.direction == "minimise" else "more"
-        # As it is said: a label is placed by pixels.
+        # Fixed: a label is placed by pixels.
         scale = alt.Scale(domain=list(domains[key]), zero=False, nice=False)
         return {"title": f"{goal.title}, {better} is better", "scale": scale}
 

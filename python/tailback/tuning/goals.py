@@ -1,6 +1,6 @@
 """What is wanted: a metric as small or as large as can be, and bounds that have to hold.
 
-A metric is one number of a run: of the run, of its only link, of its only flow, or of what stands
+A metric is one number of a run: of the run, of its only link, of its only flow, or of what is named
 after an @. Of several flows of that name it is the mean.
 """
 

@@ -1,4 +1,4 @@
-"""Where the numbers of points stand in a figure, so that none covers another one."""
+"""Places for the numbers of points in a figure, so that none covers another one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Box:
 def place(
     points: Sequence[tuple[str, float, float]], width: float, height: float
 ) -> list[Label | None]:
-    """A place for the middle of each text beside its point; None where there is none.
+    """Return a place for the middle of each text beside its point; None where there is no room.
 
     Points without a text have none, and are not covered either. The first and the last have the
     first choice: they say which way the numbers run.

@@ -22,7 +22,7 @@ class MeasuredCandidate:
     by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """One number for each seed, over all points."""
     fault: str = ""
-    """Why there is none."""
+    """Why it is missing."""
     run_ids: Sequence[str] = ()
 
     def value(self, quantity: str) -> float:

@@ -19,7 +19,7 @@ CANDIDATES = "candidates.csv"
 
 
 def heading(tuning: Tuned, point: Point) -> str:
-    """What stands at the top of the scenario of a point."""
+    """Return the head of the scenario of a point."""
     goals = ", ".join(
         f"{g.text} {short(point.tried.measured.value(g.text))}" for g in tuning.plan.goals
     )

@@ -291,7 +291,7 @@ class _Reader:
 
 
 def _own_sweep(scenario: scenarios.Source) -> dict[str, Any]:
-    """The sweep that the file has; what cannot be read is said by who reads it."""
+    """Return the sweep of the file; the reader of scenarios reports what cannot be read."""
     try:
         found = tomllib.loads(scenarios.text_of(scenario)).get("sweep", {})
     except (ValueError, OSError, RecursionError, InputError):

@@ -1,7 +1,7 @@
 """What may vary: `bottleneck.queue.target=1ms..30ms`, and how a number in it becomes a value.
 
-Whether a path is there and whether a value may stand at it only the reader of scenarios knows: the
-ends of every range are read as a sweep of two points, and what it says of them is said.
+Only the reader of scenarios knows whether a path exists and which values it takes. So the ends of
+every range are read as a sweep of two points, and its messages are passed on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _END = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[A-Za-z%\u00b5]*)
 _EXPECTED = "expected LO..HI such as 1ms..30ms, log:LO..HI, lin:LO..HI, or choices A,B,C"
 
 Word = str | int | float | bool
-"""A value as it stands in a scenario."""
+"""A value as written in a scenario."""
 
 Bases = Callable[[str, Sequence[Word]], list[float | str]]
 """What values are in base units at a path, as the reader of scenarios has them."""
@@ -80,7 +80,7 @@ class Range:
     unit: str
     log: bool
     whole: bool = False
-    """Whether only whole numbers may stand there; known once it is settled."""
+    """Whether only whole numbers are allowed; known once it is settled."""
     scale: str = "auto"
     units: tuple[str, str] = ("", "")
     """Of the ends, where they differ."""
@@ -122,15 +122,15 @@ class Range:
         if self.whole:
             return f"{int(number)}{self.unit}" if self.unit else int(number)
         if number.is_integer() and not self.unit and abs(number) < 2**53:
-            # Where a fraction may stand a whole number may, and not the other way round.
+            # Where a fraction is allowed a whole number is, and not the other way round.
             return int(number)
         kept = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
         return f"{_plain(kept)}{self.unit}" if self.unit else kept
 
 
 def _is_whole(path: str, low: float, high: float, unit: str, bases: Bases) -> bool:
-    """Whether no fraction may stand there, as of packets: the reader of scenarios is asked, since
-    the ends of a range do not tell (`0..1` of a factor)."""
+    """Ask the reader of scenarios whether a fraction is not allowed, as of packets: the ends of a
+    range do not tell (`0..1` of a factor)."""
     if not low.is_integer() or not high.is_integer():
         return False
     half = low + 0.5

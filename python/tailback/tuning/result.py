@@ -20,7 +20,7 @@ MOST_CHECKED = 12
 """Points of a front that are run on unseen seeds: of more, so many along it, with its ends."""
 
 CERTAIN = 0.05
-"""A difference without spread is told where the sign test's p is below this."""
+"""A difference without spread counts where the sign test's p is below this."""
 
 FEWEST = math.floor(1 - math.log2(CERTAIN)) + 1
 """Seeds with which 2^(1 - n), the p of a difference that is the same in each, is below it."""
@@ -80,7 +80,7 @@ class Point:
         return "better" if goal.gain(difference.absolute) > 0 else "worse"
 
     def why_open(self, goal: Goal) -> str | None:
-        """Why it cannot be told; None where it is."""
+        """Return why the answer is open; None where it is not."""
         if self.answer(goal) != "open":
             return None
         found = self.difference(goal)

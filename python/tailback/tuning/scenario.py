@@ -45,7 +45,7 @@ def _literal(word: str) -> object:
 
 
 def _without_sweep(source: str) -> str:
-    """A scenario without its sweep; written anew where its sweep is no table of its own."""
+    """Return a scenario without its sweep; rewrite it where the sweep is no table of its own."""
     kept, inside = [], False
     for line in source.splitlines():
         if _TABLE.match(line):

@@ -1,4 +1,4 @@
-"""The search: Optuna asks for candidates in batches of a fixed size, and is told in their order.
+"""The search: Optuna gives candidates in batches of a fixed size, and gets results in their order.
 
 So the same seed gives the same candidates whatever runs at once, and a search that was killed is
 done again from its beginning at no cost: its runs are stored.
@@ -129,7 +129,7 @@ def _sampler(plan: SearchPlan) -> BaseSampler:
 
 
 def require() -> None:
-    """Optuna is an extra; whoever lacks it is told how to get it."""
+    """Raise an error that says how to install Optuna, an extra, where it is missing."""
     import importlib.util
 
     if importlib.util.find_spec("optuna") is None:

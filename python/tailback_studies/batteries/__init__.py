@@ -46,7 +46,7 @@ class Preset:
     name: str
     doc: str
     sets: Mapping[str, Any] = field(default_factory=dict)
-    """Values by path; those of flows that a file has not are left out there."""
+    """Values by path; those of flows that a file does not have are left out there."""
     only: Sequence[str] = ()
     """The parts that it is about; without any all."""
     by_row: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)

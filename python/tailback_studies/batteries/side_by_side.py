@@ -94,7 +94,7 @@ def run_battery(
     """Run the parts (default: all) on every variant, the first being the baseline.
 
     `presets` and `base`, values by path, are for every variant. Everything is read before the first
-    run; what is wrong in any of the variants and files is said at once.
+    run; every mistake in the variants and files is reported at once.
     """
     if len(variants) < 2:
         raise InputError(
@@ -150,7 +150,7 @@ def _presets(battery: Battery, names: Sequence[str], variants: Sequence[Variant]
         if name not in battery.presets:
             raise InputError(unknown("preset", name, list(battery.presets)))
     asked = list(dict.fromkeys(names))
-    # One that Linux has not would leave nothing to compare.
+    # A preset that Linux does not have would leave nothing to compare.
     if battery.kernel_preset not in asked and any(v.engine != "sim" for v in variants):
         asked.append(battery.kernel_preset)
     return [battery.presets[name] for name in asked]
@@ -239,7 +239,7 @@ def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 def _sweep(
     battery: Battery, file: str, table: Mapping[str, Any], presets: Sequence[Preset], quick: bool
 ) -> dict[str, Any] | None:
-    """The sweep of a file as it is to be run; None: as it stands there."""
+    """Return the sweep of a file as it is to be run; None: unchanged."""
     axes = _axes(table.get("sweep", {}))
     added = [preset.by_row for preset in presets if preset.by_row]
     if not axes or not (quick or added):

@@ -53,7 +53,7 @@ def _scenario() -> Iterator[str]:
         node = schema
         for i, step in enumerate(place):
             node = node["properties"][step] if i == 0 else node[step]
-        # A list is described where it stands, not in its items.
+        # A list is described at its own place, not in its items.
         inside = "properties" in place[1:] or not place
         text = node["description"]
         if place and not inside:

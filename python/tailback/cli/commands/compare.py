@@ -300,13 +300,13 @@ def _compare_stored(sources: tuple[str, ...], chosen: tuple[str, ...], root: Pat
 
 
 MOST_SAID = 20
-"""Verdicts that are said one by one; the JSON has all."""
+"""Verdicts that are printed one by one; the JSON has all."""
 
 
 def _report(
     outcome: Comparison, folder: Path | None, no_report: bool, pdf: bool, out: Path | None
 ) -> Path | None:
-    """Writes the report; None if there is none."""
+    """Write the report; return None without one."""
     if no_report:
         return None
     from tailback.report import also_pdf

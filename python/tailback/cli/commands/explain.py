@@ -30,8 +30,8 @@ def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:
     or `latest`, the run of the latest sweep if it has one [default: latest].
 
     Of each flow: what it waited for, as shares of its time; every reduction of
-    its window, by cause, with times and sizes. Of each queue: whether it stood
-    or came in bursts, whose bytes waited in it, its drops and marks by cause,
+    its window, by cause, with times and sizes. Of each queue: whether it never
+    drained or came in bursts, whose bytes waited in it, its drops and marks by cause,
     and its state over time. Of two flows: how each answers what the queue tells
     it. Every number of a sentence is a field of --json, which lists the
     reductions one by one. Programs are not explained, since nothing is recorded

@@ -217,7 +217,7 @@ def clock(
 @click.argument("file")
 @set_option
 def show(file: str, overrides: tuple[str, ...]) -> int:
-    """Show what the guest is told for FILE, the first point of a sweep; nothing runs.
+    """Show the set-up of the guest for FILE, the first point of a sweep; nothing runs.
 
     Modules, sysctls, devices, the lines of ip and tc in each network namespace,
     and the flows.

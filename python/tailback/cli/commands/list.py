@@ -1,4 +1,4 @@
-"""`tailback list`: what there is to choose from."""
+"""`tailback list`: the choices of algorithms, traffic, programs and metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tailback.errors import InputError
 @click.option("--options", is_flag=True, help="Show the options of each entry too.")
 @with_option
 def list_(what: str | None, options: bool) -> int:
-    """List what there is to choose from.
+    """List the available algorithms, kinds of traffic, programs and metrics.
 
     Studies add lists: `tailback list experiments`.
     """

@@ -114,8 +114,8 @@ def plot(
 
     RESULTS is a folder of results, of which the latest sweep is taken, a
     sweep's folder or id, or the folder of a run [default: latest]. Whatever is
-    left out is chosen for the sweep; the choice is said as options, to be
-    changed. Seeds are pooled, with 95 % intervals.
+    left out is chosen for the sweep; stderr prints the choice as options
+    that you can change. Seeds are pooled, with 95 % intervals.
 
     docs/how-to/plot.md shows every kind.
     """

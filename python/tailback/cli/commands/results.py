@@ -15,7 +15,7 @@ from tailback.errors import InputError
 
 @click.group()
 def results() -> None:
-    """List, show, compare and take away what is stored.
+    """List, show, compare and delete what is stored.
 
     A sweep is named by its folder, by its id or the beginning of it, or as
     `latest`; a run by its folder or id, or as `latest` if its sweep has no other.
@@ -114,7 +114,7 @@ def prune(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Take away sweeps, and runs that no sweep needs any more.
+    """Delete sweeps, and runs that no sweep needs any more.
 
     Without a SWEEP and options only runs go that no sweep names. A run that a
     sweep that stays needs too is kept.

@@ -93,7 +93,7 @@ def tune(
     another. At the end the front and FILE as it is are run on seeds that the search did not see.
     The report has a scenario file for each point of the front.
 
-    The same --seed gives the same result with any --jobs. What was killed goes on where it was.
+    The same --seed gives the same result with any --jobs. A killed search resumes.
     """
     from tailback.running import scenarios
     from tailback.tuning import tune_asked

@@ -26,7 +26,7 @@ class ComparisonLayout(NamedTuple):
     full_paths: bool
     """`bottleneck.rate` instead of `rate`."""
     one_line: bool
-    """An interval stands behind its number instead of below."""
+    """An interval is printed behind its number instead of below."""
     side_by_side: bool
     """Variants have columns, instead of rows."""
 
@@ -123,7 +123,7 @@ def _table(
     for cell in cells:
         of = cell.name or cell.kind
         new = cell.labels != point
-        # A point and a flow stand in the first of their rows only.
+        # Print a point and a flow in the first of their rows only.
         start = [line(cell.labels.get(path, "")) if new else "" for path in paths]
         start += [of if new or of != last else "", cell.metric.name]
         point, last = cell.labels, of
@@ -179,7 +179,7 @@ def _summary(comparison: Comparison) -> Table:
 
 
 MOST_REASONS = 8
-"""Reasons that are said; the JSON and the report have all."""
+"""Reasons that are printed; the JSON and the report have all."""
 
 
 def _reasons(comparison: Comparison) -> list[str]:

@@ -39,7 +39,7 @@ def new_console(width: int | None = None) -> PlainConsole:
 
 
 def short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
-    """The ends of the paths, as long as they must be to be told apart."""
+    """Return the ends of the paths, as long as they must be to be distinct."""
     split = [path.split(".") for path in paths]
     names = list(paths)
     for i, parts in enumerate(split):

@@ -102,11 +102,11 @@ class ResultsLayout(NamedTuple):
     """How wide the tables become."""
 
     together: bool
-    """The only link stands beside the first flow instead of in a table of its own."""
+    """The only link is printed beside the first flow instead of in a table of its own."""
     full_paths: bool
     """`bottleneck.rate` instead of `rate`."""
     one_line: bool
-    """An interval stands behind its mean instead of below."""
+    """An interval is printed behind its mean instead of below."""
 
 
 LAYOUTS = (
@@ -123,7 +123,7 @@ def show(results: Results) -> None:
     No number is ever cut: if nothing fits, lines are longer than the terminal.
     """
     groups = results.groups()
-    # The link stands beside the first flow, if there is one.
+    # Print the link beside the first flow, if there is one.
     one_link = all(
         len(_of_run(run)["queues"]) == 1 and _senders(_of_run(run)) for run in results.points
     )
@@ -432,7 +432,7 @@ def _class(summary: Mapping[str, Any], name: str) -> Any:
 
 
 def _first(index: int, labels: list[str]) -> list[str]:
-    """A point's labels stand in its first row only."""
+    """Return a point's labels in its first row only."""
     return labels if index == 0 else [""] * len(labels)
 
 

@@ -73,7 +73,7 @@ def _go(folder: str) -> BuildRecipe:
 def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
     words = ("cargo", "build", "--release", "--locked", "--target", TARGET)
     # AWS-LC, which s2n-quic has its keys from, takes randomness of readings of the processor's
-    # counter unless it is told not to: 150,000 of them, each of which the guest's kernel answers.
+    # counter unless a variable forbids it: 150,000, each of which the guest's kernel answers.
     return BuildRecipe(
         folder,
         compiler=("rustc", "--version"),

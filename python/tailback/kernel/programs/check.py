@@ -42,7 +42,7 @@ class Program:
     files: Sequence[Path] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
-    """Where it stands in the plan: programs[0]."""
+    """Its place in the plan: programs[0]."""
     images: Mapping[str, Image] = field(default_factory=dict)
     """What the root of a side is in place of packages."""
 
@@ -72,7 +72,7 @@ def problems(program: Program, root: Root, archive: Callable[[], Collection[str]
             if said := _no_folder(image):
                 faults.append(Problem(f"{program.path}.{side}.cwd", said))
                 continue
-        # A file that is not there was said already.
+        # A missing file was reported already.
         if words and os.path.basename(words[0]) not in missing:
             path_of = f"{program.path}.{side}.run"
             faults += [Problem(path_of, text) for text in checked.runs(words[0])]

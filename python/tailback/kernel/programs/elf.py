@@ -1,6 +1,6 @@
 """What an executable file says of itself: for which processor it is, and what it is linked to.
 
-As much of the format as that takes. The file is somebody else's: every number in it is
+As much of the format as that takes. The file is foreign: every number in it is
 compared with its length before it is believed.
 """
 

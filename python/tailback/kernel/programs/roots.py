@@ -7,7 +7,7 @@ machine.
 
 Packages are unpacked and never installed: no script of theirs runs, so that there are no
 alternatives, users or generated files but those made here. Which versions some names stand for
-is decided once for a kit; `tailback kernel build` asks Debian's archive anew.
+is decided once for a kit; `tailback kernel build` asks Debian's archive again.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def verify(root: Root) -> None:
 
 
 def forget() -> None:
-    """Has names of packages looked up in Debian's archive anew."""
+    """Look up names of packages in Debian's archive again."""
     for path in (kit.cache() / FOLDER / "pins").glob("*.json"):
         path.unlink(missing_ok=True)
 

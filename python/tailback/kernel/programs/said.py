@@ -20,7 +20,7 @@ COMPUTES = re.compile(r'time-travel: "(.*)" computes without system calls')
 SEEN = "time-travel: the processor's counter cannot be trapped"
 
 SHARE = 0.01
-"""Of a run's duration: more time than that taken by a program is said."""
+"""Share of a run's duration: a program that takes more is named in a warning."""
 
 SPINS = 10_000
 """So many calls that did not wait are no start-up any more."""
@@ -129,7 +129,7 @@ OTHER_PATCH = (
 
 
 def of_kit(kit: Kit) -> list[str]:
-    """What is to be said of any run with programs on a kit."""
+    """Return the warnings of any run with programs on a kit."""
     if not kit.lets_time_pass:
         return [WITHOUT_PATCH]
     same = kit.manifest["patches"][patches.PROGRAMS.stem] == patches.sha256()

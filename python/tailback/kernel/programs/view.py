@@ -39,7 +39,7 @@ class View:
     """Where programs are looked for, behind the files."""
 
     def find(self, path: str) -> Path | None:
-        """The file or folder that a path of the guest leads to; None if there is none."""
+        """Return the file or folder that a path of the guest leads to; None without one."""
         links = 0
         at = PurePosixPath("/")
         left = list(reversed(PurePosixPath(path).parts))

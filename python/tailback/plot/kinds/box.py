@@ -83,7 +83,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _from(rows: Rows, start: float) -> Rows:
-    """What is less than a logarithmic axis has stands where it begins."""
+    """Move values below a logarithmic axis to its beginning."""
     ranks = (*_WHOLE, "dot")
     return [
         {**row, **{rank: max(start, row[rank]) for rank in ranks if rank in row}} for row in rows

@@ -18,7 +18,7 @@ MOST_ROWS = 4500
 LOG_SPAN = 50.0
 """Values that span more than this are on a logarithmic axis, unless something else is asked for."""
 DEEP = 2000.0
-"""A logarithmic axis spans no more than this; what is less stands where it begins."""
+"""A logarithmic axis spans no more than this; lesser values are drawn at its beginning."""
 LOG_KEYS = 8.0
 """The same of the values of a swept key."""
 ROOM = 0.05
@@ -230,7 +230,7 @@ def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
     if series is None:
         return {}
     count = len(series.texts)
-    # Lines that are ordered by their colour from dark to light need none.
+    # Lines that are ordered by their colour from dark to light need no dashes.
     dashes = style.cycled(style.DASHES[:1] if series.numbers else style.DASHES, count)
     scale = alt.Scale(domain=list(series.texts), range=dashes)
     more = _shared(series) if legend else {"legend": None}
@@ -257,7 +257,7 @@ def beside(plan: PlotPlan) -> dict[str, Any]:
 
 
 def repeats(plan: PlotPlan) -> bool:
-    """Whether the colours say what stands across already."""
+    """Whether the colours repeat the horizontal axis."""
     return plan.series is not None and plan.series == plan.roles.get("x")
 
 

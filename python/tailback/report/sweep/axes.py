@@ -10,7 +10,7 @@ from tailback.plot import words
 from tailback.store.results import Results, Run
 
 MOST_COLOURS = 7
-"""More curves in one panel cannot be told apart."""
+"""The most curves that are distinct in one panel."""
 MOST_IN_A_ROW = 5
 """More panels beside each other are too narrow."""
 
@@ -80,7 +80,7 @@ def axes_of(results: Results) -> list[SweepAxis]:
 
 
 def roles(axes: Sequence[SweepAxis]) -> Roles:
-    """The axis of numbers with most values along x (of names, if there is none), one of few values
+    """The axis of numbers with most values along x (else one of names), one of few values
     in colours, names before numbers, and panels for the rest."""
     x = max(axes, key=lambda a: (a.numbers is not None, len(a.levels)), default=None)
     rest = [axis for axis in axes if axis is not x]

@@ -85,7 +85,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
             numbers.append([with_spread(_over_seeds(group, kind, i, m)) for m in metrics])
     if not labels:
         return None
-    # What is the same in every row is said once; of a table of one row nothing is left out.
+    # Print once what is the same in every row; leave nothing out of a table of one row.
     same = [i for i in range(len(heads)) if len({row[i] for row in labels}) == 1]
     same = same if len(labels) > 1 else []
     # Counts that are 0 and what is not measured say nothing.

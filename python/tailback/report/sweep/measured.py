@@ -136,7 +136,7 @@ def _figure(
 ) -> ReportFigure:
     role = roles(axes)
     names = list(dict.fromkeys(name for _, name, _ in values))
-    # Parts are told apart by colour where there are several, and the axis then by panels.
+    # Colour distinguishes several parts, and panels then distinguish the axis.
     by_name = len(names) > 1
     series: list[str]
     if by_name:

@@ -264,7 +264,7 @@ def _files(runs: Sequence[Run], facts: Facts) -> Table | None:
 
 
 def _link(base: str, name: str) -> str:
-    # Other letters than a link may have, and what a browser may run, stand there as text.
+    # Letters that a link may not have, and what a browser may run, are shown as text.
     if name.endswith(SHOWN) and not any(c in name for c in " ()<>[]\\`*"):
         return f"[{plain(name)}]({base}/{name})"
     return code(name)

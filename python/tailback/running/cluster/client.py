@@ -36,7 +36,7 @@ LOOK_S = 0.2
 """How often it is looked whether the scheduler is still there."""
 
 PATIENCE_S = 5.0
-"""Without a worker before that is said."""
+"""Time without a worker before a message says so."""
 
 AHEAD = 3
 """So many runs for each thread of the workers are out at once: none waits for work, and what comes
@@ -326,7 +326,7 @@ def _gone(address: str) -> str:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """What Dask logs of connections is said here in a sentence, where it matters."""
+    """Silence what Dask logs of connections; messages here say what matters."""
     # Importing it sets the levels of its loggers.
     import distributed  # noqa: F401
 

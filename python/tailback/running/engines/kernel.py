@@ -211,7 +211,7 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=readings,
             )
-            # What it says of programs is for who wrote them; the rest stands in the manifest.
+            # What it says of programs is for their authors; the manifest has the rest.
             for text in doubts:
                 if text.startswith("program "):
                     warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)

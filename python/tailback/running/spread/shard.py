@@ -63,7 +63,7 @@ class Shard:
 
 
 def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int | None]:
-    """The index from 1, and how many there are if that is said."""
+    """Return the index from 1, and the number of shards if it is known."""
 
     def number(name: str, default: int | None = None) -> int:
         value = environment.get(name)
@@ -118,7 +118,7 @@ class Done:
     share: float
     """Of the cost of all."""
     missing: int
-    """Runs of the whole that this store has not."""
+    """Runs of the whole that this store does not have."""
     root: str
     failures: list[str] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Where each point of the battery stands: link, round-trip times, flows, UDP."""
+"""The points of the battery: link, round-trip times, flows, UDP."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class GroupPoint:
 
     @property
     def case(self) -> str:
-        """Who against whom."""
+        """Return the competitors in words."""
         return f"{layout.NAMES[self.abe]} with ABE against {layout.NAMES[self.standard]}"
 
     @property

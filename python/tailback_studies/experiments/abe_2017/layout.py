@@ -37,7 +37,7 @@ QUICK_BETAS: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9),
     "cubic": (0.7, 0.8, 0.85, 0.9),
 }
-#: Those that figures draw: as many as can be told apart.
+#: Those that figures draw: as many as are distinct.
 DRAWN: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9, 0.95),
     "cubic": (0.7, 0.8, 0.85, 0.9, 0.95),

@@ -59,7 +59,7 @@ SEEDS = 5
 #: cost about two segments of window, on a path that holds fewer than this more than 2 points.
 LEAST_PATH = 100.0
 #: Standard deviation over mean of the windows at reductions up to which cycles count as equal. This
-#: and the limit above were set with the measured cells in view: they explain, and judge nothing.
+#: and the limit above were set with the measured cells in view: they explain, and are no criterion.
 EQUAL_CYCLES = 0.05
 
 

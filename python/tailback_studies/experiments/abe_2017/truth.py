@@ -172,7 +172,7 @@ def _equal(points: Sequence[equal.EqualPoint]) -> AbeVerdict | None:
 def over_rtts(
     points: Sequence[groups.GroupPoint],
 ) -> dict[tuple[str, str], dict[float, groups.GroupPoint]]:
-    """The averages over round-trip times, by who stood against whom and factor."""
+    """The averages over round-trip times, by competitors and factor."""
     out: dict[tuple[str, str], dict[float, groups.GroupPoint]] = {}
     for p in points:
         if p.rtt_ms is None:

@@ -13,7 +13,7 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: Judges by the quantities of their cells: what they say, and the limit in words.
+#: Criteria by the quantities of their cells: what they say, and the limit in words.
 JUDGED = (
     (("k_over_m",), "Table I: K/M of equal sharing", "0.1 or one frame"),
     (("utilisation",), "Table I: utilisation, Reno and DCTCP", "0.01"),

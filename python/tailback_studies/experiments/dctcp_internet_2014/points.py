@@ -332,7 +332,7 @@ def equal_share(
 ) -> EqualShare | None:
     """Where log(ratio) crosses 0 along column `x`: the crossing of the means over seeds.
 
-    The interval comes from the crossings of the single seeds. None if there is none in the grid.
+    The interval comes from the crossings of the single seeds. None without a crossing in the grid.
     """
     xs = sorted(float(v) for v in frame[x].unique())
     means: list[float] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
 from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
-#: What, value here, basis. Stated: in `info`, the file that stands in each archive.
+#: What, value here, basis. Stated: in `info`, a file of each archive.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",

@@ -27,7 +27,7 @@ DRAWN: tuple[tuple[str, str, str, str], ...] = (
 
 
 def place_of(run: Run) -> str:
-    """Where on the axis of cases a run stands."""
+    """Return the place of a run on the axis of cases."""
     return str(run.title)
 
 

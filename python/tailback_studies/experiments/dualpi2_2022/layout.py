@@ -85,7 +85,7 @@ ARCHIVES: tuple[Archive, ...] = (
     _overload("prdualpi2", ("prague", "reno")),
 )
 
-#: Round-trip times of the flow with ECN and of the one without, ms; 0: there is none.
+#: Round-trip times of the flow with ECN and of the one without, ms; 0: no such flow.
 RTTS_ECN = (5, 100)
 RTTS_NONECN = (0, 5, 10, 20, 50, 100)
 #: UDP in overload, Mbit/s of its payload, and TCP flows in each class (`s5`).
@@ -247,7 +247,7 @@ Key = tuple[str, str, str]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """What the source has; rows that are kept out for a blind check are missing."""
+    """Return the values of the source, without held-out rows."""
     out: dict[Key, float] = {}
     for row in published_rows(__package__, "published.csv"):
         for column in COLUMNS:
