@@ -1,0 +1,67 @@
+"""The outputs in the README, the first run and the tutorials are what the commands print today.
+
+Commands that need Linux, a compiler or a long search are left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = (
+    "README.md",
+    "docs/start/first-run.md",
+    "docs/tutorials/why-is-this-flow-slow.md",
+    "docs/tutorials/tune-an-aqm.md",
+)
+LEFT_OUT = re.compile(r"engine[ =]kernel|tailback (?:kernel|tune|build)|--with")
+CHANGES = re.compile(r"\.\.\.|CPU time")
+"""Lines with a part that is left out, or that depends on the estimate of a machine."""
+
+
+def commands(page: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each command of the console blocks with the lines that the page shows of its output."""
+    for block in re.findall(r"^```console\n((?s:.*?))^```", page, flags=re.M):
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, *lines = part.splitlines()
+            yield command, [words(line) for line in lines if line.strip()]
+
+
+def words(line: str) -> str:
+    """Return a line with single spaces, whatever kind of space a number has."""
+    return " ".join(line.split())
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_outputs_are_current(name: str, tmp_path: Path) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
+    for file, text in re.findall(
+        r"Save this as `([\w.]+)`:\n\n```toml\n((?s:.*?))^```", page, re.M
+    ):
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    tried = 0
+    for command, shown in commands(page):
+        if LEFT_OUT.search(command):
+            continue
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path, "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        printed = iter([words(line) for line in f"{done.stdout}\n{done.stderr}".splitlines()])
+        for line in shown:
+            if not CHANGES.search(line):
+                assert line in printed, f"{name}: `{command}` no longer prints: {line}"
+                tried += 1
+    assert tried > 2
