@@ -1,10 +1,12 @@
 """Reports phrases that the style of this project bans, and sentences that are too long.
 
     python scripts/plain.py [FILE ...]
+    python scripts/plain.py --unclean > scripts/plain-unclean.txt
 
 Without files it reads the README, the CHANGELOG, every page of docs, and the comments, docstrings
 and texts of Python and Rust. It prints `FILE:LINE: what is wrong` and ends with status 1 if a file
-has a finding and is not listed in `plain-unclean.txt`, or is listed and has none.
+has a finding and is not listed in `plain-unclean.txt`, or is listed and has none. `--unclean` prints
+that list again after a merge.
 """
 
 from __future__ import annotations
@@ -165,6 +167,12 @@ def unclean() -> set[str]:
 
 def main(names: list[str]) -> int:
     """Print the findings of these files, or of all; return the exit status."""
+    if names == ["--unclean"]:
+        for path in files():
+            name = path.relative_to(ROOT).as_posix()
+            if findings(name, path.read_text(encoding="utf-8")):
+                print(name)
+        return 0
     paths = [Path(name).resolve() for name in names] or list(files())
     listed, status = unclean(), 0
     for path in paths:
