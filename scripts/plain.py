@@ -5,8 +5,8 @@
 
 Without files it reads the README, the CHANGELOG, every page of docs, and the comments, docstrings
 and texts of Python and Rust. It prints `FILE:LINE: what is wrong` and ends with status 1 if a file
-has a finding and is not listed in `plain-unclean.txt`, or is listed and has none. `--unclean` prints
-that list again after a merge.
+has a finding and is not listed in `plain-unclean.txt`, or is listed and has none. `--unclean`
+prints that list, for use after a merge.
 """
 
 from __future__ import annotations
