@@ -864,16 +864,16 @@ fn options_that_exclude_each_other() {
 
 /// A queue waits for as many rounds as it needs at once, but for fewer than there are.
 #[test]
-fn sixty_flows_of_a_host_share_by_bytes() {
+fn sixty_four_flows_of_a_host_share_by_bytes() {
     let mut bench = Bench::new(10_000_000, &[]);
     let one_host = FlowInfo {
         source: 1,
         destination: 2,
         dscp: 0,
     };
-    bench.cake.flows(&[one_host; 60]);
-    // 5 bytes a round: a long packet takes 300 rounds, a short one 40.
-    let lens: Vec<u16> = (0..60)
+    bench.cake.flows(&[one_host; FLOWS]);
+    // 4.8 bytes a round: a long packet takes 318 rounds, a short one 42.
+    let lens: Vec<u16> = (0..FLOWS)
         .map(|flow| if flow % 2 == 0 { MTU } else { 200 })
         .collect();
     let sent = bench.shares(&lens, 12_000 * MS);
