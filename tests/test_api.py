@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ from tailback.metrics.ratio import ratio
 from tailback.metrics.statistics import t_quantile
 from tailback.running import engines
 from tailback.running.engines.sim import Sim
+from tailback.running.spread import recipe
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +135,11 @@ def test_errors_come_before_anything_is_written(tmp_path: Path) -> None:
             [tailback.Job(SCENARIO), tailback.Job(SCENARIO, {"path.rtt": -1})], out=out
         )
     [diagnostic] = wrong.value.diagnostics
-    assert diagnostic.startswith("--set path.rtt=-1:1:10: wrong value -1"), diagnostic
+    assert diagnostic.place == "--set path.rtt=-1:1:10"
+    assert (diagnostic.option, diagnostic.line, diagnostic.column) == ("path.rtt=-1", 1, 10)
+    assert (diagnostic.source, diagnostic.width) == ("path.rtt=-1", 2)
+    assert diagnostic.message.startswith("wrong value -1")
+    assert str(diagnostic).startswith("--set path.rtt=-1:1:10: wrong value -1")
     with pytest.raises(tailback.InputError, match="cannot stand in a scenario"):
         tailback.run(SCENARIO, set={"path.rtt": object()}, out=out)
     with pytest.raises(tailback.InputError, match="seeds"):
@@ -329,9 +335,52 @@ cc = { name = "own", kernel = true }
     assert _native.load(own, "f", engine="kernel").points[0].canonical
     with pytest.raises(tailback.ScenarioError) as refused:
         _native.load(own, "f")
-    assert refused.value.diagnostics == [
+    assert list(map(str, refused.value.diagnostics)) == [
         "f:4:22: own is of the kernel only; expected --engine kernel"
     ]
+
+
+def test_a_scenario_keeps_its_source(tmp_path: Path) -> None:
+    (tmp_path / "cell.trace").write_text("1\n2\n5\n")
+    file = tmp_path / "f.toml"
+    file.write_text(
+        'duration = "1s"\nbottleneck.rate = { trace = "cell.trace" }\n[[flows]]\ncc = "reno"\n'
+        '[sweep]\n"path.rtt" = ["20ms", "10ms"]\n"flows[0].ecn" = [true, false]\nseeds = 2\n'
+    )
+    loaded = tailback.check(file, set={"path.rtt": "30ms"}, seeds=3)
+    assert (loaded.text, loaded.file) == (file.read_text(), str(file))
+    assert (loaded.folder, loaded.files) == (tmp_path, ["cell.trace"])
+    assert (loaded.overrides, loaded.seeds) == ([("path.rtt", '"30ms"')], 3)
+    sweep = json.loads(loaded.sweep)
+    assert list(sweep.items()) == [
+        ("path.rtt", ["20ms", "10ms"]),
+        ("flows[0].ecn", [True, False]),
+        ("seeds", 2),
+    ]
+    again = recipe.of(loaded, "sim")
+    assert again.files == (("cell.trace", b"1\n2\n5\n"),)
+    assert _native.load(
+        again.text, again.name, list(again.values), again.seeds, folder=tmp_path
+    ).id == (loaded.id)
+
+
+def test_a_diagnostic_has_its_parts() -> None:
+    text = 'duration = "1s"\nbottleneck.rate = "1Mbit"\n[[flows]]\n  cc = "cubix"\n'
+    with pytest.raises(tailback.ScenarioError) as refused:
+        tailback.check(text)
+    (found,) = refused.value.diagnostics
+    assert (found.file, found.line, found.column, found.width) == ("<text>", 4, 8, 7)
+    assert found.source == '  cc = "cubix"'
+    assert found.option is None
+    assert found.message == 'unknown congestion control "cubix"'
+    assert found.nearest == "cubic"
+    assert found.text.endswith('; did you mean "cubic"?')
+    assert str(found) == f"<text>:4:8: {found.text}"
+    assert str(found.at("here")) == f"here: {found.text}"
+    assert found == found.at(found.place) != found.at("here")
+    assert str(_native.Diagnostic("no", "")) == "no"
+    copied = pickle.loads(pickle.dumps(refused.value))
+    assert str(copied) == str(refused.value)
 
 
 def test_every_key_has_a_path() -> None:

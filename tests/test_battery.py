@@ -357,7 +357,7 @@ def test_everything_that_is_wrong_is_said_once(tmp_path: Path) -> None:
     ]
     with pytest.raises(ScenarioError) as caught:
         run_battery(BATTERY, variants, RunOptions(out=tmp_path / "out"))
-    found = caught.value.diagnostics
+    found = list(map(str, caught.value.diagnostics))
     assert len(found) == 4
     for text, name in zip(found, ("k", "zero", "both", "both"), strict=True):
         # The name of the variant, line, column, and what was expected.

@@ -65,7 +65,7 @@ def test_everything_that_is_wrong_with_a_dict_is_said_at_once() -> None:
     scenario = but(flows=[{"cc": "cubix", "count": 0}], path={"rtt": "x"})
     with pytest.raises(tb.ScenarioError) as error:
         tb.check(scenario)
-    places = [text.partition(":")[0] for text in error.value.diagnostics]
+    places = [one.place for one in error.value.diagnostics]
     assert sorted(places) == ["flows[0].cc", "flows[0].count", "path.rtt"]
 
 
@@ -83,9 +83,9 @@ def test_warnings_of_a_dict_have_their_place() -> None:
 def test_equal_points_of_a_dict_are_said_at_both_places() -> None:
     with pytest.raises(tb.ScenarioError) as error:
         tb.check(but(sweep={"path.rtt": ["20ms", "10ms", "0.02s"]}))
-    places = [text.partition(": ")[0] for text in error.value.diagnostics]
+    places = [one.place for one in error.value.diagnostics]
     assert places == ['sweep."path.rtt"[0]', 'sweep."path.rtt"[2]']
-    assert '"20ms" and "0.02s" plan the same run' in error.value.diagnostics[0]
+    assert '"20ms" and "0.02s" plan the same run' in error.value.diagnostics[0].message
 
 
 two: dict[str, dict[str, object]] = {"a": {}, "b": {}}

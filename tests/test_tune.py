@@ -13,6 +13,7 @@ import pytest
 
 import tailback
 from conftest import COMMAND, Tailback, contents, wait_for
+from tailback import _native
 from tailback.errors import InputError, ScenarioError
 from tailback.metrics import find
 from tailback.running.spread.shard import PartDone, Shard, using
@@ -356,7 +357,7 @@ def test_a_range_of_whole_ends_has_fractions_where_they_may_stand() -> None:
 
     def whole(path: str, asked: Any) -> list[float | str]:
         if any(isinstance(one, float) for one in asked):
-            raise ScenarioError([f"{path}: expected a whole number"])
+            raise ScenarioError([_native.Diagnostic("expected a whole number", path)])
         return list(asked)
 
     found = ranges.parse("a.b", "1..4").settle(real)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tailback._native import Diagnostic
     from tailback.store.results import Results
 
 
@@ -19,11 +20,15 @@ class InputError(TailbackError, ValueError):
 
 
 class ScenarioError(InputError):
-    """A scenario is wrong; `diagnostics` holds everything that is, one text each."""
+    """A scenario is wrong; `diagnostics` holds everything that is: place, message and hints."""
 
-    def __init__(self, diagnostics: Sequence[str]) -> None:
-        super().__init__("\n".join(diagnostics))
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__("\n".join(map(str, diagnostics)))
         self.diagnostics = list(diagnostics)
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[str]]:
+        # Places belong to the process that has the file.
+        return InputError, (str(self),)
 
 
 class DamagedResults(InputError):

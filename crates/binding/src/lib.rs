@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::wrap_pyfunction;
 pub use tailback_engine::crates::Crate;
 
+mod diagnostic;
 mod guest;
 mod programs;
 mod registry;
@@ -77,6 +78,7 @@ pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<
     tailback_run::panics::keep_those_of_runs();
     tailback_run::crates::install(crates)
         .map_err(|problems| InputError::new_err((problems.join("\n"),)))?;
+    module.add_class::<diagnostic::Diagnostic>()?;
     module.add_class::<run::Control>()?;
     module.add_class::<run::Store>()?;
     module.add_class::<scenario::Assert>()?;
@@ -96,6 +98,7 @@ pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<
         wrap_pyfunction!(run::keep_panics, module)?,
         wrap_pyfunction!(run::kept_panic, module)?,
         wrap_pyfunction!(scenario::load, module)?,
+        wrap_pyfunction!(scenario::named_plugins, module)?,
         wrap_pyfunction!(stored::check_run, module)?,
         wrap_pyfunction!(stored::is_id, module)?,
         wrap_pyfunction!(stored::is_whole, module)?,

@@ -11,9 +11,11 @@ use tailback_engine::crates::installed;
 use tailback_engine::network::parts::Split;
 use tailback_engine::plan::Plan;
 use tailback_guest::map;
+use tailback_record::foreign::shown;
 use tailback_run::{Source, crates, guest::Numbers, guest::Ran, panics};
-use tailback_scenario::{Diagnostic, EngineKind, Override, Param};
+use tailback_scenario::{EngineKind, Override, Param};
 
+use crate::diagnostic::Diagnostic;
 use crate::run::{Control, Store, failed};
 use crate::{EnginePanic, ScenarioError};
 use crate::{guest, programs};
@@ -22,6 +24,7 @@ use crate::{guest, programs};
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Scenario {
     inner: Arc<tailback_scenario::Scenario>,
+    folder: PathBuf,
 }
 
 /// One point of a sweep with one seed.
@@ -68,14 +71,12 @@ pub fn load(
             "no engine {engine:?}: expected \"sim\" or \"kernel\""
         ))
     })?;
-    let overrides: Vec<Override> = overrides
-        .into_iter()
-        .map(|(key, value)| Override { key, value })
-        .collect();
+    let overrides = sets(overrides);
+    let folder = folder.unwrap_or_default();
     let source = Source {
         text,
         file,
-        folder: &folder.unwrap_or_default(),
+        folder: &folder,
         overrides: &overrides,
         seeds,
         memory,
@@ -93,11 +94,34 @@ pub fn load(
     });
     let loaded = loaded.map_err(|panic| EnginePanic::new_err((panic,)))?;
     loaded
-        .map(|inner| Scenario { inner })
-        .map_err(|diagnostics: Vec<Diagnostic>| {
-            let rendered: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-            ScenarioError::new_err((rendered,))
+        .map(|inner| Scenario { inner, folder })
+        .map_err(|problems| {
+            let diagnostics: Vec<Diagnostic> = problems.iter().map(Diagnostic::from).collect();
+            ScenarioError::new_err((diagnostics,))
         })
+}
+
+/// The folders that a scenario names as plugins, each with a diagnostic at its place that says that
+/// there is none. The other arguments are those of `load`.
+#[pyfunction]
+pub fn named_plugins(
+    text: &[u8],
+    file: &str,
+    overrides: Vec<(String, String)>,
+) -> Vec<(String, Diagnostic)> {
+    let named = tailback_scenario::named_plugins(text, file, &sets(overrides));
+    let named = named.into_iter();
+    named
+        .map(|(name, place)| {
+            let absent = Diagnostic::of(&place, format!("no folder '{}'", shown(&name)));
+            (name, absent)
+        })
+        .collect()
+}
+
+fn sets(overrides: Vec<(String, String)>) -> Vec<Override> {
+    let sets = overrides.into_iter();
+    sets.map(|(key, value)| Override { key, value }).collect()
 }
 
 #[pymethods]
@@ -165,14 +189,67 @@ impl Scenario {
             .collect()
     }
 
-    /// What is allowed but unusual, a line each.
+    /// What is allowed but unusual.
     #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.inner
-            .warnings
-            .iter()
-            .map(ToString::to_string)
+    fn warnings(&self) -> Vec<Diagnostic> {
+        self.inner.warnings.iter().map(Diagnostic::from).collect()
+    }
+
+    /// The file as it was named.
+    #[getter]
+    fn file(&self) -> &str {
+        &self.inner.file
+    }
+
+    /// The file's content.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.inner.source.text
+    }
+
+    /// What was set in it: paths and values, in order.
+    #[getter]
+    fn overrides(&self) -> Vec<(String, String)> {
+        let sets = self.inner.source.overrides.iter();
+        sets.map(|set| (set.key.clone(), set.value.clone()))
             .collect()
+    }
+
+    /// The number of seeds that was asked for, if one was.
+    #[getter]
+    fn seeds(&self) -> Option<u64> {
+        self.inner.source.seeds
+    }
+
+    /// The folder that its files are relative to.
+    #[getter]
+    fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    /// The traces that it names, as it names them.
+    #[getter]
+    fn files(&self) -> Vec<String> {
+        self.inner.source.files.clone()
+    }
+
+    /// `[sweep]` with what is set in it, as JSON in the order of the file.
+    #[getter]
+    fn sweep(&self) -> &str {
+        &self.inner.source.sweep
+    }
+
+    /// Whether a point runs programs.
+    #[getter]
+    fn runs_programs(&self) -> bool {
+        let mut points = self.inner.points.iter();
+        points.any(|point| !point.plan.programs.is_empty())
+    }
+
+    /// Whether plugins are compiled in.
+    #[getter]
+    fn plugins(&self) -> bool {
+        !installed().is_empty()
     }
 
     /// The same scenario for other versions of its engine, by the kernel that a point names
@@ -191,6 +268,7 @@ impl Scenario {
         let version_of = |kernel: Option<&str>| Arc::clone(&versions[&kernel.map(str::to_owned)]);
         Ok(Scenario {
             inner: Arc::new(inner.versioned(version_of)),
+            folder: self.folder.clone(),
         })
     }
 

@@ -13,6 +13,8 @@ pub struct GuestResult {
     pub outcome: Outcome,
     /// What ran: for the manifest.
     pub environment: Environment,
+    /// Those of its warnings that are about programs: for who wrote these.
+    pub about_programs: Vec<String>,
 }
 
 /// What ran in the guest.

@@ -32,7 +32,7 @@ pub struct Ran<'a> {
     pub numbers: Numbers,
 }
 
-/// Stores what the guest left in its result folder; gives its warnings.
+/// Stores what the guest left in its result folder; gives its warnings about programs.
 ///
 /// # Errors
 /// Why there is no folder: what cannot be read or written, or contradicts itself.
@@ -45,6 +45,7 @@ pub fn store(
     let GuestResult {
         mut outcome,
         environment,
+        about_programs,
     } = read(&results.join(FILE))?;
     let mut whole: serde_json::Value =
         serde_json::from_str(ran.environment).map_err(io::Error::from)?;
@@ -77,7 +78,7 @@ pub fn store(
         store.discard(&point.run_id);
         io::Error::other("the guest's result contradicts itself")
     })??;
-    Ok(environment.warnings)
+    Ok(about_programs)
 }
 
 fn read(path: &Path) -> io::Result<GuestResult> {

@@ -167,7 +167,7 @@ fn a_scenario_that_does_not_fit_into_memory_is_refused_at_its_place() {
     });
     let wrong = wrong.unwrap_err();
     assert_eq!(wrong.len(), 1, "{wrong:?}");
-    assert_eq!(wrong[0].file, "f.toml");
+    assert_eq!(wrong[0].place.file, "f.toml");
     assert!(wrong[0].message.contains("MiB"), "{}", wrong[0].message);
 }
 
@@ -200,13 +200,14 @@ fn a_guests_result_is_stored_or_costs_its_run() {
             ..Environment::default()
         };
         postcard::to_stdvec(&GuestResult {
+            about_programs: vec!["about a program".to_owned()],
             outcome: outcome.clone(),
             environment,
         })
         .unwrap()
     };
     let (warnings, _folder, store) = stored(&result(&good));
-    assert_eq!(warnings.unwrap(), ["a warning"]);
+    assert_eq!(warnings.unwrap(), ["about a program"]);
     assert!(store.contains(&point.run_id).unwrap());
 
     for bytes in [&result(&contradictory)[..], &result(&good)[..40], b""] {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::expand::expand;
 use crate::memory::mib;
-use crate::read::{Diagnostic, Sources, parse, render};
+use crate::read::{Diagnostic, Node, Place, Sources, parse, parse_value, render};
 use crate::request::{Loader, Override, Request};
 use crate::scenario::Scenario;
 
@@ -74,12 +74,38 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
+/// The folders that a scenario names as plugins with its key `with`, each with its place. None
+/// where the key is not right, which whoever loads the scenario says.
+pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(String, Place)> {
+    const KEY: &str = "with";
+    let Ok(text) = decode(text, file) else {
+        return Vec::new();
+    };
+    let mut sources = Sources::default();
+    sources.add(file, text);
+    let mut problems = Vec::new();
+    let root = parse(text, 0, &mut problems);
+    let mut named = root.table().and_then(|table| table.get(KEY)).cloned();
+    for Override { key, value } in overrides.iter().filter(|set| set.key == KEY) {
+        let text = format!("{key}={value}");
+        let source = sources.add_option(&format!("--set {text}"), &text);
+        named = parse_value(value, source, key.len() + 1, &mut problems);
+    }
+    if !problems.is_empty() {
+        return Vec::new();
+    }
+    let folders = named.as_ref().and_then(Node::array).unwrap_or_default();
+    let read = folders.iter().map(|folder| {
+        let name = folder.string()?.to_owned();
+        Some((name, sources.place(folder.span)))
+    });
+    read.collect::<Option<_>>().unwrap_or_default()
+}
+
 /// Text from bytes.
 fn decode<'t>(bytes: &'t [u8], file: &str) -> Result<&'t str, Diagnostic> {
     let at_start = |message: String, expected: String| Diagnostic {
-        file: file.to_owned(),
-        line: 1,
-        column: 1,
+        place: Box::new(Place::start(file)),
         message,
         expected: Some(expected),
         nearest: None,
@@ -97,8 +123,11 @@ fn decode<'t>(bytes: &'t [u8], file: &str) -> Result<&'t str, Diagnostic> {
         let column = good.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
         let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
         Diagnostic {
-            line,
-            column,
+            place: Box::new(Place {
+                line,
+                column,
+                ..Place::start(file)
+            }),
             ..at_start(
                 format!("byte 0x{byte:02x} is not UTF-8"),
                 "a text file in UTF-8".to_owned(),

@@ -9,7 +9,7 @@ use tailback_engine::units::{Rate, Time};
 use tailback_record::sample::When;
 use tailback_record::{FlowState, LinkState};
 
-use crate::read::{Diagnostic, Problem, Span};
+use crate::read::{Diagnostic, Place, Problem, Span};
 use crate::scenario::Scenario;
 
 /// A flow whatever it does: sender, receiver, names, series keys and
@@ -315,9 +315,7 @@ pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Dia
         return Ok(());
     }
     Err(Diagnostic {
-        file: scenario.file.clone(),
-        line: 1,
-        column: 1,
+        place: Box::new(Place::start(&scenario.file)),
         message: format!(
             "a run needs about {} MiB of memory, and {} MiB are available",
             mib(needed),

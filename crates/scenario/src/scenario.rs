@@ -8,6 +8,7 @@ use tailback_engine::plan::Plan;
 use crate::declare::Assert;
 use crate::hash;
 use crate::read::Diagnostic;
+use crate::request::Override;
 
 /// A scenario, valid at every point.
 #[derive(Clone, Debug)]
@@ -30,6 +31,24 @@ pub struct Scenario {
     pub asserts: Vec<Assert>,
     /// What is allowed but unusual.
     pub warnings: Vec<Diagnostic>,
+    /// What it was read from.
+    pub source: Arc<Source>,
+}
+
+/// What a scenario was read from: whoever reads this again has the same scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// The file's content.
+    pub text: String,
+    /// `--set`, in order.
+    pub overrides: Vec<Override>,
+    /// What replaced `sweep.seeds`.
+    pub seeds: Option<u64>,
+    /// Traces that it names, as it names them.
+    pub files: Vec<String>,
+    /// `[sweep]` with what is set in it, as JSON in the order of the file; a table without keys
+    /// where there is none.
+    pub sweep: String,
 }
 
 impl Scenario {

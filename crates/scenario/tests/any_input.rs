@@ -129,14 +129,14 @@ fn check_places(text: &[u8], overrides: &[Override]) -> Result<(), TestCaseError
         .collect();
     for diagnostic in diagnostics {
         prop_assert!(
-            diagnostic.line >= 1 && diagnostic.column >= 1,
+            diagnostic.place.line >= 1 && diagnostic.place.column >= 1,
             "{diagnostic}"
         );
-        if diagnostic.file == "f" {
-            let line = lines.get(diagnostic.line - 1);
+        if diagnostic.place.file == "f" {
+            let line = lines.get(diagnostic.place.line - 1);
             prop_assert!(line.is_some(), "{diagnostic}");
             let columns = line.map_or(0, |line| line.chars().count()) + 1;
-            prop_assert!(diagnostic.column <= columns, "{diagnostic}");
+            prop_assert!(diagnostic.place.column <= columns, "{diagnostic}");
         }
     }
     Ok(())

@@ -559,7 +559,7 @@ fn options_that_make_no_sense_together() {
         let [one] = diagnostics.as_slice() else {
             panic!("{diagnostics:?}")
         };
-        (one.line, one.column, one.message.clone())
+        (one.place.line, one.place.column, one.message.clone())
     };
     let (line, column, message) = place(r#"{ aqm = "red", min = "30kb", max = "10kb" }"#);
     assert_eq!((line, column), (4, 30));

@@ -19,9 +19,8 @@ def unknown(
     """
     import difflib
 
-    near = [candidate for candidate in valid if name and candidate.startswith(f"{name}_")][:1]
-    near = near or difflib.get_close_matches(name, [*valid, *also], n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else ""
+    near = nearest(name, valid, also)
+    hint = f'; did you mean "{near}"?' if near is not None else ""
     begins = f'{kind} "{line(name)}" does not exist; expected one of '
     every = runs(valid)
     if len(every) <= MOST_NAMED:
@@ -31,6 +30,15 @@ def unknown(
     shown = list(dict.fromkeys(likely or valid))[: MOST_NAMED // 3]
     listed = f" ({where})" if where else ""
     return f"{begins}{len(set(valid))}{listed}, such as {', '.join(shown)}{hint}"
+
+
+def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:
+    """The name that may have been meant."""
+    import difflib
+
+    near = [one for one in valid if name and one.startswith(f"{name}_")][:1]
+    near = near or difflib.get_close_matches(name, [*valid, *also], n=1)
+    return near[0] if near else None
 
 
 def runs(names: Sequence[str]) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
@@ -115,10 +114,7 @@ def _load(
 ) -> list[_native.Scenario]:
     plugins = options.plugins
     loaded = [load_one(scenario, variant, options.seeds, plugins) for variant in variants]
-    if options.seeds is None and not any(
-        _says_seeds(scenario, variant.sets, case)
-        for variant, case in zip(variants, loaded, strict=True)
-    ):
+    if options.seeds is None and not any(map(_says_seeds, loaded)):
         loaded = [load_one(scenario, variant, SEEDS, plugins) for variant in variants]
     return loaded
 
@@ -138,10 +134,14 @@ def load_one(
         runner = engines.get(variant.engine)
         return scenarios.load(scenario, values, seeds, runner, plugins=plugins)
     except ScenarioError as error:
-        place = f"--variant {variant.name}:"
-        raise ScenarioError(
-            [re.sub(r"^--set ", lambda _: place, text) for text in error.diagnostics]
-        ) from None
+        raise ScenarioError([_of_variant(one, variant) for one in error.diagnostics]) from None
+
+
+def _of_variant(one: _native.Diagnostic, variant: Variant) -> _native.Diagnostic:
+    """At the place where the user has written it: what a variant sets is no `--set`."""
+    if one.option is None:
+        return one
+    return one.at(f"--variant {variant.name}:{one.place.removeprefix('--set ')}")
 
 
 def load_with_seeds(
@@ -152,19 +152,14 @@ def load_with_seeds(
 ) -> _native.Scenario:
     """As `running.load`, with as many seeds as a comparison has where nobody says how many."""
     loaded = scenarios.load(scenario, values, seeds, runner)
-    if seeds is None and not _says_seeds(scenario, [path for path, _ in values], loaded):
+    if seeds is None and not _says_seeds(loaded):
         loaded = scenarios.load(scenario, values, SEEDS, runner)
     return loaded
 
 
-def _says_seeds(scenario: scenarios.Source, paths: Iterable[str], loaded: _native.Scenario) -> bool:
+def _says_seeds(loaded: _native.Scenario) -> bool:
     """Whether the file or a value that is set says how many seeds there are, be it one."""
-    if any(len(seeds) > 1 for seeds in seeds_by_point(loaded.points).values()):
-        return True
-    if any(path == "sweep.seeds" for path in paths):
-        return True
-    sweep = tomllib.loads(scenarios.text_of(scenario)).get("sweep", {})
-    return isinstance(sweep, dict) and "seeds" in sweep
+    return "seeds" in json.loads(loaded.sweep)
 
 
 def _run(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
+from tailback import _native
 from tailback.errors import ScenarioError
 
 VARIABLE = "TAILBACK_WITH"
@@ -35,39 +35,11 @@ def by_scenario(
     Raises `ScenarioError` for folders that do not exist; the reader of the scenario reports every
     other mistake in the key.
     """
-    named: object = None
-    if KEY.encode() in text:
-        try:
-            named = _tables(text.decode()).get(KEY)
-        except (ValueError, RecursionError):
-            return []
-    for path, value in values:
-        if path == KEY:
-            try:
-                named = _tables(f"it = {value}")["it"]
-            except (ValueError, RecursionError):
-                return []
-    if not isinstance(named, list) or not all(isinstance(entry, str) for entry in named):
-        return []
-    absent = [entry for entry in named if not (folder / entry).is_dir()]
-    if absent:
-        raise ScenarioError(
-            [f"{file}{_place(text, entry)}: no folder {entry!r}" for entry in absent]
-        )
-    return [folder / entry for entry in named]
-
-
-def _tables(text: str) -> dict[str, Any]:
     # Few scenarios have the key.
-    import tomllib
-
-    return tomllib.loads(text)
-
-
-def _place(text: bytes, word: str) -> str:
-    """Line and column of a text in a file, as `:LINE:COLUMN`; nothing if it is not there."""
-    for number, line in enumerate(text.decode().splitlines(), start=1):
-        for quote in "\"'":
-            if (at := line.find(f"{quote}{word}{quote}")) >= 0:
-                return f":{number}:{at + 1}"
-    return ""
+    if KEY.encode() not in text and not any(path == KEY for path, _ in values):
+        return []
+    named = _native.named_plugins(text, file, list(values))
+    absent = [missing for folder_name, missing in named if not (folder / folder_name).is_dir()]
+    if absent:
+        raise ScenarioError(absent)
+    return [folder / folder_name for folder_name, _ in named]

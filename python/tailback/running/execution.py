@@ -355,7 +355,7 @@ def _index(scenario: _native.Scenario) -> layout.Index:
             layout.PointRef(p.params, p.labels, p.seed, p.run_id, p.baseline)
             for p in scenario.points
         ],
-        warnings=scenario.warnings,
+        warnings=[str(warning) for warning in scenario.warnings],
     )
 
 

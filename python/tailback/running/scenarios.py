@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,10 +17,12 @@ from tailback.errors import (
 )
 from tailback.plugins import asked, copies
 from tailback.running import engines
-from tailback.running.spread import recipe
 
 Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
+
+TABLE = "<table>"
+"""What the text of a table is called."""
 
 
 def check(
@@ -75,11 +76,14 @@ def load(
     `ScenarioWarning`.
     """
     text, name, folder = _read(scenario)
-    if isinstance(scenario, Mapping):
-        return _placed(
-            scenario, lambda: _loaded(text, name, folder, values, seeds, runner, plugins)
-        )
-    return _loaded(text, name, folder, values, seeds, runner, plugins)
+    placed = _in_table(scenario) if isinstance(scenario, Mapping) else _in_file
+    try:
+        loaded = _loaded(text, name, folder, values, seeds, runner, plugins)
+    except ScenarioError as error:
+        raise ScenarioError([placed(one) for one in error.diagnostics]) from None
+    for warning in loaded.warnings:
+        warnings.warn(str(placed(warning)), ScenarioWarning, stacklevel=2)
+    return loaded
 
 
 def _loaded(
@@ -105,41 +109,30 @@ def _loaded(
         )
         return loaded
 
-    loaded = chosen.load(read)
-    recipe.remember(loaded, text, name, folder, values, seeds, plugins=bool(wanted))
-    for warning in loaded.warnings:
-        warnings.warn(warning, ScenarioWarning, stacklevel=2)
-    return loaded
+    return chosen.load(read)
 
 
-_PLACE = re.compile(r"^<table>:(\d+):(\d+): ")
+def _in_file(diagnostic: _native.Diagnostic) -> _native.Diagnostic:
+    """Keep its place."""
+    return diagnostic
 
 
-def _placed(table: Mapping[str, object], read: Callable[[], _native.Scenario]) -> _native.Scenario:
-    """Read a table; report mistakes and warnings with their path in the table."""
+def _in_table(table: Mapping[str, object]) -> Callable[[_native.Diagnostic], _native.Diagnostic]:
+    """Report mistakes and warnings with their path in the table."""
     document = toml.Document(table)
 
-    def placed(message: str) -> str:
-        def path(match: re.Match[str]) -> str:
-            return f"{document.path(int(match[1]), int(match[2])) or 'the scenario'}: "
+    def placed(one: _native.Diagnostic) -> _native.Diagnostic:
+        if one.file != TABLE:
+            return one
+        return one.at(document.path(one.line, one.column) or "the scenario")
 
-        return _PLACE.sub(path, message)
-
-    try:
-        with warnings.catch_warnings(record=True) as records:
-            warnings.simplefilter("always")
-            loaded = read()
-    except ScenarioError as error:
-        raise ScenarioError([placed(text) for text in error.diagnostics]) from None
-    for warning in records:
-        warnings.warn(placed(str(warning.message)), warning.category, stacklevel=3)
-    return loaded
+    return placed
 
 
 def _read(scenario: Source) -> tuple[bytes, str, Path]:
     """Text, name for messages, and the folder that other files are relative to."""
     if isinstance(scenario, Mapping):
-        return toml.dumps(scenario).encode(), "<table>", Path()
+        return toml.dumps(scenario).encode(), TABLE, Path()
     if isinstance(scenario, str) and "\n" in scenario:
         # Bytes that are no UTF-8 are reported with their place.
         return scenario.encode(errors="surrogateescape"), "<text>", Path()
@@ -163,8 +156,3 @@ def _meant(path: Path) -> str:
     beside = [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, beside, n=1)
     return f'; did you mean "{foreign.line(path.parent / near[0])}"?' if near else ""
-
-
-def text_of(scenario: Source) -> str:
-    """The TOML of a scenario that `load` has accepted."""
-    return _read(scenario)[0].decode()

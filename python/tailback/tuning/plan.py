@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-import tomllib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -114,8 +112,9 @@ def make(
     reader.check_words(asked)
     varied = reader.ranges_of(asked.vary)
     axes = reader.axes_of(asked.over)
-    file_sweep = _own_sweep(scenario)
+    # The file as it is, at its first point: what is wrong with it is said with its own places.
     first = reader.first()
+    file_sweep: dict[str, Any] = json.loads(first.sweep) if first is not None else {}
     if first is not None:
         varied = reader.settled(varied, axes, first)
     goals_found, bounds_found = reader.goals_of(asked, first)
@@ -166,8 +165,7 @@ class _Reader:
 
     def note(self, error: InputError) -> None:
         """Keep what is wrong."""
-        texts = error.diagnostics if isinstance(error, ScenarioError) else str(error).split("\n")
-        self.wrong.update(dict.fromkeys(texts))
+        self.wrong.update(dict.fromkeys(str(error).split("\n")))
 
     def refuse(self) -> None:
         """Raise `InputError` if anything is wrong."""
@@ -258,8 +256,8 @@ class _Reader:
         try:
             self._bases(path, words)
         except ScenarioError as error:
-            for text in error.diagnostics:
-                self.wrong[_PLACE.sub(lambda _: f"{option}: ", text)] = None
+            for one in error.diagnostics:
+                self.wrong[str(one.at(option) if _is_of_search(one) else one)] = None
             return False
         return True
 
@@ -290,23 +288,16 @@ class _Reader:
         return objectives, bounds
 
 
-def _own_sweep(scenario: scenarios.Source) -> dict[str, Any]:
-    """Return the sweep of the file; the reader of scenarios reports what cannot be read."""
-    try:
-        found = tomllib.loads(scenarios.text_of(scenario)).get("sweep", {})
-    except (ValueError, OSError, RecursionError, InputError):
-        return {}
-    return dict(found) if isinstance(found, dict) else {}
-
-
 def outer_first(paths: Iterable[str]) -> list[str]:
     """A queue before its target: what is outside would replace what was set inside it."""
     return sorted(paths, key=lambda path: path.count("."))
 
 
-def bare(diagnostic: str) -> str:
+def bare(diagnostic: _native.Diagnostic) -> str:
     """What is wrong, without the place in a sweep that nobody has written."""
-    return _PLACE.sub("", diagnostic)
+    return diagnostic.text if _is_of_search(diagnostic) else str(diagnostic)
 
 
-_PLACE = re.compile(r"^--set sweep=.*?:\d+:\d+: ", re.DOTALL)
+def _is_of_search(diagnostic: _native.Diagnostic) -> bool:
+    """Whether it stands in the sweep of a search."""
+    return (diagnostic.option or "").startswith("sweep=")

@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Mapping
 
 from tailback.base import toml
-from tailback.running import scenarios
 from tailback.tuning.plan import SearchPlan, Values, outer_first
 
 _TABLE = re.compile(r"^\s*\[")
@@ -20,7 +19,7 @@ _SWEEP = re.compile(r"""^\s*\[\[?\s*["']?sweep["']?\s*[.\]]""")
 
 def text(plan: SearchPlan, values: Values, what: str) -> str:
     """The scenario with some values."""
-    body = _without_sweep(scenarios.text_of(plan.scenario))
+    body = _without_sweep(plan.defaults.text)
     sets = {path: _literal(word) for path, word in plan.sets}
     lines = [f"# {line}" for line in what.splitlines()]
     lines += [body.rstrip("\n"), "", "[sweep]"]

@@ -167,7 +167,7 @@ def _read(
 ) -> list[BatteryCase]:
     tables = {p: tomllib.loads(p.read_text("utf-8")) for part in battery.parts for p in part.files}
     everyone = {name for table in tables.values() for name in _names(table)}
-    wrong: dict[str, None] = {}
+    wrong: dict[str, _native.Diagnostic] = {}
     cases: list[BatteryCase] = []
     used: dict[str, set[str]] = {variant.name: set() for variant in variants}
     for part in parts:
@@ -201,10 +201,10 @@ def _read(
                     loaded.append(load_one(path, merged, seeds))
                 except ScenarioError as error:
                     # The same in every file: said once.
-                    wrong.update(dict.fromkeys(error.diagnostics))
+                    wrong.update((str(one), one) for one in error.diagnostics)
             cases.append(BatteryCase(part, path, loaded))
     if wrong:
-        raise ScenarioError(list(wrong))
+        raise ScenarioError(list(wrong.values()))
     for variant in variants:
         for key in variant.sets:
             if key not in used[variant.name]:

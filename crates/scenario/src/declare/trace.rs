@@ -42,6 +42,14 @@ impl Traces {
         }
     }
 
+    /// The names of those that were read, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let read = self.0.iter().filter(|(_, trace)| trace.is_ok());
+        let mut names: Vec<String> = read.map(|(name, _)| name.clone()).collect();
+        names.sort();
+        names
+    }
+
     /// The hash of a trace that was read here.
     pub fn hash(&self, times: &Arc<[Time]>) -> String {
         let mut known = self.0.values().flatten();

@@ -18,7 +18,7 @@ use crate::declare::{InPhase, Reader};
 use crate::plan::name_flows;
 use crate::read::{Node, Path, Problem, Sources, Span, Step, Toml, parse_value, render, shorten};
 use crate::request::{Override, Request};
-use crate::scenario::{Point, Scenario};
+use crate::scenario::{Point, Scenario, Source};
 use crate::{canonical, hash};
 use axes::{axes, name_mixed_units};
 use graft::{graft, grafted, resolve};
@@ -48,6 +48,8 @@ pub(crate) fn expand(
     let named = root.clone();
     let sets = overrides(request, &mut root, &named, sources, &mut problems);
     let mut sweep = sweep::read(&root, &mut problems);
+    let written = root.table().and_then(|table| table.get("sweep"));
+    let written = written.map_or_else(|| Ok("{}".to_owned()), serde_json::to_string);
     // The tree is copied for each point: the lists need not come along.
     if let Toml::Table(table) = &mut root.value {
         table.0.retain(|item| item.key != "sweep");
@@ -154,6 +156,15 @@ pub(crate) fn expand(
         points,
         asserts,
         warnings: render(std::mem::take(&mut reader.warnings), sources),
+        source: Arc::new(Source {
+            // Text that is not UTF-8 is no scenario.
+            text: String::from_utf8_lossy(request.text).into_owned(),
+            overrides: request.overrides.to_vec(),
+            seeds: request.seeds,
+            files: reader.traces.names(),
+            // Text and numbers can be written.
+            sweep: written.unwrap_or_default(),
+        }),
     })
 }
 
@@ -168,7 +179,7 @@ fn overrides(
     let mut sets = Vec::new();
     for Override { key, value } in request.overrides {
         let text = format!("{key}={value}");
-        let source = sources.add(&format!("--set {}", shorten(&text)), &text);
+        let source = sources.add_option(&format!("--set {}", shorten(&text)), &text);
         let span = Span::new(source, 0..key.len());
         let path = match Path::parse(key, span) {
             Ok(path) => resolve(named, &path),

@@ -9,5 +9,6 @@ mod tree;
 pub(crate) use path::{Path, Step};
 pub use problem::Diagnostic;
 pub(crate) use problem::{Problem, listed, render, shorten};
+pub use span::Place;
 pub(crate) use span::{Sources, Span};
 pub(crate) use tree::{Item, Node, Table, Toml, parse, parse_value};

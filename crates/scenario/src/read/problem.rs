@@ -5,17 +5,13 @@ use std::fmt;
 
 use tailback_record::foreign::shown;
 
-use super::span::{Sources, Span};
+use super::span::{Place, Sources, Span};
 
 /// One thing that is wrong, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The file as it was named, or the option it came from (`--set a=b`).
-    pub file: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
+    /// Where.
+    pub place: Box<Place>,
     /// What is wrong.
     pub message: String,
     /// What was expected.
@@ -26,16 +22,25 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place {
+            file, line, column, ..
+        } = &*self.place;
+        write!(f, "{}:{line}:{column}: {}", shown(file), self.text())
+    }
+}
+
+impl Diagnostic {
+    /// What is wrong, what was expected and what may be meant, without the place.
+    pub fn text(&self) -> String {
         // Names and values come from files; a terminal would obey what they hold.
-        let (file, message) = (shown(&self.file), shown(&self.message));
-        write!(f, "{file}:{}:{}: {message}", self.line, self.column)?;
+        let mut text = shown(&self.message).into_owned();
         if let Some(expected) = &self.expected {
-            write!(f, "; expected {}", shown(expected))?;
+            text += &format!("; expected {}", shown(expected));
         }
         if let Some(nearest) = &self.nearest {
-            write!(f, "; did you mean \"{}\"?", shown(nearest))?;
+            text += &format!("; did you mean \"{}\"?", shown(nearest));
         }
-        Ok(())
+        text
     }
 }
 
@@ -128,16 +133,11 @@ pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagn
     problems.truncate(MAX_REPORTED);
     let mut rendered: Vec<Diagnostic> = problems
         .into_iter()
-        .map(|problem| {
-            let (file, line, column) = sources.position(problem.span);
-            Diagnostic {
-                file: file.to_owned(),
-                line,
-                column,
-                message: problem.message,
-                expected: problem.expected,
-                nearest: problem.nearest,
-            }
+        .map(|problem| Diagnostic {
+            place: Box::new(sources.place(problem.span)),
+            message: problem.message,
+            expected: problem.expected,
+            nearest: problem.nearest,
         })
         .collect();
     if more > 0

@@ -19,6 +19,35 @@ impl Span {
     }
 }
 
+/// Where something stands, for the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file as it was named, or the option (`--set a=b`).
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// How many characters from there on are meant, on this line.
+    pub width: usize,
+    /// The line.
+    pub text: String,
+    /// What an option sets, `a=b`; `None`: it stands in the file.
+    pub option: Option<String>,
+}
+
+impl Place {
+    /// The start of a file.
+    pub fn start(file: &str) -> Place {
+        Place {
+            file: file.to_owned(),
+            line: 1,
+            column: 1,
+            ..Place::default()
+        }
+    }
+}
+
 /// The texts a scenario was put together from.
 #[derive(Debug, Default)]
 pub(crate) struct Sources(Vec<Source>);
@@ -27,16 +56,28 @@ pub(crate) struct Sources(Vec<Source>);
 struct Source {
     name: String,
     text: String,
+    /// What it sets, of an option.
+    option: Option<String>,
     /// Where each line starts, bytes.
     lines: Vec<usize>,
 }
 
 impl Sources {
     pub fn add(&mut self, name: &str, text: &str) -> u32 {
+        self.push(name, text, None)
+    }
+
+    /// Adds the `KEY=VALUE` of an option.
+    pub fn add_option(&mut self, name: &str, text: &str) -> u32 {
+        self.push(name, text, Some(text.to_owned()))
+    }
+
+    fn push(&mut self, name: &str, text: &str, option: Option<String>) -> u32 {
         let newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         self.0.push(Source {
             name: name.to_owned(),
             text: text.to_owned(),
+            option,
             lines: std::iter::once(0)
                 .chain(newlines.map(|(i, _)| i + 1))
                 .collect(),
@@ -54,17 +95,27 @@ impl Sources {
         })
     }
 
-    /// File, line and column, the latter two from 1; columns count characters.
-    pub fn position(&self, span: Span) -> (&str, usize, usize) {
+    /// Where a span is.
+    pub fn place(&self, span: Span) -> Place {
         let Some(source) = self.0.get(span.source as usize) else {
-            return ("", 1, 1);
+            return Place::start("");
         };
         let line = self.line(span);
         let begin = source.lines[line];
-        let column = source
-            .text
-            .get(begin..(span.start as usize).min(source.text.len()))
-            .map_or(0, |before| before.chars().count());
-        (&source.name, line + 1, column + 1)
+        let text = source.text[begin..].lines().next().unwrap_or_default();
+        let start = (span.start as usize).min(source.text.len());
+        let characters = |range: std::ops::Range<usize>| {
+            let found = source.text.get(range);
+            found.map_or(0, |text| text.chars().count())
+        };
+        let end = (span.end as usize).clamp(start, (begin + text.len()).max(start));
+        Place {
+            file: source.name.clone(),
+            line: line + 1,
+            column: characters(begin..start) + 1,
+            width: characters(start..end),
+            text: text.to_owned(),
+            option: source.option.clone(),
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use serde::{Serialize, Serializer};
 use toml::de::{DeTable, DeValue};
 
 use super::problem::{Problem, shorten};
@@ -156,6 +157,22 @@ impl Node {
                     }
                 }
                 out.push_str(" }");
+            }
+        }
+    }
+}
+
+/// As JSON, in the order of the file; numbers that JSON does not have are null.
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Toml::String(text) | Toml::Datetime(text) => serializer.serialize_str(text),
+            Toml::Integer(number) => serializer.serialize_i64(*number),
+            Toml::Float(number) => serializer.serialize_f64(*number),
+            Toml::Bool(yes) => serializer.serialize_bool(*yes),
+            Toml::Array(items) => serializer.collect_seq(items),
+            Toml::Table(table) => {
+                serializer.collect_map(table.0.iter().map(|item| (&item.key, &item.node)))
             }
         }
     }

@@ -222,10 +222,9 @@ class _Check:
                 f'"{line(word)}" is neither in files nor in packages; Debian\'s package {package} '
                 f'may have it: add packages = ["{package}"]'
             )
-        have = [*self.view.programs()]
-        near = names.unknown("program", plain, have)
-        hint = near.rpartition("; ")[2] if "; did you mean" in near else ""
-        return f'"{line(word)}" is neither in files nor in packages{"; " if hint else ""}{hint}'
+        near = names.nearest(plain, [*self.view.programs()])
+        hint = f'; did you mean "{near}"?' if near is not None else ""
+        return f'"{line(word)}" is neither in files nor in packages{hint}'
 
     def _elsewhere(self, name: str) -> str:
         """Where packages have an executable of this name, outside of the usual folders."""

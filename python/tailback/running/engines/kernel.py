@@ -201,7 +201,7 @@ class Kernel:
             }
             if places is not None:
                 environment["package_roots"] = places.manifest()
-            doubts = scenario.store_guest(
+            about_programs = scenario.store_guest(
                 index,
                 store,
                 workplace / "results",
@@ -211,10 +211,9 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=readings,
             )
-            # What it says of programs is for their authors; the manifest has the rest.
-            for text in doubts:
-                if text.startswith("program "):
-                    warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
+            # The manifest has the other warnings.
+            for text in about_programs:
+                warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
             raise GuestFailed(f"what the guest left is no result: {error}") from error
         finally:

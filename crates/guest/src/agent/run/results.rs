@@ -112,13 +112,14 @@ impl Runner<'_> {
             }
         }
         let mut environment = self.environment()?;
-        environment.warnings.extend(self.end_programs()?);
+        let mut about_programs = self.end_programs()?;
         // By processes of its own, for which programs under way may have left no room.
-        let refused = gates::warnings(job, self.namespaces)?;
-        environment.warnings.extend(refused);
+        about_programs.extend(gates::warnings(job, self.namespaces)?);
+        environment.warnings.extend_from_slice(&about_programs);
         Ok(GuestResult {
             outcome,
             environment,
+            about_programs,
         })
     }
 
