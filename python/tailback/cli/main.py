@@ -17,12 +17,18 @@ from tailback import studies
 from tailback._native import engine_version
 from tailback.cli import boundary
 
-COMMANDS = (
-    *("new", "run", "check", "tune", "compare", "baseline", "explain", "plot", "report"),
-    *("results", "merge", "export", "verify", "kernel", "build"),
-    *("list", "completion"),
-)
-"""Each is what its module in `commands` has of that name; studies add more."""
+PURPOSES = {
+    "Run": ("new", "check", "run", "tune"),
+    "Understand": ("explain", "plot", "report", "export"),
+    "Compare": ("compare", "baseline"),
+    "Keep": ("results", "merge", "verify"),
+    "Engines and plugins": ("kernel", "build"),
+    "Help": ("list", "completion"),
+}
+"""Commands by what they are for, in the order of the help. Each is what its module in `commands`
+has of that name; studies add more."""
+
+COMMANDS = tuple(name for names in PURPOSES.values() for name in names)
 
 
 class Commands(click.Group):
@@ -30,7 +36,18 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (as click calls it)
         """Their names, in the order of the help."""
-        return sorted((*COMMANDS, *studies.commands()))
+        return [name for names in _purposes().values() for name in names]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by what they are for, each with its first sentence."""
+        for heading, names in _purposes().items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, self._sentence(ctx, name)) for name in names])
+
+    def _sentence(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        assert command is not None
+        return command.get_short_help_str(limit=200)
 
     def get_command(
         self,
@@ -48,6 +65,14 @@ class Commands(click.Group):
         found = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         assert isinstance(found, click.Command)
         return found
+
+
+def _purposes() -> dict[str, list[str]]:
+    """Commands by what they are for, those of studies included."""
+    purposes = {heading: list(names) for heading, names in PURPOSES.items()}
+    if added := sorted(studies.commands()):
+        purposes["Published experiments and validation"] = added
+    return purposes
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

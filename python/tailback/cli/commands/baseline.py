@@ -9,6 +9,7 @@ import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
+from tailback.cli.help import Command
 from tailback.cli.options import run_options, set_option
 from tailback.errors import InputError, RunsFailed
 
@@ -16,7 +17,16 @@ if TYPE_CHECKING:
     from tailback.running.options import RunOptions
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("baseline first.toml main.tailback.json", "keep the results of a scenario"),
+        (
+            "baseline first.toml main.tailback.json --metric delay_p99_ms --force",
+            "replace them by one metric",
+        ),
+    ),
+)
 @click.argument("file")
 @click.argument("target", type=click.Path(dir_okay=False, path_type=Path), metavar="TARGET")
 @click.option(

@@ -8,10 +8,17 @@ import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import OK
+from tailback.cli.help import Command
 from tailback.cli.options import for_this_command, jobs_option
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("build --with my-cc", "compile a plugin"),
+        ("build --with my-cc --test", "run its tests too"),
+    ),
+)
 @click.option(
     "--with",
     "folders",
@@ -25,7 +32,7 @@ from tailback.cli.options import for_this_command, jobs_option
 @jobs_option
 @click.pass_context
 def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:
-    """Compile the engine together with crates of your own.
+    """Compile the engine with your plugins.
 
     The copy is kept in the cache. `run --with DIR`, and a scenario with the line
     with = ["DIR"], make it themselves where it is not there; this command shows

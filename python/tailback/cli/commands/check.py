@@ -8,10 +8,17 @@ import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import OK
+from tailback.cli.help import Command
 from tailback.cli.options import engine_option, seeds_option, set_option, with_option
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("check first.toml", "validate a scenario and estimate its cost"),
+        ("check first.toml --engine kernel", "ask whether the kernel engine supports it"),
+    ),
+)
 @click.argument("file")
 @engine_option
 @with_option

@@ -14,6 +14,7 @@ from tailback import studies
 from tailback.base import progress, terminal
 from tailback.base.names import unknown
 from tailback.cli.boundary import EXCEEDED, FAILED, OK, UNKNOWN
+from tailback.cli.help import Command
 from tailback.cli.options import Auto, json_option, pdf_option, run_options
 from tailback.errors import InputError
 
@@ -25,7 +26,19 @@ if TYPE_CHECKING:
     from tailback.running.options import RunOptions
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        (
+            "compare first.toml --variant base --variant short:bottleneck.queue.target=1ms",
+            "compare the file with one change",
+        ),
+        (
+            "compare main.tailback.json first.toml --fail-if delay_p99_ms:+10%",
+            "fail if the delay grew since a baseline was kept",
+        ),
+    ),
+)
 @click.argument(
     "sources", nargs=-1, required=True, metavar="[BASELINE] FILE | BATTERY | STORED STORED..."
 )
@@ -42,7 +55,7 @@ if TYPE_CHECKING:
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Compare this (tailback list metrics); link.drops is that of links only.",
+    help="Metric to compare (tailback list metrics); link.drops is that of links only.",
 )
 @click.option(
     "--fail-if",
@@ -64,15 +77,15 @@ if TYPE_CHECKING:
     "parts",
     multiple=True,
     metavar="NAME",
-    help="Of a battery only this. Can be repeated.",
+    help="Run only this part of a battery. Can be repeated.",
 )
-@click.option("--quick", is_flag=True, help="Of a battery shorter runs and fewer points.")
+@click.option("--quick", is_flag=True, help="Shorter runs and fewer points of a battery.")
 @click.option(
     "--preset",
     "presets",
     multiple=True,
     metavar="NAME",
-    help="A reading of a battery, for every variant: see below. Can be repeated.",
+    help="Preset of a battery, for every variant: see above. Can be repeated.",
 )
 @click.option(
     "--report",
@@ -82,7 +95,7 @@ if TYPE_CHECKING:
     help="Write the report here, where nothing may be yet [default: comparisons/ID of the "
     "results].",
 )
-@click.option("--no-report", is_flag=True, help="Write none.")
+@click.option("--no-report", is_flag=True, help="Do not write a report.")
 @pdf_option
 @run_options(auto_seeds=True, read_only=True)
 @json_option

@@ -6,11 +6,20 @@ import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import OK
+from tailback.cli.help import Command
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        (
+            "completion bash > ~/.local/share/bash-completion/completions/tailback",
+            "install the completion of bash",
+        ),
+    ),
+)
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> int:

@@ -7,13 +7,20 @@ import click
 from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import run_ids
+from tailback.cli.help import Command
 from tailback.cli.options import json_option
 
 MOST = 24
 """Headings that are printed."""
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("explain", "explain the latest run"),
+        ("explain latest --flow cubic", "explain one flow and its queues"),
+    ),
+)
 @click.argument("run", metavar="[RUN]", default="latest", shell_complete=run_ids)
 @click.option(
     "--flow",

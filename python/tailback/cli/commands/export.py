@@ -9,10 +9,17 @@ import click
 from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import run_ids
+from tailback.cli.help import Command
 from tailback.errors import InputError
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("export latest --format flent", "write a data file for Flent"),
+        ("export latest --format pcapng --interface bottleneck.in", "write what came to one link"),
+    ),
+)
 @click.argument("run", shell_complete=run_ids)
 @click.option("--format", "name", required=True, metavar="FORMAT", help="flent, pcapng or csv.")
 @click.option(

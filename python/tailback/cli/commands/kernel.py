@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tailback.base import terminal
+from tailback.cli.help import Group
 from tailback.cli.options import json_option, quiet_option, set_option, walls_options
 
 if TYPE_CHECKING:
     from tailback.kernel.kit import Kit
 
 
-@click.group()
+@click.group(cls=Group)
 def kernel() -> None:
     """Build the Linux that `--engine kernel` runs, or show it."""
 
 
-@kernel.command()
+@kernel.command(
+    examples=(
+        ("kernel build", "build the kit of Debian's newest kernel"),
+        ("kernel build --release 6.1", "build another kernel beside it"),
+    )
+)
 @click.option(
     "--source",
     "origin",
@@ -213,7 +219,7 @@ def clock(
     return 0
 
 
-@kernel.command()
+@kernel.command(examples=(("kernel show first.toml", "print the commands that the guest runs"),))
 @click.argument("file")
 @set_option
 def show(file: str, overrides: tuple[str, ...]) -> int:

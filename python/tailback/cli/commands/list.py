@@ -8,11 +8,19 @@ from tailback import studies
 from tailback.base import names, terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import LISTS, list_words
+from tailback.cli.help import Command
 from tailback.cli.options import with_option
 from tailback.errors import InputError
 
 
-@click.command("list")
+@click.command(
+    "list",
+    cls=Command,
+    examples=(
+        ("list cc --options", "list congestion controls with their options"),
+        ("list metrics", "list the metrics and their units"),
+    ),
+)
 @click.argument(
     "what", required=False, metavar=f"[{'|'.join(LISTS)}|...]", shell_complete=list_words
 )

@@ -8,10 +8,17 @@ import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
+from tailback.cli.help import Command
 from tailback.cli.options import json_option, quiet_option
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("merge part-1 part-2 --into results", "put the stores of two shards together"),
+        ("merge part-* --into results --json", "print what was merged as JSON"),
+    ),
+)
 @click.argument("stores", nargs=-1, required=True, metavar="STORE...")
 @click.option(
     "--into",

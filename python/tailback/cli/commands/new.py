@@ -9,9 +9,16 @@ import click
 from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import example_names
+from tailback.cli.help import Command
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("new > first.toml", "write the first example to a file"),
+        ("new --crate cc my-cc", "begin a plugin with a congestion control"),
+    ),
+)
 @click.argument("name", default="first", shell_complete=example_names)
 @click.option("--list", "listed", is_flag=True, help="The scenarios there are, with their titles.")
 @click.option(

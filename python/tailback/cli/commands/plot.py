@@ -11,6 +11,7 @@ import click
 from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import plot_kinds, plot_quantities, sweep_ids, swept_keys
+from tailback.cli.help import Command
 from tailback.cli.options import with_option
 from tailback.errors import InputError
 
@@ -28,7 +29,16 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     )
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("plot", "draw the latest sweep"),
+        (
+            "plot --x path.rtt --y delay_ms.p99 --color bottleneck.queue.aqm --out delay.svg",
+            "draw a metric over a swept key",
+        ),
+    ),
+)
 @click.argument(
     "results",
     metavar="[RESULTS]",
@@ -37,19 +47,19 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     shell_complete=sweep_ids,
 )
 @click.option(
-    "--x", metavar="KEY", shell_complete=swept_keys, help="What stands across, e.g. path.rtt."
+    "--x", metavar="KEY", shell_complete=swept_keys, help="Key that maps to x, e.g. path.rtt."
 )
 @click.option(
     "--y",
     metavar="QUANTITY",
     shell_complete=plot_quantities,
-    help="What is drawn, e.g. delay_ms.p99 (a metric), delay_ms (all packets), cwnd (a series).",
+    help="Quantity to draw: a metric (delay_ms.p99), all packets (delay_ms) or a series (cwnd).",
 )
 @click.option(
     "--color",
     metavar="KEY",
     shell_complete=swept_keys,
-    help="What has colours, e.g. bottleneck.queue.aqm, or flow, link, class, seed.",
+    help="Key that maps to colour, e.g. bottleneck.queue.aqm, or flow, link, class, seed.",
 )
 @click.option(
     "--facet",
@@ -57,20 +67,20 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     multiple=True,
     metavar="KEY",
     shell_complete=swept_keys,
-    help="What has panels of its own: columns, and rows when repeated.",
+    help="Key that maps to columns of panels; repeat it for rows.",
 )
 @click.option(
     "--kind",
     metavar="KIND",
     shell_complete=plot_kinds,
-    help="line, box, cdf, ccdf, time, scatter, heat or bar.",
+    help="Kind of figure: line, box, cdf, ccdf, time, scatter, heat or bar.",
 )
 @click.option(
     "--where",
     "conditions",
     multiple=True,
     metavar="KEY=VALUE[,VALUE...]",
-    help="Only these values of a key, of flow, link or class. Can be repeated.",
+    help="Draw only these values of a key, flow, link or class. Can be repeated.",
 )
 @_scale_option("x")
 @_scale_option("y")
@@ -78,21 +88,25 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="A name that ends in .pdf, .svg, .png, .html or .vl.json [default: ID.pdf].",
+    help="File to write: .pdf, .svg, .png, .html or .vl.json [default: ID.pdf].",
 )
 @click.option(
     "--width",
     metavar="LENGTH",
-    help="Of the whole figure, e.g. 85mm [default: 85mm, with panels 178mm].",
+    help="Width of the whole figure [default: 85mm, with panels 178mm].",
 )
-@click.option("--height", metavar="LENGTH", help="Of the whole [default: what suits its width].")
+@click.option(
+    "--height",
+    metavar="LENGTH",
+    help="Height of the whole figure [default: follows from the width].",
+)
 @click.option(
     "--font-size",
     type=float,
     default=8.0,
     show_default=True,
     metavar="POINTS",
-    help="Of titles; numbers are a point smaller.",
+    help="Size of titles; numbers are a point smaller.",
 )
 @with_option
 def plot(

@@ -9,10 +9,17 @@ import click
 from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import sweep_ids
+from tailback.cli.help import Command
 from tailback.cli.options import pdf_option, with_option
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("report", "write the report of the latest sweep"),
+        ("report results --pdf", "write it as PDF too"),
+    ),
+)
 @click.argument(
     "folder",
     metavar="DIR|SWEEP",

@@ -9,11 +9,12 @@ import click
 from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import run_ids, sweep_ids
+from tailback.cli.help import Group
 from tailback.cli.options import json_option, out_option, with_option
 from tailback.errors import InputError
 
 
-@click.group()
+@click.group(cls=Group)
 def results() -> None:
     """List, show, compare and delete what is stored.
 
@@ -97,13 +98,16 @@ def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
     return OK
 
 
-@results.command("prune")
+@results.command(
+    "prune",
+    examples=(("results prune --older-than 30 --dry-run", "show what pruning would delete"),),
+)
 @click.argument("names", metavar="[SWEEP]...", nargs=-1, shell_complete=sweep_ids)
 @click.option(
     "--older-than", "days", type=click.FloatRange(min=0), metavar="DAYS", help="Older sweeps too."
 )
 @click.option("--other-versions", is_flag=True, help="Sweeps of other versions of an engine too.")
-@click.option("--dry-run", is_flag=True, help="Say what would go, and take nothing away.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @out_option
 @json_option
 def prune(

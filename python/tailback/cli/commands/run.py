@@ -10,6 +10,7 @@ import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
+from tailback.cli.help import Command
 from tailback.cli.options import json_option, run_options, set_option
 from tailback.errors import RunsFailed
 
@@ -17,7 +18,16 @@ if TYPE_CHECKING:
     from tailback.running.options import RunOptions
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("run first.toml --seeds 5", "run each point with five seeds"),
+        (
+            "run first.toml --set bottleneck.rate=10Mbit --engine kernel",
+            "run it at another rate on the real kernel",
+        ),
+    ),
+)
 @click.argument("file")
 @set_option
 @run_options(read_only=True)

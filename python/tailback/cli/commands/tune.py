@@ -9,6 +9,7 @@ import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
+from tailback.cli.help import Command
 from tailback.cli.options import count_type, json_option, run_options, set_option
 from tailback.errors import InputError
 
@@ -16,7 +17,20 @@ if TYPE_CHECKING:
     from tailback.running.options import RunOptions
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        (
+            "tune first.toml --vary bottleneck.queue.target=1ms..30ms --minimise delay_p99_ms",
+            "find the target with the least delay",
+        ),
+        (
+            "tune first.toml --vary bottleneck.queue.target=1ms..30ms --minimise delay_p99_ms "
+            "--maximise throughput_mbit",
+            "find the trade-off between delay and throughput",
+        ),
+    ),
+)
 @click.argument("file")
 @click.option(
     "--vary",
@@ -25,13 +39,13 @@ if TYPE_CHECKING:
     help="What may vary: bottleneck.queue.target=1ms..30ms, or choices A,B,C. Logarithmic where "
     "it spans more than a decade; lin: or log: before it says otherwise. Can be repeated.",
 )
-@click.option("--minimise", multiple=True, metavar="METRIC[@NAME]", help="As small as can be.")
-@click.option("--maximise", multiple=True, metavar="METRIC[@NAME]", help="As large as can be.")
+@click.option("--minimise", multiple=True, metavar="METRIC[@NAME]", help="Metric to minimise.")
+@click.option("--maximise", multiple=True, metavar="METRIC[@NAME]", help="Metric to maximise.")
 @click.option(
     "--subject-to",
     multiple=True,
     metavar="METRIC>=N",
-    help="What has to hold, jain>=0.9 or METRIC<=N. Can be repeated.",
+    help="Bound that must hold: jain>=0.9 or METRIC<=N. Can be repeated.",
 )
 @click.option(
     "--over",
@@ -44,10 +58,10 @@ if TYPE_CHECKING:
     default="mean",
     show_default=True,
     metavar="mean|worst",
-    help="What a number over these points is.",
+    help="How to pool a number over these points.",
 )
 @click.option(
-    "--runs", type=count_type, default=300, show_default=True, help="Runs of the search, in all."
+    "--runs", type=count_type, default=300, show_default=True, help="Runs of the whole search."
 )
 @click.option(
     "--unseen",
@@ -56,10 +70,14 @@ if TYPE_CHECKING:
     help="Seeds that the search did not see, for front and defaults at its end [default: 10].",
 )
 @click.option(
-    "--sampler", default="tpe", show_default=True, metavar="tpe|nsga2|random|qmc", help="Of Optuna."
+    "--sampler",
+    default="tpe",
+    show_default=True,
+    metavar="tpe|nsga2|random|qmc",
+    help="Sampler of Optuna to use.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sampler."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sampler."
 )
 @click.option(
     "--batch",

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from tailback.base import foreign, terminal
+from tailback.cli.help import Command
 from tailback.cli.options import json_option, quiet_option
 
 if TYPE_CHECKING:
     from tailback.store.verify import Verified
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("verify", "check the folder results"),
+        ("verify results --json", "print what was found as JSON"),
+    ),
+)
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @quiet_option
 @json_option

@@ -8,6 +8,7 @@ import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import OK
+from tailback.cli.help import Command
 from tailback.cli.options import json_option, pdf_option, run_options
 from tailback_studies.cli.completing import experiment_names
 
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
     from tailback.running.options import RunOptions
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("reproduce dctcp-internet-2014 --quick", "take a first look at an experiment"),
+        ("reproduce sce-2019 --part table-25", "run one table of it"),
+    ),
+)
 @click.argument("name", shell_complete=experiment_names)
 @click.option("--part", "parts", multiple=True, help="Only this figure or table.")
 @click.option("--quick", is_flag=True, help="Shorter runs and fewer points: a first look.")

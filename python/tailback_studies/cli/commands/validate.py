@@ -10,6 +10,7 @@ import click
 
 from tailback.base import names, terminal
 from tailback.cli.boundary import FAILED, OK
+from tailback.cli.help import Command
 from tailback.cli.options import json_option, run_options
 from tailback.errors import InputError
 
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
     from tailback.running.options import RunOptions
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=(
+        ("validate --quick", "take a first look"),
+        ("validate --queue codel", "run the cells of one queue"),
+    ),
+)
 @click.option("--quick", is_flag=True, help="Fewer cells, seeds and seconds: a first look.")
 @click.option("--queue", "queues", multiple=True, metavar="NAME", help="Only cells of this queue.")
 @click.option(

@@ -1,0 +1,65 @@
+"""Help texts: options by purpose, and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+HEADINGS = {
+    "How it runs": (
+        *("engine", "crates", "seeds", "jobs", "cores", "cluster", "part"),
+        *("unconfined", "trust_programs"),
+    ),
+    "Output": (
+        *("out", "as_json", "read_only", "quiet", "pdf", "report_folder", "no_report", "junit"),
+        *("page", "help"),
+    ),
+}
+"""Names of options that many commands share, by the heading they are under; all others come first,
+under "Options"."""
+
+
+class Command(click.Command):
+    """A command whose help groups its options and ends with examples."""
+
+    def __init__(
+        self, *args: Any, examples: Sequence[tuple[str, str]] = (), **attributes: Any
+    ) -> None:
+        """`examples` are command lines without `tailback`, each with what it does."""
+        if examples:
+            attributes["epilog"] = "\n\n".join(
+                [
+                    "Examples:",
+                    *(
+                        f"\b\n  {text[0].upper()}{text[1:]}:\n    tailback {line}"
+                        for line, text in examples
+                    ),
+                ]
+            )
+        super().__init__(*args, **attributes)
+        self.examples = tuple(examples)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, a section for each heading."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], **{h: [] for h in HEADINGS}}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            # Arguments are in the usage line.
+            if record is not None and not isinstance(parameter, click.Argument):
+                sections[_heading(parameter.name)].append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+class Group(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+
+def _heading(name: str | None) -> str:
+    return next((heading for heading, names in HEADINGS.items() if name in names), "Options")
