@@ -20,7 +20,7 @@ pub struct Diagnostic {
     width: usize,
     /// The line.
     source: String,
-    /// What a `--set` says, `a=b`; `None`: it stands in the file.
+    /// What a `--set` says, `a=b`; `None`: it is in the file.
     option: Option<String>,
     /// What is wrong.
     message: String,

@@ -47,7 +47,7 @@ pub struct Source {
     /// Traces that it names, as it names them.
     pub files: Vec<String>,
     /// `[sweep]` with what is set in it, as JSON in the order of the file; a table without keys
-    /// where there is none.
+    /// where the file has no sweep.
     pub sweep: String,
 }
 

@@ -112,7 +112,7 @@ def make(
     reader.check_words(asked)
     varied = reader.ranges_of(asked.vary)
     axes = reader.axes_of(asked.over)
-    # The file as it is, at its first point: what is wrong with it is said with its own places.
+    # The file as it is, at its first point: its own errors keep their own places.
     first = reader.first()
     file_sweep: dict[str, Any] = json.loads(first.sweep) if first is not None else {}
     if first is not None:
@@ -299,5 +299,5 @@ def bare(diagnostic: _native.Diagnostic) -> str:
 
 
 def _is_of_search(diagnostic: _native.Diagnostic) -> bool:
-    """Whether it stands in the sweep of a search."""
+    """Whether it comes from the sweep of a search."""
     return (diagnostic.option or "").startswith("sweep=")
