@@ -15,7 +15,7 @@ pub(super) fn read(bytes: &[u8]) {
         Err(diagnostics) => {
             assert!(!diagnostics.is_empty(), "refused without a word");
             for diagnostic in &diagnostics {
-                assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
+                assert!(diagnostic.place.line >= 1 && diagnostic.place.column >= 1);
                 assert!(!diagnostic.message.is_empty());
             }
         }
