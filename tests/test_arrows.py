@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import rust_modules
+from rust_modules import RustPath
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "tailback"
 STUDIES = ROOT / "python" / "tailback_studies"
@@ -182,56 +185,90 @@ def test_studies_use_the_modules_of_the_core_that_the_page_lists() -> None:
     assert listed - used == set()
 
 
-def _rust_files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*.rs")):
-        if "test" not in path.stem:
-            yield path
+def _folders(crate: Path) -> list[tuple[Path, RustPath]]:
+    return [(crate, folder) for folder in rust_modules.folders(rust_modules.modules(crate / "src"))]
 
 
-def _code(path: Path) -> str:
-    """A source without comments and without the tests at its end."""
-    text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
-    return text.partition("#[cfg(test)]\nmod tests {")[0]
-
-
-def rust_graph(crate: str) -> dict[str, set[str]]:
-    """The modules of a crate by those that they name."""
-    source = CRATES / crate / "src"
-    graph: dict[str, set[str]] = {}
-    for path in _rust_files(source):
-        inside = path.relative_to(source)
-        room = inside.parts[0].removesuffix(".rs")
-        if room in ("lib", "main"):
-            continue
-        named = set(re.findall(r"\bcrate::([a-z_0-9]+)", _code(path)))
-        for several in re.findall(r"\bcrate::\{([^}]*)\}", _code(path)):
-            named |= set(re.findall(r"(?:^|,)\s*([a-z_0-9]+)", several))
-        graph.setdefault(room, set()).update(named - {room})
-    return {room: named & set(graph) for room, named in graph.items()}
-
-
-@pytest.mark.parametrize("crate", ["engine", "record", "scenario", "guest", "run"])
-def test_no_module_of_a_crate_names_itself_through_others(crate: str) -> None:
-    assert circles(rust_graph(crate)) == []
+RUST_FOLDERS = [
+    (crate, folder)
+    for source in sorted(CRATES.glob("*/src"))
+    for crate, folder in _folders(source.parent)
+]
+"""Every folder of every crate, the root of its sources first."""
 
 
 @pytest.mark.parametrize(
-    "folder", ["engine/src/tcp", "engine/src/cc", "engine/src/network", "scenario/src/plan"]
+    ("crate", "folder"),
+    RUST_FOLDERS,
+    ids=["/".join((crate.name, *folder)) for crate, folder in RUST_FOLDERS],
 )
-def test_the_files_of_a_folder_do_not_name_one_another_in_circles(folder: str) -> None:
-    source = CRATES / folder
-    graph: dict[str, set[str]] = {}
-    for path in _rust_files(source):
-        room = path.relative_to(source).parts[0].removesuffix(".rs")
-        if room == "mod":
-            continue
-        steps = len(path.relative_to(source).parts)
-        up = "super::" * steps
-        named = set(re.findall(rf"(?<![\w:]){up}([a-z_0-9]+)", _code(path)))
-        for several in re.findall(rf"(?<![\w:]){up}\{{([^}}]*)\}}", _code(path)):
-            named |= set(re.findall(r"(?:^|,)\s*([a-z_0-9]+)", several))
-        graph.setdefault(room, set()).update(named - {room})
-    assert circles({room: named & set(graph) for room, named in graph.items()}) == []
+def test_the_modules_of_a_folder_do_not_name_one_another_in_circles(
+    crate: Path, folder: RustPath
+) -> None:
+    assert circles(rust_modules.graph(rust_modules.modules(crate / "src"), folder)) == []
+
+
+def test_every_folder_of_the_crates_is_looked_at() -> None:
+    directories = {
+        (source.parent.name, path.parent.relative_to(source).parts)
+        for source in CRATES.glob("*/src")
+        for path in rust_modules.sources(source)
+        if path.name not in ("lib.rs", "main.rs", "mod.rs")
+    }
+    assert {(crate.name, folder) for crate, folder in RUST_FOLDERS} == directories
+
+
+def test_use_declarations_are_expanded() -> None:
+    text = "super::{a::{self, b as c}, super::d::*, e}"
+    assert list(rust_modules.use_tree(text)) == [
+        (("super", "a"), "a"),
+        (("super", "a", "b"), "c"),
+        (("super", "super", "d", "*"), "*"),
+        (("super", "e"), "e"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use super::b;",
+        "use super::b::{self, Thing};",
+        "use super::{c::Other, b::Thing};",
+        "use crate::f::b::Thing;",
+        "use crate::{x, f::{b, g}};",
+        "fn f() -> crate::f::b::Thing { todo!() }",
+        "fn f() { super::b::call(); }",
+        "fn f() { self::super::b::call(); }",
+        "macro_rules! m { () => { $crate::f::b::call() } }",
+        # Handed on by the folder's root.
+        "use super::Handed;",
+        "use super::*; fn f(_: Handed) {}",
+    ],
+)
+def test_an_arrow_is_seen_however_it_is_written(text: str, tmp_path: Path) -> None:
+    (tmp_path / "f").mkdir()
+    sources = {"lib": "mod f; mod x;", "x": "", "f/mod": "mod a; mod b; mod c; use b::Handed;"}
+    for name, source in {**sources, "f/a": text, "f/b": "", "f/c": ""}.items():
+        (tmp_path / f"{name}.rs").write_text(source, encoding="utf-8")
+    graph = rust_modules.graph(rust_modules.modules(tmp_path), ("f",))
+    assert "b" in graph["a"]
+    assert graph["b"] == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// use super::b;",
+        "use b::Thing;",
+        "use super::super::b;",
+        "#[cfg(test)]\nmod tests {\nsuper::b",
+    ],
+)
+def test_what_is_no_arrow_is_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / "f").mkdir()
+    for name, source in {"lib": "mod f;", "f/mod": "", "f/a": text, "f/b": ""}.items():
+        (tmp_path / f"{name}.rs").write_text(source, encoding="utf-8")
+    assert rust_modules.graph(rust_modules.modules(tmp_path), ("f",)) == {"a": set(), "b": set()}
 
 
 def test_the_rooms_that_the_architecture_names_are_there() -> None:

@@ -11,6 +11,7 @@ pub use tailback_engine::crates::Crate;
 
 mod diagnostic;
 mod guest;
+mod os_error;
 mod programs;
 mod registry;
 mod run;

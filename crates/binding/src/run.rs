@@ -1,14 +1,13 @@
 //! Stores, controls and runs as Python sees them.
 
-use std::io;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::thread;
 
-use pyo3::exceptions::{PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 use tailback_run::{Failure, panics};
 
+use crate::os_error::os_error;
 use crate::shape::Shape;
 use crate::stored::is_held;
 use crate::{Cancelled, EnginePanic};
@@ -157,15 +156,5 @@ pub fn failed(failure: Failure) -> PyErr {
         Failure::Cancelled => Cancelled::new_err(()),
         Failure::Panic(message) => EnginePanic::new_err((message,)),
         Failure::Io(error) => os_error(error),
-    }
-}
-
-/// `PermissionError` where nothing may be written, `OSError` for anything else.
-pub fn os_error(error: io::Error) -> PyErr {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            PyPermissionError::new_err(error.to_string())
-        }
-        _ => PyOSError::new_err(error.to_string()),
     }
 }

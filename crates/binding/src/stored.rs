@@ -9,7 +9,7 @@ use tailback_record::scratch;
 use tailback_record::stored::{self, Fault};
 
 use crate::DamagedResults;
-use crate::run::os_error;
+use crate::os_error::os_error;
 use crate::shape::Shape;
 
 fn raised(fault: Fault) -> PyErr {

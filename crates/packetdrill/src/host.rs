@@ -22,9 +22,9 @@ use tailback_engine::units::{Bytes, Time};
 
 use crate::check::Values;
 use crate::ecn::{Agreed, Much, codepoint, on_the_wire};
-use crate::run::Category;
 use crate::script::{Segment, TcpOption};
-use crate::setup::{Beyond, Setup};
+use crate::setup::Setup;
+use crate::verdict::{Beyond, Category};
 
 /// Segment size a host offers on a link of 1500 bytes, and packetdrill's.
 const OUR_MSS: u32 = 1460;

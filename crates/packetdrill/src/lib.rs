@@ -16,7 +16,8 @@
 //! | `ecn` | what both ends agree on about ECN |
 //! | `setup` | what a script configures, and what of it is beyond the simulator |
 //! | `host` | sender, receiver and the translation between bytes and segments |
-//! | `run` | the clock and the verdict |
+//! | `run` | the clock: plays a script |
+//! | `verdict` | the verdict, and why a script does not concern the simulator |
 //! | `words` | packets in words |
 //! | [`report`] | verdicts as table, JSON and Markdown |
 //!
@@ -43,10 +44,12 @@ pub mod report;
 mod run;
 pub mod script;
 mod setup;
+mod verdict;
 mod words;
 
 pub use parse::{SyntaxError, parse};
-pub use run::{Category, Judged, Verdict, judge};
+pub use run::judge;
+pub use verdict::{Category, Judged, Verdict};
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::run::{Category, Judged, Verdict};
+use crate::verdict::{Category, Judged, Verdict};
 
 /// A script's name (without `.pkt`) and what it says.
 pub type Row = (String, Judged);

@@ -3,8 +3,8 @@
 use tailback_engine::plan::AccEcnOption;
 
 use crate::ecn::Much;
-use crate::run::Category;
 use crate::script::{Script, TcpOption, What};
+use crate::verdict::{Beyond, Category};
 
 /// Linux's settings as far as the simulator knows them.
 #[derive(Clone, Debug)]
@@ -44,9 +44,6 @@ impl Default for Setup {
         }
     }
 }
-
-/// What keeps a script from being judged.
-pub(crate) type Beyond = (Category, String);
 
 impl Setup {
     /// Runs shell commands.

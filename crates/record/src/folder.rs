@@ -28,11 +28,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
+use crate::outcome::account_file;
 use crate::scratch::Scratch;
 pub use crate::scratch::at;
 use crate::seal::{self, Hashing, Mark};
 use crate::stored::{self, FORMAT, Fault};
-use crate::{Outcome, account, summary::Summary, table};
+use crate::{Outcome, summary::Summary, table};
 
 /// What identifies a run; goes into `manifest.json`.
 #[derive(Clone, Debug, Serialize)]
@@ -250,7 +251,7 @@ fn write_files(
     files.insert(stored::SUMMARY.to_owned(), entry_of(&mark, None));
     let (mark, ()) = written(&folder.join(stored::ACCOUNT), |file| {
         let mut file = BufWriter::new(file);
-        account::file::write(outcome, &mut file)?;
+        account_file::write(outcome, &mut file)?;
         file.flush()
     })?;
     files.insert(stored::ACCOUNT.to_owned(), entry_of(&mark, None));

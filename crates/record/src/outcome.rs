@@ -2,6 +2,10 @@
 //!
 //! Every counter and histogram counts events at or after the warm-up.
 
+#[cfg(feature = "folder")]
+pub mod account_file;
+mod class_samples;
+
 use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, QueueAccount};

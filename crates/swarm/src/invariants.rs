@@ -3,7 +3,7 @@
 use tailback_engine::plan::{Plan, RatePlan};
 use tailback_record::{Outcome, Summary};
 
-use crate::trial::Finding;
+use crate::finding::Finding;
 
 /// Series that may be below zero: differences and credits.
 const SIGNED: [&str; 5] = ["credit", "correction", "gap", "red_count", "_count"];

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`generate`] | a scenario from a seed, drawn from the registries and the schema |
 //! | [`trial`] | a scenario tried: loaded for both engines, run, run again, looked at |
+//! | [`finding`] | what a check reports |
 //! | `invariants` | what must hold of every run |
 //! | [`laws`] | what a change of a scenario must do to its results, or must not |
 //! | [`swarm`] | many trials |
@@ -13,6 +14,7 @@
 //! | [`traces`] | the traces that scenarios of the swarm name |
 
 mod draw;
+pub mod finding;
 pub mod generate;
 pub mod heap;
 mod invariants;

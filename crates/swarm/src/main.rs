@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use tailback_swarm::finding::Finding;
 use tailback_swarm::laws::{self, LAWS, Law, Verdict};
 use tailback_swarm::swarm::{Plan, Tally, limits, swarm};
-use tailback_swarm::trial::{Finding, Limits, keep_panics, trial};
+use tailback_swarm::trial::{Limits, keep_panics, trial};
 use tailback_swarm::{generate, heap, reduce};
 use toml::Table;
 

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use crate::trial::Finding;
+use crate::finding::Finding;
 
 /// Trials at most.
 const MOST: usize = 2_000;

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use crate::finding::Finding;
 use crate::generate;
-use crate::trial::{End, Finding, Limits, trial};
+use crate::trial::{End, Limits, trial};
 
 /// Which trials.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock, mpsc};
 use std::time::Duration;
@@ -17,25 +16,8 @@ use tailback_scenario::{
     EngineKind, Judge, Override, Point, Request, Scenario, estimate_memory, load_request,
 };
 
+use crate::finding::Finding;
 use crate::{heap, invariants, traces};
-
-/// Something that must not be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What it is, the same words for the same kind of failure.
-    pub kind: String,
-    /// Where, and by how much.
-    pub detail: String,
-}
-
-impl Finding {
-    pub(crate) fn new(kind: impl Into<String>, detail: impl Display) -> Finding {
-        Finding {
-            kind: kind.into(),
-            detail: detail.to_string(),
-        }
-    }
-}
 
 /// How a trial ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,6 @@
 //! reductions that ends after [`LISTED`]. Times of reductions and of drops and marks are those of
 //! the whole run; what is counted apart begins with the end of the warm-up.
 
-#[cfg(feature = "folder")]
-pub mod file;
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

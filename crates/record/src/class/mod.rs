@@ -5,7 +5,6 @@
 //! warm-up on, of which a last one that is not whole is left out.
 
 mod recorder;
-mod samples;
 #[cfg(test)]
 mod tests;
 

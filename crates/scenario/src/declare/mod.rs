@@ -6,6 +6,7 @@
 mod burst;
 mod choice;
 mod fields;
+mod files;
 mod in_phase;
 mod kinds;
 

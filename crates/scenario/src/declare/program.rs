@@ -1,7 +1,5 @@
 //! Values of `[[programs]]`: words, texts, readiness, dates, and files with their content.
 
-use std::collections::HashMap;
-
 use serde_json::{Value as Json, json};
 use tailback_engine::plan::{FilePlan, Ready, RootPlan};
 use tailback_engine::registry::{Kind, Value};
@@ -9,7 +7,7 @@ use tailback_engine::units::Time;
 
 use super::reader::Reader;
 use crate::read::{Item, Node, Problem, Toml, shorten};
-use crate::request::{FileLoader, Found};
+use crate::request::Found;
 
 pub(super) const WORDS: &str = "texts in quotes such as [\"a\", \"b\"]";
 pub(super) const FILES: &str = "files and folders such as [\"./bin\"]";
@@ -25,21 +23,6 @@ const MAX_TEXT: usize = 16 << 10;
 
 /// The most words of a program.
 const MAX_WORDS: usize = 1000;
-
-/// What was read of the files that a scenario names, and what is wrong with them.
-#[derive(Default)]
-pub(crate) struct Files(HashMap<String, Result<Found, String>>);
-
-impl Files {
-    fn get(&mut self, name: &str, load: &FileLoader<'_>) -> Result<Found, String> {
-        let known = self.0.get(name).cloned();
-        known.unwrap_or_else(|| {
-            let found = load(name);
-            self.0.insert(name.to_owned(), found.clone());
-            found
-        })
-    }
-}
 
 impl Reader<'_> {
     /// Reads texts in order, each with its place.

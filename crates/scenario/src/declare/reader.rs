@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use tailback_engine::keys::EngineKind;
 use tailback_engine::registry::Value;
 
+use super::files::Files;
 use super::in_phase::InPhase;
-use super::program::Files;
 use super::trace::Traces;
 use crate::read::{Item, Node, Problem, Span, shorten};
 use crate::request::{FileLoader, Loader, Request};

@@ -2,9 +2,9 @@
 
 use tailback_engine::plan::{Plan, Refusal};
 
-use super::axes::{Swept, swept};
 use super::graft::graft;
 use super::sweep::{Sweep, SweptKey, labels};
+use super::swept::{Swept, swept};
 use crate::declare::Reader;
 use crate::plan::{Origins, plan};
 use crate::read::{Node, Problem, Span};

@@ -8,6 +8,7 @@ mod graft;
 mod grid;
 mod subject;
 mod sweep;
+mod swept;
 
 use std::sync::Arc;
 

@@ -30,8 +30,9 @@ use tailback_record::Outcome;
 use tailback_scenario::{EngineKind, Scenario, estimate_memory};
 use toml::{Table, Value};
 
+use crate::finding::Finding;
 use crate::swarm;
-use crate::trial::{Finding, Limits, caught, load, patiently, run_whole};
+use crate::trial::{Limits, caught, load, patiently, run_whole};
 
 /// Why a law is not known to hold of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]

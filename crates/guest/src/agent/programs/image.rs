@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::Path;
 
-use super::root::bind;
+use super::bare::bind;
 use crate::agent::io;
 
 /// Of the root: folders with the programs and libraries of a distribution.

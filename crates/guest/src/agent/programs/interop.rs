@@ -13,7 +13,7 @@ use std::path::Path;
 use serde_json::json;
 use tailback_guest::job::{Interop, Program};
 
-use super::root::{self, at, bind, own_folder};
+use super::bare::{self, at, bind, own_folder};
 use crate::agent::io;
 use crate::agent::sys::{self, process};
 
@@ -64,7 +64,7 @@ pub fn make(number: usize) -> Result<(), String> {
 pub fn prepare(number: usize, program: &Program, interop: &Interop) -> Result<(), String> {
     let certs = place(number, "certs");
     let status = process::apart(|| {
-        if let Err(error) = root::enter_packages(&program.root, &certs) {
+        if let Err(error) = bare::enter_packages(&program.root, &certs) {
             eprintln!("tailback: {error}");
             return 1;
         }

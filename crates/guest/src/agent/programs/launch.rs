@@ -6,7 +6,7 @@ use std::path::Path;
 use tailback_guest::job::{Job, Program, Side};
 
 use super::kept::Kept;
-use super::{interop, root};
+use super::{bare, interop, root};
 use crate::agent::io;
 use crate::agent::sys::process::{self, Child};
 
@@ -188,7 +188,7 @@ fn environment(program: &Program, runs: &Side) -> Vec<String> {
     let mut all = vec![
         ("PATH".to_owned(), path.join(":")),
         ("HOME".to_owned(), "/root".to_owned()),
-        ("OUT".to_owned(), root::OUT.to_owned()),
+        ("OUT".to_owned(), bare::OUT.to_owned()),
         (OPENSSL.0.to_owned(), OPENSSL.1.to_owned()),
     ];
     if runs.root.is_none() {

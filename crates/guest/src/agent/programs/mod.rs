@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `launch` | namespaces, limits, the program itself |
 //! | `root` | what it sees of files |
+//! | `bare` | what every root has: memory, devices, packages |
 //! | `image` | a root that is a container image's |
 //! | `interop` | what endpoints of the QUIC interop runner find besides |
 //! | `ready` | whether a server is ready |
@@ -13,6 +14,7 @@
 //! Nothing is looked at again and again while a run lasts: descriptors tell of exits and of
 //! output. Only before its start readiness is, at fixed distances.
 
+mod bare;
 mod image;
 mod interop;
 mod kept;

@@ -2,27 +2,17 @@
 //! entry, and nothing else.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::os::unix::fs::symlink;
 
 use tailback_guest::job::{Job, Program, Side};
 
+use super::bare::{self, at, bind, folder, own_folder};
 use super::{image, interop};
 use crate::agent::io;
 use crate::agent::sys::process;
 
-/// Where it is made; each process has file systems of its own, so all make theirs here.
-const NEW: &str = "/tmp";
-
-/// What it may write in memory, besides its output.
-const OPTIONS: &str = "mode=755,size=256m,nr_inodes=100k";
-
 /// Where a program finds its files.
 pub const FILES: &str = "/files";
-
-/// Where it leaves what is kept.
-pub const OUT: &str = "/out";
 
 /// Its working folder.
 pub const WORK: &str = "/work";
@@ -43,12 +33,12 @@ pub fn enter(
     output: &str,
 ) -> Result<(), String> {
     let program = &job.programs[number];
-    empty()?;
+    bare::empty()?;
     match &runs.root {
-        None => packages(&program.root)?,
-        Some(root) => image::show(root, NEW)?,
+        None => bare::packages(&program.root)?,
+        Some(root) => image::show(root, bare::NEW)?,
     }
-    furnish(output)?;
+    bare::furnish(output)?;
     for (name, place) in &program.files {
         folder(&at("files"))?;
         folder(&at("work"))?;
@@ -60,144 +50,13 @@ pub fn enter(
     if program.interop.is_some() {
         interop::show(number, side, output)?;
     }
-    process::change_root(NEW).map_err(io("root"))?;
+    process::change_root(bare::NEW).map_err(io("root"))?;
     let cwd = match (&runs.cwd, &runs.root) {
         (Some(cwd), _) => cwd,
         (None, Some(_)) => "/",
         (None, None) => WORK,
     };
     std::env::set_current_dir(cwd).map_err(io(cwd))
-}
-
-/// Makes a root of packages alone and enters it: for what is prepared for a program.
-pub fn enter_packages(root: &str, output: &str) -> Result<(), String> {
-    empty()?;
-    packages(root)?;
-    furnish(output)?;
-    process::change_root(NEW).map_err(io("root"))
-}
-
-/// A root with nothing in it.
-fn empty() -> Result<(), String> {
-    let private = libc::MS_REC | libc::MS_PRIVATE;
-    process::mount("", "/", "", private, "").map_err(io("private mounts"))?;
-    process::mount("tmpfs", NEW, "tmpfs", 0, OPTIONS).map_err(io("root"))
-}
-
-/// What every root has besides.
-fn furnish(output: &str) -> Result<(), String> {
-    for name in ["dev", "out", "proc", "root", "run", "sys", "tmp"] {
-        own_folder(&at(name))?;
-    }
-    fs::set_permissions(at("tmp"), fs::Permissions::from_mode(0o1777)).map_err(io("/tmp"))?;
-    devices()?;
-    process::mount("proc", &at("proc"), "proc", NO_DEVICES, "").map_err(io("/proc"))?;
-    let read_only = libc::MS_RDONLY | NO_DEVICES;
-    process::mount("sysfs", &at("sys"), "sysfs", read_only, "").map_err(io("/sys"))?;
-    process::mount(output, &at("out"), "", libc::MS_BIND, "").map_err(io(OUT))
-}
-
-const NO_DEVICES: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
-
-/// Where a name of the new root is until that is entered.
-pub fn at(name: &str) -> String {
-    format!("{NEW}/{name}")
-}
-
-pub fn folder(path: &str) -> Result<(), String> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o755);
-    builder.create(path).map_err(io(path))
-}
-
-/// A folder of the root itself: a link of an image would lead out of it while it is made.
-pub fn own_folder(path: &str) -> Result<(), String> {
-    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
-        fs::remove_file(path).map_err(io(path))?;
-    }
-    folder(path)
-}
-
-/// Shows a file or folder of the guest's at another place, read-only.
-pub fn bind(place: &str, target: &str) -> Result<(), String> {
-    let found = fs::metadata(place).map_err(io(place))?;
-    if found.is_dir() {
-        folder(target)?;
-    } else {
-        fs::write(target, "").map_err(io(target))?;
-    }
-    let again = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | NO_DEVICES;
-    process::mount(place, target, "", libc::MS_BIND, "")
-        .and_then(|()| process::mount("", target, "", again, ""))
-        .map_err(io(place))
-}
-
-/// The packages: their /usr as it is, /etc and /var as copies that can be written.
-fn packages(root: &str) -> Result<(), String> {
-    for name in ["etc", "files", "usr", "var", "work"] {
-        folder(&at(name))?;
-    }
-    for name in ["bin", "sbin", "lib", "lib64"] {
-        symlink(format!("usr/{name}"), at(name)).map_err(io(name))?;
-    }
-    if root.is_empty() {
-        return Ok(());
-    }
-    bind(&format!("{root}/usr"), &at("usr"))?;
-    for name in ["etc", "var"] {
-        let from = format!("{root}/{name}");
-        if Path::new(&from).is_dir() {
-            copy(Path::new(&from), Path::new(&at(name))).map_err(io(&from))?;
-        }
-    }
-    Ok(())
-}
-
-/// Copies a folder with what is in it.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(to)?;
-    for one in fs::read_dir(from)? {
-        let one = one?;
-        let (kind, target) = (one.file_type()?, to.join(one.file_name()));
-        if kind.is_dir() {
-            copy(&one.path(), &target)?;
-        } else if kind.is_symlink() {
-            symlink(fs::read_link(one.path())?, target)?;
-        } else if kind.is_file() {
-            fs::copy(one.path(), target)?;
-        }
-    }
-    Ok(())
-}
-
-fn devices() -> Result<(), String> {
-    for (name, major, minor) in [
-        ("null", 1, 3),
-        ("zero", 1, 5),
-        ("full", 1, 7),
-        ("random", 1, 8),
-        ("urandom", 1, 9),
-        ("tty", 5, 0),
-    ] {
-        let path = at(&format!("dev/{name}"));
-        process::device(&path, major, minor).map_err(io(name))?;
-    }
-    for (name, target) in [
-        ("fd", "/proc/self/fd"),
-        ("stdin", "/proc/self/fd/0"),
-        ("stdout", "/proc/self/fd/1"),
-        ("stderr", "/proc/self/fd/2"),
-    ] {
-        symlink(target, at(&format!("dev/{name}"))).map_err(io(name))?;
-    }
-    // No terminals: the kit's kernel has none to give.
-    let shared = at("dev/shm");
-    folder(&shared)?;
-    let options = "mode=1777,size=256m";
-    process::mount("tmpfs", &shared, "tmpfs", NO_DEVICES, options).map_err(io("/dev/shm"))
 }
 
 /// The names of all hosts and of this one; users, where the root has none of its own.

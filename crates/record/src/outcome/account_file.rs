@@ -8,8 +8,9 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{Account, Limit, QueueAccount, Reason, SlowStart, Told, WINDOW_NS};
-use crate::{Cause, Outcome};
+use super::Outcome;
+use crate::Cause;
+use crate::account::{Account, Limit, QueueAccount, Reason, Reduction, SlowStart, Told, WINDOW_NS};
 
 /// Version of the file.
 const FORMAT: u32 = 1;
@@ -58,7 +59,7 @@ fn slow_start(end: &SlowStart) -> Value {
 fn sender(account: &Account) -> Map<String, Value> {
     let listed = &account.listed;
     let column =
-        |of: &dyn Fn(&super::Reduction) -> Value| -> Vec<Value> { listed.iter().map(of).collect() };
+        |of: &dyn Fn(&Reduction) -> Value| -> Vec<Value> { listed.iter().map(of).collect() };
     let mut all = Map::new();
     all.insert("limited_ns".to_owned(), times(&account.limited_ns));
     all.insert("before_ns".to_owned(), times(&account.before_ns()));

@@ -1,8 +1,8 @@
 //! What follows from the samples of classes: rates and windows of flows, and
 //! rows of the series.
 
-use super::{ClassOutcome, LinkSamples};
-use crate::Outcome;
+use super::Outcome;
+use crate::class::{ClassOutcome, LinkSamples};
 
 impl Outcome {
     /// The samples of a class, if any were taken and packets were watched.

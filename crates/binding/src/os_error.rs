@@ -1,0 +1,16 @@
+//! Errors of files as Python's.
+
+use std::io;
+
+use pyo3::exceptions::{PyOSError, PyPermissionError};
+use pyo3::prelude::*;
+
+/// `PermissionError` where nothing may be written, `OSError` for anything else.
+pub fn os_error(error: io::Error) -> PyErr {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            PyPermissionError::new_err(error.to_string())
+        }
+        _ => PyOSError::new_err(error.to_string()),
+    }
+}

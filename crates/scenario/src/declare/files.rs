@@ -1,0 +1,20 @@
+//! The files that a scenario names, each read once.
+
+use std::collections::HashMap;
+
+use crate::request::{FileLoader, Found};
+
+/// What was read of the files that a scenario names, and what is wrong with them.
+#[derive(Default)]
+pub(crate) struct Files(HashMap<String, Result<Found, String>>);
+
+impl Files {
+    pub(super) fn get(&mut self, name: &str, load: &FileLoader<'_>) -> Result<Found, String> {
+        let known = self.0.get(name).cloned();
+        known.unwrap_or_else(|| {
+            let found = load(name);
+            self.0.insert(name.to_owned(), found.clone());
+            found
+        })
+    }
+}
