@@ -26,6 +26,31 @@ use crate::traffic;
 use crate::units::Time;
 use crate::wheel::WheelPhase;
 
+impl Ids {
+    /// The components of a plan with so many pipes, one kind after the other.
+    fn of(plan: &Plan, n_pipes: u32) -> Ids {
+        let n_links = plan.links.len() as u32;
+        let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
+        let links_at = n_pipes;
+        let senders = links_at + 3 * n_links;
+        let sources = senders + 2 * n_flows;
+        let stops = sources + n_traffic;
+        let sampler = stops + n_flows + 1;
+        Ids {
+            links: links_at,
+            queue_timers: links_at + n_links,
+            rate_changes: links_at + 2 * n_links,
+            senders,
+            receivers: senders + n_flows,
+            sources,
+            stops,
+            warmup: stops + n_flows,
+            sampler,
+            slots: sampler + 1,
+        }
+    }
+}
+
 impl Network {
     /// Builds the network of a plan for the run of a seed.
     ///
@@ -45,71 +70,14 @@ impl Network {
     pub fn numbered_from(plan: &Arc<Plan>, seed: u64, first_segment: u64) -> Network {
         let mut pipes = Pipes::default();
         let paths = paths(plan, seed, &mut pipes);
-        let link_pipes: Vec<Option<u32>> = plan
-            .links
-            .iter()
-            .map(|link| {
-                let stream = |purpose| Stream::new(seed, &link.name, purpose);
-                let more = More {
-                    jitter: (link.jitter > Time::ZERO).then(|| (link.jitter, stream("jitter"))),
-                    slots: link
-                        .slots
-                        .as_ref()
-                        .map(|slots| Slots::new(slots, stream("slots"))),
-                    part: None,
-                };
-                if more.jitter.is_some() || more.slots.is_some() {
-                    Some(pipes.own(link.delay, more))
-                } else {
-                    (link.delay > Time::ZERO).then(|| pipes.constant(link.delay))
-                }
-            })
-            .collect();
+        let link_pipes = link_pipes(plan, seed, &mut pipes);
         let pipes = pipes.all;
 
-        let (n_pipes, n_links) = (pipes.len() as u32, plan.links.len() as u32);
+        let ids = Ids::of(plan, pipes.len() as u32);
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
-        let links_at = n_pipes;
-        let senders = links_at + 3 * n_links;
-        let sources = senders + 2 * n_flows;
-        let stops = sources + n_traffic;
-        let sampler = stops + n_flows + 1;
-        let ids = Ids {
-            links: links_at,
-            queue_timers: links_at + n_links,
-            rate_changes: links_at + 2 * n_links,
-            senders,
-            receivers: senders + n_flows,
-            sources,
-            stops,
-            warmup: stops + n_flows,
-            sampler,
-            slots: sampler + 1,
-        };
         let owners = plan.owners();
         let first_slot = n_flows + n_traffic;
-        let mut flows = plan.each_flow();
-        let ends = (0_u32..).zip(owners.iter()).map(|(number, owner)| {
-            let flow = flows.next();
-            let slot = number.saturating_sub(first_slot);
-            Ends {
-                opener: match owner.checked_sub(n_flows) {
-                    None => Opener::Flow,
-                    Some(source) => Opener::Traffic(source),
-                },
-                path: paths[*owner as usize].clone(),
-                timers: match &flow {
-                    Some(_) => [ids.senders + number, ids.receivers + number],
-                    None => [ids.slots + 2 * slot + 1, ids.slots + 2 * slot],
-                },
-                armed: [Time::NEVER; 2],
-                due: [Time::ZERO; 2],
-                entered: 0,
-                ended: 0,
-                connection: flow.map(|flow| Box::new(of_flow(&flow, plan, seed, first_segment))),
-            }
-        });
-        let ends: Vec<Ends> = ends.collect();
+        let ends = ends(plan, seed, first_segment, &ids, &owners, &paths);
 
         let mtu = mtu(plan);
         let mut links: Vec<Link> = (0..)
@@ -431,4 +399,62 @@ fn build_traffic(
             }
         }),
     }
+}
+
+/// The pipe behind each link, if it has one.
+fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
+    plan.links
+        .iter()
+        .map(|link| {
+            let stream = |purpose| Stream::new(seed, &link.name, purpose);
+            let more = More {
+                jitter: (link.jitter > Time::ZERO).then(|| (link.jitter, stream("jitter"))),
+                slots: link
+                    .slots
+                    .as_ref()
+                    .map(|slots| Slots::new(slots, stream("slots"))),
+                part: None,
+            };
+            if more.jitter.is_some() || more.slots.is_some() {
+                Some(pipes.own(link.delay, more))
+            } else {
+                (link.delay > Time::ZERO).then(|| pipes.constant(link.delay))
+            }
+        })
+        .collect()
+}
+
+/// The two ends of every flow and connection.
+fn ends(
+    plan: &Plan,
+    seed: u64,
+    first_segment: u64,
+    ids: &Ids,
+    owners: &[u32],
+    paths: &[Path],
+) -> Vec<Ends> {
+    let mut flows = plan.each_flow();
+    let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
+    let first_slot = n_flows + n_traffic;
+    let ends = (0_u32..).zip(owners.iter()).map(|(number, owner)| {
+        let flow = flows.next();
+        let slot = number.saturating_sub(first_slot);
+        Ends {
+            opener: match owner.checked_sub(n_flows) {
+                None => Opener::Flow,
+                Some(source) => Opener::Traffic(source),
+            },
+            path: paths[*owner as usize].clone(),
+            timers: match &flow {
+                Some(_) => [ids.senders + number, ids.receivers + number],
+                None => [ids.slots + 2 * slot + 1, ids.slots + 2 * slot],
+            },
+            armed: [Time::NEVER; 2],
+            due: [Time::ZERO; 2],
+            entered: 0,
+            ended: 0,
+            connection: flow.map(|flow| Box::new(of_flow(&flow, plan, seed, first_segment))),
+        }
+    });
+    ends.collect()
 }

@@ -145,7 +145,7 @@ impl Sender {
         let prior_in_flight = self.board.flight.in_flight();
         let prior_out = self.board.flight.packets_out();
         let prior_lost = self.board.lost_marks;
-        let Echo { mut ece, esce } = self.ecn.echo(packet);
+        let Echo { ece, esce } = self.ecn.echo(packet);
         let mut event = Event {
             advanced: ack > prior_una,
             ece,
@@ -169,26 +169,11 @@ impl Sender {
         if prior_out == 0 {
             return self.on_ack_of_nothing(packet, &mut event, port);
         }
-        while self.board.flight.una < ack {
-            let seq = self.board.flight.una;
-            let segment = self.board.pop();
-            covered.acked += 1;
-            self.cover(seq, &segment, event.echo, &mut covered);
-        }
-        if event.advanced {
-            self.board.popped();
-        }
+        self.pop_acked(ack, &mut covered, &event);
         event.original_delivered = covered.original_delivered;
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
-        self.conn.delivered += u64::from(covered.delivered);
-        let mut ce = if ece { covered.delivered } else { 0 };
-        let progress = event.advanced || covered.delivered > 0 || packet.has(flags::NEWER);
-        if progress && let Some(marked) = self.accurate_ce(packet, covered.delivered, event.dsack) {
-            ce = marked;
-            ece = ce > 0;
-            event.ece = ece;
-        }
-        self.conn.delivered_ce += u64::from(ce);
+        let ce = self.count_delivered(packet, &covered, &mut event);
+        let ece = event.ece;
         // A segment sent once arrived after a later one: the path reorders (RFC 8985 section 6.2 step 3).
         if let Some(seq) = covered.lowest_original
             && seq + 1 < prior_highest
@@ -210,13 +195,7 @@ impl Sender {
         cc.in_ack_event(view, window, &news);
 
         news.rtt = self.measure_rtt(&covered, &event);
-        // SACKs of what was sent after the head's last transmission say nothing
-        // of the head: its timeout must not move on with them.
-        event.rearm = covered.acked > 0
-            || (self.board.flight.packets_out() > 0
-                && covered
-                    .sacked_once
-                    .is_some_and(|(first, _)| first < self.board.get(self.board.flight.una).sent));
+        event.rearm = self.rearms(&covered);
         if covered.delivered > 0 {
             let (cc, view, window) = self.hooks();
             cc.pkts_acked(view, window, &news);
@@ -225,11 +204,7 @@ impl Sender {
             let needless = event.dsack && !event.dsack_of_probe;
             self.recovery.rack.adapt_window(needless, &self.board);
         }
-        let probe_acked = self.recovery.probe.retrans
-            && self.recovery.probe.high_seq.is_some_and(|high| ack >= high);
-        if let Some(high) = self.recovery.probe.high_seq {
-            self.process_tlp_ack(ack, high, &event);
-        }
+        let probe_acked = self.take_probe_ack(ack, &event);
 
         let dubious = !event.advanced
             || event.sacked > 0
@@ -247,12 +222,7 @@ impl Sender {
         }
 
         news.losses = (self.board.lost_marks - prior_lost) as u32;
-        if let Some(rates) = &mut self.rates {
-            let lost = self.board.lost_marks;
-            let (conn, limited) = (&mut self.conn, &mut self.window.app_limited);
-            rates.generate(covered.delivered, lost, self.pacer.until, conn, limited);
-            self.conn.rate.probe_acked = probe_acked;
-        }
+        self.take_rate_sample(covered.delivered, probe_acked);
         self.control(&news, &event);
         if self.window.cwnd < before {
             self.account_own(before, &event);
@@ -262,6 +232,68 @@ impl Sender {
         self.resend(resend, port);
         self.transmit(port);
         self.note_if_done();
+    }
+
+    /// Takes what a cumulative ACK covers off the scoreboard.
+    #[inline(always)] // it has one caller
+    fn pop_acked(&mut self, ack: u64, covered: &mut Covered, event: &Event) {
+        while self.board.flight.una < ack {
+            let seq = self.board.flight.una;
+            let segment = self.board.pop();
+            covered.acked += 1;
+            self.cover(seq, &segment, event.echo, covered);
+        }
+        if event.advanced {
+            self.board.popped();
+        }
+    }
+
+    /// Counts what an ACK delivers, and how much of that was marked: the latter, of which Accurate
+    /// ECN knows better than the echo.
+    #[inline(always)] // it has one caller
+    fn count_delivered(&mut self, packet: &Packet, covered: &Covered, event: &mut Event) -> u32 {
+        self.conn.delivered += u64::from(covered.delivered);
+        let mut ce = if event.ece { covered.delivered } else { 0 };
+        let progress = event.advanced || covered.delivered > 0 || packet.has(flags::NEWER);
+        if progress && let Some(marked) = self.accurate_ce(packet, covered.delivered, event.dsack) {
+            ce = marked;
+            event.ece = ce > 0;
+        }
+        self.conn.delivered_ce += u64::from(ce);
+        ce
+    }
+
+    /// Whether an ACK covers a probe that was a retransmission.
+    #[inline(always)] // it has one caller
+    fn take_probe_ack(&mut self, ack: u64, event: &Event) -> bool {
+        let probe_acked = self.recovery.probe.retrans
+            && self.recovery.probe.high_seq.is_some_and(|high| ack >= high);
+        if let Some(high) = self.recovery.probe.high_seq {
+            self.process_tlp_ack(ack, high, event);
+        }
+        probe_acked
+    }
+
+    /// Whether the timeout moves on. SACKs of what was sent after the head's last transmission say
+    /// nothing of the head: its timeout must not move on with them.
+    #[inline(always)] // it has one caller
+    fn rearms(&self, covered: &Covered) -> bool {
+        covered.acked > 0
+            || (self.board.flight.packets_out() > 0
+                && covered
+                    .sacked_once
+                    .is_some_and(|(first, _)| first < self.board.get(self.board.flight.una).sent))
+    }
+
+    /// The delivery rate, where a congestion control asks for it.
+    #[inline(always)] // it has one caller
+    fn take_rate_sample(&mut self, delivered: u32, probe_acked: bool) {
+        if let Some(rates) = &mut self.rates {
+            let lost = self.board.lost_marks;
+            let (conn, limited) = (&mut self.conn, &mut self.window.app_limited);
+            rates.generate(delivered, lost, self.pacer.until, conn, limited);
+            self.conn.rate.probe_acked = probe_acked;
+        }
     }
 
     /// Segments that an ACK newly tells to have been marked, with Accurate ECN; it delivers so

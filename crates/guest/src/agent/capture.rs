@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io;
 use std::net::IpAddr;
 
-use tailback_guest::job::{Flow, Job};
+use tailback_guest::job::{Flow, Job, Link};
 use tailback_record::{Cause, Ended, Histogram, Meter, PacketCount, ProgramOutcome, Series};
 
 use super::frame::{self, Frame, flag};
@@ -71,10 +71,92 @@ struct LinkTap {
 
 struct ScheduleTap {
     ring: Ring,
+    schedule: Schedule,
+}
+
+/// Which data packets of a link are marked and dropped, as its module counts them.
+struct Schedule {
     marks: HashSet<u64>,
     drops: HashSet<u64>,
     /// Data packets that have come so far.
     seen: u64,
+}
+
+impl Schedule {
+    /// Counts a packet; what the schedule does to it.
+    fn cause(&mut self, frame: &Frame) -> Option<Cause> {
+        // The module counts as the simulator does: TCP with payload.
+        if !frame.is_tcp() || frame.payload == 0 {
+            return None;
+        }
+        self.seen += 1;
+        if self.drops.contains(&self.seen) {
+            Some(Cause::Scheduled)
+        } else if self.marks.contains(&self.seen) {
+            Some(match frame.ecn {
+                0 => Cause::Scheduled,
+                _ => Cause::ScheduledMark,
+            })
+        } else {
+            None
+        }
+    }
+}
+
+impl LinkTap {
+    /// Opens the rings of a link.
+    fn open(link: &Link, namespaces: &Namespaces, room: usize, snaplen: u32) -> io::Result<Self> {
+        let enter = |n: usize| namespaces.enter(n).map_err(io::Error::other);
+        enter(link.namespace)?;
+        let ring = Ring::new(Which::Both, room, snaplen)?;
+        let out = sys::device_index(&link.device)?;
+        let schedule = match link.schedule_namespace {
+            None => None,
+            Some(namespace) => {
+                enter(namespace)?;
+                Some(ScheduleTap {
+                    ring: Ring::new(Which::Incoming, room, snaplen)?,
+                    schedule: Schedule {
+                        marks: link.scheduled_marks.iter().copied().collect(),
+                        drops: link.scheduled_drops.iter().copied().collect(),
+                        seen: 0,
+                    },
+                })
+            }
+        };
+        let loss = match link.loss_namespace {
+            None => None,
+            Some(namespace) => {
+                enter(namespace)?;
+                Some(LossTap {
+                    ring: Ring::new(Which::Both, room, snaplen)?,
+                    out: sys::device_index("out")?,
+                    wire: Wire::default(),
+                })
+            }
+        };
+        Ok(LinkTap {
+            ring,
+            out,
+            schedule,
+            loss,
+        })
+    }
+}
+
+/// The queues of all links, nothing counted yet.
+fn queues_of(job: &Job) -> Vec<Queue> {
+    let owners = job.owners();
+    let queues = job.links.iter().map(|link| {
+        let mut meter = Meter::new(owners.clone(), job.warmup_ns);
+        if job.record.events {
+            meter.record_events();
+        }
+        let (end_ns, interval_ns) = (job.duration_ns, job.record.statistics_ns);
+        meter.record_classes(link.classes.clone(), end_ns, interval_ns);
+        Queue::new(link, owners.len(), job.warmup_ns, meter)
+    });
+    queues.collect()
 }
 
 /// What follows from the captures for a flow.
@@ -125,21 +207,9 @@ pub struct Captures {
 impl Captures {
     /// Opens the rings. `origin_ns` is the start of the run on the realtime clock.
     pub fn open(job: &Job, namespaces: &Namespaces) -> io::Result<Captures> {
-        let enter = |n: usize| namespaces.enter(n).map_err(io::Error::other);
-        let owners = job.owners();
-        let count = owners.len();
-        let queues = job.links.iter().map(|link| {
-            let mut meter = Meter::new(owners.clone(), job.warmup_ns);
-            if job.record.events {
-                meter.record_events();
-            }
-            let (end_ns, interval_ns) = (job.duration_ns, job.record.statistics_ns);
-            meter.record_classes(link.classes.clone(), end_ns, interval_ns);
-            Queue::new(link, count, job.warmup_ns, meter)
-        });
         let mut captures = Captures {
             links: Vec::new(),
-            queues: queues.collect(),
+            queues: queues_of(job),
             senders: Vec::new(),
             sender_namespaces: Vec::new(),
             flows: job.flows.iter().map(|_| FlowTap::default()).collect(),
@@ -160,7 +230,7 @@ impl Captures {
                 .min()
                 .unwrap_or(0),
             plan: job.flows.clone(),
-            n_lanes: count,
+            n_lanes: job.owners().len(),
             servers: (job.flows.iter().map(|_| false))
                 .chain(job.sources.iter().map(|s| s.connections.is_some()))
                 .collect(),
@@ -188,52 +258,26 @@ impl Captures {
         if !captures.on {
             return Ok(captures);
         }
-        let room = captures.room;
         for link in &job.links {
-            enter(link.namespace)?;
-            let ring = Ring::new(Which::Both, room, snaplen)?;
-            let out = sys::device_index(&link.device)?;
-            let schedule = match link.schedule_namespace {
-                None => None,
-                Some(namespace) => {
-                    enter(namespace)?;
-                    Some(ScheduleTap {
-                        ring: Ring::new(Which::Incoming, room, snaplen)?,
-                        marks: link.scheduled_marks.iter().copied().collect(),
-                        drops: link.scheduled_drops.iter().copied().collect(),
-                        seen: 0,
-                    })
-                }
-            };
-            let loss = match link.loss_namespace {
-                None => None,
-                Some(namespace) => {
-                    enter(namespace)?;
-                    Some(LossTap {
-                        ring: Ring::new(Which::Both, room, snaplen)?,
-                        out: sys::device_index("out")?,
-                        wire: Wire::default(),
-                    })
-                }
-            };
-            captures.links.push(LinkTap {
-                ring,
-                out,
-                schedule,
-                loss,
-            });
+            let tap = LinkTap::open(link, namespaces, captures.room, snaplen)?;
+            captures.links.push(tap);
         }
+        captures.open_senders(job, namespaces, snaplen)?;
+        Ok(captures)
+    }
+
+    /// Opens a ring in the namespace of every sender.
+    fn open_senders(&mut self, job: &Job, namespaces: &Namespaces, snaplen: u32) -> io::Result<()> {
         let mut senders: Vec<usize> = job.flows.iter().map(|f| f.sender).collect();
         senders.sort_unstable();
         senders.dedup();
         for namespace in senders {
-            enter(namespace)?;
-            captures
-                .senders
-                .push(Ring::new(Which::Incoming, room, snaplen)?);
-            captures.sender_namespaces.push(namespace);
+            namespaces.enter(namespace).map_err(io::Error::other)?;
+            self.senders
+                .push(Ring::new(Which::Incoming, self.room, snaplen)?);
+            self.sender_namespaces.push(namespace);
         }
-        Ok(captures)
+        Ok(())
     }
 
     /// The start of the run on the captures' clock.
@@ -251,157 +295,65 @@ impl Captures {
 
     /// Takes everything captured so far, up to `now_ns`.
     pub fn drain(&mut self, now_ns: u64) {
-        let Captures {
-            links,
-            queues,
-            senders,
-            flows,
-            plan,
-            packets,
-            taps,
-            gates,
-            places,
-            ..
-        } = self;
-        let lanes = Lanes {
-            first_port: self.first_port,
-            count: self.n_lanes,
-            servers: &self.servers,
-            programs: taps.as_ref().map_or(0, Taps::len),
-            origin_ns: self.origin_ns,
-            end_ns: self.end_ns,
-            plan,
-        };
-        let captured = &mut self.captured;
-        let warmup_ns = self.warmup_ns;
-        for (index, (tap, queue)) in links.iter_mut().zip(queues.iter_mut()).enumerate() {
-            if let Some(schedule) = &mut tap.schedule {
-                let ScheduleTap {
-                    ring,
-                    marks,
-                    drops,
-                    seen,
-                } = schedule;
-                let place = (places[index][0], &*gates);
-                ring.drain(|c| {
-                    let Some((packet, frame)) = lanes.packet(place, &c, taps) else {
-                        return;
-                    };
-                    lanes.note_sent(index, &packet, &frame, flows);
-                    if let Some(packets) = packets {
-                        packets.arrived(index, &packet, &c, &frame);
-                    }
-                    // The module counts as the simulator does: TCP with payload.
-                    if !frame.is_tcp() || frame.payload == 0 {
-                        return;
-                    }
-                    *seen += 1;
-                    let cause = if drops.contains(seen) {
-                        Cause::Scheduled
-                    } else if marks.contains(seen) {
-                        if frame.ecn == 0 {
-                            Cause::Scheduled
-                        } else {
-                            Cause::ScheduledMark
-                        }
-                    } else {
-                        return;
-                    };
-                    if let Some(packets) = packets
-                        && cause.is_drop()
-                    {
-                        packets.dropped(index, &packet, &c, &frame);
-                    }
-                    queue.count(&packet, cause, packet.time_ns);
-                });
+        let (links, queues, _, mut sorter) = self.sorter();
+        for (index, (tap, queue)) in links.iter_mut().zip(queues).enumerate() {
+            if let Some(tap) = &mut tap.schedule {
+                sorter.drain_schedule(index, tap, queue);
             }
-            let scheduled = tap.schedule.is_some();
-            let out = tap.out;
-            tap.ring.drain(|c| {
-                *captured += 1;
-                let place = (places[index][1], &*gates);
-                let Some((packet, frame)) = lanes.packet(place, &c, taps) else {
-                    return;
-                };
-                if c.outgoing {
-                    if c.device == out {
-                        let slot = queue.leave(packet);
-                        if let (Some(packets), Some(lost)) = (&mut *packets, &mut queue.lost) {
-                            packets.lost(index, lost);
-                            packets.left((index, slot), &packet, &c, &frame);
-                        }
-                    }
-                } else {
-                    if !scheduled {
-                        lanes.note_sent(index, &packet, &frame, flows);
-                    }
-                    if let Some(packets) = packets {
-                        if !scheduled {
-                            packets.arrived(index, &packet, &c, &frame);
-                        }
-                        packets.entered(index, &packet, &c, &frame);
-                    }
-                    queue.enter(packet);
-                }
-            });
-            if let Some(LossTap { ring, out, wire }) = &mut tap.loss {
-                let place = (places[index][2], &*gates);
-                ring.drain(|c| {
-                    let Some((packet, frame)) = lanes.packet(place, &c, taps) else {
-                        return;
-                    };
-                    if !c.outgoing {
-                        let head = packets.as_ref().map(|_| Head::of(&packet, &c, &frame));
-                        wire.enter(packet, head);
-                    } else if c.device == *out {
-                        for lost in wire.leave(&packet) {
-                            lose((index, queue), packets, lost);
-                        }
-                    }
-                });
+            sorter.drain_queue(index, tap, queue);
+            if let Some(tap) = &mut tap.loss {
+                sorter.drain_wire(index, tap, queue);
             }
-            if let Some(taps) = taps {
+            if let Some(taps) = sorter.taps {
                 taps.note(index, &mut queue.notes);
             }
         }
-        if let Some(packets) = packets {
-            let wires = links
-                .iter()
-                .filter_map(|tap| tap.loss.as_ref()?.wire.oldest_ns());
-            let oldest = queues
-                .iter()
-                .filter_map(Queue::oldest_ns)
-                .chain(wires)
-                .min();
-            let horizon = oldest.map_or(now_ns, |oldest| oldest.min(now_ns));
-            if let Err(error) = packets.write(horizon) {
-                self.broken.get_or_insert(error);
-                self.packets = None;
-            }
-        }
+        self.write_packets(now_ns);
         // After the links: the segments an ACK covers have been seen there.
+        let (_, _, senders, mut sorter) = self.sorter();
         for ring in senders {
-            ring.drain(|c| {
-                let place = (usize::MAX, &*gates);
-                let Some((packet, frame)) = lanes.packet(place, &c, taps) else {
-                    return;
-                };
-                if packet.lane & 1 == 0 || frame.flags & flag::ACK == 0 {
-                    return;
-                }
-                let Some(flow) = flows.get_mut(packet.lane / 2) else {
-                    return;
-                };
-                let rtt = flow
-                    .segments
-                    .acknowledged(frame.ack, &frame.sack, packet.time_ns);
-                if let Some(rtt) = rtt.filter(|_| packet.time_ns >= warmup_ns) {
-                    flow.rtt.record(rtt);
-                }
-            });
+            sorter.drain_sender(ring);
         }
-        if let Some(taps) = taps {
-            taps.drain(gates, self.origin_ns, self.end_ns);
+        if let Some(taps) = &mut self.taps {
+            taps.drain(&self.gates, self.origin_ns, self.end_ns);
+        }
+    }
+
+    /// The links with their queues, the rings of senders, and what sorts the frames of both.
+    fn sorter(&mut self) -> (&mut [LinkTap], &mut [Queue], &mut [Ring], Sorter<'_>) {
+        let sorter = Sorter {
+            lanes: Lanes {
+                first_port: self.first_port,
+                count: self.n_lanes,
+                servers: &self.servers,
+                programs: self.taps.as_ref().map_or(0, Taps::len),
+                origin_ns: self.origin_ns,
+                end_ns: self.end_ns,
+                plan: &self.plan,
+            },
+            warmup_ns: self.warmup_ns,
+            gates: &self.gates,
+            places: &self.places,
+            flows: &mut self.flows,
+            taps: &mut self.taps,
+            packets: &mut self.packets,
+            captured: &mut self.captured,
+        };
+        (&mut self.links, &mut self.queues, &mut self.senders, sorter)
+    }
+
+    /// Writes the packets older than any that is still under way.
+    fn write_packets(&mut self, now_ns: u64) {
+        let Some(packets) = &mut self.packets else {
+            return;
+        };
+        let wires = (self.links.iter()).filter_map(|tap| tap.loss.as_ref()?.wire.oldest_ns());
+        let queues = self.queues.iter().filter_map(Queue::oldest_ns);
+        let oldest = queues.chain(wires).min();
+        let horizon = oldest.map_or(now_ns, |oldest| oldest.min(now_ns));
+        if let Err(error) = packets.write(horizon) {
+            self.broken.get_or_insert(error);
+            self.packets = None;
         }
     }
 
@@ -505,6 +457,116 @@ fn lose((link, queue): (usize, &mut Queue), packets: &mut Option<Packets>, (pack
     queue.count(&packet, Cause::Loss, packet.time_ns);
     if let (Some(packets), Some(head)) = (packets, head) {
         packets.lost_behind(link, head, packet.time_ns);
+    }
+}
+
+/// Sorts captured frames: to queues, flows, programs, and the file of packets.
+struct Sorter<'a> {
+    lanes: Lanes<'a>,
+    warmup_ns: u64,
+    gates: &'a Gates,
+    places: &'a [[usize; 3]],
+    flows: &'a mut [FlowTap],
+    taps: &'a mut Option<Taps>,
+    packets: &'a mut Option<Packets>,
+    captured: &'a mut u64,
+}
+
+impl Sorter<'_> {
+    /// What comes to the schedule of a link, and what that marks and drops.
+    fn drain_schedule(&mut self, link: usize, tap: &mut ScheduleTap, queue: &mut Queue) {
+        let place = (self.places[link][0], self.gates);
+        tap.ring.drain(|c| {
+            let Some((packet, frame)) = self.lanes.packet(place, &c, self.taps) else {
+                return;
+            };
+            self.lanes.note_sent(link, &packet, &frame, self.flows);
+            if let Some(packets) = self.packets {
+                packets.arrived(link, &packet, &c, &frame);
+            }
+            let Some(cause) = tap.schedule.cause(&frame) else {
+                return;
+            };
+            if let Some(packets) = self.packets
+                && cause.is_drop()
+            {
+                packets.dropped(link, &packet, &c, &frame);
+            }
+            queue.count(&packet, cause, packet.time_ns);
+        });
+    }
+
+    /// What enters a queue and what leaves it.
+    fn drain_queue(&mut self, link: usize, tap: &mut LinkTap, queue: &mut Queue) {
+        let place = (self.places[link][1], self.gates);
+        let (scheduled, out) = (tap.schedule.is_some(), tap.out);
+        tap.ring.drain(|c| {
+            *self.captured += 1;
+            let Some((packet, frame)) = self.lanes.packet(place, &c, self.taps) else {
+                return;
+            };
+            if c.outgoing {
+                if c.device == out {
+                    let slot = queue.leave(packet);
+                    if let (Some(packets), Some(lost)) = (&mut *self.packets, &mut queue.lost) {
+                        packets.lost(link, lost);
+                        packets.left((link, slot), &packet, &c, &frame);
+                    }
+                }
+            } else {
+                if !scheduled {
+                    self.lanes.note_sent(link, &packet, &frame, self.flows);
+                }
+                if let Some(packets) = self.packets {
+                    if !scheduled {
+                        packets.arrived(link, &packet, &c, &frame);
+                    }
+                    packets.entered(link, &packet, &c, &frame);
+                }
+                queue.enter(packet);
+            }
+        });
+    }
+
+    /// What the wire behind a link loses.
+    fn drain_wire(&mut self, link: usize, tap: &mut LossTap, queue: &mut Queue) {
+        let place = (self.places[link][2], self.gates);
+        let LossTap { ring, out, wire } = tap;
+        ring.drain(|c| {
+            let Some((packet, frame)) = self.lanes.packet(place, &c, self.taps) else {
+                return;
+            };
+            if !c.outgoing {
+                let head = (self.packets.as_ref()).map(|_| Head::of(&packet, &c, &frame));
+                wire.enter(packet, head);
+            } else if c.device == *out {
+                for lost in wire.leave(&packet) {
+                    lose((link, queue), self.packets, lost);
+                }
+            }
+        });
+    }
+
+    /// The round-trip times that ACKs tell a sender.
+    fn drain_sender(&mut self, ring: &mut Ring) {
+        let place = (usize::MAX, self.gates);
+        ring.drain(|c| {
+            let Some((packet, frame)) = self.lanes.packet(place, &c, self.taps) else {
+                return;
+            };
+            if packet.lane & 1 == 0 || frame.flags & flag::ACK == 0 {
+                return;
+            }
+            let Some(flow) = self.flows.get_mut(packet.lane / 2) else {
+                return;
+            };
+            let rtt = flow
+                .segments
+                .acknowledged(frame.ack, &frame.sack, packet.time_ns);
+            if let Some(rtt) = rtt.filter(|_| packet.time_ns >= self.warmup_ns) {
+                flow.rtt.record(rtt);
+            }
+        });
     }
 }
 

@@ -5,6 +5,7 @@
 //! | `layout` | namespaces, devices, routes, shapers, delays |
 //! | `tc` | queue disciplines in tc's words |
 //! | `cc` | congestion controls and their parameters |
+//! | `ends` | flows and sources of traffic |
 //! | `kits` | the kernels there are, and what came with which |
 //! | `modules` | what is loaded |
 //! | `programs` | what runs on hosts of programs |
@@ -13,6 +14,7 @@
 //! | `script` | a job as text, to be read |
 
 mod cc;
+mod ends;
 mod kits;
 mod layout;
 mod modules;
@@ -28,18 +30,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{
-    Algorithm, ConnectionsPlan, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, Refusal, SeriesMode,
-    TcpPlan, TrafficPlan,
+    ConnectionsPlan, FlowPlan, LinkPlan, Plan, RatePlan, Refusal, Schedule, SeriesMode, TcpPlan,
+    TrafficPlan,
 };
+use tailback_engine::registry::find;
 use tailback_engine::registry::kernel::Kernel;
-use tailback_engine::registry::{Value, find, texts};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
-use crate::job::{Connections, FORMAT, Flow, Job, Link, Module, Record, Source};
+use crate::job::{FORMAT, Job, Link, Module, Record};
+use ends::Ends;
 pub use kits::Kit;
 use kits::Kits;
-use layout::{Group, Layout, mtu_of};
+use layout::{Layout, mtu_of};
 use modules::Modules;
 pub use programs::Places;
 use refuse::Refusals;
@@ -50,17 +53,11 @@ const SCHEDULE: &str = "tbsched";
 /// Numbers in each of its lists (`TBSCHED_MAX`).
 const MOST_SCHEDULED: usize = 4096;
 
-/// Ports of flows and sources start here, one each.
-const FIRST_PORT: u16 = 5001;
-
 /// Most flows and sources.
 const MOST_ENDS: usize = 60_000;
 
 /// Most connections of a source at a time: what a listening socket keeps waiting.
 const MOST_CONNECTIONS: u32 = 4096;
-
-/// Most socket buffer over all senders, bytes.
-const SEND_BUFFERS: u64 = 1 << 30;
 
 /// Why a kernel cannot run a plan; empty if it can. The plan may be incomplete:
 /// what it lacks is not judged.
@@ -139,7 +136,7 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
         let queue = tc::queue(&path, link, kit, &mut modules, &mut refusals);
         queue.check(&path, link, plan, &mut refusals);
         queues.push(queue);
-        if let Some(schedule) = &link.schedule {
+        if let Some(numbers) = &link.schedule {
             scheduled += 1;
             let at = format!("{path}.schedule");
             if scheduled > 1 {
@@ -149,32 +146,7 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
                     "one link with a schedule",
                 );
             }
-            match kit.extra.get(SCHEDULE) {
-                Some(paths) => {
-                    let mut parameters = Vec::new();
-                    for (name, list) in [("marks", &schedule.marks), ("drops", &schedule.drops)] {
-                        if list.len() > MOST_SCHEDULED
-                            || list.iter().any(|n| *n > u64::from(u32::MAX))
-                        {
-                            refusals.add(
-                                &format!("{at}.{name}"),
-                                "more than the module's list holds",
-                                format!("at most {MOST_SCHEDULED} numbers of 32 bits"),
-                            );
-                        }
-                        if !list.is_empty() {
-                            let list: Vec<String> = list.iter().map(u64::to_string).collect();
-                            parameters.push(format!("{name}={}", list.join(",")));
-                        }
-                    }
-                    modules.schedule(paths.clone(), parameters.join(" "));
-                }
-                None => refusals.add(
-                    &at,
-                    "the kernel kit has no module for scheduled marks and drops",
-                    format!("a kit with {SCHEDULE}"),
-                ),
-            }
+            schedule(&at, numbers, kit, &mut modules, &mut refusals);
         }
     }
     shared_hosts(plan, &mut refusals);
@@ -187,32 +159,9 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
     let mut source_controls = Vec::new();
     for (i, source) in plan.traffic.iter().enumerate() {
         let path = format!("traffic[{i}]");
-        let kernel = find(traffic::ENTRIES, source.kind).map(|e| e.kernel);
-        if !matches!(kernel, Some(Kernel::Agent)) {
-            refusals.never(
-                &format!("{path}.kind"),
-                format!("{} is not played in the kernel", source.kind),
-            );
-        }
-        source_controls.push(match &source.connections {
-            None => {
-                let route = [("route", &source.route)];
-                routes(&path, &route, plan.links.len(), &mut refusals);
-                None
-            }
-            Some(connections) => {
-                if connections.limit > MOST_CONNECTIONS {
-                    refusals.add(
-                        &format!("{path}.limit"),
-                        "more connections than a socket listens for",
-                        format!("at most {MOST_CONNECTIONS}"),
-                    );
-                }
-                let flow = as_flow(source, connections);
-                connection(&path, &flow, plan.links.len(), &mut refusals);
-                Some(cc::control(&path, &flow, kit, &mut modules, &mut refusals))
-            }
-        });
+        let links = plan.links.len();
+        let control = source_control(&path, source, links, kit, &mut modules, &mut refusals);
+        source_controls.push(control);
     }
     let program_controls = programs::controls(plan, kit, &mut modules, &mut refusals);
     if !refusals.0.is_empty() {
@@ -226,6 +175,70 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
         source_controls,
         program_controls,
     })
+}
+
+/// Loads the module of scheduled marks and drops with the numbers of a link's.
+fn schedule(
+    path: &str,
+    schedule: &Schedule,
+    kit: &Kits<'_>,
+    modules: &mut Modules,
+    refusals: &mut Refusals,
+) {
+    let Some(paths) = kit.extra.get(SCHEDULE) else {
+        return refusals.add(
+            path,
+            "the kernel kit has no module for scheduled marks and drops",
+            format!("a kit with {SCHEDULE}"),
+        );
+    };
+    let mut parameters = Vec::new();
+    for (name, list) in [("marks", &schedule.marks), ("drops", &schedule.drops)] {
+        if list.len() > MOST_SCHEDULED || list.iter().any(|n| *n > u64::from(u32::MAX)) {
+            refusals.add(
+                &format!("{path}.{name}"),
+                "more than the module's list holds",
+                format!("at most {MOST_SCHEDULED} numbers of 32 bits"),
+            );
+        }
+        if !list.is_empty() {
+            let list: Vec<String> = list.iter().map(u64::to_string).collect();
+            parameters.push(format!("{name}={}", list.join(",")));
+        }
+    }
+    modules.schedule(paths.clone(), parameters.join(" "));
+}
+
+/// What concerns a source of traffic: the kernel's name of its congestion control, if it has one.
+fn source_control(
+    path: &str,
+    source: &TrafficPlan,
+    links: usize,
+    kit: &Kits<'_>,
+    modules: &mut Modules,
+    refusals: &mut Refusals,
+) -> Option<String> {
+    let kernel = find(traffic::ENTRIES, source.kind).map(|e| e.kernel);
+    if !matches!(kernel, Some(Kernel::Agent)) {
+        refusals.never(
+            &format!("{path}.kind"),
+            format!("{} is not played in the kernel", source.kind),
+        );
+    }
+    let Some(connections) = &source.connections else {
+        routes(path, &[("route", &source.route)], links, refusals);
+        return None;
+    };
+    if connections.limit > MOST_CONNECTIONS {
+        refusals.add(
+            &format!("{path}.limit"),
+            "more connections than a socket listens for",
+            format!("at most {MOST_CONNECTIONS}"),
+        );
+    }
+    let flow = as_flow(source, connections);
+    connection(path, &flow, links, refusals);
+    Some(cc::control(path, &flow, kit, modules, refusals))
 }
 
 /// What concerns a connection besides its congestion control.
@@ -265,6 +278,42 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
     } = decide(plan, kit)?;
     let mut layout = Layout::of(plan, seed, &queues, &program_controls, &kit);
     let setup = layout.setup();
+    let links = links_of(plan, queues, &layout);
+    let ends = Ends {
+        plan,
+        seed,
+        layout: &layout,
+        controls: &controls,
+        source_controls: &source_controls,
+    };
+    let (flows, sources) = (ends.flows(), ends.sources());
+    let programs = programs::programs(plan, seed, &layout, places);
+    Ok(Job {
+        format: FORMAT,
+        duration_ns: plan.duration.ns(),
+        warmup_ns: plan.warmup.ns(),
+        seed,
+        record: record(plan),
+        modules,
+        sysctls: global_sysctls()
+            .into_iter()
+            .chain(programs::allowed(&program_controls))
+            .collect(),
+        namespaces: layout.namespaces,
+        veths: layout.veths,
+        offloads: plan.offloads,
+        setup,
+        changes: layout.changes,
+        flows,
+        sources,
+        links,
+        programs,
+        gates: layout.gates,
+    })
+}
+
+/// The links of a job, with what is used of the kernel for their queues.
+fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
     let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);
     let links = links.map(|(((index, link), queue), at)| Link {
@@ -287,112 +336,22 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
         schedule_namespace: at.schedule,
         classes: plan.classes_at(index),
     });
-    let links = links.collect();
-    let port = |index: usize| FIRST_PORT + index as u16;
-    let indices = |route: &[u32]| route.iter().map(|l| *l as usize).collect();
-    let flow_of = |name: String, flow: &FlowPlan, kernel_cc: &str, group: &Group, port: u16| {
-        let tcp = &flow.tcp;
-        Flow {
-            start_ns: plan.start_of(seed, flow.start, &name).ns(),
-            name,
-            cc: flow.cc.name().to_owned(),
-            kernel_cc: kernel_cc.to_owned(),
-            ecn: flow.ecn,
-            sender: group.sender,
-            receiver: group.receiver,
-            sender_address: group.sender_address,
-            receiver_address: group.receiver_address,
-            port,
-            stop_ns: flow.stop.map(Time::ns),
-            bytes: flow.bytes.map(|b| b.0),
-            mss: tcp.mss,
-            header: tcp.header,
-            send_buffer: send_buffer(plan, &flow.route, flow.rtt),
-            window: tcp.rwnd.0 as u32,
-            pacing: tcp.pacing == Pacing::Fq,
-            quickack: tcp.quickack,
-            access_delay_ns: flow.rtt.ns() / 2,
-            route: indices(&flow.route),
-            back: indices(&flow.back),
-            dscp: flow.dscp,
-        }
-    };
-    let flows = plan.each_flow().map(|flow| {
-        let group = &layout.groups[layout.of_flow[flow.number]];
-        let kernel_cc = &controls[flow.group];
-        flow_of(flow.name(), flow.of, kernel_cc, group, port(flow.number))
-    });
-    let flows = flows.collect();
-    let mut sources = Vec::new();
-    let n_flows = plan.flow_count();
-    let mut next_client = n_flows + plan.source_count();
-    for member in plan.each_source() {
-        let (source, name, i) = (member.of, member.name(), member.number);
-        let group = &layout.groups[layout.of_source[i]];
-        let kernel_cc = source_controls[member.group].as_deref();
-        let connections = source.connections.as_ref().zip(kernel_cc);
-        let connections = connections.map(|(connections, kernel_cc)| {
-            let flow = as_flow(source, connections);
-            let first_port = port(next_client);
-            next_client += connections.limit as usize;
-            let (rate, rtt) = plan.alone(source);
-            Connections {
-                flow: flow_of(name.clone(), &flow, kernel_cc, group, port(n_flows + i)),
-                first_port,
-                limit: connections.limit as u16,
-                rate_bit: rate.0,
-                rtt_ns: rtt.ns(),
-                most_bytes: traffic::largest(source.kind, &source.options),
-            }
-        });
-        sources.push(Source {
-            start_ns: plan.start_of(seed, source.start, &name).ns(),
-            name,
-            kind: source.kind.to_owned(),
-            options: texts(&source.options),
-            sender: group.sender,
-            receiver: group.receiver,
-            sender_address: group.sender_address,
-            receiver_address: group.receiver_address,
-            port: port(n_flows + i),
-            stop_ns: source.stop.map(Time::ns),
-            route: indices(&source.route),
-            dscp: source.dscp,
-            connections,
-        });
+    links.collect()
+}
+
+/// What a job records.
+fn record(plan: &Plan) -> Record {
+    let record = &plan.record;
+    Record {
+        interval_ns: record.interval.ns(),
+        series: record.series != SeriesMode::Off,
+        changes: record.series == SeriesMode::Changes,
+        acks: record.series == SeriesMode::Acks,
+        events: record.events,
+        statistics_ns: record.statistics.ns(),
+        captures: record.captures,
+        packets: record.packets,
     }
-    let programs = programs::programs(plan, seed, &layout, places);
-    Ok(Job {
-        format: FORMAT,
-        duration_ns: plan.duration.ns(),
-        warmup_ns: plan.warmup.ns(),
-        seed,
-        record: Record {
-            interval_ns: plan.record.interval.ns(),
-            series: plan.record.series != SeriesMode::Off,
-            changes: plan.record.series == SeriesMode::Changes,
-            acks: plan.record.series == SeriesMode::Acks,
-            events: plan.record.events,
-            statistics_ns: plan.record.statistics.ns(),
-            captures: plan.record.captures,
-            packets: plan.record.packets,
-        },
-        modules,
-        sysctls: global_sysctls()
-            .into_iter()
-            .chain(programs::allowed(&program_controls))
-            .collect(),
-        namespaces: layout.namespaces,
-        veths: layout.veths,
-        offloads: plan.offloads,
-        setup,
-        changes: layout.changes,
-        flows,
-        sources,
-        links,
-        programs,
-        gates: layout.gates,
-    })
 }
 
 /// Sysctls that there are once.
@@ -527,32 +486,4 @@ fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: usize, refusals: &mut
             );
         }
     }
-}
-
-/// A flow's send buffer: several times what can be on its way, since Linux
-/// counts the overhead of its packets too.
-fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
-    let fastest = |rate: &RatePlan| match rate {
-        RatePlan::Steps(steps) => steps.iter().map(|s| s.1.0).max().unwrap_or(0),
-        other => other.nominal().0,
-    };
-    let links = || route.iter().filter_map(|l| plan.links.get(*l as usize));
-    let rate = links().map(|l| fastest(&l.rate)).min().unwrap_or(u64::MAX);
-    let held = |l: &LinkPlan| match &l.queue {
-        Algorithm::Known { options, .. } => match options.get("limit") {
-            Some(Value::Packets(n)) => n.saturating_mul(1514),
-            Some(Value::Bytes(b)) => b.0,
-            _ => 0,
-        },
-        Algorithm::Kernel { .. } => 0,
-    };
-    let queues: u128 = links().map(|l| u128::from(held(l))).sum();
-    let way = u128::from(rate) * u128::from(rtt.ns()) / 8_000_000_000;
-    // What the queues can hold, and a quarter of a second where that is not known.
-    let quarter = u128::from(rate) / 32;
-    let wanted = 6 * (way + queues.max(quarter));
-    let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;
-    // 16 MB on their way take twice as much: what 10 Gbit/s need over 20 ms is more.
-    let most = share.clamp(1 << 16, 256 << 20);
-    wanted.clamp(1 << 20, 256 << 20).min(u128::from(most)) as u32
 }

@@ -3,8 +3,8 @@
 use super::*;
 use common::{flow, link, plan};
 use tailback_engine::plan::{
-    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, RatePlan, ReceiveBuffer,
-    SceReceiver, Schedule, SlotsPlan, TrafficPlan,
+    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, Pacing, RatePlan,
+    ReceiveBuffer, SceReceiver, Schedule, SlotsPlan, TrafficPlan,
 };
 use tailback_engine::registry::{Value, complete_defaults, text};
 use tailback_engine::units::{Bytes, Rate};

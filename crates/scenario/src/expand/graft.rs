@@ -104,13 +104,7 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
             && let Toml::String(name) = &node.value
             && let Reached::Choice(registry) = reached
         {
-            let name = Node {
-                span: node.span,
-                value: Toml::String(name.clone()),
-            };
-            let mut table = Table::default();
-            table.set(registry.name_key(), node.span, name);
-            node.value = Toml::Table(table);
+            node.value = Toml::Table(named_table(registry, name, node.span));
         }
         let next = reached.below(step, node);
         let shown = || shorten(&written(&path.0[..i]));
@@ -118,29 +112,14 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
             (Step::Index(index), Toml::Array(list)) => {
                 let len = list.len();
                 let Some(inner) = list.get_mut(*index) else {
-                    return Err(
-                        Problem::new(*span, format!("there is no {}[{index}]", shown()))
-                            .expected(format!("an index below {len}"))
-                            .global(),
-                    );
+                    let message = format!("there is no {}[{index}]", shown());
+                    let problem = Problem::new(*span, message).global();
+                    return Err(problem.expected(format!("an index below {len}")));
                 };
                 inner
             }
             (Step::Key(key), Toml::Array(_)) => {
-                let problem = Problem::new(
-                    *span,
-                    format!("there is no \"{}\" in {}", shorten(key), shown()),
-                )
-                .global();
-                return Err(match names.as_slice() {
-                    [] => problem.expected("an index such as [0]"),
-                    names => problem
-                        .expected(format!(
-                            "one of {}",
-                            listed(names.iter().map(String::as_str))
-                        ))
-                        .nearest(key, names.iter().map(String::as_str)),
-                });
+                return Err(unknown_name(key, *span, &shown(), &names));
             }
             (Step::Key(key), Toml::Table(table)) => {
                 if i == last {
@@ -149,43 +128,15 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
                 }
                 if table.get(key).is_none() {
                     if !reached.may_create(key, table) {
-                        let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
-                        valid.extend(reached.creatable().map(str::to_owned));
-                        // What other scenarios may have, this one may not.
-                        valid.retain(|name| name != key);
-                        valid.sort();
-                        valid.dedup();
-                        let whole = if i == 0 {
-                            "the scenario".to_owned()
-                        } else {
-                            shown()
+                        let whole = match i {
+                            0 => "the scenario".to_owned(),
+                            _ => shown(),
                         };
-                        let problem = Problem::new(
-                            *span,
-                            format!("there is no \"{}\" in {whole}", shorten(key)),
-                        )
-                        .nearest(key, valid.iter().map(String::as_str))
-                        .global();
-                        return Err(if valid.is_empty() {
-                            problem
-                        } else {
-                            problem.expected(format!("one of {}", valid.join(", ")))
-                        });
-                    }
-                    let mut inner = Table::default();
-                    // An option of the default algorithm.
-                    if let (Reached::Table(def), Reached::Choice(registry)) = (reached, next)
-                        && let Some(name) = def.key(key).and_then(|key| key.default)
-                    {
-                        let name = Node {
-                            span: *span,
-                            value: Toml::String(name.to_owned()),
-                        };
-                        inner.set(registry.name_key(), *span, name);
+                        return Err(unknown_key(key, *span, &whole, reached, table));
                     }
                     let inner = Node {
                         span: *span,
-                        value: Toml::Table(inner),
+                        value: Toml::Table(created(key, *span, reached, next)),
                     };
                     table.set(key, *span, inner);
                 }
@@ -207,6 +158,60 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
         reached = next;
     }
     Ok(())
+}
+
+/// The table of an entry of a registry that has only its name.
+fn named_table(registry: Registry, name: &str, span: Span) -> Table {
+    let name = Node {
+        span,
+        value: Toml::String(name.to_owned()),
+    };
+    let mut table = Table::default();
+    table.set(registry.name_key(), span, name);
+    table
+}
+
+/// The table that is created for a key on the way.
+fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
+    // An option of the default algorithm.
+    if let (Reached::Table(def), Reached::Choice(registry)) = (reached, next)
+        && let Some(name) = def.key(key).and_then(|key| key.default)
+    {
+        return named_table(registry, name, span);
+    }
+    Table::default()
+}
+
+/// A list has nothing of a name; the names that there are.
+fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem {
+    let message = format!("there is no \"{}\" in {list}", shorten(name));
+    let problem = Problem::new(span, message).global();
+    if names.is_empty() {
+        return problem.expected("an index such as [0]");
+    }
+    let names = names.iter().map(String::as_str);
+    problem
+        .expected(format!("one of {}", listed(names.clone())))
+        .nearest(name, names)
+}
+
+/// A table has no such key, and none can be created; the keys that there are or may be.
+fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
+    let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
+    valid.extend(reached.creatable().map(str::to_owned));
+    // What other scenarios may have, this one may not.
+    valid.retain(|name| name != key);
+    valid.sort();
+    valid.dedup();
+    let message = format!("there is no \"{}\" in {whole}", shorten(key));
+    let problem = Problem::new(span, message)
+        .nearest(key, valid.iter().map(String::as_str))
+        .global();
+    if valid.is_empty() {
+        problem
+    } else {
+        problem.expected(format!("one of {}", valid.join(", ")))
+    }
 }
 
 fn written(steps: &[(Step, Span)]) -> String {

@@ -56,45 +56,9 @@ pub(crate) fn expand(
         table.0.retain(|item| item.key != "sweep");
     }
     if let Some(seeds) = request.seeds {
-        let text = seeds.to_string();
-        let source = sources.add("--seeds", &text);
-        sweep.seeds = seeds;
-        sweep.seeds_span = Span::new(source, 0..text.len());
-        if seeds == 0 {
-            sweep.seeds = 1;
-            problems.push(Problem::new(sweep.seeds_span, "0 seeds").expected("at least 1"));
-        }
+        set_seeds(&mut sweep, seeds, sources, &mut problems);
     }
-    for dimension in &mut sweep.dimensions {
-        dimension.keys.retain_mut(|key| {
-            key.path = resolve(&named, &key.path);
-            // A key that is set has that one value.
-            if sets.iter().any(|set| key.path.same(&set.path)) {
-                return false;
-            }
-            let inside: Vec<&Set> = sets
-                .iter()
-                .filter(|set| key.path.is_prefix_of(&set.path))
-                .collect();
-            // That the path leads somewhere is seen with one value; what is
-            // set inside a swept table holds in each of its values.
-            let affected = if inside.is_empty() { 1 } else { usize::MAX };
-            for value in key.values.iter_mut().take(affected) {
-                let inside = inside.iter().map(|set| (&set.path, &set.value));
-                match grafted(&root, &key.path, value, inside) {
-                    Ok(whole) => *value = whole,
-                    Err(problem) => {
-                        problems.push(problem);
-                        return false;
-                    }
-                }
-            }
-            true
-        });
-    }
-    sweep
-        .dimensions
-        .retain(|dimension| !dimension.keys.is_empty());
+    resolve_keys(&mut sweep, &root, &named, &sets, &mut problems);
     check_size(&sweep, &mut problems);
     let mut reader = Reader::new(request);
     for dimension in &sweep.dimensions {
@@ -122,30 +86,13 @@ pub(crate) fn expand(
         return Err(problems);
     }
     let axes = axes(&sweep, &runs);
-    let version: Arc<str> = request.engine_version.into();
-    let mut points = Vec::with_capacity(runs.len() * sweep.seeds as usize);
-    for ((run, canonical), baseline) in runs.into_iter().zip(canonical).zip(baselines) {
-        let (mut params, mut labels) = (Vec::new(), Vec::new());
-        for swept in run.swept {
-            params.push((swept.key, swept.param));
-            labels.push(swept.label);
-        }
-        let (params, labels): (Arc<[_]>, Arc<[_]>) = (params.into(), labels.into());
-        let plan = Arc::new(run.plan);
-        for k in 0..sweep.seeds {
-            let seed = run.seed + k;
-            points.push(Point {
-                params: Arc::clone(&params),
-                labels: Arc::clone(&labels),
-                seed,
-                run_id: hash::run_id(&canonical, seed, request.engine_version),
-                engine_version: Arc::clone(&version),
-                canonical: Arc::clone(&canonical),
-                baseline: baseline.map(|run| run * sweep.seeds as usize + k as usize),
-                plan: Arc::clone(&plan),
-            });
-        }
-    }
+    let points = points(
+        runs,
+        canonical,
+        &baselines,
+        sweep.seeds,
+        request.engine_version,
+    );
     let title = root.table().and_then(|table| table.get("title"));
     Ok(Scenario {
         file: request.file.to_owned(),
@@ -167,6 +114,94 @@ pub(crate) fn expand(
             sweep: written.unwrap_or_default(),
         }),
     })
+}
+
+/// Makes it as many seeds as `--seeds` wants.
+fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mut Vec<Problem>) {
+    let text = seeds.to_string();
+    let source = sources.add("--seeds", &text);
+    sweep.seeds = seeds;
+    sweep.seeds_span = Span::new(source, 0..text.len());
+    if seeds == 0 {
+        sweep.seeds = 1;
+        problems.push(Problem::new(sweep.seeds_span, "0 seeds").expected("at least 1"));
+    }
+}
+
+/// Resolves the swept keys, drops those that are set, and puts what is set inside a swept table into
+/// each of its values.
+fn resolve_keys(
+    sweep: &mut Sweep,
+    root: &Node,
+    named: &Node,
+    sets: &[Set],
+    problems: &mut Vec<Problem>,
+) {
+    for dimension in &mut sweep.dimensions {
+        dimension.keys.retain_mut(|key| {
+            key.path = resolve(named, &key.path);
+            // A key that is set has that one value.
+            if sets.iter().any(|set| key.path.same(&set.path)) {
+                return false;
+            }
+            let inside: Vec<&Set> = sets
+                .iter()
+                .filter(|set| key.path.is_prefix_of(&set.path))
+                .collect();
+            // That the path leads somewhere is seen with one value; what is
+            // set inside a swept table holds in each of its values.
+            let affected = if inside.is_empty() { 1 } else { usize::MAX };
+            for value in key.values.iter_mut().take(affected) {
+                let inside = inside.iter().map(|set| (&set.path, &set.value));
+                match grafted(root, &key.path, value, inside) {
+                    Ok(whole) => *value = whole,
+                    Err(problem) => {
+                        problems.push(problem);
+                        return false;
+                    }
+                }
+            }
+            true
+        });
+    }
+    sweep
+        .dimensions
+        .retain(|dimension| !dimension.keys.is_empty());
+}
+
+/// A point for each seed of each run.
+fn points(
+    runs: Vec<grid::Run>,
+    canonical: Vec<Arc<str>>,
+    baselines: &[Option<usize>],
+    seeds: u64,
+    engine_version: &str,
+) -> Vec<Point> {
+    let version: Arc<str> = engine_version.into();
+    let mut points = Vec::with_capacity(runs.len() * seeds as usize);
+    for ((run, canonical), baseline) in runs.into_iter().zip(canonical).zip(baselines) {
+        let (mut params, mut labels) = (Vec::new(), Vec::new());
+        for swept in run.swept {
+            params.push((swept.key, swept.param));
+            labels.push(swept.label);
+        }
+        let (params, labels): (Arc<[_]>, Arc<[_]>) = (params.into(), labels.into());
+        let plan = Arc::new(run.plan);
+        for k in 0..seeds {
+            let seed = run.seed + k;
+            points.push(Point {
+                params: Arc::clone(&params),
+                labels: Arc::clone(&labels),
+                seed,
+                run_id: hash::run_id(&canonical, seed, engine_version),
+                engine_version: Arc::clone(&version),
+                canonical: Arc::clone(&canonical),
+                baseline: baseline.map(|run| run * seeds as usize + k as usize),
+                plan: Arc::clone(&plan),
+            });
+        }
+    }
+    points
 }
 
 /// Puts the values of `--set` into the tree.

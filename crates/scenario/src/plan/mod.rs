@@ -16,7 +16,7 @@ mod stack;
 use std::collections::HashMap;
 
 use tailback_engine::keys::{EngineKind, KeyKind};
-use tailback_engine::plan::{FlowPlan, PathKeys, Plan, TcpPlan};
+use tailback_engine::plan::{FlowPlan, PathKeys, Plan, ProgramPlan, TcpPlan, TrafficPlan};
 use tailback_engine::units::Time;
 
 pub(crate) use names::{LISTS, name_flows, names};
@@ -34,26 +34,8 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     if let Some(item) = top.item("title") {
         reader.string(item, expectation(KeyKind::Text));
     }
-    if let Some(item) = top.item("with")
-        && !item
-            .node
-            .array()
-            .is_some_and(|list| list.iter().all(|one| one.string().is_some()))
-    {
-        reader.wrong("with", &item.node, expectation(KeyKind::Folders));
-    }
-    let duration = top.time("duration");
-    let warmup = top.time("warmup").unwrap_or_default();
-    if let Some(duration) = duration
-        && warmup >= duration
-        && let Some(item) = top.item("warmup")
-    {
-        reader.wrong(
-            "warmup",
-            &item.node,
-            format!("a time shorter than the duration, {duration}"),
-        );
-    }
+    check_plugins(reader, &top);
+    let (duration, warmup) = duration_and_warmup(reader, &top);
 
     let fields = reader.table(&top, "path", &PathKeys::TABLE);
     let mut path = PathKeys::default();
@@ -127,14 +109,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
         phases::check(reader, &links, &flows, plan.duration, packet);
     }
     queues::check(reader, &links, &flows, &traffic, &programs);
-    let ways = flows.iter().map(|flow| (&flow.route, Some(&flow.back)));
-    let ways = ways.chain(traffic.iter().map(|source| {
-        let connections = source.connections.as_ref();
-        (&source.route, connections.map(|c| &c.back))
-    }));
-    let ways = ways.chain(programs.iter().map(|p| (&p.route, Some(&p.back))));
-    let ways = ways.flat_map(|(route, back)| [Some(route), back]);
-    links::warn_of_idle(reader, &links, ways.flatten().map(Vec::as_slice));
+    warn_of_idle_links(reader, &links, &flows, &traffic, &programs);
     plan.links = links.plans;
     plan.flows = flows;
     plan.traffic = traffic;
@@ -142,6 +117,53 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     record::check(reader, &top, &plan);
     let seed = top.int("seed").unwrap_or_default().unsigned_abs();
     (plan, seed, origins)
+}
+
+/// Whether the plugins of the scenario are a list of folders.
+fn check_plugins(reader: &mut Reader<'_>, top: &Fields<'_>) {
+    if let Some(item) = top.item("with")
+        && !item
+            .node
+            .array()
+            .is_some_and(|list| list.iter().all(|one| one.string().is_some()))
+    {
+        reader.wrong("with", &item.node, expectation(KeyKind::Folders));
+    }
+}
+
+/// The length of the run, if it is known, and when its measurement starts.
+fn duration_and_warmup(reader: &mut Reader<'_>, top: &Fields<'_>) -> (Option<Time>, Time) {
+    let duration = top.time("duration");
+    let warmup = top.time("warmup").unwrap_or_default();
+    if let Some(duration) = duration
+        && warmup >= duration
+        && let Some(item) = top.item("warmup")
+    {
+        reader.wrong(
+            "warmup",
+            &item.node,
+            format!("a time shorter than the duration, {duration}"),
+        );
+    }
+    (duration, warmup)
+}
+
+/// Warns of links that are on nobody's way.
+fn warn_of_idle_links(
+    reader: &mut Reader<'_>,
+    links: &Links,
+    flows: &[FlowPlan],
+    traffic: &[TrafficPlan],
+    programs: &[ProgramPlan],
+) {
+    let ways = flows.iter().map(|flow| (&flow.route, Some(&flow.back)));
+    let ways = ways.chain(traffic.iter().map(|source| {
+        let connections = source.connections.as_ref();
+        (&source.route, connections.map(|c| &c.back))
+    }));
+    let ways = ways.chain(programs.iter().map(|p| (&p.route, Some(&p.back))));
+    let ways = ways.flat_map(|(route, back)| [Some(route), back]);
+    links::warn_of_idle(reader, links, ways.flatten().map(Vec::as_slice));
 }
 
 /// Which kernel plays it; the simulator has none to choose.

@@ -104,57 +104,18 @@ fn draw(seed: u64) -> Table {
     });
     let all: Table = all.collect();
     root.insert("links".to_owned(), Value::Table(all));
-    let end = |draw: &mut Draw, name: String| {
-        let mut route = names.clone();
-        draw.shuffle(&mut route);
-        route.truncate(1 + draw.below(route.len() as u64) as usize);
-        let route = route.into_iter().map(Value::String).collect();
-        let start = draw.share() * duration * 0.3;
-        let mut end = Table::from_iter([
-            ("name".to_owned(), text(name)),
-            ("route".to_owned(), Value::Array(route)),
-            ("start".to_owned(), time(start)),
-        ]);
-        if draw.chance(0.2) {
-            end.insert(
-                "stop".to_owned(),
-                time(start + 8.0 + draw.share() * duration),
-            );
-        }
-        end
-    };
     let sources = if tcp {
         draw.below(3)
     } else {
         1 + draw.below(6)
     };
-    let sources = (0..sources).map(|i| {
-        let mut source = end(&mut draw, format!("t{i}"));
-        let share = if tcp { 0.3 } else { 2.0 };
-        source.insert("rate".to_owned(), rate(link_rate * draw.log(0.01, share)));
-        source.insert(
-            "ecn".to_owned(),
-            text(*draw.pick(&["not-ect", "ect0", "ect1"])),
-        );
-        source.insert(
-            "packet_size".to_owned(),
-            Value::Integer(draw.between(100, 1_500)),
-        );
-        if draw.chance(0.3) {
-            source.insert("kind".to_owned(), text("on-off"));
-            for key in ["on", "off"] {
-                source.insert(
-                    key.to_owned(),
-                    time((duration * draw.log(0.01, 0.5)).max(4e3)),
-                );
-                source.insert(format!("{key}_distribution"), text("constant"));
-            }
-        } else {
-            source.insert("kind".to_owned(), text("cbr"));
-        }
-        Value::Table(source)
-    });
-    let sources: Vec<Value> = sources.collect();
+    let most_share = if tcp { 0.3 } else { 2.0 };
+    let sources: Vec<Value> = (0..sources)
+        .map(|i| {
+            let end = end(&mut draw, format!("t{i}"), &names, duration);
+            Value::Table(source(&mut draw, end, link_rate, most_share, duration))
+        })
+        .collect();
     if !sources.is_empty() {
         root.insert("traffic".to_owned(), Value::Array(sources));
     }
@@ -165,21 +126,82 @@ fn draw(seed: u64) -> Table {
         ]);
         root.insert("tcp".to_owned(), Value::Table(stack));
         let flows = (0..1 + draw.below(3)).map(|i| {
-            let mut flow = end(&mut draw, format!("f{i}"));
-            flow.insert("cc".to_owned(), text(*draw.pick(&["reno", "dctcp"])));
-            flow.insert("ecn".to_owned(), Value::Boolean(true));
-            if draw.chance(0.5) {
-                flow.insert(
-                    "bytes".to_owned(),
-                    Value::Integer(draw.log(1e3, 1e6) as i64),
-                );
-            }
-            Value::Table(flow)
+            let end = end(&mut draw, format!("f{i}"), &names, duration);
+            Value::Table(flow(&mut draw, end))
         });
         let flows = flows.collect();
         root.insert("flows".to_owned(), Value::Array(flows));
     }
     root
+}
+
+/// What flows and sources have both: a name, a way over some of the links, and times.
+fn end(draw: &mut Draw, name: String, links: &[String], duration: f64) -> Table {
+    let mut route = links.to_vec();
+    draw.shuffle(&mut route);
+    route.truncate(1 + draw.below(route.len() as u64) as usize);
+    let route = route.into_iter().map(Value::String).collect();
+    let start = draw.share() * duration * 0.3;
+    let mut end = Table::from_iter([
+        ("name".to_owned(), text(name)),
+        ("route".to_owned(), Value::Array(route)),
+        ("start".to_owned(), time(start)),
+    ]);
+    if draw.chance(0.2) {
+        end.insert(
+            "stop".to_owned(),
+            time(start + 8.0 + draw.share() * duration),
+        );
+    }
+    end
+}
+
+/// Makes an end a source at a rate of at most this share of the link's.
+fn source(
+    draw: &mut Draw,
+    mut source: Table,
+    link_rate: f64,
+    most_share: f64,
+    duration: f64,
+) -> Table {
+    source.insert(
+        "rate".to_owned(),
+        rate(link_rate * draw.log(0.01, most_share)),
+    );
+    source.insert(
+        "ecn".to_owned(),
+        text(*draw.pick(&["not-ect", "ect0", "ect1"])),
+    );
+    source.insert(
+        "packet_size".to_owned(),
+        Value::Integer(draw.between(100, 1_500)),
+    );
+    if draw.chance(0.3) {
+        source.insert("kind".to_owned(), text("on-off"));
+        for key in ["on", "off"] {
+            source.insert(
+                key.to_owned(),
+                time((duration * draw.log(0.01, 0.5)).max(4e3)),
+            );
+            source.insert(format!("{key}_distribution"), text("constant"));
+        }
+    } else {
+        source.insert("kind".to_owned(), text("cbr"));
+    }
+    source
+}
+
+/// Makes an end a flow.
+fn flow(draw: &mut Draw, mut flow: Table) -> Table {
+    flow.insert("cc".to_owned(), text(*draw.pick(&["reno", "dctcp"])));
+    flow.insert("ecn".to_owned(), Value::Boolean(true));
+    if draw.chance(0.5) {
+        flow.insert(
+            "bytes".to_owned(),
+            Value::Integer(draw.log(1e3, 1e6) as i64),
+        );
+    }
+    flow
 }
 
 fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: bool) -> Table {
