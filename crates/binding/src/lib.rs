@@ -2,7 +2,7 @@
 //! `python/tailback`.
 //!
 //! A module is made of it by [`fill`]: `tailback._native` of this tree, and one for every set of
-//! crates that somebody has the engine built with.
+//! plugins that the engine is built with.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ pyo3::import_exception!(tailback.errors, EnginePanic);
 pyo3::import_exception!(tailback.errors, InputError);
 pyo3::import_exception!(tailback.errors, ScenarioError);
 
-/// Release and hash of the engine's sources, and the crates that are compiled in.
+/// Release and hash of the engine's sources, and the plugins that are compiled in.
 #[pyfunction]
 fn engine_version() -> String {
     tailback_run::crates::versioned(tailback_run::VERSION)
@@ -71,10 +71,10 @@ fn keys_json() -> String {
     serde_json::Value::from_iter(paths).to_string()
 }
 
-/// Gives a module everything, with these crates compiled in.
+/// Gives a module everything, with these plugins compiled in.
 ///
 /// # Errors
-/// `InputError` with all that is wrong with what the crates register.
+/// `InputError` with all that is wrong with what the plugins register.
 pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<()> {
     tailback_run::panics::keep_those_of_runs();
     tailback_run::crates::install(crates)

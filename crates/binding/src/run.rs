@@ -124,7 +124,7 @@ impl Control {
         self.inner.progress(fraction);
     }
 
-    /// The congestion control of a crate that is at work at this moment, and its hook.
+    /// The congestion control of a plugin that is at work at this moment, and its hook.
     #[getter]
     fn at_work(&self) -> Option<(&'static str, &'static str)> {
         self.inner.at_work()

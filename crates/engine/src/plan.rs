@@ -83,8 +83,8 @@ keys! {
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;
-        /// Folders of crates with algorithms of one's own, relative to this file; the engine is compiled
-        /// with them. Not part of a run's identity, which the crates are.
+        /// Folders of plugins, which are crates with algorithms of your own, relative to this file; the
+        /// engine is compiled with them. A run's identity depends on the plugins, not on this key.
         // Whoever calls the engine has compiled them in.
         key with = key(KeyKind::Folders);
         /// A grid: lists of values by path, the last key fastest, then seeds; [[sweep.zip]] has

@@ -11,7 +11,7 @@ pub struct Control {
     cancelled: AtomicBool,
     /// Bits of a float from 0 to 1.
     fraction: AtomicU64,
-    /// Where code of crates is at work, once the run has begun.
+    /// Where code of plugins is at work, once the run has begun.
     at_work: OnceLock<Whereabouts>,
     panics: bool,
     /// 0 and 1: one.
@@ -63,7 +63,7 @@ impl Control {
         self.at_work.get_or_init(Whereabouts::begin);
     }
 
-    /// The congestion control of a crate that is at work at this moment, and its hook.
+    /// The congestion control of a plugin that is at work at this moment, and its hook.
     pub fn at_work(&self) -> Option<(&'static str, &'static str)> {
         self.at_work.get()?.hook()
     }

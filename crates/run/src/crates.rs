@@ -1,5 +1,4 @@
-//! Crates that bring algorithms of their own: what they register, and the engine's version with
-//! them.
+//! Plugins: what they register, and the engine's version with them.
 
 use std::sync::mpsc;
 use std::thread;
@@ -14,7 +13,7 @@ use tailback_engine::units::Rate;
 
 use crate::panics;
 
-/// Makes what these crates register known. To be called once, before anything else.
+/// Makes what these plugins register known. To be called once, before anything else.
 ///
 /// # Errors
 /// A sentence for everything that is wrong with them.
@@ -87,7 +86,7 @@ fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     ))
 }
 
-/// The version of an engine with the crates that are compiled in.
+/// The version of an engine with the plugins that are compiled in.
 pub fn versioned(engine: &str) -> String {
     let crates = installed().iter();
     crates.fold(engine.to_owned(), |version, one| {

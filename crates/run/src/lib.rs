@@ -8,7 +8,7 @@
 //! | [`cores`] | the same on several cores |
 //! | [`run()`] | a point on the simulator, to its run folder |
 //! | [`guest`] | what a guest of the kernel engine left, to its run folder |
-//! | [`crates`] | crates that bring algorithms of their own: what they register, and the version with them |
+//! | [`crates`] | plugins: what they register, and the version with them |
 //! | [`capture`] | packets of the simulator as pcapng |
 //! | [`panics`] | what a panic costs |
 

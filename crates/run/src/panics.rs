@@ -23,7 +23,7 @@ pub fn keep_those_of_runs() {
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
             let fault = info.payload().downcast_ref::<Fault>();
-            // What is wrong with the code of a crate, and no place of the engine's.
+            // What is wrong with the code of a plugin, and no place of the engine's.
             let text = fault.map_or_else(|| info.to_string(), |fault| fault.0.clone());
             OF_RUN.set(Some(text));
         } else if KEEP.load(Ordering::Relaxed) {

@@ -18,7 +18,7 @@ const SLICE_EVENTS: u64 = 200_000;
 /// The same where packets are recorded: what a slice leaves is kept until its end.
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
 
-/// The same with code of crates, which may be slow: that it goes on is seen by its progress.
+/// The same with code of plugins, which may be slow: that it goes on is seen by its progress.
 const SLICE_EVENTS_WATCHED: u64 = 1_000;
 
 /// Takes the packets that were recorded since it was last called, in the order of time.

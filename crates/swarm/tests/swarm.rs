@@ -170,7 +170,7 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
 /// that is not drawn by itself is drawn in `generate`.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// Of kits, a metric of sweeps, and crates, which are compiled.
+    /// Of kits, a metric of sweeps, and plugins, which are compiled.
     const NOT_DRAWN: [&str; 4] = ["module", "args", "throughput_gain", "with"];
     /// Of programs, which a kernel runs and nothing here: their keys, kinds and options.
     const OF_PROGRAMS: [&str; 65] = [

@@ -135,7 +135,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &pi2::ENTRY,
 ];
 
-/// Every queue discipline, those of crates too.
+/// Every queue discipline, those of plugins too.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
 /// The face of a queue discipline that tc calls by this name.

@@ -44,7 +44,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &reno_sce::ENTRY,
 ];
 
-/// Every congestion control, those of crates too.
+/// Every congestion control, those of plugins too.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
 /// The face of a congestion control that Linux calls by this name.

@@ -1,7 +1,7 @@
-//! Crates that bring algorithms of their own and are compiled in beside those of this tree.
+//! Plugins: crates that bring algorithms of their own and are compiled in beside those of this tree.
 //!
-//! Such a crate has a function `register` that hands its entries to a [`Registry`]. Whoever
-//! compiles crates in calls [`install`] before anything else.
+//! A plugin has a function `register` that hands its entries to a [`Registry`]. Whoever
+//! compiles plugins in calls [`install`] before anything else.
 //!
 //! | file | what |
 //! |---|---|
@@ -26,7 +26,7 @@ use crate::registry::{Entry, find};
 use crate::traffic::{self, Transport};
 use crate::{aqm, cc};
 
-/// What crates register.
+/// What plugins register.
 #[derive(Default)]
 pub struct Registry {
     cc: Vec<&'static Entry<cc::Build>>,
@@ -35,7 +35,7 @@ pub struct Registry {
     problems: Vec<String>,
 }
 
-/// A crate that is compiled in.
+/// A plugin that is compiled in.
 pub struct Crate {
     /// Its name.
     pub name: &'static str,
@@ -45,7 +45,7 @@ pub struct Crate {
     pub register: fn(&mut Registry),
 }
 
-/// The crates of this program.
+/// The plugins of this program.
 static INSTALLED: OnceLock<&'static [Crate]> = OnceLock::new();
 
 impl Registry {
@@ -87,10 +87,10 @@ impl Registry {
         self.cc.len() + self.aqm.len() + self.traffic.len()
     }
 
-    /// What these crates register, or what is wrong with it.
+    /// What these plugins register, or what is wrong with it.
     ///
     /// # Errors
-    /// A sentence for each crate that registers nothing, for each name that is taken and for
+    /// A sentence for each plugin that registers nothing, for each name that is taken and for
     /// each that cannot be a name.
     pub fn of(crates: &[Crate]) -> Result<Registry, Vec<String>> {
         let mut registry = Registry::default();
@@ -147,7 +147,7 @@ fn problem_of<B>(
     })
 }
 
-/// Makes the entries of crates known, as [`Registry::of`] has checked them.
+/// Makes the entries of plugins known, as [`Registry::of`] has checked them.
 ///
 /// # Panics
 /// The second time.
@@ -158,10 +158,13 @@ pub fn install(crates: &'static [Crate], registry: &Registry) {
     cc::TABLE.add(&registry.cc);
     aqm::TABLE.add(&registry.aqm);
     traffic::TABLE.add(&registry.traffic);
-    assert!(INSTALLED.set(crates).is_ok(), "crates are compiled in once");
+    assert!(
+        INSTALLED.set(crates).is_ok(),
+        "plugins are compiled in once"
+    );
 }
 
-/// The crates that are compiled in.
+/// The plugins that are compiled in.
 pub fn installed() -> &'static [Crate] {
     INSTALLED.get().copied().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Where the code of a crate is at work, for another thread to read: code that never returns cannot
+//! Where the code of a plugin is at work, for another thread to read: code that never returns cannot
 //! say so itself.
 
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use crate::cc::{self, Hook};
 /// Bits of the number that say which hook; the others count entries, from 1 on.
 const HOOK_BITS: u32 = 8;
 
-/// Which hook of which congestion control of a crate a thread has called and not come back from.
+/// Which hook of which congestion control of a plugin a thread has called and not come back from.
 #[derive(Clone, Debug, Default)]
 pub struct Whereabouts(Arc<AtomicU32>);
 

@@ -1,4 +1,4 @@
-//! Congestion controls of crates that wrap one of this tree: hooks that they forget.
+//! Congestion controls of plugins that wrap one of this tree: hooks that they forget.
 //!
 //! A hook that a wrapper does not write is the trait's default, which mostly does nothing: the one
 //! inside never hears of ACKs or losses, and its numbers are wrong without a word. Each hook is

@@ -1,4 +1,4 @@
-//! The entries of one kind: those of this tree, and those of crates that are compiled in with it.
+//! The entries of one kind: those of this tree, and those of plugins that are compiled in with it.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use super::Entry;
 pub struct Table<B: 'static> {
     /// Those of this tree.
     shipped: &'static [&'static Entry<B>],
-    /// They and those of crates.
+    /// They and those of plugins.
     all: OnceLock<Vec<&'static Entry<B>>>,
 }
 
@@ -31,12 +31,12 @@ impl<B> Table<B> {
         self.shipped
     }
 
-    /// Adds the entries of crates.
+    /// Adds the entries of plugins.
     ///
     /// # Panics
     /// The second time: what has been looked up must not change.
     pub(crate) fn add(&self, more: &[&'static Entry<B>]) {
         let all = self.shipped.iter().chain(more).copied().collect();
-        assert!(self.all.set(all).is_ok(), "crates are compiled in once");
+        assert!(self.all.set(all).is_ok(), "plugins are compiled in once");
     }
 }

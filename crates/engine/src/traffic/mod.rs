@@ -91,7 +91,7 @@ pub const LIMIT: Opt = Opt {
 /// The traffic sources of this tree: one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[&cbr::ENTRY, &on_off::ENTRY, &web::ENTRY];
 
-/// Every traffic source, those of crates too.
+/// Every traffic source, those of plugins too.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
 /// What carries the bytes of sources of a kind, if there is one of this name.
