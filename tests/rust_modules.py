@@ -70,7 +70,7 @@ def _list(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RustModule:
-    """A file of a crate: where its module stands, what it brings in, which paths it names."""
+    """A file of a crate: where its module is, what it brings in, which paths it names."""
 
     path: RustPath
     text: str
@@ -103,7 +103,7 @@ def _absolute(at: RustPath, path: RustPath, aliases: frozenset[str]) -> RustPath
 
 
 def parse(text: str, at: RustPath, children: frozenset[str], aliases: frozenset[str]) -> RustModule:
-    """Reads one source, whose module stands at a path and has these modules below it."""
+    """Reads one source, whose module is at a path and has these modules below it."""
     uses: dict[str, RustPath] = {}
     globs: set[RustPath] = set()
     for match in _USE.finditer(text):
@@ -175,7 +175,7 @@ def folders(crate: Mapping[RustPath, RustModule]) -> list[RustPath]:
 
 
 def graph(crate: Mapping[RustPath, RustModule], folder: RustPath) -> dict[str, set[str]]:
-    """What stands in a folder by what it names of the others there, at any depth."""
+    """The files of a folder by what it names of the others there, at any depth."""
     depth = len(folder)
     rooms: dict[str, set[str]] = {}
     for path, module in crate.items():

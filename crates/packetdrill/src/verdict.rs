@@ -114,7 +114,7 @@ pub struct Judged {
 
 impl Judged {
     /// Whether a sender or receiver that did otherwise would have failed: that there is one
-    /// packet, of which nothing but its place is said, every TCP fulfils.
+    /// packet, of which only the place is stated, every TCP fulfils.
     pub fn asserts(&self) -> bool {
         self.assertions + self.fields > 0 || self.packets > 1
     }
