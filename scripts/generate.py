@@ -26,6 +26,7 @@ from pages import (
     trust,
     tunings,
 )
+from tailback.base import folders
 from tailback.base.revision import revision
 from tailback.running.options import RunOptions
 from tailback_studies import experiments
@@ -47,7 +48,7 @@ def publish(report: Path, name: str) -> Path:
     """Puts the page of a report, its goals and its figures into docs; returns the page."""
     text = (report / f"{name}.md").read_text(encoding="utf-8")
     folder = EVIDENCE / name
-    shutil.rmtree(folder, ignore_errors=True)
+    folders.remove(folder, inside=EVIDENCE)
     drawn = [report / "figures" / f"{figure}.svg" for figure in FIGURE.findall(text)]
     for file in (report / judges.FILE, *drawn):
         if file.exists():

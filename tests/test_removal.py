@@ -27,6 +27,7 @@ CALLERS = {
     # Each removes a folder of its own making, below one that it names; what `results prune`
     # takes away is moved into one first.
     "python/tailback/store/archive.py",
+    "scripts/generate.py",
     "python/tailback/plugins/workspace.py",
     "python/tailback/running/engines/kernel.py",
     "python/tailback/kernel/build.py",
