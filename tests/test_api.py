@@ -397,3 +397,8 @@ def test_a_unit_is_said_once() -> None:
     assert titles["occupancy_mean_bytes"] == "occupancy_mean_bytes"
     assert titles["drops"] == "drops (packets)"
     assert titles["jain"] == "jain"
+
+
+def test_an_unknown_keyword_of_a_run_names_the_nearest() -> None:
+    with pytest.raises(tailback.InputError, match=r'keyword "engin" does not exist.*mean "engine"'):
+        tailback.run(SCENARIO, engin="sim")  # type: ignore[call-arg]

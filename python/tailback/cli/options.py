@@ -212,6 +212,7 @@ def run_options(
     engine: bool = True,
     auto_seeds: bool = False,
     seeds_help: str = "Number of seeds at every point.",
+    cores: bool = True,
     spread: bool = True,
     read_only: bool = False,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -219,8 +220,8 @@ def run_options(
     `RunOptions`.
 
     `engine`: whether the user chooses what runs it. `auto_seeds`: whether `--seeds auto` is there;
-    the command then gets `seeds` too. `spread`: whether `--cluster` and `--shard` are there.
-    `read_only`: whether `--read-only` is.
+    the command then gets `seeds` too. `cores`, `spread`, `read_only`: whether `--cores`,
+    `--cluster` with `--shard`, and `--read-only` are there.
     """
 
     def add(command: Callable[..., int]) -> Callable[..., int]:
@@ -228,8 +229,8 @@ def run_options(
         def with_options(
             *args: Any,
             jobs: int | None,
-            cores: int,
             out: Path | None,
+            cores: int = 1,
             engine: str = "sim",
             read_only: bool = False,
             **kwargs: Any,
@@ -248,7 +249,7 @@ def run_options(
             return command(*args, options=chosen, **kwargs)
 
         seeds = _auto_seeds_option if auto_seeds else _seeds_option(seeds_help)
-        options = [seeds, jobs_option, _cores_option, out_option]
+        options = [seeds, jobs_option, *([_cores_option] if cores else ()), out_option]
         if engine:
             options[:0] = [engine_option, with_option]
         if spread:

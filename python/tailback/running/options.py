@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from tailback.base import arguments
+from tailback.base.names import unknown
+from tailback.errors import InputError
 from tailback.store import layout
 
 
@@ -52,6 +54,9 @@ class RunOptions:
 
         Raises `InputError` for a value of another kind.
         """
+        for name in keywords:
+            if name not in RunKeywords.__annotations__:
+                raise InputError(unknown("keyword", name, list(RunKeywords.__annotations__)))
         given = {name: value for name, value in keywords.items() if value is not None}
         checked: dict[str, Any] = {}
         for name, value in given.items():

@@ -61,7 +61,9 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
             middle, far = median(deltas), nearest_rank([abs(change) for change in deltas], 0.9)
             row += [None if n is None else f"{100 * n:+.1f} %" for n in (middle, far)]
         rows.append(row)
-    titles = (title for first, other in pairs for title in (f"{first} over {other}", "90 % below"))
+    titles = (
+        title for first, other in pairs for title in (f"{first} over {other}", "90th percentile")
+    )
     caption = (
         "The difference of the means over seeds, in percent: its median over the cases, and what "
         "the sizes of 90 % of them stay below."

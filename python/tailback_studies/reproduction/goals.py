@@ -42,7 +42,7 @@ class ErrorsBelow(Goal[E]):
         """The limits in words."""
         absolute = self.kind == "absolute"
         both = (f"{n:g}" if absolute else f"{100 * n:g} %" for n in (self.median, self.p90))
-        return "median {}, 90 % below {}".format(*both)
+        return "median {}, 90th percentile {}".format(*both)
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,9 @@ def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
     ]
     columns = [
         *left("", "goal"),
-        *right("cells", "within", "or chance", "median error", "90 % below"),
+        *right("cells", "within", "or chance", "median error", "90th percentile"),
         *left("counted"),
-        *right("blind cells", "their median", "90 % below"),
+        *right("blind cells", "their median", "90th percentile"),
         *left(""),
     ]
     caption = (

@@ -34,9 +34,9 @@ def goals(judges: Sequence[Judge]) -> Table:
     columns = [
         *left("what", "asked for"),
         *right("cells", "within", "share", "within or noise", "share"),
-        *right("median error", "90 % below"),
+        *right("median error", "90th percentile"),
         *left("errors are"),
-        *right("kernel against itself, median", "90 % below"),
+        *right("kernel against itself, median", "90th percentile"),
         *left("holds"),
     ]
     rows: list[list[Value]] = [

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Compare what is stored and run nothing of the grid: how far a run has come.",
 )
-@run_options(engine=False, spread=False)
+@run_options(engine=False, cores=False, spread=False)
 @json_option
 def validate(
     quick: bool,

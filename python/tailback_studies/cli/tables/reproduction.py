@@ -23,7 +23,7 @@ def show(experiment: Experiment, result: ReproduceResult) -> None:
         return
     table = Table(title=experiment.title, title_justify="left", box=None, pad_edge=False)
     table.add_column("quantity")
-    for name in ("cells", "median error", "90 % below", "median rel.", "90 % below"):
+    for name in ("cells", "median error", "90th percentile", "median rel.", "90th percentile"):
         table.add_column(name, justify="right")
     expected = [row for row in result.summary if "expected" in row]
     goals = any("goal" in row or "within" in row for row in result.summary)

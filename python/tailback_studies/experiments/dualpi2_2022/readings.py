@@ -246,5 +246,5 @@ def _table(reading: Read, found: Mapping[str, Sequence[DualPi2Entry]]) -> Block:
         return Text(f"**{title}**: no cell with a goal changes.")
     # The title of a table has no code.
     title = title.replace("`", "")
-    columns = [*words(""), *right("cells", "within", "median error", "90 % below")]
+    columns = [*words(""), *right("cells", "within", "median error", "90th percentile")]
     return Table(f"reading-{reading.id}", title, columns, rows, "")

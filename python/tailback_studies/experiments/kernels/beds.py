@@ -157,7 +157,7 @@ def _nearer(bed: Bed, facts: Facts) -> Table:
                         shown.size(nearest_rank(sizes, 0.9), "relative"),
                     ]
                 )
-    columns = [*left("quantity", "kernel"), *right("cells", "median error", "90 % below")]
+    columns = [*left("quantity", "kernel"), *right("cells", "median error", "90th percentile")]
     return Table(f"{bed.name}-errors", "Against the published numbers", columns, rows, "", facts)
 
 

@@ -82,7 +82,7 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
-        "1448 bytes of payload; S1 median 1.4 %, 90 % below 6.7 %",
+        "1448 bytes of payload; S1 median 1.4 %, 90th percentile 6.7 %",
         "1436 bytes: each carries the option",
         "Linux's do (`tcp_current_mss`)",
     ),

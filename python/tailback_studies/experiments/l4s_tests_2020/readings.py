@@ -100,7 +100,7 @@ def section(found: Mapping[str, Sequence[L4sEntry]], facts: Facts) -> Section:
             )
     columns = [
         *words("read otherwise", ""),
-        *right("cells", "median before", "after", "90 % below before", "after"),
+        *right("cells", "median before", "after", "90th percentile before", "after"),
         *right("mean, signed, before", "after"),
     ]
     caption = (

@@ -41,8 +41,8 @@ def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
     )
     columns = [
         *left("queue"),
-        *right("cells", "median", "90 % below", "largest"),
-        *right("twins in the source", "their median", "90 % below"),
+        *right("cells", "median", "90th percentile", "largest"),
+        *right("twins in the source", "their median", "90th percentile"),
     ]
     return Table("by-queue", "S1 by queue", columns, rows, caption, facts)
 

@@ -21,9 +21,9 @@ from tailback_studies.reproduction.page import Page
 
 TITLE = "QUIC stacks beside TCP"
 LEAD = (
-    "QUIC stacks as their authors ship them, with their default congestion control or the one "
-    "that is named, beside flows of Linux at one bottleneck, in virtual time. This is a study of "
-    "our own: nothing of it is published, and there is nothing to hold it against."
+    "QUIC stacks as their authors ship them, with their default congestion control unless another "
+    "is given, beside flows of Linux at one bottleneck, in virtual time. This is a study of our "
+    "own, without published numbers to compare with."
 )
 HOW = (
     "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "

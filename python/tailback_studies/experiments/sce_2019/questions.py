@@ -85,7 +85,7 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
             "open: not reproduced",
         ]
     )
-    columns = words("question", "tried", "came out: median / 90 % below, %", "verdict")
+    columns = words("question", "tried", "came out: median / 90th percentile, %", "verdict")
     return Table("questions", "Open questions", columns, rows)
 
 

@@ -89,7 +89,7 @@ def _noise(entries: Sequence[SceEntry]) -> list[Text]:
 def _by_group(entries: Sequence[SceEntry], facts: Facts) -> Table:
     columns = [
         *left("", "source"),
-        *right("cells", "median", "90 % below", "of the rate, median", "90 % below"),
+        *right("cells", "median", "90th percentile", "of the rate, median", "90th percentile"),
         *left("furthest"),
     ]
     rows: list[list[Value]] = []
