@@ -151,7 +151,13 @@ def test_run_says_where_its_results_are_and_what_was_reused(
     assert f"sweep results/sweeps/{sweep}, reused 0 of 2 runs: " in first
     again = command("run", "mine.toml", "--seeds", "3", "--out", "results").stderr
     assert "reused 2 of 3 runs: " in again
-    assert "next: tailback report latest, tailback results show" in again
+    # Of three runs `explain` has to be told which.
+    run = tb.open_results(tmp_path / "results")[0].run_id
+    assert f"next: tailback explain {run}, tailback plot, tailback report\n" in again
+    elsewhere = command("run", "mine.toml", "--out", "there").stderr
+    assert elsewhere.splitlines()[-1] == (
+        f"next: tailback explain there/runs/{run}, tailback plot there, tailback report there"
+    )
 
 
 def test_every_example_is_a_scenario(command: Command) -> None:

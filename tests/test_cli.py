@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from conftest import COMMAND, SCENARIO, Tailback
+from tailback import examples
 
 FLOW = {
     "name": str,
@@ -246,6 +247,18 @@ def test_no_terminal_is_too_narrow_for_a_number(
     if columns == 200:
         assert "bottleneck.rate" in text
         assert len(lines) == 15, "one table"
+
+
+def test_columns_have_names_of_their_own_and_the_first_run_fits(tmp_path: Path) -> None:
+    first = tmp_path / "first.toml"
+    first.write_text(examples.text("first"), encoding="utf-8")
+    title, head, row = on_a_terminal("run", first, "--out", tmp_path / "results", columns=100)
+    names = re.split(r"\s{2,}", head)
+    assert len(set(names)) == len(names) == len(row.split())
+    # Whatever is no count and no name says what it is measured in.
+    counts = {"retrans", "drops", "marks"}
+    assert all(re.search(r" (ms|%)$|^Mbit/s$", name) for name in set(names[2:]) - counts), names
+    assert max(map(len, (title, head, row))) <= 100
 
 
 def test_the_table_shows_every_link_and_other_traffic(tailback: Tailback, tmp_path: Path) -> None:

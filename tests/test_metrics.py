@@ -632,7 +632,7 @@ def test_survivors_are_no_sample(lossy: tb.Results, tailback: Tailback, tmp_path
     table = tailback("results", "show", lossy.id, "--out", lossy.root).stdout
     head, row = (re.split(r"\s{2,}", line) for line in table.splitlines()[1:3])
     assert row[head.index("done s")] == f"> {bound:.4g}"
-    assert row[head.index("done")] == said
+    assert row[head.index("finished")] == said
     assert "the mean over all seeds is larger" in table
 
     (cell,) = csv.DictReader(

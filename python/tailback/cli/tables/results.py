@@ -41,20 +41,20 @@ def _of(title: str, name: str, on: On, scale: float = 1.0) -> TableQuantity:
 FLOW: tuple[TableQuantity, ...] = (
     _of("Mbit/s", "throughput_mbit", "flow"),
     _of("RTT ms", "rtt_ms.mean", "flow"),
-    _of("p99", "rtt_ms.p99", "flow"),
+    _of("RTT p99 ms", "rtt_ms.p99", "flow"),
     _of("retrans", "retransmits", "flow"),
     _of("drops", "drops", "flow"),
     _of("marks", "marks", "flow"),
 )
-SCE = _of("SCE", "sce_marks", "flow")
-SCE_OF_LINK = _of("SCE", "sce_marks", "link")
+SCE = _of("SCE marks", "sce_marks", "flow")
+SCE_OF_LINK = _of("SCE marks", "sce_marks", "link")
 DONE = _of("done s", "completion_s", "flow")
-FINISHED = "done"
+FINISHED = "finished"
 """Title of the column that counts the runs in which a transfer finished, where not all did."""
 QUEUE: tuple[TableQuantity, ...] = (
     _of("queue ms", "delay_ms.mean", "link"),
-    _of("p99", "delay_ms.p99", "link"),
-    _of("util.", "utilisation", "link"),
+    _of("queue p99 ms", "delay_ms.p99", "link"),
+    _of("used %", "utilisation", "link", 100.0),
 )
 LINK: tuple[TableQuantity, ...] = (
     *QUEUE,
@@ -64,9 +64,9 @@ LINK: tuple[TableQuantity, ...] = (
 
 PROGRAM: tuple[TableQuantity, ...] = (
     _of("Mbit/s", "throughput_mbit", "flow"),
-    _of("back", "back_mbit", "flow"),
+    _of("back Mbit/s", "back_mbit", "flow"),
     _of("RTT ms", "rtt_ms.mean", "flow"),
-    _of("p99", "rtt_ms.p99", "flow"),
+    _of("RTT p99 ms", "rtt_ms.p99", "flow"),
     _of("drops", "drops", "flow"),
     _of("marks", "marks", "flow"),
     _of("done s", "completion_s", "flow"),
@@ -86,7 +86,7 @@ def _share(part: str, *whole: str) -> Callable[[Mapping[str, Any]], float | None
 CLASS: tuple[TableQuantity, ...] = (
     _of("flow Mbit/s", "rate_mbit.mean", "class"),
     _of("queue ms", "delay_ms.mean", "class"),
-    _of("p99", "delay_ms.p99", "class"),
+    _of("queue p99 ms", "delay_ms.p99", "class"),
     TableQuantity(
         "drops %",
         Metric("drops_percent", "class", "%", "", _share("drops", "packets", "drops"), most=100.0),
@@ -154,7 +154,7 @@ def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
     notes = []
     if any(_unfinished(group) for group in groups):
         notes.append(
-            "done: runs in which the transfer finished; >: the mean over all seeds is larger, "
+            "finished: runs in which the transfer did; >: the mean over all seeds is larger, "
             "since some had not finished"
         )
     alike = sum(_same_in_every_seed(group) for group in groups)
@@ -206,9 +206,14 @@ def show_where(results: Results, reused: int, runs: int) -> None:
     count = f"reused {reused} of {runs} runs" if runs > 1 or reused else "1 run"
     named = f": {', '.join(ids)}" if len(ids) <= FEW else ""
     usual = results.root == layout.DEFAULT
-    again = "tailback results show" + ("" if usual else f" --out {results.root}")
     terminal.err(f"sweep {results.root / 'sweeps' / results.id}, {count}{named}")
-    terminal.err(f"next: tailback report {layout.LATEST if usual else results.root}, {again}")
+    # Without a name, a command takes the latest sweep of the usual folder, and its run if there is
+    # one only.
+    run = "" if len(ids) == 1 else f" {ids[0]}"
+    sweep = ""
+    if not usual:
+        run, sweep = f" {layout.run_path(results.root, ids[0])}", f" {results.root}"
+    terminal.err(f"next: tailback explain{run}, tailback plot{sweep}, tailback report{sweep}")
 
 
 def _warnings(results: Results) -> list[str]:

@@ -193,7 +193,8 @@ def _tuples(run: Run, facts: Facts) -> Table:
     columns = [
         *left("program", "protocol", "sender", "receiver"),
         *right(
-            "Mbit/s", "RTT ms", "p99", "packets", "drops", "marks", "ECT(0)", "ECT(1)", "done s"
+            *("Mbit/s", "RTT ms", "RTT p99 ms", "packets", "drops", "marks"),
+            *("ECT(0)", "ECT(1)", "done s"),
         ),
     ]
     rows: list[list[Value]] = []
