@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx_click",
     "pages.site",
+    "pages.reports",
 ]
 source_suffix = {".md": "markdown", ".results.json": "results"}
 root_doc = "index"

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import altair as alt
+import polars as pl
 import pytest
 
-from pages import DOCS, EVIDENCE, site
+from pages import DOCS, EVIDENCE, reports, site
+from tailback.report import Facts, Report, ReportFigure, Section, Text
 from tailback_studies.reproduction import judges, published
 from tailback_studies.reproduction.judges import Judge
+from tailback_studies.reproduction.page import Page
 
 PAGE = """\
 # An experiment
@@ -89,6 +94,38 @@ def test_a_page_without_criteria_shows_what_was_found() -> None:
     text = published.page(published.Whole.parse(PAGE), "some", [])
     assert "Verdict" not in text
     assert "| delay, a \\| b | 3 % |" in text
+
+
+def test_a_page_shows_the_first_figure_and_its_caption_before_the_misses() -> None:
+    captioned = PAGE.replace("curve.svg)", "curve.svg)\n\nWhat the curve shows.")
+    text = published.page(published.Whole.parse(captioned), "some", [judged(holds=False, within=2)])
+    figure = text.index("![A curve](some/curve.svg)\n\nWhat the curve shows.")
+    assert text.index("## Verdict") < figure < text.index("## Worst misses")
+
+
+def test_a_page_without_a_figure_takes_the_one_that_opens_the_report() -> None:
+    chart = alt.Chart(pl.DataFrame({"x": [1]})).mark_point()
+    drawn = [ReportFigure(name, name.upper(), chart, "A caption.", Facts()) for name in "abc"]
+    report = Report("", "Some", "Lead.", [], [Section("all", "All", drawn[:2])], first="b")
+    page = Page("Some", "Lead.", [Section("one", "One", [Text("First.")])])
+    assert "![B](figures/b.svg)" in page.with_figure(report).text("tailback reproduce some", 1.0)
+    illustrated = replace(page, sections=[Section("one", "One", [drawn[2]])])
+    assert illustrated.with_figure(report) == illustrated
+
+
+def test_the_site_links_the_reports_that_exist(tmp_path: Path) -> None:
+    command = "<code>tailback reproduce sce-2019</code>"
+    assert command in reports.item("sce-2019", tmp_path)
+    report = tmp_path / "sce-2019"
+    report.mkdir()
+    for name in ("index.html", "cells.csv", "report.md"):
+        (report / name).write_text(name, encoding="utf-8")
+    assert 'href="../reports/sce-2019/index.html"' in reports.item("sce-2019", tmp_path)
+    reports.copy(report, tmp_path / "site")
+    assert sorted(file.name for file in (tmp_path / "site").iterdir()) == [
+        "cells.csv",
+        "index.html",
+    ]
 
 
 def test_a_page_never_has_more_words_than_it_may() -> None:

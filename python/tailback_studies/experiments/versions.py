@@ -148,6 +148,7 @@ class Versions(Experiment):
             name=self.folder(request),
             title=self.title,
             meta=[("source", self.title), *report.meta],
+            first="a4-equal",
             sections=[summary, Section("set-up", "Set-up", [setup(self.setup, Facts())]), *rest],
         )
         cells = compared_cells(comparison.cells, lambda c: (*where(c), c.name, c.quantity))
@@ -171,7 +172,9 @@ class Versions(Experiment):
             note = Page(self.title, f"{self.doc} {LEAD}", sections, facts_of(comparison))
             runs = {run.run_id: run for column in comparison.variants for run in column.results}
             cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
-            files[f"{self.name}.md"] = note.text(command(self.name, request), cost)
+            files[f"{self.name}.md"] = note.with_figure(report).text(
+                command(self.name, request), cost
+            )
         report = replace(report, files=files)
         index = write(report, options.out / "reports" / report.name, pdf=True)
         if comparison.failures:

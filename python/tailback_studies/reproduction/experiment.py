@@ -189,7 +189,8 @@ class Reproduction(Experiment):
         if findings.page is not None:
             runs = {run.run_id: run for group in groups.values() for r in group for run in r}
             cost = math.fsum(run.timing["cpu_s"] for run in runs.values())
-            files[f"{self.name}.md"] = findings.page.text(command(self.name, request), cost)
+            illustrated = findings.page.with_figure(findings.report)
+            files[f"{self.name}.md"] = illustrated.text(command(self.name, request), cost)
         written = replace(findings.report, name=name, files=files)
         index = write(written, options.out / "reports" / name, jobs=options.jobs)
         return ReproduceResult(

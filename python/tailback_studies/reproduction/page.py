@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tailback.base.revision import revision
-from tailback.report import Block, Facts, Report, Section, Text, to_markdown
+from tailback.report import Block, Facts, Report, ReportFigure, Section, Text, to_markdown
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,15 @@ class Page:
             ],
         )
         return to_markdown(report)
+
+    def with_figure(self, report: Report) -> Page:
+        """Return the page with the opening figure of its report, if it has no figure itself."""
+        figure = report.opening()
+        blocks = (block for section in self.sections for block in section.blocks)
+        if figure is None or any(isinstance(block, ReportFigure) for block in blocks):
+            return self
+        first, *rest = self.sections
+        return replace(self, sections=[first, Section("figure", "Figure", [figure]), *rest])
 
     def _without_facts(self, block: Block) -> Block:
         if isinstance(block, Text) or block.facts != self.facts:

@@ -6,6 +6,7 @@ Both are made from the page that `reproduce --page` and `validate` write beside 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -141,10 +142,9 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
     families = list(whole.tables("by family"))
     for _, table in families[:1]:
         room.add("", [f"**{table['title']}**", *_shown(table)])
+    room.add("## Figure", list(_figure(whole)))
     if judges:
         room.add("## Worst misses", list(_worst(whole)))
-    figures = [b for s in whole.sections for b in s.blocks if "figure" in b]
-    room.add("## Figure", [f"![{block['title']}]({block['figure']})" for block in figures[:1]])
     shown = {id(table) for _, table in families[:1]}
     # Where nothing is judged, what was found comes first.
     first = [] if judges else whole.sections[:2]
@@ -158,6 +158,17 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
         "as CSV.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _figure(whole: Whole) -> Iterator[str]:
+    """The first figure and its caption, which is the text behind it."""
+    for section in whole.sections:
+        for block, after in itertools.pairwise([*section.blocks, {}]):
+            if "figure" in block:
+                yield f"![{block['title']}]({block['figure']})"
+                if "text" in after and not after["text"].startswith("*"):
+                    yield after["text"]
+                return
 
 
 class _Room:

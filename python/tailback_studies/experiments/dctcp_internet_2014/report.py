@@ -75,7 +75,7 @@ def report(builder: Builder, parts: Sequence[str]) -> Report:
         )
         meta.append(("quick", quick))
     every = [*_result(builder), *sections, *_claims(builder), _declared()]
-    return Report("", TITLE, LEAD, meta, every, builder.cells)
+    return Report("", TITLE, LEAD, meta, every, builder.cells, first="fig5")
 
 
 def _result(builder: Builder) -> list[Section]:

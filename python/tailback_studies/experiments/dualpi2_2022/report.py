@@ -76,6 +76,7 @@ def report(entries: Sequence[DualPi2Entry], laws: Sequence[law.Law], basis: Dual
         sections=[section for section in sections if section.blocks],
         cells=[entry.cell for entry in entries],
         files={"all-cells.csv": rows.all_cells(entries)},
+        first="mixed-rtt-rate",
     )
 
 

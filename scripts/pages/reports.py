@@ -1,0 +1,68 @@
+"""Publishes the reports of experiments in the site: those that `tailback reproduce` left in
+`results/reports` of the checkout when the site is built."""
+
+from __future__ import annotations
+
+import shutil
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+
+from pages import ROOT
+from tailback_studies import experiments
+
+STORED = ROOT / "results" / "reports"
+"""Where `tailback reproduce` writes reports, run in the root of the checkout."""
+
+SITE = "reports"
+"""Their folder in the site."""
+
+PUBLISHED = ("index.html", "report.pdf", "*.csv")
+"""The files of a report that a reader of the site needs; the page holds its figures itself."""
+
+
+class ReportsDirective(Directive):
+    """A list of the experiments: a link to each report, or the command that makes it."""
+
+    def run(self) -> list[nodes.Node]:
+        """The list, in the order of the registry."""
+        self.state.document.settings.env.note_reread()
+        items = "".join(f"<li>{item(name, STORED)}</li>\n" for name in experiments.NAMES)
+        return [nodes.raw("", f"<ul>\n{items}</ul>\n", format="html")]
+
+
+def item(name: str, stored: Path) -> str:
+    """What the list has for an experiment."""
+    title = escape(experiments.get(name).title)
+    if (stored / name / "index.html").exists():
+        return f'<a href="../{SITE}/{name}/index.html">{title}</a>'
+    engine = " --engine kernel" if experiments.get(name).needs_kernel else ""
+    return f"{title}: run <code>tailback reproduce {name}{engine}</code>"
+
+
+def publish(app: Sphinx, failed: Exception | None) -> None:
+    """Copies the reports beside the pages, after these are written."""
+    if failed is not None or app.builder.format != "html":
+        return
+    for name in experiments.NAMES:
+        copy(STORED / name, app.outdir / SITE / name)
+
+
+def copy(report: Path, folder: Path) -> None:
+    """Copies one report, if it exists; a file that is current stays."""
+    for pattern in PUBLISHED:
+        for file in report.glob(pattern):
+            target = folder / file.name
+            if not target.exists() or target.stat().st_mtime < file.stat().st_mtime:
+                folder.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, target)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Registers the directive and the copying."""
+    app.add_directive("reports", ReportsDirective)
+    app.connect("build-finished", publish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
