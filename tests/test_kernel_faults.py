@@ -44,7 +44,7 @@ def has_landlock() -> bool:
             '8:9: this kernel has no queue .*"fq_codel"',
         ),
         ('queue = { aqm = "codel", module = "no" }', "8:35: the kernel kit has no module no"),
-        ('queue = { aqm = "wred" }', "8:17: the kernel has nothing like wred"),
+        ('queue = { aqm = "pi2" }', "8:17: the kernel has nothing like pi2"),
     ],
 )
 def test_a_queue_the_kernel_lacks_has_its_place(

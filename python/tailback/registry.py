@@ -40,5 +40,6 @@ def in_order(queue: Mapping[str, Any]) -> bool:
 
 
 def stand_ins() -> list[str]:
-    """Return tailback's own modules for options that Linux does not have."""
-    return [e["stand_in"]["module"] for e in entries("cc") if e.get("stand_in")]
+    """Return tailback's own modules for what Linux does not have."""
+    controls = [e["stand_in"]["module"] for e in entries("cc") if e.get("stand_in")]
+    return controls + [name for e in entries("aqm") for name in e.get("stand_ins", [])]

@@ -155,6 +155,7 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
             "kinds": face.kinds,
             "needs": face.needs,
             "built_in": face.built_in,
+            "stand_ins": face.stand_ins.iter().map(|own| own.module).collect::<Vec<_>>(),
             "in_order": match face.order {
                 Order::Arrival => json!(true),
                 Order::ArrivalIf(option, word) => json!({ option: word }),

@@ -144,6 +144,8 @@ pub enum Tool {
     Tc,
     /// None: the agent starts the timer of adaptive RED below a device.
     Adapt,
+    /// None: the agent makes a queue discipline that tc does not know.
+    Qdisc,
 }
 
 /// Lines for one program in one namespace.

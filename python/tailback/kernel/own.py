@@ -1,7 +1,8 @@
 """What a kit has of tailback's own.
 
 The program that starts it and the library that is preloaded to it, the schedule of marks and
-losses, and congestion controls with options that Linux does not have.
+losses, and congestion controls and queue disciplines that Linux does not have, or not with such
+options.
 """
 
 from __future__ import annotations

@@ -102,6 +102,9 @@ def _linux(entry: Entry) -> str:
             return "yes"
         case "none":
             return "no"
+        case _ if entry.get("stand_ins") and not entry["since"]:
+            modules = " or ".join(f"`{name}`" for name in entry["stand_ins"])
+            return f"`{entry['kernel']}`, a module of tailback's own ({modules})"
         case "module":
             says = f"`{entry['kernel']}`"
         case _:

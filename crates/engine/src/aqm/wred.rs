@@ -10,12 +10,15 @@
 //! [`super::red`]: uniformised as Linux does, thresholds in bytes, idle decay,
 //! samples without the arriving packet (of either class), and both averages updated by every
 //! arrival. Each class counts its own packets between marks or drops.
-//! Deviations of `red` from Linux apply here too.
+//! Deviations of `red` from Linux apply here too. Linux itself has no such queue; the kernel
+//! engine runs it as a module of tailback's own, `sch_wred`.
+
+mod kernel;
 
 use super::red::{self, RedCore, Store, Unit, Verdict, finish_thresholds};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::kernel::{Kernel, Qdisc};
+use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Value};
 use crate::rng::Stream;
@@ -64,7 +67,7 @@ pub const ENTRY: Entry<Build> = Entry {
         red::AVPKT,
         red::BANDWIDTH,
     ],
-    kernel: Kernel::Qdisc(&KERNEL),
+    kernel: Kernel::Qdisc(&kernel::KERNEL),
     rules: Rules::NONE,
     finish: |options| {
         let limit = options.get("limit").cloned();
@@ -95,9 +98,6 @@ pub const ENTRY: Entry<Build> = Entry {
         })
     },
 };
-
-/// Linux has nothing like it.
-const KERNEL: Qdisc = Qdisc { ..Qdisc::DEFAULT };
 
 /// The discipline.
 #[derive(Debug)]

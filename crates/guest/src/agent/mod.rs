@@ -34,6 +34,7 @@ mod frame;
 mod gates;
 mod ip;
 mod link;
+mod own_qdisc;
 mod packets;
 mod programs;
 mod pump;

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use super::{adapt, ip, sys};
+use super::{adapt, ip, own_qdisc, sys};
 use tailback_guest::job::{Batch, Device, HARDWARE_ADDRESS, Job, Tool};
 
 /// ethtool's commands for what a device may take over: get, set and the name.
@@ -160,6 +160,11 @@ pub fn run_batch(namespaces: &Namespaces, batch: &Batch) -> Result<(), String> {
             .try_for_each(|device| adapt::start(device));
     }
     let place = namespaces.name(batch.namespace);
+    if batch.tool == Tool::Qdisc {
+        return batch.lines.iter().try_for_each(|line| {
+            own_qdisc::make(line).map_err(|error| format!("{place}: {line}: {error}"))
+        });
+    }
     if batch.tool == Tool::Ip
         && let Some(requests) = ip::Requests::of(&batch.lines)
     {
@@ -174,7 +179,7 @@ pub fn run_batch(namespaces: &Namespaces, batch: &Batch) -> Result<(), String> {
 fn program(tool: Tool) -> &'static str {
     match tool {
         Tool::Ip => "/usr/sbin/ip",
-        Tool::Tc | Tool::Adapt => "/usr/sbin/tc",
+        Tool::Tc | Tool::Adapt | Tool::Qdisc => "/usr/sbin/tc",
     }
 }
 

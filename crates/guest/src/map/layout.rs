@@ -73,6 +73,8 @@ pub(super) struct Layout {
     ip: Vec<Vec<String>>,
     /// Lines for `tc`, by namespace.
     tc: Vec<Vec<String>>,
+    /// Lines for the agent, of queues that `tc` does not know, by namespace.
+    queues: Vec<(usize, String)>,
     /// Namespaces whose RED is adaptive.
     adapts: Vec<usize>,
     /// Namespaces with one way out, `out`.
@@ -182,6 +184,11 @@ impl Layout {
                 }
             }
         }
+        setup.extend(self.queues.drain(..).map(|(namespace, line)| Batch {
+            namespace,
+            tool: Tool::Qdisc,
+            lines: vec![line],
+        }));
         setup.extend(self.adapts.drain(..).map(|namespace| Batch {
             namespace,
             tool: Tool::Adapt,
@@ -540,17 +547,20 @@ impl Layout {
                 mtu + 14,
             )
         };
-        let lines = [
+        let leaf = format!(
+            "qdisc add dev out parent 1:1 handle 10: {} {}",
+            queue.kind, queue.words
+        );
+        let leaf = leaf.trim_end().to_owned();
+        self.tc[namespace].extend([
             "qdisc add dev out root handle 1: htb default 1".to_owned(),
             class("add", link.rate.nominal()),
-            format!(
-                "qdisc add dev out parent 1:1 handle 10: {} {}",
-                queue.kind, queue.words
-            )
-            .trim_end()
-            .to_owned(),
-        ];
-        self.tc[namespace].extend(lines);
+        ]);
+        if queue.is_text() {
+            self.queues.push((namespace, leaf));
+        } else {
+            self.tc[namespace].push(leaf);
+        }
         if queue.adapts {
             self.adapts.push(namespace);
         }

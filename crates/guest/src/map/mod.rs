@@ -75,7 +75,8 @@ pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
 /// The modules of a kit that a plan needs, by name: what the scenario names, and tailback's own
 /// for options that Linux has not.
 pub fn modules(plan: &Plan) -> BTreeSet<&str> {
-    let queues = plan.links.iter().filter_map(|link| link.module.as_deref());
+    let queues = plan.links.iter();
+    let queues = queues.filter_map(|link| tc::stand_in(&link.queue, link.module.as_deref()));
     let flows = plan.flows.iter().map(|flow| (&flow.cc, &flow.module));
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
     let controls = flows.chain(connections.map(|c| (&c.cc, &c.module)));

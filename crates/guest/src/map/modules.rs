@@ -1,5 +1,6 @@
 //! Which modules to load, and with what parameters.
 
+use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::{aqm, cc};
 
 use crate::job::Module;
@@ -174,11 +175,12 @@ fn extra(
 ) -> Option<Vec<String>> {
     let path = format!("{path}.module");
     let Some(found) = kit.extra.get(name) else {
-        refusals.add(
-            &path,
-            format!("the kernel kit has no module {name}"),
-            instead(name, kit.extra.keys()),
-        );
+        let expected = match is_own(name) {
+            true => "one with it; run: tailback kernel build".to_owned(),
+            false => instead(name, kit.extra.keys()),
+        };
+        let message = format!("the kernel kit has no module {name}");
+        refusals.add(&path, message, expected);
         return None;
     };
     // One that registers nothing that is known may do so in a way that nobody has foreseen.
@@ -196,4 +198,17 @@ fn extra(
         return None;
     }
     Some(found.clone())
+}
+
+/// Whether a module is one of tailback's own.
+fn is_own(name: &str) -> bool {
+    let of_queue = aqm::TABLE.entries().iter().any(|entry| match entry.kernel {
+        Kernel::Qdisc(face) => face.stand_ins.iter().any(|own| own.module == name),
+        _ => false,
+    });
+    let of_control = cc::TABLE.entries().iter().any(|entry| match entry.kernel {
+        Kernel::Module(face) => face.stand_in.iter().any(|own| own.module == name),
+        _ => false,
+    });
+    of_queue || of_control
 }

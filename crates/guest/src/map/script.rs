@@ -157,6 +157,7 @@ fn lines(f: &mut fmt::Formatter<'_>, batch: &Batch, prefix: &str) -> fmt::Result
         Tool::Ip => "ip",
         Tool::Tc => "tc",
         Tool::Adapt => "adapt",
+        Tool::Qdisc => "agent",
     };
     for line in &batch.lines {
         writeln!(f, "{prefix}{tool} {line}")?;

@@ -46,6 +46,11 @@ impl Qdisc {
         self.face.is_some_and(|face| face.order == Order::Arrival)
     }
 
+    /// Whether the agent makes it: tc does not know the kind.
+    pub fn is_text(&self) -> bool {
+        self.face.is_some_and(|face| face.as_text)
+    }
+
     /// Whether packets of a flow keep their order; of a kind that is not known nobody knows.
     pub fn keeps_order(&self) -> bool {
         self.face.is_some()
@@ -104,8 +109,21 @@ pub(super) fn queue(
             }
         }
     };
-    modules.qdisc(path, &qdisc.kind, link.module.as_deref(), kit, refusals);
+    let module = stand_in(&link.queue, link.module.as_deref());
+    modules.qdisc(path, &qdisc.kind, module, kit, refusals);
     qdisc
+}
+
+/// The module of a kit that has a link's queue: the one that the scenario names, or one of
+/// tailback's own where Linux does not have the kind or its options.
+pub(super) fn stand_in<'a>(queue: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
+    module.or_else(|| {
+        let (name, options) = queue.known()?;
+        match find(aqm::TABLE.entries(), name)?.kernel {
+            Kernel::Qdisc(face) => face.stand_in(options),
+            _ => None,
+        }
+    })
 }
 
 fn limit(options: &Options) -> Limit {

@@ -1,7 +1,9 @@
 //! Plans as jobs, in full; and what is refused, by place.
 
 use super::*;
+use crate::job::Tool;
 use common::{flow, link, plan};
+use tailback_engine::aqm;
 use tailback_engine::plan::{
     AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, Pacing, RatePlan,
     ReceiveBuffer, SceReceiver, Schedule, SlotsPlan, TrafficPlan,
@@ -656,6 +658,11 @@ fn refusals_name_their_place() {
         ),
         (
             "links[0].queue.aqm",
+            Box::new(|p| p.links[0] = link(1_000_000, "pi2", &[])),
+        ),
+        // The module is ours, and this kit does not have it.
+        (
+            "links[0].queue.module",
             Box::new(|p| p.links[0] = link(1_000_000, "wred", &[])),
         ),
         (
@@ -1027,6 +1034,62 @@ fn options_of_dctcp_are_parameters() {
         job.modules.last().unwrap().parameters,
         "dctcp_shift_g=8 dctcp_alpha_on_init=0"
     );
+}
+
+/// tc does not know the kind: the agent hands the module its options as text.
+#[test]
+fn weighted_red_is_a_module_of_ours() {
+    let curve = |set: &[(&'static str, Value)]| {
+        let entry = find(aqm::TABLE.entries(), "wred").unwrap();
+        let mut table = complete_defaults(entry).table("ecn").clone();
+        for (name, value) in set {
+            table.set(name, value.clone());
+        }
+        Value::Table(table)
+    };
+    let mut plan = simple();
+    let step = curve(&[
+        ("min", Value::Bytes(Bytes(15_750))),
+        ("max", Value::Bytes(Bytes(15_750))),
+        ("probability", Value::Float(1.0)),
+        ("weight", Value::Float(1.0)),
+        ("uniformise", Value::Word("none")),
+    ]);
+    let set = [
+        ("ecn", step),
+        ("limit", Value::Packets(1000)),
+        ("avpkt", Value::Bytes(Bytes(40))),
+    ];
+    plan.links[0] = link(10_000_000, "wred", &set);
+    let mut kit = kit();
+    let path = "/extra/sch_wred/sch_wred.ko".to_owned();
+    kit.extra.insert("sch_wred".to_owned(), vec![path.clone()]);
+    let job = map(&plan, 1, &kit).expect("the kit has it");
+    assert_eq!(job.modules[0].path, path);
+    assert_eq!(modules(&plan), BTreeSet::from(["sch_wred"]));
+    let [batch] = job
+        .setup
+        .iter()
+        .filter(|b| b.tool == Tool::Qdisc)
+        .collect::<Vec<_>>()[..]
+    else {
+        panic!("one line for the agent");
+    };
+    assert_eq!(
+        batch.lines,
+        [
+            "qdisc add dev out parent 1:1 handle 10: wred limit 1000p ecn_min 15750b ecn_max 15750b \
+          ecn_probability 4294967296 ecn_weight 4294967296 ecn_uniformise none ecn_gentle 0 \
+          ecn_include_arriving 0 classic_min 83p classic_max 250p \
+          classic_probability 85899346 classic_weight 8589935 classic_uniformise linux \
+          classic_gentle 0 classic_include_arriving 0 average arrival idle decay \
+          packet_ps 32000000 rate 10000000"
+        ]
+    );
+    // A size that the module does not count.
+    let long = curve(&[("max", Value::Bytes(Bytes(1 << 33)))]);
+    plan.links[0] = link(10_000_000, "wred", &[("ecn", long)]);
+    assert_eq!(judge(&plan, &kit)[0].path, "links[0].queue.ecn");
 }
 
 #[test]

@@ -8,8 +8,8 @@ mod qdisc;
 
 pub use module::{Module, Parameter, StandIn, digits, flag_digit};
 pub use qdisc::{
-    Order, Qdisc, Shaper, Spell, Spelled, Words, Xstats, derives, either, flag, impossible, micros,
-    number, only, show, simulated, version, word, words,
+    Order, Qdisc, QueueStandIn, Shaper, Spell, Spelled, Words, Xstats, derives, either, flag,
+    impossible, micros, number, only, show, simulated, version, word, words,
 };
 
 use super::options::{Value, text};

@@ -28,6 +28,18 @@ pub struct Qdisc {
     pub shaper: Option<&'static Shaper>,
     /// What it says of itself, `struct tc_KIND_xstats`.
     pub xstats: Xstats,
+    /// Modules of tailback's own that have the kind; the first that the options need is loaded.
+    pub stand_ins: &'static [QueueStandIn],
+    /// The agent hands the words to the kernel as text, because tc does not know the kind.
+    pub as_text: bool,
+}
+
+/// A module of tailback's own that has a kind of queue.
+pub struct QueueStandIn {
+    /// Name of the module.
+    pub module: &'static str,
+    /// Whether these options need it.
+    pub needed: fn(&Options) -> bool,
 }
 
 /// In which order packets leave.
@@ -83,7 +95,15 @@ impl Qdisc {
             marks: None,
             gauges: &[],
         },
+        stand_ins: &[],
+        as_text: false,
     };
+
+    /// The module of tailback's own that these options need.
+    pub fn stand_in(&self, options: &Options) -> Option<&'static str> {
+        let needed = self.stand_ins.iter().find(|own| (own.needed)(options))?;
+        Some(needed.module)
+    }
 
     /// Options as tc takes them, below a link of this rate.
     pub fn spell(&self, options: &Options, rate: Rate) -> Spelled {

@@ -1,0 +1,139 @@
+//! Makes queue disciplines that tc does not know: modules of tailback's own read their options as
+//! text, which goes to the kernel over rtnetlink in one attribute.
+
+use std::io;
+
+use super::sys::{self, Socket};
+use super::xstats::{align, half, word};
+
+const RTM_NEWQDISC: u16 = 36;
+const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
+/// Create it; another one, such as the default leaf of a class, is replaced.
+const NLM_F_CREATE_OR_REPLACE: u16 = 0x500;
+const NLMSG_ERROR: u16 = 2;
+/// Bytes of `struct nlmsghdr`.
+const HEADER: usize = 16;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+/// The text, within the options.
+const TEXT: u16 = 1;
+
+/// Makes the queue discipline of a line such as
+/// `qdisc add dev out parent 1:1 handle 10: wred limit 1000p` in the current namespace.
+pub fn make(line: &str) -> io::Result<()> {
+    let message = message(line, sys::device_index).ok_or(io::ErrorKind::InvalidInput)??;
+    let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
+    sys::send_netlink(&socket, &message)?;
+    let mut buffer = vec![0; 1 << 12];
+    let n = socket.receive(&mut buffer)?;
+    if n < HEADER + 4 || half(&buffer, 4) != NLMSG_ERROR {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    match (word(&buffer, HEADER) as i32).wrapping_neg() {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// The message of a line; `None`: it has another form.
+fn message(line: &str, index: impl FnOnce(&str) -> io::Result<i32>) -> Option<io::Result<Vec<u8>>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (place, text) = words.split_at_checked(9)?;
+    let &[
+        "qdisc",
+        "add",
+        "dev",
+        device,
+        "parent",
+        parent,
+        "handle",
+        own,
+        kind,
+    ] = place
+    else {
+        return None;
+    };
+    let (parent, own) = (handle(parent)?, handle(own)?);
+    Some(index(device).map(|index| {
+        // struct tcmsg: family, padding, device, handle, parent, info.
+        let mut body = vec![0; 4];
+        body.extend(index.to_ne_bytes());
+        body.extend(own.to_ne_bytes());
+        body.extend(parent.to_ne_bytes());
+        body.extend([0; 4]);
+        put(&mut body, TCA_KIND, &terminated(kind));
+        let mut options = Vec::new();
+        put(&mut options, TEXT, &terminated(&text.join(" ")));
+        put(&mut body, TCA_OPTIONS, &options);
+        let mut message = Vec::with_capacity(HEADER + body.len());
+        message.extend(((HEADER + body.len()) as u32).to_ne_bytes());
+        message.extend(RTM_NEWQDISC.to_ne_bytes());
+        let flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE_OR_REPLACE;
+        message.extend(flags.to_ne_bytes());
+        message.extend([0; 8]);
+        message.extend(body);
+        message
+    }))
+}
+
+/// `10:` or `1:1`, both numbers hexadecimal.
+fn handle(text: &str) -> Option<u32> {
+    let (major, minor) = text.split_once(':')?;
+    let minor = match minor {
+        "" => 0,
+        minor => u16::from_str_radix(minor, 16).ok()?,
+    };
+    let major = u16::from_str_radix(major, 16).ok()?;
+    Some(u32::from(major) << 16 | u32::from(minor))
+}
+
+/// As a string of C's.
+fn terminated(text: &str) -> Vec<u8> {
+    [text.as_bytes(), &[0]].concat()
+}
+
+fn put(into: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    into.extend(((value.len() + 4) as u16).to_ne_bytes());
+    into.extend(kind.to_ne_bytes());
+    into.extend(value);
+    into.resize(align(into.len()), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::xstats::attribute;
+    use super::*;
+
+    const PLACE: &str = "qdisc add dev out parent 1:1 handle 10:";
+
+    #[test]
+    fn options_are_one_text() {
+        let line = format!("{PLACE} wred limit 1000p idle hold");
+        let message = message(&line, |_| Ok(7)).unwrap().unwrap();
+        assert_eq!(word(&message, 0) as usize, message.len());
+        assert_eq!(half(&message, 4), RTM_NEWQDISC);
+        let tcmsg: Vec<u32> = (1..5).map(|i| word(&message, HEADER + 4 * i)).collect();
+        assert_eq!(tcmsg, [7, 0x10_0000, 0x1_0001, 0]);
+        let attributes = &message[HEADER + 20..];
+        assert_eq!(attribute(attributes, TCA_KIND), Some(&b"wred\0"[..]));
+        let options = attribute(attributes, TCA_OPTIONS).unwrap();
+        let text = attribute(options, TEXT);
+        assert_eq!(text, Some(&b"limit 1000p idle hold\0"[..]));
+    }
+
+    #[test]
+    fn other_lines_are_refused() {
+        for line in [
+            "qdisc del dev out parent 1:1 handle 10: wred",
+            "qdisc add dev out parent 1:1 handle ten wred",
+            "qdisc add dev out root wred",
+            PLACE,
+        ] {
+            assert!(message(line, |_| Ok(7)).is_none(), "{line}");
+        }
+        let line = format!("{PLACE} wred");
+        let absent = message(&line, |_| Err(io::ErrorKind::NotFound.into()));
+        assert!(absent.unwrap().is_err());
+    }
+}

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * wred: one FIFO with two RED curves, chosen by the ECN field of a packet.
+ *
+ * Follows "Using Data Center TCP (DCTCP) in the Internet" (Kuehlewind, Wagner,
+ * Reyes Espinosa, Briscoe, 2014), section IV: ECN-capable packets are marked by
+ * one curve, others dropped by the other, and both look at the whole queue. The
+ * decision is that of Linux's RED (include/net/red.h): the packet that enters
+ * the band between min and max passes and starts a count, and with
+ * "uniformise linux" a packet is hit once count * probability reaches a number
+ * that was drawn for this gap.
+ *
+ * Deviations from Linux's RED:
+ * - The weight is any fraction with 32 binary digits, not a power of two, and
+ *   may be 1: the average is the queue itself. Averages have 24 binary digits.
+ * - Lengths count bytes or packets; gaps may also be geometric ("none") or
+ *   those of ns-2's wait ("wait"); gentle and include_arriving are options.
+ * - An average decays over an idle time by (1 - weight) for each packet that
+ *   fits into it, exactly, and by a line within a packet. As htb never asks an
+ *   empty queue, the idle time begins when the packet that left the queue empty
+ *   has left the link at the rate that the module is told.
+ *
+ * Options are text in one attribute, NAME VALUE ..., because tc does not know
+ * the kind. A GSO packet counts as one. The licence is in ../patches/COPYING.
+ */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/skbuff.h>
+#include <linux/string.h>
+#include <net/inet_ecn.h>
+#include <net/netlink.h>
+#include <net/pkt_sched.h>
+
+#define ONE (1ULL << 32)	/* a probability or weight of 1 */
+#define AVG_DIGITS 24		/* binary digits of an average */
+
+enum { WRED_TEXT = 1, WRED_ATTRS };
+
+enum uniformise { LINUX, WAIT, NONE };
+
+static const char *const uniformise_names[] = { "linux", "wait", "none" };
+
+struct curve {
+	u32	min, max;
+	u64	probability, weight;	/* of ONE */
+	bool	packets, gentle, include_arriving;
+	enum uniformise uniformise;
+	u64	avg;			/* AVG_DIGITS binary digits */
+	s64	count;			/* packets since the last hit; -1 outside the band */
+	u32	draw;			/* what count * probability is compared with, of ONE */
+};
+
+/* What tailback reads: its order is that of aqm/wred/kernel.rs. */
+struct wred_xstats {
+	u32	prob_mark;
+	u32	forced_mark;
+	u32	prob_drop;
+	u32	forced_drop;
+	u32	overflow;
+	u32	probability[2];		/* of ONE, at most ONE - 1 */
+	u32	avg_bytes[2];		/* told only where both curves count bytes */
+};
+
+enum { ECN, CLASSIC };
+
+struct wred_data {
+	struct curve curve[2];
+	u32	limit;
+	bool	limit_packets;
+	bool	own_arrivals;	/* a curve's average sees packets of its class only */
+	bool	decays;
+	u64	packet_ps;	/* time of a packet of the idle clock, 1e-12 s */
+	u64	rate;		/* of the link, bit/s */
+	u64	idle_since;	/* ns; 0: the link is busy */
+	struct wred_xstats stats;
+};
+
+/* What an arriving packet finds. */
+struct arrival {
+	u32	packets, bytes, len;
+	u64	idle;		/* ns; 0: no idle time ends, or it does not count */
+};
+
+/* (1 - weight)^(idle / packet time) of an average. */
+static u64 decayed(const struct wred_data *q, const struct curve *c, u64 idle)
+{
+	u64 idle_ps = min_t(u64, idle, U64_MAX / 1000) * 1000;
+	u64 rest, left, whole = div64_u64_rem(idle_ps, q->packet_ps, &rest);
+	u64 factor = ONE - c->weight, avg = c->avg;
+
+	if (!factor)
+		return 0;
+	for (; whole && avg; whole >>= 1) {
+		if (whole & 1)
+			avg = mul_u64_u32_shr(avg, factor, 32);
+		factor = factor * factor >> 32;
+	}
+	/* What is left of a packet time, with 16 binary digits. */
+	left = q->packet_ps >> 16 ? div64_u64(rest, q->packet_ps >> 16) :
+				    div64_u64(rest << 16, q->packet_ps);
+	left = min_t(u64, left, 1 << 16);
+	return avg - mul_u64_u32_shr(avg, c->weight * left >> 17, 31);
+}
+
+static void update(const struct wred_data *q, struct curve *c, const struct arrival *a)
+{
+	u64 sample;
+	s64 off;
+
+	if (a->idle) {
+		c->avg = decayed(q, c, a->idle);
+		return;
+	}
+	sample = c->packets ? a->packets + c->include_arriving :
+			      a->bytes + c->include_arriving * (u64)a->len;
+	sample <<= AVG_DIGITS;
+	if (c->weight == ONE) {
+		c->avg = sample;
+		return;
+	}
+	off = sample - c->avg;
+	if (off >= 0)
+		c->avg += mul_u64_u32_shr(off, c->weight, 32);
+	else
+		c->avg -= mul_u64_u32_shr(-off, c->weight, 32);
+}
+
+/* base + (ONE - base) or base 0: how far x is in a span, times so much. */
+static u64 part(u64 x, u32 span, u64 of)
+{
+	u64 share = div64_u64(x << (32 - AVG_DIGITS), span);
+
+	return share >= ONE ? of : share * of >> 32;
+}
+
+/* The probability before gaps are shaped, of ONE. */
+static u64 probability(const struct curve *c)
+{
+	u64 min = (u64)c->min << AVG_DIGITS, max = (u64)c->max << AVG_DIGITS;
+
+	if (c->avg < min)
+		return 0;
+	if (c->avg < max)
+		return part(c->avg - min, c->max - c->min, c->probability);
+	if (c->gentle && c->avg < 2 * max)
+		return c->probability + part(c->avg - max, c->max, ONE - c->probability);
+	return ONE;
+}
+
+static bool chance(u64 probability)
+{
+	return get_random_u32() < probability;
+}
+
+enum verdict { PASS, EARLY, FORCED };
+
+static enum verdict decide(struct curve *c)
+{
+	u64 max = (u64)c->max << AVG_DIGITS, pb, counted;
+	bool hit;
+
+	if (c->avg < (u64)c->min << AVG_DIGITS) {
+		c->count = -1;
+		return PASS;
+	}
+	if (c->avg >= (c->gentle ? 2 * max : max)) {
+		c->count = -1;
+		return FORCED;
+	}
+	pb = probability(c);
+	c->count++;
+	if (c->uniformise != NONE && !c->count) {
+		c->draw = get_random_u32();
+		return PASS;
+	}
+	counted = min_t(u64, c->count, U32_MAX) * pb;
+	switch (c->uniformise) {
+	case LINUX:
+		hit = pb && counted >= c->draw;
+		break;
+	case WAIT:
+		if (counted < ONE)
+			hit = false;
+		else if (counted < 2 * ONE)
+			hit = chance(pb >= 2 * ONE - counted ? ONE :
+				     div64_u64(pb << 31, 2 * ONE - counted) << 1);
+		else
+			hit = true;
+		break;
+	default:
+		hit = chance(pb);
+	}
+	if (!hit)
+		return PASS;
+	c->count = 0;
+	if (c->uniformise == LINUX)
+		c->draw = get_random_u32();
+	return EARLY;
+}
+
+static bool is_ecn_capable(const struct sk_buff *skb)
+{
+	const u8 *end = skb_tail_pointer(skb), *header = skb_network_header(skb);
+
+	switch (skb_protocol(skb, true)) {
+	case htons(ETH_P_IP):
+		return header + sizeof(struct iphdr) <= end &&
+		       !INET_ECN_is_not_ect(ip_hdr(skb)->tos);
+	case htons(ETH_P_IPV6):
+		return header + sizeof(struct ipv6hdr) <= end &&
+		       !INET_ECN_is_not_ect(ipv6_get_dsfield(ipv6_hdr(skb)));
+	}
+	return false;
+}
+
+static bool has_room(const struct wred_data *q, const struct Qdisc *sch, u32 len)
+{
+	if (q->limit_packets)
+		return sch->q.qlen < q->limit;
+	return (u64)sch->qstats.backlog + len <= q->limit;
+}
+
+static int wred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct wred_data *q = qdisc_priv(sch);
+	bool capable = is_ecn_capable(skb);
+	struct curve *own = &q->curve[capable ? ECN : CLASSIC];
+	struct curve *other = &q->curve[capable ? CLASSIC : ECN];
+	struct arrival arrival = {
+		.packets = sch->q.qlen,
+		.bytes = sch->qstats.backlog,
+		.len = qdisc_pkt_len(skb),
+	};
+	u64 now = ktime_get_ns();
+	enum verdict verdict;
+
+	if (q->decays && q->idle_since && now > q->idle_since)
+		arrival.idle = now - q->idle_since;
+	q->idle_since = 0;
+	update(q, own, &arrival);
+	/* An idle time is over for both, whoever ends it. */
+	if (!q->own_arrivals || arrival.idle)
+		update(q, other, &arrival);
+	verdict = decide(own);
+	if (verdict != PASS && !capable) {
+		if (verdict == EARLY)
+			q->stats.prob_drop++;
+		else
+			q->stats.forced_drop++;
+		qdisc_drop(skb, sch, to_free);
+		return NET_XMIT_CN;
+	}
+	if (!has_room(q, sch, arrival.len)) {
+		q->stats.overflow++;
+		return qdisc_drop(skb, sch, to_free);
+	}
+	if (verdict != PASS && INET_ECN_set_ce(skb)) {
+		if (verdict == EARLY)
+			q->stats.prob_mark++;
+		else
+			q->stats.forced_mark++;
+	}
+	return qdisc_enqueue_tail(skb, sch);
+}
+
+static struct sk_buff *wred_dequeue(struct Qdisc *sch)
+{
+	struct wred_data *q = qdisc_priv(sch);
+	struct sk_buff *skb = qdisc_dequeue_head(sch);
+
+	if (skb && !sch->q.qlen)
+		q->idle_since = ktime_get_ns() +
+				div64_u64(8ULL * NSEC_PER_SEC * qdisc_pkt_len(skb), q->rate);
+	return skb;
+}
+
+static void forget(struct wred_data *q)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		q->curve[i].avg = 0;
+		q->curve[i].count = -1;
+	}
+	q->idle_since = ktime_get_ns();
+}
+
+static void wred_reset(struct Qdisc *sch)
+{
+	qdisc_reset_queue(sch);
+	forget(qdisc_priv(sch));
+}
+
+/* 1500b or 20p. */
+static int read_size(char *value, u32 *size, bool *packets)
+{
+	size_t length = strlen(value);
+
+	if (length < 2 || (value[length - 1] != 'b' && value[length - 1] != 'p'))
+		return -EINVAL;
+	*packets = value[length - 1] == 'p';
+	value[length - 1] = '\0';
+	return kstrtou32(value, 10, size);
+}
+
+static int read_fraction(const char *value, u64 *fraction)
+{
+	int error = kstrtou64(value, 10, fraction);
+
+	return error ? error : *fraction > ONE ? -ERANGE : 0;
+}
+
+static int read_curve(struct curve *c, const char *name, char *value)
+{
+	bool packets;
+	int error;
+
+	if (!strcmp(name, "min"))
+		return read_size(value, &c->min, &c->packets);
+	if (!strcmp(name, "max")) {
+		error = read_size(value, &c->max, &packets);
+		return error ? error : packets != c->packets ? -EINVAL : 0;
+	}
+	if (!strcmp(name, "probability"))
+		return read_fraction(value, &c->probability);
+	if (!strcmp(name, "weight"))
+		return read_fraction(value, &c->weight);
+	if (!strcmp(name, "gentle"))
+		return kstrtobool(value, &c->gentle);
+	if (!strcmp(name, "include_arriving"))
+		return kstrtobool(value, &c->include_arriving);
+	if (!strcmp(name, "uniformise")) {
+		error = match_string(uniformise_names, ARRAY_SIZE(uniformise_names), value);
+		if (error < 0)
+			return error;
+		c->uniformise = error;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int read_option(struct wred_data *q, const char *name, char *value)
+{
+	if (!strncmp(name, "ecn_", 4))
+		return read_curve(&q->curve[ECN], name + 4, value);
+	if (!strncmp(name, "classic_", 8))
+		return read_curve(&q->curve[CLASSIC], name + 8, value);
+	if (!strcmp(name, "limit"))
+		return read_size(value, &q->limit, &q->limit_packets);
+	if (!strcmp(name, "packet_ps"))
+		return kstrtou64(value, 10, &q->packet_ps);
+	if (!strcmp(name, "rate"))
+		return kstrtou64(value, 10, &q->rate);
+	if (!strcmp(name, "average") && (!strcmp(value, "class") || !strcmp(value, "arrival")))
+		q->own_arrivals = value[0] == 'c';
+	else if (!strcmp(name, "idle") && (!strcmp(value, "decay") || !strcmp(value, "hold")))
+		q->decays = value[0] == 'd';
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static bool is_complete(const struct wred_data *q)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		const struct curve *c = &q->curve[i];
+
+		if (c->min > c->max || !c->max || c->max > S32_MAX || !c->weight)
+			return false;
+	}
+	return q->limit && q->packet_ps && q->rate;
+}
+
+static const struct nla_policy policy[WRED_ATTRS] = {
+	[WRED_TEXT] = { .type = NLA_NUL_STRING },
+};
+
+static int wred_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct wred_data *q = qdisc_priv(sch);
+	struct nlattr *attrs[WRED_ATTRS];
+	char *text, *rest, *name, *value;
+	int error;
+
+	if (!opt)
+		return -EINVAL;
+	error = nla_parse_nested_deprecated(attrs, WRED_TEXT, opt, policy, extack);
+	if (error < 0)
+		return error;
+	if (!attrs[WRED_TEXT])
+		return -EINVAL;
+	text = kstrdup(nla_data(attrs[WRED_TEXT]), GFP_KERNEL);
+	if (!text)
+		return -ENOMEM;
+	rest = text;
+	while (!error && (name = strsep(&rest, " "))) {
+		value = strsep(&rest, " ");
+		error = value ? read_option(q, name, value) : -EINVAL;
+		if (error)
+			pr_warn("wred: option %s\n", name);
+	}
+	kfree(text);
+	if (!error && !is_complete(q))
+		error = -EINVAL;
+	forget(q);
+	return error;
+}
+
+static int wred_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct wred_data *q = qdisc_priv(sch);
+	bool bytes = true;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		const struct curve *c = &q->curve[i];
+
+		q->stats.probability[i] = min_t(u64, probability(c), U32_MAX);
+		q->stats.avg_bytes[i] = min_t(u64, c->avg >> AVG_DIGITS, U32_MAX);
+		bytes = bytes && !c->packets;
+	}
+	return gnet_stats_copy_app(d, &q->stats, bytes ? sizeof(q->stats) :
+				   offsetof(struct wred_xstats, avg_bytes));
+}
+
+static struct Qdisc_ops wred_ops __read_mostly = {
+	.id		= "wred",
+	.priv_size	= sizeof(struct wred_data),
+	.enqueue	= wred_enqueue,
+	.dequeue	= wred_dequeue,
+	.peek		= qdisc_peek_head,
+	.init		= wred_init,
+	.reset		= wred_reset,
+	.dump_stats	= wred_dump_stats,
+	.owner		= THIS_MODULE,
+};
+
+static int __init wred_start(void)
+{
+	return register_qdisc(&wred_ops);
+}
+
+static void __exit wred_stop(void)
+{
+	unregister_qdisc(&wred_ops);
+}
+
+module_init(wred_start)
+module_exit(wred_stop)
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("RED with one curve for ECN-capable packets and one for others");
+MODULE_ALIAS("net-sch-wred");
