@@ -24,6 +24,15 @@
 #define get_random_u32_below(ceil) prandom_u32_max(ceil)
 #endif
 
+/* Linux 6.13. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define hrtimer_setup(timer, handler, clock, mode)                                   \
+	do {                                                                         \
+		hrtimer_init(timer, clock, mode);                                    \
+		(timer)->function = handler;                                         \
+	} while (0)
+#endif
+
 /* Functions that BPF may call: another set of macros before Linux 6.9, and none before 5.18. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define BTF_KFUNCS_START(name) BTF_SET8_START(name)

@@ -112,6 +112,10 @@ def _linux(entry: Entry) -> str:
     stands_in = entry.get("stand_in")
     since = f", since Linux {entry['since']}" if entry.get("since") else ", a module of the kit"
     module = f"; with `{stands_in['option']}` the kit's `{stands_in['name']}`" if stands_in else ""
+    module += "".join(
+        f"; what Linux does not have of it, a module of tailback's own (`{name}`)"
+        for name in entry.get("stand_ins", [])
+    )
     return f"{says}{since}{module}"
 
 

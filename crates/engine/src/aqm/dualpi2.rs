@@ -20,6 +20,8 @@
 //! - `dualpi2-2019-refactored`: Linux's of today, the gains divided by 127 (x 0.504), a timer of
 //!   jiffies, the step for packets that find more than one in L, no memory limit.
 //!
+//! On Linux all but its own version are a module of tailback's own, `sch_dualpi2_2019`.
+//!
 //! Known deviations: a packet already marked CE is not counted again by the step or
 //! the coupling (the kernel's counters do); no filters, so that L holds nothing but
 //! ECN-capable packets; packets are single segments, for which `split_gso` means

@@ -48,7 +48,8 @@ impl Qdisc {
 
     /// Whether the agent makes it: tc does not know the kind.
     pub fn is_text(&self) -> bool {
-        self.face.is_some_and(|face| face.as_text)
+        let kind = self.kind.as_str();
+        self.face.is_some_and(|face| face.texts.contains(&kind))
     }
 
     /// Whether packets of a flow keep their order; of a kind that is not known nobody knows.

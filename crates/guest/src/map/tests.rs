@@ -1092,6 +1092,65 @@ fn weighted_red_is_a_module_of_ours() {
     assert_eq!(judge(&plan, &kit)[0].path, "links[0].queue.ecn");
 }
 
+/// Linux's own takes tc's words, what it does not have is a module of ours.
+#[test]
+fn dualpi2_of_2019_is_a_module_of_ours() {
+    let entry = find(aqm::TABLE.entries(), "dualpi2").unwrap();
+    let leaf = |set: &[(&'static str, Value)]| {
+        let mut given = tailback_engine::registry::defaults(entry.options);
+        for (name, value) in set {
+            given.set(name, value.clone());
+        }
+        (entry.finish)(&mut given).unwrap();
+        let mut plan = simple();
+        plan.links[0].queue = Algorithm::Known {
+            name: "dualpi2",
+            options: given,
+        };
+        let mut kit = kit();
+        let path = "/extra/sch_dualpi2_2019/sch_dualpi2_2019.ko".to_owned();
+        kit.extra.insert("sch_dualpi2_2019".to_owned(), vec![path]);
+        let needed = modules(&plan).into_iter().map(str::to_owned).collect();
+        let job = map(&plan, 1, &kit).expect("the kit has it");
+        let lines = job.setup.iter().flat_map(|batch| {
+            let lines = batch.lines.iter().map(move |line| (batch.tool, line));
+            lines.filter(|(_, line)| line.contains("dualpi2"))
+        });
+        let lines: Vec<_> = lines.map(|(tool, line)| (tool, line.clone())).collect();
+        let [(tool, line)] = &lines[..] else {
+            panic!("one queue: {lines:?}");
+        };
+        let needed: Vec<String> = needed;
+        (*tool, line.clone(), needed)
+    };
+    let own = vec!["sch_dualpi2_2019".to_owned()];
+    let (tool, _, needed) = leaf(&[]);
+    assert_eq!((tool, needed), (Tool::Tc, vec![]));
+    let set = [
+        ("version", Value::Word("dualpi2-2019-wrr-counter")),
+        ("wrr_ratio", Value::Int(10)),
+        ("l_drop", Value::Int(100)),
+        ("any_ect", Value::Bool(true)),
+    ];
+    let (tool, line, needed) = leaf(&set);
+    assert_eq!((tool, needed), (Tool::Qdisc, own.clone()));
+    assert_eq!(
+        line,
+        "qdisc add dev out parent 1:1 handle 10: dualpi2_2019 version dualpi2-2019-wrr-counter \
+         scheduler wrr-counter arithmetic ns jiffies 1 step_at_dequeue 1 l_drop 100 wrr_ratio 10 \
+         tspeed 0 limit 10000 target 20000000 tupdate 32000000 alpha 80 beta 800 \
+         coupling_factor 2 step_ns 1000000 min_qlen_step 1 any_ect 1 drop_enqueue 0 \
+         classic_protection 10 split_gso 1"
+    );
+    // One detail of Linux's own is enough.
+    let (tool, line, needed) = leaf(&[("reset_interval", Value::Time(Time::from_secs(1)))]);
+    assert_eq!((tool, needed), (Tool::Qdisc, own));
+    assert!(
+        line.contains("version linux-6.17 ") && line.contains(" reset_interval 1000000000 "),
+        "{line}"
+    );
+}
+
 #[test]
 fn a_factor_for_marks_is_a_module_of_ours() {
     let of = |cc: &str, set: &[(&'static str, Value)]| {

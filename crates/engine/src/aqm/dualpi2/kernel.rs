@@ -1,82 +1,95 @@
-//! DualPI2 as Linux has it: words of tc (iproute2 `tc/q_dualpi2.c`).
+//! DualPI2 as Linux has it: words of tc (iproute2 `tc/q_dualpi2.c`), and those of a module of
+//! tailback's own, `sch_dualpi2_2019`, for what the versions before it did otherwise.
 
-use crate::registry::Value;
 use crate::registry::kernel::{
-    Order, Qdisc, Words, Xstats, derives, either, impossible, micros, number, only, simulated,
-    version, words,
+    Order, Qdisc, QueueStandIn, Words, Xstats, derives, either, micros, number, only, simulated,
+    words,
 };
+use crate::registry::{Options, Value};
+
+/// The kind that the module registers.
+const OWN: &str = "dualpi2_2019";
 
 /// The kernel face.
 pub const KERNEL: Qdisc = Qdisc {
-    kinds: &["dualpi2"],
+    kinds: &["dualpi2", OWN],
     since: Some("6.17"),
+    stand_ins: &[QueueStandIn {
+        module: "sch_dualpi2_2019",
+        needed: is_of_2019,
+    }],
+    texts: &[OWN],
     words: &[
-        ("version", |w, o| version(w, o, "linux-6.17")),
-        ("scheduler", |w, o| detail(w, o, Value::Word("credit"))),
-        ("arithmetic", |w, o| detail(w, o, Value::Word("div64"))),
-        ("timer", |w, o| detail(w, o, Value::Word("hrtimer"))),
-        ("step_rule", |w, o| detail(w, o, Value::Word("enqueue"))),
-        ("reset_statistics", |w, o| detail(w, o, Value::Bool(false))),
-        ("l_drop", |w, o| {
-            let expected = "overload = \"drop\" or \"overflow\"";
-            impossible(w, o, "dualpi2 of Linux has no l_drop", expected);
+        ("version", |w, o| {
+            if !w.showing && is_of_2019(w.options) {
+                w.kind = OWN;
+            }
+            detail(w, o);
         }),
-        ("wrr_ratio", simulated),
-        ("tshift", simulated),
-        ("tspeed", simulated),
-        ("reset_interval", |w, o| {
-            let expected = "no reset_interval, or --engine sim";
-            impossible(w, o, "dualpi2 of Linux resets no statistics", expected);
+        ("scheduler", detail),
+        ("arithmetic", detail),
+        ("timer", |w, o| digit(w, o, "jiffies", "jiffies")),
+        ("step_rule", |w, o| {
+            digit(w, o, "step_at_dequeue", "dequeue");
         }),
+        ("reset_statistics", |w, o| {
+            let message = "the guest reads the counters of a queue as totals";
+            only(w, o, Value::Bool(false), message);
+        }),
+        ("l_drop", |w, o| match w.options.get(o) {
+            Some(Value::Int(percent)) if own(w) => w.pair(o, &percent.to_string()),
+            _ => simulated(w, o),
+        }),
+        ("wrr_ratio", detail),
+        ("tshift", time_of_own),
+        ("tspeed", detail),
+        ("reset_interval", time_of_own),
         ("max_rtt", derives),
         ("typical_rtt", derives),
         ("limit", number),
         ("memlimit", number),
-        ("target", micros),
-        ("tupdate", nanoseconds),
-        ("alpha", gain),
-        ("beta", gain),
+        ("target", |w, o| by_kind(w, o, micros, time_of_own)),
+        ("tupdate", |w, o| by_kind(w, o, nanoseconds, time_of_own)),
+        ("alpha", |w, o| by_kind(w, o, gain, parts)),
+        ("beta", |w, o| by_kind(w, o, gain, parts)),
         ("coupling_factor", number),
-        ("step_thresh", |w, o| match w.options.get(o) {
-            Some(Value::Packets(n)) => {
-                if *n > u64::from(u32::MAX) {
-                    w.refuse(o, "tc has 32 bits for it", "at most 4294967295p");
-                }
-                w.pair(o, &format!("{n}p"));
-            }
-            _ => nanoseconds(w, o),
+        ("step_thresh", |w, o| {
+            by_kind(w, o, threshold, own_threshold)
         }),
         ("min_qlen_step", |w, o| match w.options.get(o) {
             Some(Value::Int(0)) if w.showing => {}
             Some(Value::Int(n)) if w.showing => w.pair(o, &format!("{n}p")),
             _ => number(w, o),
         }),
-        ("any_ect", |w, o| either(w, o, "any_ect", "l4s_ect")),
+        ("any_ect", |w, o| {
+            by_kind(w, o, |w, o| either(w, o, "any_ect", "l4s_ect"), flag_of_own);
+        }),
         ("overload", |w, o| {
-            let overflow = if w.showing {
-                "drop_overflow"
-            } else {
-                "overflow"
-            };
-            words(
-                w,
-                o,
-                &[("drop", "drop_on_overload"), ("overflow", overflow)],
-            );
+            by_kind(w, o, overload, |w, o| {
+                digit(w, o, "drop_on_overload", "drop")
+            })
         }),
         ("drop", |w, o| {
-            words(
-                w,
-                o,
-                &[("dequeue", "drop_dequeue"), ("enqueue", "drop_enqueue")],
-            );
+            let spelled: &[_] = &[("dequeue", "drop_dequeue"), ("enqueue", "drop_enqueue")];
+            match own(w) {
+                true => digit(w, o, "drop_enqueue", "enqueue"),
+                false => words(w, o, spelled),
+            }
         }),
-        ("classic_protection", |w, o| {
-            let percent = format!("{}%", w.options.int(o));
-            w.pair(o, &percent);
+        ("classic_protection", |w, o| match own(w) {
+            true => number(w, o),
+            false => {
+                let percent = format!("{}%", w.options.int(o));
+                w.pair(o, &percent);
+            }
         }),
         ("split_gso", |w, o| {
-            either(w, o, "split_gso", "no_split_gso")
+            by_kind(
+                w,
+                o,
+                |w, o| either(w, o, "split_gso", "no_split_gso"),
+                flag_of_own,
+            );
         }),
     ],
     shown: &[
@@ -116,10 +129,114 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// A detail of the versions of 2019.
-fn detail(words: &mut Words<'_>, option: &'static str, linux: Value) {
-    let message = format!("dualpi2 of Linux has no other {option}");
-    only(words, option, linux, message);
+/// What Linux does; versions before it have it otherwise, or not at all.
+const LINUX: &[(&str, &str)] = &[
+    ("version", "linux-6.17"),
+    ("scheduler", "credit"),
+    ("arithmetic", "div64"),
+    ("timer", "hrtimer"),
+    ("step_rule", "enqueue"),
+];
+
+/// Whether something is asked for that only the versions of 2018 and 2019 do.
+fn is_of_2019(options: &Options) -> bool {
+    let mut details = LINUX.iter();
+    options.get("l_drop").is_some()
+        || options.get("reset_interval").is_some()
+        || details.any(|(name, linux)| options.get(name) != Some(&Value::Word(linux)))
+}
+
+/// Whether the words are for the module.
+fn own(words: &Words<'_>) -> bool {
+    words.kind == OWN
+}
+
+/// Spells an option as tc takes it, or as the module does.
+fn by_kind(
+    words: &mut Words<'_>,
+    option: &'static str,
+    tc: fn(&mut Words<'_>, &'static str),
+    module: fn(&mut Words<'_>, &'static str),
+) {
+    match own(words) {
+        true => module(words, option),
+        false => tc(words, option),
+    }
+}
+
+/// A detail that tc has no words for, as a word or a number of the module's.
+fn detail(words: &mut Words<'_>, option: &'static str) {
+    match words.options.get(option) {
+        Some(Value::Word(word)) if own(words) => words.pair(option, word),
+        Some(Value::Int(n)) if own(words) => words.pair(option, &n.to_string()),
+        _ => simulated(words, option),
+    }
+}
+
+/// A choice of two words that is 1 or 0 in the module.
+fn digit(words: &mut Words<'_>, option: &'static str, name: &str, one: &str) {
+    match words.options.get(option) {
+        Some(Value::Word(word)) if own(words) => {
+            words.pair(name, if *word == one { "1" } else { "0" });
+        }
+        _ => simulated(words, option),
+    }
+}
+
+fn flag_of_own(words: &mut Words<'_>, option: &'static str) {
+    let on = words.options.bool(option);
+    words.pair(option, if on { "1" } else { "0" });
+}
+
+/// A time that the module takes in nanoseconds.
+fn time_of_own(words: &mut Words<'_>, option: &'static str) {
+    match words.options.get(option) {
+        Some(Value::Time(time)) if own(words) => words.pair(option, &time.ns().to_string()),
+        _ => simulated(words, option),
+    }
+}
+
+/// A gain that the module takes in 256ths of a Hz, as tc cuts it.
+fn parts(words: &mut Words<'_>, option: &'static str) {
+    let parts = (words.options.float(option) as f32 * 256.0) as u32;
+    words.pair(option, &parts.to_string());
+}
+
+fn own_threshold(words: &mut Words<'_>, option: &'static str) {
+    match words.options.get(option) {
+        Some(Value::Packets(n)) => {
+            refuse_long(words, option, *n);
+            words.pair("step_packets", &n.to_string());
+        }
+        Some(Value::Time(time)) => words.pair("step_ns", &time.ns().to_string()),
+        _ => {}
+    }
+}
+
+fn threshold(words: &mut Words<'_>, option: &'static str) {
+    match words.options.get(option) {
+        Some(Value::Packets(n)) => {
+            refuse_long(words, option, *n);
+            words.pair(option, &format!("{n}p"));
+        }
+        _ => nanoseconds(words, option),
+    }
+}
+
+fn refuse_long(words: &mut Words<'_>, option: &'static str, packets: u64) {
+    if packets > u64::from(u32::MAX) {
+        words.refuse(option, "tc has 32 bits for it", "at most 4294967295p");
+    }
+}
+
+fn overload(words: &mut Words<'_>, option: &'static str) {
+    let overflow = if words.showing {
+        "drop_overflow"
+    } else {
+        "overflow"
+    };
+    let spelled = [("drop", "drop_on_overload"), ("overflow", overflow)];
+    self::words(words, option, &spelled);
 }
 
 /// A time that tc counts in microseconds and Linux in 32 bits of nanoseconds.

@@ -51,7 +51,7 @@ pub const KERNEL: Qdisc = Qdisc {
         module: "sch_wred",
         needed: |_| true,
     }],
-    as_text: true,
+    texts: &["wred"],
     ..Qdisc::DEFAULT
 };
 

@@ -30,8 +30,8 @@ pub struct Qdisc {
     pub xstats: Xstats,
     /// Modules of tailback's own that have the kind; the first that the options need is loaded.
     pub stand_ins: &'static [QueueStandIn],
-    /// The agent hands the words to the kernel as text, because tc does not know the kind.
-    pub as_text: bool,
+    /// Kinds whose words the agent hands to the kernel as text, because tc does not know them.
+    pub texts: &'static [&'static str],
 }
 
 /// A module of tailback's own that has a kind of queue.
@@ -96,7 +96,7 @@ impl Qdisc {
             gauges: &[],
         },
         stand_ins: &[],
-        as_text: false,
+        texts: &[],
     };
 
     /// The module of tailback's own that these options need.
