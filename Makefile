@@ -5,15 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates \( -path '*/tests' -o -name 'tests.rs' \) -prune -o \( -name '*.rs' -o -name 'Cargo.toml' -o -name 'clippy.toml' \) -print 2>/dev/null) Cargo.toml Cargo.lock
 
-# cargo and maturin have to agree on the interpreter, or each of them throws
-# away what the other has built.
+# cargo and maturin have to use the same interpreter; otherwise each of them
+# discards what the other has built.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-# An hour of random input and kills, nightly; SOAK_SECONDS=N for another time.
+# An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
 .PHONY: build wheel demo test soak coverage mutants bench bench-kernel docs pages fmt lint
@@ -21,7 +21,7 @@ SOAK_SECONDS ?= 3600
 
 build: $(VENV)/.built
 
-# A wheel for every Python from 3.11 on, and an sdist, in dist. Whatever is in there goes.
+# Builds a wheel for every Python from 3.11 on, and an sdist, in dist. Empties dist first.
 wheel: $(VENV)/.dev build
 	@rm -rf data/data/share
 	$(BIN)/python scripts/manual.py data/data/share
@@ -48,7 +48,7 @@ soak: $(VENV)/.dev build
 coverage:
 	$(PYTHON) scripts/coverage.py
 
-# Hours; `MODULE=...`, `SAMPLE=N` and `SEED=N` for a part of it.
+# Takes hours; `MODULE=...`, `SAMPLE=N` and `SEED=N` select a part.
 mutants: build $(VENV)/.dev
 	$(PYTHON) scripts/mutants $(MODULE) $(if $(SEED),--seed $(SEED)) \
 		$(if $(SAMPLE),--sample $(SAMPLE))
@@ -61,12 +61,12 @@ bench-kernel: build
 	$(BIN)/tailback kernel build
 	$(BIN)/python benches/kernel.py
 
-# The site, from what is stored: build/docs/index.html opens without a network.
+# Builds the site from stored results: build/docs/index.html opens without a network.
 docs: $(VENV)/.dev build
 	$(BIN)/sphinx-build -W --keep-going --jobs 2 --quiet -d build/doctrees docs build/docs
 	@echo build/docs/index.html
 
-# Renews the pages that commands write. Experiments run again unless their results are stored.
+# Renews the generated pages. Experiments run again unless their results are stored.
 pages: build
 	$(BIN)/python scripts/generate.py
 
@@ -82,7 +82,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/mypy
 
-# Says in one line what the machine lacks, before anything is built.
+# Prints in one line what is missing on this machine, before building anything.
 $(VENV)/bin/python:
 	@PYTHON="$(PYTHON)" sh scripts/doctor.sh
 	$(PYTHON) -m venv $(VENV)
@@ -97,14 +97,14 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.requirements
 
 $(VENV)/.built: $(VENV)/.requirements pyproject.toml $(RUST)
 	@PYTHON="$(PYTHON)" sh scripts/doctor.sh
-	@# As old as the build's beginning: what is edited meanwhile is built the next time.
+	@# Dated to the start of the build: a file edited meanwhile is built the next time.
 	@touch $@.begun
 	@mkdir -p data/data/share
 	$(BIN)/maturin develop --release --quiet
 	cargo build --release --quiet --package tailback-guest --bin tailback-guest
-	@# Without symbols: each guest reads it anew.
+	@# Stripped of symbols, because every guest reads it again.
 	install --strip target/release/tailback-guest python/tailback/kernel/tailback-guest
-	@# What it is when it is used, too.
+	@# Its hash, to check it when it is used.
 	sha256sum < python/tailback/kernel/tailback-guest | cut -d ' ' -f 1 \
 		> python/tailback/kernel/tailback-guest.sha256
 	@mv $@.begun $@

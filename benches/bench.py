@@ -1,13 +1,13 @@
 """Speed, memory and start-up: what `make bench` prints.
 
 Each case runs by itself with one thread, through the command line as a user
-would, into a folder that is thrown away. Packets per second are data packets
-of TCP senders over the CPU time of the simulation, start-up left out; the
-peak of memory is that of the whole process, Python included. The best of
-several runs is shown: other work on the machine only ever slows one down.
+would, into a temporary folder. Packets per second are data packets of TCP
+senders over the CPU time of the simulation, without start-up. Peak memory is
+that of the whole process, Python included. The table shows the best of
+several runs, as host load can only slow a run down.
 
-Speed depends on the machine, so there are no goals here. Goals are in instructions, which
-do not (benches/instructions.py).
+Speed depends on the machine, so the goals are in instructions, which do not
+(benches/instructions.py).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def measure(case: Path, *extra: str) -> Measured:
     with tempfile.TemporaryDirectory() as out:
         since = time.perf_counter()
         command = [sys.executable, "-m", "tailback", "run", str(case), "--jobs", "1", "--out", out]
-        # A child begins with the peak of its parent: 5 sets ours to what we hold now.
+        # A child starts with the peak of its parent: 5 resets ours to the current use.
         Path("/proc/self/clear_refs").write_text("5", "ascii")
         process = subprocess.Popen([*command, *extra], stdout=subprocess.DEVNULL)
         # wait4 gives the usage of this child alone.

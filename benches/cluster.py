@@ -1,8 +1,8 @@
 """What a cluster costs, measured on two workers: the table of docs/how-to/cluster.md.
 
 Runs every point of the battery `l4s-battery`, with a tenth of its duration and one seed, on a Dask
-cluster of two processes; stores many runs that are over at once, and merges the stores of two
-shards. From processor time and the estimated costs of the whole battery it tells what many
+cluster of two processes; stores many runs that end at the same time, and merges the stores of two
+shards. From processor time and the estimated costs of the whole battery it estimates what many
 parameter sets on many cores would take.
 
     python benches/cluster.py [--sets 1000] [--cores 500]
@@ -74,7 +74,7 @@ def cluster(folder: Path, memory: Path) -> Iterator[str]:
 
 
 def taking(runs: Mapping[str, Path], out: Path) -> float:
-    """Time to verify and store a run that has come, as the client does it."""
+    """Time the client's verification and storage of a run that a worker sent."""
     target, version = _native.Store(out), tailback.engine_version()
     whole = {run_id: parcel.files(path) for run_id, path in runs.items()}
     begun = time.monotonic()

@@ -4,11 +4,11 @@
     python benches/false_alarms.py --battery N         a quick l4s-battery, of N seeds
 
 Runs are made once, into `results`; each pair is five (or ten) seeds against five (or ten) others.
-Of the sweep there are as many seeds as 200 pairs of five take, and no seed is in two of them; of
-the battery there are fewer, which are dealt again when they are used up. Counted are pairs in which
+The sweep has enough seeds for 200 pairs of five, and no seed is in two of them. The battery has
+fewer seeds, which are shuffled again when they are used up. The table counts the pairs in which
 anything is flagged, by Benjamini and Hochberg's method over all differences and by families
-(`tailback.comparison.families`), and the most that one pair flags. Where all of the variant's
-values are made larger by a tenth at one point, it says in how many pairs that is found there.
+(`tailback.comparison.families`), and the most that one pair flags. It also makes the variant's
+values larger by a tenth at one point, and counts the pairs in which that is found there.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def of_sweep(per_side: int) -> Values:
 
 
 def of_battery(seeds: int) -> Values:
-    """The values of a battery of shorter runs still than a quick one's."""
+    """Return the values of a battery with runs even shorter than those of a quick one."""
     made = run_battery(
         BATTERY,
         parse(["a", "b:seed=10001"]),

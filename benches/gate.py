@@ -1,8 +1,7 @@
-"""How often the gate gives which answer: real runs, drawn again and again.
+"""How often the gate gives each answer, over many samples of real runs.
 
-The runs of one scenario are the baseline and the variant, in which every value is larger by a true
-rise; how many seeds both have, and what the bound is, is varied. Prints the tables of
-docs/how-to/ci.md.
+The runs of one scenario are both the baseline and the variant, whose values are all larger by a
+known rise. The number of seeds and the bound vary. Prints the tables of docs/how-to/ci.md.
 
     python benches/gate.py [--pool 400] [--draws 2000]
 """

@@ -1,10 +1,9 @@
 """What a data packet and a flow cost as a scenario grows: the tables and figures of the docs.
 
-Each point is a run through the command line, into a folder that is thrown away: of three the one
-that took least time (of one with --quick). The time is that of the simulation alone (CPU), over the
-data packets of its TCP senders; memory is the peak of the whole process, Python and the writing of
-the results included; "all" is the CPU time of that process, and "set up" that of a run that ends
-after a microsecond.
+Each point is a run through the command line into a temporary folder: the fastest of three, or one
+with --quick. The time is the CPU time of the simulation alone, over the data packets of its TCP
+senders. Memory is the peak of the whole process, Python and writing the results included. "all" is
+the CPU time of that process, and "set up" that of a run that ends after a microsecond.
 
     python benches/growth.py [PART ...] [--quick] [--write]
 """
@@ -55,7 +54,7 @@ class Part:
     about: str
     points: Callable[[bool], Iterator[Point]]
     hops: bool = False
-    """Time is divided by x: what a packet costs at each of so many places."""
+    """Whether time is divided by x: the cost of a packet at each of x places."""
 
     def ns(self, row: Row) -> float:
         """CPU time a data packet, or a packet and place."""
@@ -78,19 +77,19 @@ class Row:
 
 
 def scenario(flows: Sequence[Table], **keys: object) -> Table:
-    """One with the few keys that all have; times are in seconds."""
+    """Return a scenario with the keys that all points share; times are in seconds."""
     base: Table = {"title": "growth", "path": {"rtt": "20ms"}, "record": {"series": "off"}}
     return {**base, **keys, **({"flows": flows} if flows else {})}
 
 
 def lasting(bits: float, packets: float, least: float) -> str:
-    """So long that a rate carries so many packets, and not less than some time."""
+    """Return how long a rate needs for so many packets, and at least some minimum."""
     seconds = max(least, packets * FRAME_BITS / bits)
     return f"{round(1e3 * seconds)}ms"
 
 
 def steps(most: float, quick: bool, each: int = 1) -> list[int]:
-    """Powers of ten up to a number; a quick run leaves the largest out."""
+    """Return powers of ten up to a number; a quick run leaves the largest out."""
     found = [10**k for k in range(0, 12, each) if 10**k <= most]
     return found[:-1] if quick else found
 
@@ -175,7 +174,7 @@ def rtts(quick: bool) -> Iterator[Point]:
 
 
 def web(quick: bool) -> Iterator[Point]:
-    # The mean of the sizes and half again: what is asked for takes two thirds of the rate.
+    # The mean size and half again: requests take two thirds of the rate.
     for n in (10, 100, 1000, 10_000) if quick else (10, 100, 1000, 10_000, 100_000):
         sources = max(1, n // 10_000)
         source = {
@@ -215,7 +214,7 @@ def rates(quick: bool) -> Iterator[Point]:
 def entries(quick: bool) -> Iterator[Point]:
     draw = random.Random(1)
     seconds = 10 if quick else 60
-    # A scenario file has room for some ten thousand steps, a trace is a file of its own.
+    # A scenario file has room for about ten thousand steps; a trace is a separate file.
     for n in (1, 100, 10_000) if quick else (1, 10, 100, 1000, 10_000, 30_000):
         each = [f"{draw.uniform(80, 120):.1f}Mbit" for _ in range(n)]
         told = [[f"{round(1e6 * seconds * i / n)}us", rate] for i, rate in enumerate(each)]
@@ -302,7 +301,7 @@ PARTS = {
 
 
 def least(file: Path, times: int, *extra: str) -> Measured:
-    """Of so many runs that which took least time: what else the machine does only adds to it."""
+    """Return the fastest of so many runs: host load only adds time."""
     return min((measure(file, "--quiet", *extra) for _ in range(times)), key=lambda run: run.cpu_s)
 
 
@@ -383,7 +382,7 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
 
 
 def main() -> None:
-    """Prints a table for each part; writes the page's part if that is asked for."""
+    """Print a table for each part; with --write, write that part of the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small and short, under two minutes")

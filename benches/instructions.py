@@ -30,9 +30,9 @@ DURATIONS = {
     "codel": "20s",
     "dualpi2": "20s",
 }
-# What the project wants to reach; docs/evidence/performance.md says how near it is.
+# The goals of the project; docs/evidence/performance.md compares them with the counts.
 GOALS = {"a": 1000, "b": 1100, "e": 1300, "cake": 1300, "dualpi2": 1150}
-# At most so many times the instructions of another case: DualPI2 of CoDel for the same flows.
+# The goal is a multiple of another case: DualPI2 against CoDel, with the same flows.
 TIMES = {"dualpi2": (1.4, "codel")}
 
 

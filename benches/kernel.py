@@ -1,12 +1,11 @@
 """Speed and memory of the kernel engine: what `make bench-kernel` prints.
 
-Each case is one guest (one case: two at once), through the command line as a
-user would, into a folder that is thrown away. Times are those of the guest's
-processes from their start to their end, boot included; packets are data packets
-of TCP senders; real time is the simulated time over the wall time. The best of
-several runs is shown: other work on the machine only ever slows one down. The
-wall time means little on a busy machine, where `nice` helps those who may use
-it; the processor time means more.
+Each case is one guest (one case has two at once), run through the command line
+as a user would, into a temporary folder. Times are those of the guest's
+processes from start to end, boot included. Packets are data packets of TCP
+senders. "x real time" is simulated time over wall time. The table shows the
+best of several runs, as host load can only slow a run down. On a busy machine
+use CPU time: wall time means little there, unless `nice` is permitted.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ seeds = {seeds}
 
 @dataclass(frozen=True)
 class Case:
-    """What is run, and the wall time that it should take at most."""
+    """A scenario, and the goal for its wall time."""
 
     name: str
     rate: str
@@ -73,9 +72,9 @@ CASES = (
     BOOT,
 )
 MANY_GOAL = 1.2
-"""Processor time of a packet of many flows over that of one flow's."""
+"""Goal: CPU time of a packet with many flows over that with one flow."""
 TWO_GOAL = 1.9
-"""Packets in a second of two guests at once over those of one."""
+"""Goal: packets a second of two guests at once over those of one."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Measured:
 
 
 def measure(case: Case, scale: float) -> Measured:
-    """Runs a case once; of several guests the wall time is that of the slowest."""
+    """Run a case once; the wall time of several guests is that of the slowest."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "case.toml"
         text = SCENARIO.format(

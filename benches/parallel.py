@@ -1,7 +1,8 @@
-"""What one run on two cores brings (`tailback run --cores 2`), over delays of links.
+"""Speed-up of one run on two cores (`tailback run --cores 2`), over delays of links.
 
-Each network is run whole on one core and in two parts on two, building it included; the parts send
-what the whole does, which is looked at. Each line is the median of five; needs two idle cores."""
+Each network runs whole on one core and in two parts on two cores; times include building it. The
+script checks that both send the same packets. Each line is the median of five; needs two idle
+cores."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def parking_lot(delay: str) -> str:
 
 
 def tree(delay: str, *, apart: bool) -> str:
-    """A hundred links at 1 Gbit/s, 10,000 flows over four each: of all, or of one half."""
+    """A hundred links at 1 Gbit/s; 10,000 flows over four links each, of all or of one half."""
     lines = ['duration = "1s"', "[path]", 'rtt = "200us"']
     names = [f"l{link}" for link in range(100)]
     for name in names:

@@ -54,7 +54,7 @@ QUEUES = ((10, "100p"), (50, "1bdp"))
 
 @dataclass(frozen=True)
 class Jitter:
-    """The largest delay that a host adds: a time below a packet time, or a share of that."""
+    """The largest delay that a host adds: a time below a packet time, or a share of one."""
 
     us: float = math.inf
     packets: float = MOST_PACKETS
@@ -125,7 +125,7 @@ def artefact(seeds: int, jitters: Sequence[Jitter]) -> None:
 
 @dataclass(frozen=True)
 class Published:
-    """A published row: what it is called in a table, the scenario, and the rates of both sides."""
+    """A published row: its name in a table, the scenario, and the rates of both sides."""
 
     kind: str
     rate_mbit: float
@@ -146,7 +146,7 @@ def published_rows() -> Iterator[Published]:
 
 
 def pair(first: str, second: str) -> str:
-    """Names what competes."""
+    """Return a name for the competing flows."""
     return f"two {first}" if first == second else " beside ".join(sorted((first, second)))
 
 
@@ -250,7 +250,7 @@ def main() -> None:
     parser.add_argument("--cost", action="store_true", help="instructions, by valgrind")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds a point")
     args = parser.parse_args()
-    # Without jitter phases are what is measured here.
+    # Phases without jitter are the subject of the measurement.
     warnings.simplefilter("ignore", ScenarioWarning)
     if args.cost:
         cost()

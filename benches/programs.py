@@ -1,9 +1,9 @@
-"""What programs in a guest cost: every ready-made entry, and a flow of tailback's own beside them.
+"""The cost of programs in a guest: every ready-made entry, and a flow of tailback's own to compare.
 
-Each runs by itself through the Python API into a folder that is thrown away: 20 Mbit/s, 20 ms,
-fq_codel with ECN, as long as it takes; the fast ones at 100 Mbit/s too. CPU time is that of the
-guest with all its processes, wall time from its start to its end. `--twice` runs each again with
-two at a time, and says whether the bytes are the same."""
+Each runs alone through the Python API into a temporary folder: 20 Mbit/s, 20 ms, fq_codel with
+ECN, until it ends; the fast ones run at 100 Mbit/s too. CPU time is that of the guest with all its
+processes, wall time is from its start to its end. `--twice` runs each again with two at a time,
+and prints whether the bytes are the same."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def bytes_of(run: Any) -> str:
 
 
 def main() -> None:
-    """Prints a line for each case; exit status 1 where bytes differ."""
+    """Print a line for each case; exit with status 1 where bytes differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--twice", action="store_true", help="each again, two at a time")
     parser.add_argument("--only", metavar="NAME", help="cases of this entry")

@@ -1,12 +1,12 @@
-"""How long the published experiments take, and what of it is their reports.
+"""How long the published experiments take, and which part of it their reports take.
 
     python benches/reproduce.py [NAME ...] [--jobs N] [--seeds N]
 
-Each is run as a user would, with its full seeds unless others are asked for,
-into a folder that is thrown away, and then once more: the second time every run
-is read from the store, so that what it takes is all that is not a run, the report
-above all. Nothing of the first report is used for the second. Modules are
-compiled beforehand, as those of an installed package are.
+Each runs as a user would run it, with its full seeds unless `--seeds` changes
+them, into a temporary folder, and then a second time. The second time reads
+every run from the store, so it measures everything but the runs, above all the
+report. It uses nothing of the first report. Modules are compiled beforehand, as
+those of an installed package are.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ EXPERIMENTS = (
     "l4s-tests-2020",
     "ccafct-2020",
 )
-"""Those of the catalogue that repeat somebody's publication."""
+"""The experiments of the catalogue that repeat a publication."""
 GOAL_S = 720
-"""All of them, on two cores."""
+"""Goal for all of them on two cores, s."""
 REPORT_GOAL = 0.1
-"""The second time over the first."""
+"""Goal for the second time over the first."""
 
 
 @dataclass(frozen=True)

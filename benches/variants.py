@@ -1,12 +1,12 @@
-"""What other ways of compiling would bring: x86-64-v3, and profiles (PGO).
+"""The gain of other ways to compile: x86-64-v3, and profiles (PGO).
 
     python benches/variants.py [CASE ...]
 
-Instructions and packets a CPU second of the runner of `make bench`, compiled as
-it is, for processors with AVX2, with the profile of short runs of all cases, and
-with both. Profiles are merged by llvm-profdata, of the release that rustc is built
-with (`rustc -vV`); without it those columns are left out. Times are medians of
-runs in turns. Every variant must simulate the same packets.
+Prints instructions and packets a CPU second of the runner of `make bench` in four
+variants: as usual, for processors with AVX2, with a profile of short runs of all
+cases, and with both. llvm-profdata merges profiles; it must be of the release that
+rustc is built with (`rustc -vV`). Without it those columns are left out. Times are
+medians of alternating runs. Every variant must simulate the same packets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Builds wheels: maturin's backend, and before it what maturin does not build.
+"""Builds wheels: first the parts that maturin does not build, then maturin's backend.
 
-That is the first process of the kernel engine's guests, a program of its own. Used by pip on a
-checkout or an sdist; `make wheel` has built all of it.
+Those parts are the program that is the first process of a guest, and the engine's sources. pip uses
+this module on a checkout or an sdist; for `make wheel` everything is built before.
 """
 
 from __future__ import annotations

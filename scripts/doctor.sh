@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says in one line what this machine lacks for `make build`; silent if nothing.
+# Prints in one line what this machine needs for `make build`; silent if nothing is missing.
 python=${PYTHON:-python3}
 missing=
 add() { missing="${missing:+$missing; }$1"; }

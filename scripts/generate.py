@@ -1,7 +1,7 @@
 """Writes the pages that need no kernel: the reference from the registries, the page of every
-published experiment from its runs, docs/evidence/trust.md from what they and the validation left
-there. With `--check` it only says what is not current, and which pages do not say where their
-numbers come from (`prose`)."""
+published experiment from its runs, and docs/evidence/trust.md from their results and those of the
+validation. With `--check` it only prints the pages that are not current, and those with numbers
+without a source (`prose`)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from tailback_studies.reproduction import judges, published
 
 
 def experiment_pages() -> Iterator[Path]:
-    """Writes the page of every experiment that has one, with its goals beside it; what is
-    stored already is not run again."""
+    """Write the page of every experiment that has one, with its goals beside it; stored runs
+    are not repeated."""
     for name in experiments.NAMES:
         experiment = experiments.get(name)
         if experiment.needs_kernel:
@@ -68,12 +68,12 @@ RUNS: Mapping[str, Callable[[Path], None]] = {
     "plot": plots.main,
     "tune": tunings.main,
 }
-"""Pages that have the output of their own commands; each takes a folder for its results."""
+"""Pages with the output of their own commands; each takes a folder for its results."""
 
 
 def main() -> None:
-    """Writes the pages; with `--check` says which of those that are quick to make are not current,
-    and which do not say where their numbers come from."""
+    """Write the pages. With `--check`, print which of the quick ones are not current, and which
+    pages have numbers without a source."""
     parser = argparse.ArgumentParser(description=__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--check", action="store_true", help="write nothing, say what is not current")
@@ -101,7 +101,7 @@ def main() -> None:
     if asked.check:
         check({**made, **published.pages(EVIDENCE), **trust.pages(EVIDENCE)})
         return
-    # What runs now, whatever is committed while it does.
+    # The revision that runs now, whatever is committed meanwhile.
     revision()
     for path, text in made.items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def check(made: Mapping[Path, str]) -> None:
-    """Exit status 1 if a page is not as it would be made, or has numbers from nowhere."""
+    """Return 1 if a page is not current, or has numbers without a source."""
     stale = [p.name for p, text in made.items() if not p.exists() or p.read_text() != text]
     unsourced = prose.check(ROOT)
     for page in unsourced:

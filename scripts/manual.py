@@ -1,5 +1,5 @@
-"""Writes the manual pages and completions that a wheel has: to share/ of the environment, where
-man and the shells look.
+"""Writes the manual pages and completions of a wheel to share/ of the environment, where man and
+the shells look.
 
     python scripts/manual.py DIR
 """
@@ -27,7 +27,7 @@ def main(share: Path) -> None:
     """Writes all of it."""
     manual = share / "man" / "man1"
     manual.mkdir(parents=True, exist_ok=True)
-    # Pages are written of a group's `commands`, and ours are loaded when they are asked for.
+    # The pages come from a group's `commands`; ours are loaded on first use.
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)

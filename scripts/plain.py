@@ -131,11 +131,15 @@ _OPENING = re.compile(r"""^\s*(?:#:?\s*|[rbfRBF]{0,2}["']+)""")
 """What comes before the text of a comment or a string."""
 
 
+_KEY = re.compile(r"""["']\w+["']""")
+"""A string of one word: a key or a name, which files that were written before hold too."""
+
+
 def _python(text: str) -> Iterator[tuple[int, str]]:
     """Yield the comments and strings of a module with their lines."""
     kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in kinds:
+        if token.type in kinds and not _KEY.fullmatch(token.string):
             for offset, line in enumerate(token.string.splitlines()):
                 yield token.start[0] + offset, _OPENING.sub("", line)
 
@@ -149,6 +153,7 @@ def _rust(text: str) -> Iterator[tuple[int, str]]:
 
 def files() -> Iterator[Path]:
     """Yield every file that has texts of ours, but for this one and its test."""
+    yield ROOT / "CONTRIBUTING.md"
     yield ROOT / "README.md"
     yield ROOT / "CHANGELOG.md"
     yield from sorted((ROOT / "docs").rglob("*.md"))

@@ -1,8 +1,8 @@
 #!/bin/sh
-# What `make test` has no time for: `make soak`, or sh scripts/soak.sh SECONDS.
-# Half of the time is the swarm's, a quarter the fuzz targets', the rest the readers' in
-# Python and the store's. Seeds and inputs are new every time; what is found is printed, with
-# its seed or file, and the status is 1.
+# Tests that take too long for `make test`: `make soak`, or sh scripts/soak.sh SECONDS.
+# The swarm gets half of the time, the fuzz targets a quarter, and the readers in Python and
+# the store the rest. Seeds and inputs are new every time. The script prints findings with
+# their seed or file, and then exits with status 1.
 set -u
 cd "$(dirname "$0")/.."
 seconds=${1:-3600}
@@ -29,12 +29,12 @@ for target in $targets; do
     step "fuzz $target for $each s" sh scripts/fuzz.sh "$target" "$each" -verbosity=0
 done
 
-# Some thousand files and numbers for each hour.
+# Some thousand files and numbers per hour.
 export TAILBACK_FUZZ=$((seconds / 2 + 10)) PROPTEST_CASES=$((seconds / 2 + 10))
 step "readers in Python, $TAILBACK_FUZZ files each" $python -m pytest tests/test_fuzz.py
 step "numbers that begin elsewhere" cargo test --package tailback-scenario --test shift
 
-# What is stored: commands that are killed, calls of the system that fail, files that are damaged.
+# The store: killed commands, failing system calls, damaged files.
 step "kills" $python tests/faults/kill.py --tries $((seconds / 180 + 1)) --seed "$from"
 step "faults" $python tests/faults/inject.py --tries $((seconds / 600 + 1))
 step "damage" $python tests/faults/damage.py --every $((3600 / (seconds + 1) + 1))

@@ -1,6 +1,6 @@
 #!/bin/sh
-# For `make test`: tshark, by which some tests have captures read. A clean machine
-# of CI's, where we are root, gets it here; elsewhere the tests are skipped without it.
+# Installs tshark for `make test`: some tests read captures with it. It is installed on a
+# clean CI machine, where the user is root; elsewhere those tests are skipped without it.
 command -v tshark >/dev/null 2>&1 && exit 0
 { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; } || exit 0
 echo "installing tshark for the tests" >&2

@@ -1,4 +1,4 @@
-"""What the tests share: scenarios that take milliseconds, and the command."""
+"""Shared by the tests: scenarios that take milliseconds, and the command."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ seeds = 2
 """
 )
 
-# A machine under load is slow, and what is on stderr is compared.
+# A slow machine would print progress on stderr, which tests compare.
 os.environ["TAILBACK_PROGRESS"] = "off"
 
 Tailback = Callable[..., subprocess.CompletedProcess[str]]
@@ -104,7 +104,7 @@ def kernel_kit() -> Kit:
 
 @pytest.fixture(scope="session")
 def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache with the built kit and modules of the tests, which go with it."""
+    """A cache with the built kit and the modules of the tests; deleted after them."""
     cache = tmp_path_factory.mktemp("kit")
     folder = cache / "kits/own"
     folder.mkdir(parents=True)
@@ -179,7 +179,7 @@ def wait_for(what: Any, seconds: float = 60) -> Any:
 
 
 def contents(out: Path) -> dict[str, bytes]:
-    """Every file of every run but the timings, which differ by their nature."""
+    """Return every file of every run except the timings, which always differ."""
     return {
         str(path.relative_to(out)): path.read_bytes()
         for path in sorted((out / "runs").rglob("*"))

@@ -1,5 +1,7 @@
-"""Published cells drawn by hash: which ones is decided by their names alone, bad ones included, and
-what they give stands in a table of the repository, so that a change shows in a diff."""
+"""Published cells that are drawn by the hashes of their names, bad ones included.
+
+A table in the repository has what they give, so that a change shows in a diff.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ T = TypeVar("T")
 
 
 def draw(items: Iterable[T], name: Callable[[T], str], count: int) -> list[T]:
-    """So many of the items, by the hash of their names."""
+    """Return so many of the items, those with the smallest hashes of their names."""
 
     def by(item: T) -> str:
         return hashlib.sha256(name(item).encode()).hexdigest()
@@ -23,7 +25,7 @@ def draw(items: Iterable[T], name: Callable[[T], str], count: int) -> list[T]:
 
 
 def check(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Holds rows against the table of this name; without one it is written, to be looked at."""
+    """Compare rows with the table of this name; write the table if it is missing."""
     table = [list(head), *(list(row) for row in rows)]
     widths = [max(len(row[i]) for row in table) for i in range(len(head))]
     lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in table)
@@ -33,4 +35,4 @@ def check(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None
         HERE.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         raise AssertionError(f"{path} did not exist and was written: look at it")
-    assert text == path.read_text(encoding="utf-8"), "moved; delete the table to write it anew"
+    assert text == path.read_text(encoding="utf-8"), "moved; delete the table to write it again"

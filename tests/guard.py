@@ -1,8 +1,8 @@
-"""Hashes of what a fixed set of scenarios gives, on the simulator, and of what the kernel engine's
-guests would be told: a change that is to move nothing is checked against them.
+"""Hashes of the results of a fixed set of scenarios in the simulator, and of the jobs that the
+kernel engine would give to its guests. They check a change that must not change results.
 
-`python tests/guard.py` prints what moved; `--update` writes the tables, after a change that
-is meant to move something and says so in the changelog ("Results changed").
+`python tests/guard.py` prints what changed. `--update` writes the tables, after a change that is
+meant to change results and says so in the changelog ("Results changed").
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ JOBS = HERE / "jobs.tsv"
 
 
 def kit() -> str:
-    """What a kernel has, as the registry tells of Linux, so that none need be built."""
+    """The features of a kernel, from the registry, so that no kernel has to be built."""
     from tailback import registry
 
     qdiscs: dict[str, str | None] = dict.fromkeys(("htb", "netem", "noqueue"))
@@ -33,7 +33,7 @@ def kit() -> str:
     for entry in registry.entries("aqm"):
         for kind in entry["kinds"]:
             qdiscs[kind] = None if entry["built_in"] else f"/modules/sch_{kind}.ko"
-    # What no Linux has comes in a module of the user's.
+    # A module of the user provides what Linux does not have.
     linux = [entry for entry in registry.entries("cc") if entry.get("since")]
     ccs = {
         entry["kernel"]: None if entry["built_in"] else f"/modules/tcp_{entry['kernel']}.ko"
@@ -45,11 +45,11 @@ def kit() -> str:
 
 
 FILES = ("summary.json", "series.parquet", "histograms.parquet", "packets.pcapng")
-"""What is hashed of a run: what depends on the scenario alone."""
+"""The files of a run that are hashed: those that depend on the scenario alone."""
 
 
 def scenarios(file: Path = SCENARIOS) -> dict[str, dict[str, Any]]:
-    """The scenarios of a file by name: those of either engine, or of the kernel's alone."""
+    """Return the scenarios of a file by name: those of both engines, or of the kernel only."""
     tables = tomllib.loads(file.read_text(encoding="utf-8"))
     base = tables.pop("base")
     return {
@@ -59,7 +59,7 @@ def scenarios(file: Path = SCENARIOS) -> dict[str, dict[str, Any]]:
 
 
 def results(out: Path) -> dict[str, str]:
-    """Runs all of them on the simulator; a hash for each run and file."""
+    """Run all of them in the simulator; return a hash for each run and file."""
     from tailback.base import toml
     from tailback.errors import ScenarioWarning
     from tailback.running.batch import Job, run_many
@@ -67,7 +67,7 @@ def results(out: Path) -> dict[str, str]:
     made = {}
     paths = []
     for number, (name, scenario) in enumerate(scenarios().items()):
-        # Beside the trace that one of them names.
+        # Beside the trace file that one of them names.
         path = out / f"{number}.toml"
         path.write_text(toml.dumps(scenario), encoding="utf-8")
         paths.append((name, path))
@@ -85,7 +85,7 @@ def results(out: Path) -> dict[str, str]:
 
 
 def jobs() -> dict[str, str]:
-    """What guests would be told: a hash for each scenario that the kernel engine takes."""
+    """Return a hash of the guest's job for each scenario that the kernel engine takes."""
     from tailback import _native
     from tailback.base import toml
     from tailback.errors import ScenarioError
@@ -98,7 +98,7 @@ def jobs() -> dict[str, str]:
                 text, name, folder=HERE, engine="kernel", engine_version="guard", kit=told_kit
             )
         except ScenarioError:
-            # The simulator's alone; or why not.
+            # A scenario of the simulator only, or rejected for another reason.
             made[name] = "refused"
             continue
         told = [loaded.guest_job(index, told_kit) for index in range(len(loaded.points))]
@@ -107,7 +107,7 @@ def jobs() -> dict[str, str]:
 
 
 def _hash(file: Path) -> str:
-    """Of a file; of a summary without the run's identity, which any change of a source moves."""
+    """Hash a file; a summary without the run id, which changes with every source."""
     if not file.exists():
         return "-"
     data = file.read_bytes()
@@ -125,7 +125,7 @@ def recorded(table: Path) -> dict[str, str]:
 
 
 def moved(now: dict[str, str], table: Path) -> list[str]:
-    """What differs from a table: names, and the columns of each."""
+    """Return what differs from a table: names, and the columns of each."""
     columns = table.read_text(encoding="utf-8").splitlines()[0].split("\t")[1:]
     before = recorded(table)
     out = [f"{name}: is not in {table.name}" for name in now if name not in before]
@@ -138,7 +138,7 @@ def moved(now: dict[str, str], table: Path) -> list[str]:
 
 
 def main() -> int:
-    """Runs the set; exit status 1 if something moved."""
+    """Run the set; return 1 if something changed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--update", action="store_true", help="write what is found as the tables")
     update = parser.parse_args().update

@@ -1,14 +1,14 @@
 """Response functions of congestion controls: the law, the simulator and Linux.
 
-One flow whose packets are lost or marked by number (a link's `schedule`), on a link without a
-queue: every n-th packet from an early one on, which ends slow start, or each with probability p,
-by five lists. Both engines see the same numbers. Packets in flight on average are what arrives
-in a round-trip time.
+One flow runs on a link without a queue, whose `schedule` loses or marks packets by number: every
+n-th packet after an early one that ends slow start, or each packet with probability p, in five
+lists. Both engines see the same numbers. The mean number of packets in flight is the number of
+packets that arrive in a round-trip time.
 
     python tests/laws.py    writes laws/linux.tsv, from the kernel engine
 
-The simulator's are in test_laws.py and crates/engine/tests/laws.rs held against it;
-`python tests/responses.py --page` lays them side by side in docs/evidence/response.md.
+test_laws.py and crates/engine/tests/laws.rs compare the simulator with that table;
+`python tests/responses.py --page` puts both into docs/evidence/response.md.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ TABLE = Path(__file__).resolve().parent / "laws/linux.tsv"
 
 MSS = 1448
 LISTS = 5
-"""Of random numbers, each drawn with its own seed."""
+"""Lists of random numbers, each drawn with its own seed."""
 MOST = 4000
-"""Numbers of a list; the kernel engine's module has room for 4096."""
+"""Length of a list; the kernel engine's module has room for 4096."""
 
 SCENARIO = """\
 title = "a response function"
@@ -66,10 +66,10 @@ class Case:
     signal: str
     """`drops` or `marks`."""
     every: int
-    """Packets from one to the next, on average where they are random."""
+    """Distance between lost or marked packets; the mean where they are random."""
     random: bool
     law: float
-    """Packets in flight that the formula says."""
+    """Packets in flight by the formula."""
     formula: str
     rtt_ms: int
     seconds: int
@@ -82,7 +82,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What the tables call it."""
+        """Its name in the tables."""
         done = "lost" if self.signal == "drops" else "marked"
         which = f"1 in {self.every} {done}" if self.random else f"every {self.every}th {done}"
         fast = self.cc == "cubic" and self.fast_convergence
@@ -94,7 +94,7 @@ class Case:
         return LISTS if self.random else 1
 
     def numbers(self, seed: int) -> list[int]:
-        """Which packets it is."""
+        """Return the numbers of the packets."""
         if not self.random:
             many = MOST if self.signal == "marks" else 400
             return [self.first + i * self.every for i in range(many)]
@@ -132,7 +132,7 @@ def cubic(every: int, first: int, *, fast: bool) -> Case:
 
 
 def dctcp(every: int, *, at_random: bool, seed: int = 1) -> Case:
-    """DCTCP over 20 ms; what is random ends before its list does."""
+    """DCTCP over 20 ms; random cases end before their list does."""
     law, first = 2 * every, 4 * every
     return Case("dctcp", "marks", every, at_random, law, FLUID, 20, 30, 10, first, seed=seed)
 
@@ -168,7 +168,7 @@ def windows(cases: Sequence[Case], engine: str, out: Path) -> dict[str, list[flo
 
 
 def mean(values: Sequence[float]) -> float:
-    """Over the lists."""
+    """Return the mean over the lists."""
     return math.fsum(values) / len(values)
 
 
@@ -182,7 +182,7 @@ def half_width(values: Sequence[float]) -> float:
 
 
 def linux() -> dict[str, list[float]]:
-    """What Linux does: of each case and list."""
+    """Return the results of Linux for each case and list."""
     found: dict[str, list[float]] = {}
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
@@ -231,7 +231,7 @@ def main(words: list[str]) -> int:
     if words:
         print(__doc__, file=sys.stderr)
         return 2
-    # Kept: the same command goes on where it was.
+    # Kept: the same command resumes.
     write(Path("results"), kit.current().version)
     return 0
 

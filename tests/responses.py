@@ -1,19 +1,18 @@
 """How senders respond to marks and losses, ACK by ACK, on both engines.
 
-The scenarios in `response/` carry a schedule of marks and losses by packet
-number. `response/golden/` has what the Linux kernel makes of each: a table for
-each congestion control, written by
+The scenarios in `response/` have a schedule of marks and losses by packet
+number. `response/golden/` has Linux's response to each: a table for each
+congestion control, written by
 
     python tests/responses.py [NAME...]  the tables, from the kernel engine
     python tests/responses.py --page     docs/evidence/response.md and its figure, from
                                          the tables and the simulator
 
-Known deviation: Linux's receive window grows as far as its buffer is empty, and as long as
-it grows every segment is acknowledged. In the simulator it grows as if the application read
-at once; on the kernel engine the application leaves up to 256 KiB, and the window goes on
-growing whenever it has read them. So the first ACK that is delayed comes near segment 3050
-there, at segment 3096 in the simulator, and from there on ACKs are for other pairs of
-segments, of which windows differ by what was acknowledged a moment before or after.
+Known deviation: Linux's receive window grows as long as its buffer has room, and while it grows
+every segment is acknowledged. In the simulator the application reads at once. On the kernel engine
+it leaves up to 256 KiB, and the window grows again whenever it has read them. So the first delayed
+ACK comes near segment 3050 on the kernel engine, and at segment 3096 in the simulator. From then on
+ACKs are for other pairs of segments, and windows differ by the ACKs of a moment before or after.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Row:
 
     @property
     def response(self) -> tuple[int | str | None, ...]:
-        """What the sender made of it: everything but the time."""
+        """Return the sender's state: everything but the time."""
         return (self.acked, self.cwnd, self.ssthresh, self.in_flight, self.state, self.alpha)
 
 
@@ -88,7 +87,7 @@ def names() -> list[str]:
 
 
 def title(name: str) -> str:
-    """What a scenario is about."""
+    """Return the title of a scenario."""
     text = (HERE / f"{name}.toml").read_text(encoding="utf-8")
     return str(tomllib.loads(text)["title"])
 
@@ -107,8 +106,8 @@ def run(which: Sequence[str], engine: str, out: Path) -> dict[Case, Observed]:
 
 
 def trace(series: pl.DataFrame) -> Trace:
-    """The rows of a run's series from the first ACK of data; of several at one microsecond
-    the last, and none that repeats the one before."""
+    """Return the rows of a run's series from the first ACK of data. Of several at one microsecond
+    only the last counts; rows that repeat the one before are left out."""
     quantities = ["acked_bytes", "cwnd", "ssthresh", "in_flight", "ca_state", "alpha"]
     wide = (
         series.filter(pl.col("quantity").is_in(quantities))
@@ -149,14 +148,14 @@ class Difference:
 
     #: The first rows that differ in more than their time; None if no rows do.
     first: tuple[Row, Row] | None
-    #: Largest difference of the windows with as much acknowledged, segments.
+    #: Largest difference of the windows at the same number of acknowledged segments.
     cwnd: int
     #: Largest difference of the times of a row, us, before the first that differs.
     time_us: int
 
 
 def compare(a: Trace, b: Trace) -> Difference:
-    """Row by row; both traces are to have the same rows."""
+    """Compare row by row; both traces must have the same rows."""
     same = 0
     for x, y in zip(a, b, strict=False):
         if x.response != y.response:
@@ -237,7 +236,7 @@ def golden(name: str) -> Table:
 
 
 def write_tables(which: Sequence[str], out: Path) -> None:
-    """Runs scenarios on the kernel and writes what it did."""
+    """Run scenarios on the kernel and write their tables."""
     found = run(which, "kernel", out)
     GOLDEN.mkdir(exist_ok=True)
     for name in which:
@@ -267,23 +266,22 @@ Made by `python tests/responses.py --page` from the tables in
 
 ## ACK by ACK
 
-Each scenario in [tests/response](../tests/response) has one flow, a link so fast that no
-queue builds up (but for one, in which a burst makes a timeout needless), and a schedule:
-which data packets, counted on the link, retransmissions too, are marked or lost there. The
-kernel follows it by a queue discipline of its own (`tbsched`), so that both engines lose the
-same packets. Both record the sender's state after every ACK and every timer
-(`record.series = "acks"`); the table compares them row by row: segments acknowledged, window,
-ssthresh, packets in flight, congestion state and, for DCTCP, alpha. ECN is on. Rows are those
-in which something but the number of segments acknowledged and in flight has changed.
+Each scenario in [tests/response](../tests/response) has one flow and a link so fast that no
+queue builds up. The exception is one in which a burst makes a timeout spurious. A schedule says
+which data packets are marked or lost on the link; retransmissions count. The kernel follows it
+with a queue discipline written for that (`tbsched`), so both engines lose the same packets. Both
+record the sender's state after every ACK and every timer (`record.series = "acks"`). The table
+compares it row by row: segments acknowledged, window, ssthresh, packets in flight, congestion
+state and, for DCTCP, alpha. ECN is on. A row counts if something changed in it besides the number
+of segments acknowledged and in flight.
 
-In most the receiver acknowledges every segment (`tcp.delack = false`), so that the sender's
-response is what is compared; those with random losses and "Delayed ACKs" have Linux's
-default. There ACKs are delayed once the receive window has stopped growing, which in the
-short ones with random losses does not come. When it does depends on what the receiving
-application leaves in the buffer, which the simulator has not: a known deviation, with which
-the traces of "Delayed ACKs" part. Paths of those with random losses are whole steps of the
-kernel engine's clock, so that no ACK comes on one side
-of a jiffy here and on the other there.
+In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that only the
+sender's response is compared. Those with random losses and "Delayed ACKs" have Linux's default:
+ACKs are delayed once the receive window has stopped growing. The short ones with random losses end
+before that. When the window stops growing depends on what the receiving application leaves in the
+buffer. The simulator does not model this, and there the traces of "Delayed ACKs" part: a known
+deviation. Paths with random losses are whole steps of the kernel engine's clock, so that no ACK
+falls on different sides of a jiffy on the two engines.
 """
 
 LAWS_HEAD = """

@@ -1,7 +1,7 @@
 """Reads which modules the sources of a Rust crate name.
 
-A child that names what its folder's own root (`mod.rs`) declares is no arrow to a sibling; what the
-root only hands on with `use` is one, to where it comes from."""
+A child that names an item declared in its folder's root (`mod.rs`) makes no arrow to a sibling. An
+item that the root only re-exports with `use` makes an arrow to the module that declares it."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def _list(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RustModule:
-    """A file of a crate: where its module is, what it brings in, which paths it names."""
+    """A file of a crate: the path of its module, its imports, the paths that it names."""
 
     path: RustPath
     text: str
     uses: Mapping[str, RustPath]
-    """Names that `use` brings in, with their paths."""
+    """Names that `use` imports, with their paths."""
     globs: frozenset[RustPath]
-    """Modules of which it brings in everything."""
+    """Modules that it imports with a glob."""
     inline: frozenset[RustPath]
     """Paths written out where they are used."""
 
@@ -145,7 +145,7 @@ def modules(source: Path) -> Mapping[RustPath, RustModule]:
 
 
 def named(crate: Mapping[RustPath, RustModule], module: RustModule) -> set[RustPath]:
-    """The paths that a module names, followed through what other modules hand on with `use`."""
+    """Return the paths that a module names, followed through re-exports."""
     paths = {*module.uses.values(), *module.inline}
     for above in module.globs:
         paths.add(above)
@@ -156,7 +156,7 @@ def named(crate: Mapping[RustPath, RustModule], module: RustModule) -> set[RustP
 
 
 def _followed(crate: Mapping[RustPath, RustModule], path: RustPath) -> RustPath:
-    """Where a path leads when a module on its way only hands the name on."""
+    """Follow a path through modules that only re-export the name."""
     for _ in range(8):
         for length in range(len(path)):
             at, name = path[:length], path[length]
@@ -175,7 +175,7 @@ def folders(crate: Mapping[RustPath, RustModule]) -> list[RustPath]:
 
 
 def graph(crate: Mapping[RustPath, RustModule], folder: RustPath) -> dict[str, set[str]]:
-    """The files of a folder by what it names of the others there, at any depth."""
+    """Return for each file of a folder the other files there that it names, at any depth."""
     depth = len(folder)
     rooms: dict[str, set[str]] = {}
     for path, module in crate.items():

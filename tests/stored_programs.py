@@ -1,4 +1,4 @@
-"""Stored runs with programs that no guest ran: a run of the simulator whose folder is told more."""
+"""Stored runs with programs, made without a guest: a run of the simulator with files added."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DATE = 1_767_225_600
 
 
 def measures(mbit: float, **more: Any) -> dict[str, Any]:
-    """What packets come to at this rate for 2 s."""
+    """Return the measures of packets at this rate for 2 s."""
     delivered = int(mbit * 250_000)
     spread = {"mean": 25.0, "p50": 24.5, "p99": 31.0, "max": 33.0}
     return {
@@ -94,12 +94,12 @@ def stored(out: Path, *programs: dict[str, Any]) -> Results:
 
 
 def planned(name: str) -> dict[str, Any]:
-    """What the scenario would say of it."""
+    """Return its table of the scenario."""
     return {"name": name, "date": DATE, "start": 500_000_000}
 
 
 def seal(run: Path, **canonical: Any) -> None:
-    """Takes the summary and what programs have left for what was written."""
+    """Update the manifest for the changed summary and the added files."""
     manifest = json.loads((run / "manifest.json").read_text())
     del manifest["sha256"]
     for path in [run / "summary.json", *(run / "programs").rglob("*")]:

@@ -1,4 +1,4 @@
-"""Results that no engine made, for tests of what is done with results."""
+"""Made-up results, for tests of code that reads results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 @dataclass(frozen=True)
 class FakeRun:
-    """As `tailback.Run`, as far as the experiment looks at it."""
+    """The part of `tailback.Run` that the experiment uses."""
 
     params: dict[str, Any]
     seed: int
@@ -133,7 +133,7 @@ def sawtooth(flows: dict[str, tuple[float, float, float]], events: bool) -> pl.D
 
 
 def measured(parts: tuple[str, ...], *, quick: bool = False, seeds: int = 3) -> Any:
-    """What a call with these parts might have measured."""
+    """Return plausible results of a call with these parts."""
     from tailback_studies.experiments.dctcp_internet_2014.builder import DctcpMeasures
     from tailback_studies.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
 

@@ -1,4 +1,4 @@
-"""Runs of a battery that no engine made, for tests of its report and its statistics."""
+"""Made-up runs of a battery, for tests of its report and its statistics."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class FakeRun(Run):
 
 
 def base_units(value: Any) -> Any:
-    """A value of a scenario file as in a run's parameters."""
+    """Return a value of a scenario file as a run's parameters have it."""
     match = re.fullmatch(r"([\d.]+)(\w+)", value) if isinstance(value, str) else None
     if match:
         return float(match[1]) * UNITS[match[2]]
@@ -77,7 +77,7 @@ def stat(mean: float, spread: float = 0.5) -> dict[str, float]:
 
 
 def summary(at: Spot, file: str, noise: random.Random, factor: float) -> dict[str, Any]:
-    """What a run might have recorded: equal rates, 0.5 ms in L and 15 ms in C."""
+    """Return a plausible record: equal rates, 0.5 ms in L and 15 ms in C."""
     flows = {"L": at.l_flows, "C": at.c_flows}
     total = sum(flows.values())
     classes = []
@@ -155,7 +155,7 @@ def _class(
 
 
 def canonical(at: Spot) -> dict[str, Any]:
-    """As much of a canonical point as the report reads."""
+    """Return the part of a canonical point that the report reads."""
     queue = {
         "name": "dualpi2",
         "options": {

@@ -1,4 +1,4 @@
-"""ABE: what theory says, what is made of runs, a few real ones, and the bad input it can have."""
+"""ABE: theory, the evaluation of runs, a few real runs, and bad input."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_utilisation_is_the_reference_s_table(
 def test_cubic_without_a_buffer() -> None:
     assert predict.cubic_utilisation(0.7, 1) == pytest.approx(0.925)
     assert predict.cubic_utilisation(0.85, 1) == pytest.approx(0.9625)
-    # With one, by numbers: the mean of min(1, x (1 - (1 - beta) s^3)).
+    # With a buffer, numerically: the mean of min(1, x (1 - (1 - beta) s^3)).
     steps = 100_000
     mean = sum(min(1, 1.1 * (1 - 0.3 * ((i + 0.5) / steps) ** 3)) for i in range(steps)) / steps
     assert predict.cubic_utilisation(0.7, 1.1) == pytest.approx(mean, abs=1e-6)
@@ -137,7 +137,7 @@ def test_every_part_has_the_points_of_the_source() -> None:
 
 
 def test_linux_has_experiments_one_to_four(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="experiment-5 is of the simulator"):
+    with pytest.raises(InputError, match="only the simulator runs experiment-5"):
         layout.kernel_only(("experiment-5",), True, "abe-2017")
     assert layout.kernel_only(tuple(layout.PARTS), False, "abe-2017") == layout.KERNEL_PARTS
     assert layout.options("pie", "kernel") == layout.options("pie-8033", "sim")
@@ -147,7 +147,7 @@ def test_linux_has_experiments_one_to_four(tmp_path: Path) -> None:
         )
 
 
-# --- what is made of runs ------------------------------------------------------------------------
+# --- evaluation of runs --------------------------------------------------------------------------
 
 
 class Entered:
@@ -261,8 +261,8 @@ def test_cubic_gains_less_than_newreno(tmp_path: Path) -> None:
 
 
 def test_utilisation_of_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """One flow, held against the formula and against it cycle by cycle, where its assumptions hold
-    and where they do not."""
+    """Compare one flow with the formula, and with the formula cycle by cycle, both where its
+    assumptions hold and where they do not."""
     planned = single.plan(layout.KERNEL_PARTS, quick=False, seeds=1, engine="sim")
     every = [
         (setup, job, rtt, beta)
@@ -319,7 +319,7 @@ def test_a_part_ends_with_a_report(tmp_path: Path) -> None:
     text = (done.report_dir / "report.md").read_text(encoding="utf-8")
     assert "lucky / unlucky" in text
     assert "Pareto front" in text
-    # In a queue of its own the competitor loses what the other no longer leaves unused.
+    # With separate queues the competitor loses the capacity that the other flow left unused before.
     loss = {c["id"]: c["measured"] for c in done.cells if c["quantity"] == "competitor_loss"}
     assert loss["Trade-off/reno/pie/beta 0.5"] == 0
     assert loss["Trade-off/reno/pie/beta 0.9"] > 0.25
@@ -334,7 +334,7 @@ SIGNALS = ("marks-avoidance", "marks-one-round", "mark-then-loss", "loss-then-ma
 
 
 def traces(engine: str, out: Path) -> dict[tuple[str, str], responses.Trace]:
-    """What senders with ABE make of these signals."""
+    """Return the response of senders with ABE to these signals."""
     change = {"sweep": {"flows.flow.cc": ABE}}
     jobs = [tailback.Job(responses.HERE / f"{name}.toml", change) for name in SIGNALS]
     found = {}

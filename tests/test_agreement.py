@@ -1,4 +1,4 @@
-"""An index that was changed and sealed again, held against the runs that it names."""
+"""An index that was changed and sealed again, compared with the runs that it names."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def reseal(results: Path, change: Callable[[list[dict[str, Any]]], object]) -> P
 
 
 def swap(key: str, one: Any, other: Any) -> Callable[[list[dict[str, Any]]], None]:
-    """Every point with one value gets the other one, and the other way round."""
+    """Swap two values of a key in all points."""
 
     def change(points: list[dict[str, Any]]) -> None:
         labels = {p["params"][key]: p["labels"][key] for p in points}
@@ -115,7 +115,7 @@ def test_runs_that_change_places_are_found_without_a_look_at_them(results: Path)
 def test_what_was_written_agrees(results: Path, tailback: Tailback) -> None:
     assert len(package.open_results(results)) == 24
     assert tailback("verify", results).returncode == 0
-    # Runs that are not stored, or damaged, are said by who needs them.
+    # Missing or damaged runs are no fault of the index: commands that need them report them.
     first, second, *_ = sorted((results / "runs").iterdir())
     shutil.rmtree(first)
     (second / "manifest.json").write_text("{}")
@@ -124,7 +124,7 @@ def test_what_was_written_agrees(results: Path, tailback: Tailback) -> None:
 
 
 UNUSUAL = [
-    # Numbers of two units, shapes of a link, tables, and what is written as a multiple.
+    # Numbers of two units, shapes of a link, tables, and values written as multiples.
     {"bottleneck.queue.limit": ["20p", "40p", "60kb"]},
     {"bottleneck.queue.limit": ["0.5bdp", "1bdp", "2bdp"]},
     {"bottleneck.queue": ["fifo", {"aqm": "codel", "target": "3ms"}, "fq_codel"]},

@@ -140,7 +140,7 @@ def test_errors_come_before_anything_is_written(tmp_path: Path) -> None:
     assert (diagnostic.source, diagnostic.width) == ("path.rtt=-1", 2)
     assert diagnostic.message.startswith("wrong value -1")
     assert str(diagnostic).startswith("--set path.rtt=-1:1:10: wrong value -1")
-    with pytest.raises(tailback.InputError, match="cannot stand in a scenario"):
+    with pytest.raises(tailback.InputError, match="cannot be in a scenario"):
         tailback.run(SCENARIO, set={"path.rtt": object()}, out=out)
     with pytest.raises(tailback.InputError, match="seeds"):
         tailback.run(SCENARIO, seeds=0, out=out)
@@ -320,13 +320,13 @@ def test_a_scenario_is_loaded_for_an_engine(tmp_path: Path) -> None:
     assert kernel.points[0].canonical == sim.points[0].canonical
     assert kernel.points[0].run_id != sim.points[0].run_id
     assert kernel.id != sim.id
-    # What was loaded for one engine is not played by the other.
+    # A scenario loaded for one engine does not run on the other.
     with pytest.raises(ValueError, match="loaded for the kernel"):
         kernel.run(0, _native.Store(tmp_path), _native.Control())
     with pytest.raises(ValueError, match="no engine"):
         _native.load(text, "f", engine="simulator")  # type: ignore[arg-type]
 
-    # What only the kernel has is refused by the simulator, where it stands.
+    # The simulator rejects what only the kernel has, and names the place.
     own = b"""duration = "1s"
 bottleneck.rate = "1Mbit"
 [[flows]]

@@ -1,4 +1,4 @@
-"""What is stored: listed, found by a part of its id or as the latest, told apart, taken away."""
+"""Stored results: listed, found by a part of an id or as the latest, compared, deleted."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_nothing_is_taken_away_while_an_index_cannot_be_read(root: Path) -> None
     layout.index_path(root, ids(root)[1]).write_text("{}")
     with (
         pytest.warns(DamageWarning, match="not looked at"),
-        pytest.raises(DamagedResults, match="nothing is taken away"),
+        pytest.raises(DamagedResults, match="nothing is deleted"),
     ):
         archive.plan(root)
 
@@ -151,7 +151,7 @@ def test_run_says_where_its_results_are_and_what_was_reused(
     assert f"sweep results/sweeps/{sweep}, reused 0 of 2 runs: " in first
     again = command("run", "mine.toml", "--seeds", "3", "--out", "results").stderr
     assert "reused 2 of 3 runs: " in again
-    # Of three runs `explain` has to be told which.
+    # With three runs, `explain` needs the id of one.
     run = tb.open_results(tmp_path / "results")[0].run_id
     assert f"next: tailback explain {run}, tailback plot, tailback report\n" in again
     elsewhere = command("run", "mine.toml", "--out", "there").stderr

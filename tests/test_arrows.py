@@ -1,4 +1,4 @@
-"""Arrows point one way: no folder of ours imports another that imports it."""
+"""Imports point one way: no two folders of the package import each other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Graph = Mapping[str, set[str]]
 
 
 def circles(graph: Graph) -> list[list[str]]:
-    """The groups of nodes of which each reaches each other."""
+    """Return the groups of nodes that all reach each other."""
     reach = {node: _reached(graph, node) for node in graph}
     groups = {
         tuple(sorted({a} | {b for b in reach[a] if a in reach.get(b, ())}))
@@ -55,7 +55,7 @@ def _modules(package: Path = PACKAGE) -> Iterator[tuple[str, ast.Module]]:
 
 
 def _imports(module: ast.Module, known: Iterable[str], package: Path = PACKAGE) -> Iterator[str]:
-    """What a module imports of a package, wherever it does; not what only a type checker reads."""
+    """Return a module's imports from a package, inside functions too, but not for type checkers."""
     known = set(known)
     skipped = {
         id(inner)
@@ -79,7 +79,7 @@ def _imports(module: ast.Module, known: Iterable[str], package: Path = PACKAGE) 
 
 
 def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
-    """Folders of a package, and modules that stand in none, by what they import."""
+    """Return what each folder of a package, and each module outside folders, imports."""
     modules = dict(_modules(package))
     known = set(modules)
 
@@ -97,8 +97,8 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
 
 
 OFFERED = {"comparison": {"report"}, "store": {"plot", "running"}}
-"""What values offer of rooms above their own, imported when it is asked for: the report of a
-comparison; figures of results, and the versions of engines that results are compared with."""
+"""Imports inside methods of folders above their own: the report of a comparison, the figures of
+results, and the engine versions that results are compared with."""
 
 
 def test_no_folder_of_the_package_imports_itself_through_others() -> None:
@@ -113,12 +113,12 @@ def test_no_folder_of_the_studies_imports_itself_through_others() -> None:
 OFFERED_FILES = {
     "comparison.model": {"comparison.gate", "comparison.notebook", "report.comparison"}
 }
-"""The same, by file: what a comparison makes of itself when it is asked to."""
+"""The same by file: a comparison's report, made on request."""
 
 
 def file_graph(package: Path) -> dict[str, set[str]]:
-    """The files of a package by what they import. A package counts where a name of its own is
-    imported, and not where it only holds the module that is."""
+    """Return the imports of each file of a package. A package counts if one of its own names is
+    imported, but not if it only contains the imported module."""
     modules = dict(_modules(package))
     graph: dict[str, set[str]] = {}
     for name, module in modules.items():
@@ -240,7 +240,7 @@ def test_use_declarations_are_expanded() -> None:
         "fn f() { super::b::call(); }",
         "fn f() { self::super::b::call(); }",
         "macro_rules! m { () => { $crate::f::b::call() } }",
-        # Handed on by the folder's root.
+        # Re-exported by the folder's root.
         "use super::Handed;",
         "use super::*; fn f(_: Handed) {}",
     ],

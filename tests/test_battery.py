@@ -1,4 +1,4 @@
-"""Batteries: what they consist of, what they find, their reports, bad input."""
+"""Batteries: their parts, their findings, their reports, bad input."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def small(
     seeds: int,
     rtts: dict[str, str] | None = None,
 ) -> BatteryComparison:
-    """A part with short runs; of equal RTTs, at one rate, those of `rtts` with their warm-ups."""
+    """Return a part with short runs at one rate; of equal RTTs those of `rtts`, with warm-ups."""
     if rtts:
         axis = {"path.rtt": [*rtts], "warmup": [*rtts.values()]}
         base = {**base, "sweep": {"zip": [axis]}}
@@ -284,7 +284,7 @@ def test_a_beta_of_cubic_of_75_percent_is_found(tmp_path: Path) -> None:
         seeds=20,
         rtts={"50ms": "6s"},
     )
-    # Less is given up after a loss: the queue is shorter than its target for less time.
+    # A loss reduces the window less: the queue is below its target for less time.
     [difference] = [
         cell.differences["new"]
         for cell in found.cells
@@ -312,12 +312,12 @@ def test_a_marking_off_by_one_packet_is_found(tmp_path: Path) -> None:
     ("args", "message"),
     [
         (["l4s-batery", "--variant", "a", "--variant", "b"], 'did you mean "l4s-battery"?'),
-        (["l4s-battery"], "0 variants: l4s-battery lays at least two side by side"),
+        (["l4s-battery"], "0 variants: l4s-battery compares at least two"),
         (["l4s-battery", "--variant", "a"], "the first is the baseline"),
         (["l4s-battery", "--variant", "a", "--variant", "a"], "a variant of this name already"),
         (
             ["l4s-battery", "--variant", "a", "--variant", "a:seed=2"],
-            "1 variant: l4s-battery lays at least two side by side",
+            "1 variant: l4s-battery compares at least two",
         ),
         (
             ["l4s-battery", "--variant", "a", "--variant", "b", "--part", "overlod"],
@@ -372,7 +372,7 @@ def test_values_for_what_is_not_there(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="which l4s-battery sweeps in part mixed-rtt"):
         run(["a", "b:flows.C.rtt=5ms"], ["mixed-rtt"])
-    with pytest.raises(InputError, match="which part overload has not"):
+    with pytest.raises(InputError, match="which part overload does not have"):
         run(["a", "b:traffic.L-web.arrival=5ms"], ["overload"])
     with pytest.raises(ScenarioError, match='there is no "X" in flows'):
         run(["a", "b:flows.X.cc=reno"], ["overload"])
@@ -409,7 +409,7 @@ def test_a_step_threshold_by_link(tmp_path: Path) -> None:
 
 
 def pdf_parts(data: bytes) -> tuple[int, set[str], set[str]]:
-    """Pages, headings of the outline, letters that its fonts have for those who search it."""
+    """Return pages, headings of the outline, and the letters that its fonts make searchable."""
     pages = len(re.findall(rb"/Type\s*/Page\b", data))
     streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", data, re.DOTALL)
     plain = data

@@ -30,7 +30,7 @@ class Fake:
     seed: int = 1
 
     def series(self) -> pl.DataFrame:
-        """As a run's, of the rows that count."""
+        """Return the rows of a run's series that the experiment reads."""
         names = ["completion_ns"] * len(self.times) + ["completion_bytes"]
         values = [1e6 * time for time in self.times] + [1000.0]
         return pl.DataFrame({"quantity": names, "value": values})
@@ -58,7 +58,7 @@ def test_rows_of_the_source() -> None:
 
 
 def test_harm_of_the_source_is_the_one_here() -> None:
-    """From its own times, which have a digit behind the point."""
+    """Computed from the published times, which have one decimal."""
     known = layout.published()
     for row, column in known:
         if not column.endswith("_harm"):
@@ -192,10 +192,10 @@ DRAWN = {
     "20ms/prague": (3.6, 6.8, 41.6, 0.1, 1.3, 0.9),
     "10ms/prague": (14.2, 26.5, 49.2, 1.9, 3.6, 4.3),
 }
-"""Rows and the errors of their columns with one seed, in percent of the published value, recorded.
-Which rows, their hash decides; bad ones are among them."""
+"""Recorded errors of rows with one seed, by column, in percent of the published value. The hash
+draws the rows, bad ones included."""
 MORE = 5.0
-"""What an error may grow by."""
+"""How much an error may grow."""
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:

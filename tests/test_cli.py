@@ -209,7 +209,7 @@ def test_the_table_groups_seeds(tailback: Tailback, sweep: Path) -> None:
 
 
 def on_a_terminal(*args: object, columns: int) -> list[str]:
-    """What `tailback` prints on a terminal of so many columns, without trailing spaces."""
+    """Return the output of `tailback` on a terminal of this width, without trailing spaces."""
     master, slave = pty.openpty()
     env = os.environ | {"TERM": "xterm", "COLUMNS": str(columns)}
     command = [*COMMAND, *map(str, args)]
@@ -219,7 +219,7 @@ def on_a_terminal(*args: object, columns: int) -> list[str]:
         while True:
             try:
                 chunk = os.read(master, 65536)
-            except OSError:  # the other end is closed
+            except OSError:  # the reader has closed the pipe
                 break
             if not chunk:
                 break
@@ -349,7 +349,7 @@ def test_a_sweep_has_a_report(tailback: Tailback, sweep: Path, tmp_path: Path) -
     page = tmp_path / done.stdout.strip()
     assert page.name == "index.html"
     text = (page.parent / "report.md").read_text(encoding="utf-8")
-    # n, seeds, duration, warm-up and engine are the same everywhere: they are said once.
+    # n, seeds, duration, warm-up and engine are the same everywhere: the page has them once.
     for fact in ("12, 2 seeds per point", "2 s simulated", "the first 0.5 s", "sim 0."):
         assert text.count(fact) == 1, fact
     assert text.count("| 5 Mbit/s | cubic | cubic | cubic |") == 1

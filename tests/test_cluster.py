@@ -18,13 +18,13 @@ from tailback.errors import DamagedResults, InputError
 from tailback.running.spread import parcel
 
 LONG = SCENARIO.replace('"2s"', '"1000s"').replace('"10Mbit"', '"50Mbit"', 1)
-"""Half a second each: something can die meanwhile."""
+"""Runs of half a second: a process can die meanwhile."""
 
 MANY = LONG + "\n[sweep]\nseeds = 8\n"
 
 
 class Cluster:
-    """A scheduler and workers, a process each, without anything that would start them again."""
+    """A scheduler and workers, one process each, that nothing restarts."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,7 +71,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of two workers that nobody kills."""
+    """A cluster of two workers that no test kills."""
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     made.add()
     made.add()
@@ -89,7 +89,7 @@ def _command(file: Path, cluster: Cluster, out: Path) -> subprocess.Popen[str]:
 
 
 def _kept(out: Path) -> dict[str, bytes]:
-    """Files of runs; not what a process that was killed leaves to the next."""
+    """Return the files of runs, without the leftovers of killed processes."""
     return {name: data for name, data in contents(out).items() if "/." not in name}
 
 
@@ -103,7 +103,7 @@ def test_a_cluster_gives_the_same_bytes(shared: Cluster, tmp_path: Path) -> None
         there = tailback.run(SWEEP, out=tmp_path / "there", progress=False)
     assert len(there) == 12
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
-    # Nothing of its own is left, here or there.
+    # No file of the command is left on either side.
     assert not [p for p in (tmp_path / "there/runs").iterdir() if p.name.startswith(".")]
     left = [p for p in shared.folder.rglob("*") if p.name == "summary.json"]
     assert left == []
@@ -175,7 +175,7 @@ def test_a_scheduler_that_dies_leaves_what_was_finished(cluster: Cluster, tmp_pa
     cluster.scheduler.send_signal(signal.SIGKILL)
     _, said = command.communicate(timeout=60)
     assert command.returncode == 1
-    assert "is gone; what had finished is kept" in said
+    assert "is gone; finished runs are stored" in said
     assert len(said.splitlines()) == 1, said
     kept = _kept(out)
     assert 5 <= len(kept) < 40

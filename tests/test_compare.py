@@ -115,7 +115,7 @@ def test_what_has_no_spread_has_no_interval() -> None:
     assert (apart.ci95, apart.p) == (None, 0.1)
     assert paired([], []) is None
     assert unpaired([], [1.0]) is None
-    # Nothing is so much more than nothing, in percent.
+    # A difference in percent of zero does not exist.
     grown = paired([0.0, 0.0, 0.0], [1.0, 2.0, 4.0])
     assert grown is not None
     assert (grown.relative, grown.relative_ci95) == (None, None)
@@ -143,7 +143,7 @@ def test_of_many_differences_of_nothing_none_is_flagged() -> None:
         found.append(unpaired([draw(9, 1) for _ in range(5)], [draw(9, 3) for _ in range(10)]))
     ps = [d.p for d in found if d is not None and d.p is not None]
     assert len(ps) == 2000
-    # One in twenty looks like something by itself; three standard deviations are 1.5 %.
+    # One in twenty is flagged by chance; three standard deviations are 1.5 %.
     assert 0.035 < sum(p < 0.05 for p in ps) / 2000 < 0.065
     qs = false_discovery(ps, list(range(len(ps))))
     assert not any(q is not None and q < 0.05 for q in qs)
@@ -194,7 +194,7 @@ def test_engines_are_compared_unpaired(tmp_path: Path) -> None:
     made = tb.compare(CODEL, {"one": {}, "two": {"path.rtt": "21ms"}}, seeds=4, out=tmp_path)
     one, two = made.variants
     assert all(d.paired for cell in made.cells for d in cell.differences.values())
-    # As if the second came from another engine: its seeds are other random numbers.
+    # As if the second side came from another engine, whose seeds give other random numbers.
     found = judge([one, replace(two, engine="kernel")], select(["jain"]))
     [cell] = found.cells
     assert not cell.differences["two"].paired
@@ -265,7 +265,7 @@ def test_flows_of_other_names_are_matched_in_order(tmp_path: Path) -> None:
         for column, at_ in zip(found.variants, ((0, 1), (0, 1), (0,)), strict=True)
     ]
     first, second = found.cells
-    # Names first; what is left is matched in the order of the file, and that is said.
+    # Names first; the rest is matched in the order of the file, and the output says so.
     assert first.values["both"].mean == pytest.approx(means[1][1])
     assert second.values["both"].mean == pytest.approx(means[1][0])
     assert second.other_names == {"both": "reno"}
@@ -381,11 +381,11 @@ def test_one_run_says_so(tailback: Tailback, scenario: Path) -> None:
     args = ("compare", scenario, "--variant", "base", "--variant", SLOW, "--seeds", "1")
     done = tailback(*args, "--no-report")
     assert done.returncode == 0
-    assert "one run of each point says nothing about noise" in done.stdout
+    assert "one run of each point shows nothing about noise" in done.stdout
     assert "*" not in done.stdout
     refused = tailback(*args, "--no-report", "--fail-if", "delay_ms.mean:+1%")
     assert refused.returncode == 4
-    assert "one run says nothing about noise" in refused.stderr
+    assert "one run shows nothing about noise" in refused.stderr
 
 
 def test_stored_sweeps_are_matched_too(tailback: Tailback, tmp_path: Path) -> None:

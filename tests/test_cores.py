@@ -1,4 +1,4 @@
-"""One run on several cores: the same bytes, and what is said where there is only one."""
+"""One run on several cores: the same bytes, and a message where only one core can be used."""
 
 from __future__ import annotations
 
@@ -74,4 +74,4 @@ def test_what_does_not_go_together_is_said(tailback: Tailback, scenario: Path) -
 def test_a_guest_has_one_processor(tailback: Tailback, scenario: Path) -> None:
     done = tailback("run", scenario, "--cores", "2", "--engine", "kernel")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "--cores 2 is of the simulator; expected --engine sim\n"
+    assert done.stderr == "--cores 2 is for the simulator only; expected --engine sim\n"

@@ -1,4 +1,4 @@
-"""What `check` and `run` say of the cost of runs."""
+"""The costs of runs that `check` and `run` print."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def test_runs_are_warned_of_before_they_begin(
     with pytest.warns(ScenarioWarning, match="^1 run: about "):
         tb.run(SCENARIO, out=tmp_path, progress=False)
     with warnings.catch_warnings():
-        # What is stored costs nothing.
+        # Stored runs cost nothing.
         warnings.simplefilter("error")
         tb.run(SCENARIO, out=tmp_path, progress=False)

@@ -1,6 +1,6 @@
-"""Algorithms of one's own: crates that are compiled with the engine, and what is said of others.
+"""Plugins: crates that are compiled with the engine, and the errors for those that cannot be.
 
-One copy with three crates is built; cargo finds the engine as `make build` has left it.
+The tests build one copy with three crates; cargo finds the engine as `make build` has left it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def test_what_is_the_same_as_reno_does_the_same(shelf: Path, tmp_path: Path) -> 
     [reno], [same], [shipped] = *with_it, without
     flows = [run.summary["flows"][0] | {"cc": ""} for run in (reno, same, shipped)]
     assert flows[0] == flows[1] == flows[2]
-    # What was compiled in is part of what names a run, used or not.
+    # All compiled plugins are part of a run id, used or not.
     assert len({reno.run_id, same.run_id, shipped.run_id}) == 3
     made = tb.compare(text, {"reno": {}, "mine": mine}, seeds=2, out=tmp_path, plugins=crates)
     assert not made.failures
@@ -137,8 +137,8 @@ def test_the_ways_to_name_a_crate_are_one(shelf: Path, tmp_path: Path) -> None:
 
 
 def test_their_tests_are_those_of_tailback(shelf: Path) -> None:
-    """The line of a crate's test is compiled and run by cargo; here it is read only: the functions
-    it calls are those that the engine's own tests call."""
+    """cargo compiles and runs the test of a new crate. This test only checks that it calls the
+    functions that the engine's own tests call."""
     text = (shelf / "my-cc" / "tests" / "conformance.rs").read_text(encoding="utf-8")
     assert "tailback_conformance::tests!(my_cc::register);" in text
     for kind in ("cc", "queue", "traffic"):
@@ -273,7 +273,7 @@ def test_without_cargo(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_nothing_is_overwritten_and_names_are_new(shelf: Path, tmp_path: Path) -> None:
     for kind, name, message in (
-        ("cc", "my-cc", "is there already; nothing is overwritten"),
+        ("cc", "my-cc", "exists already; nothing is overwritten"),
         ("cc", "cubic", "cubic is one of tailback's own: bbr, bbr3, cubic"),
         ("queue", "My Queue", "cannot name a crate"),
         ("cc", "fn", '"fn" is a keyword of Rust and cannot name a crate; choose another name'),
@@ -312,7 +312,7 @@ def test_a_full_disk_leaves_no_half_a_crate(
         begin.write("cc", tmp_path / "mine")
     assert caught.value.filename == str(tmp_path / "mine")
     assert list(tmp_path.iterdir()) == []
-    # With room again it is there.
+    # Once there is room again, it is written.
     assert all(path.is_file() for path in begin.write("cc", tmp_path / "mine"))
 
 
@@ -328,7 +328,7 @@ def test_what_a_package_has_is_enough(tmp_path: Path) -> None:
     assert len(found["workspace_members"]) == len(shipping.CRATES)
     paths = [Path(p["manifest_path"]) for p in found["packages"] if p["source"] is None]
     assert all(tmp_path.resolve() in path.parents for path in paths)
-    # Files that another one takes in by their paths are there, too.
+    # Files that another file includes by path are there, too.
     for crate_file in ("engine/src/cc/testing.rs", "engine/tests/common/mod.rs"):
         assert (tmp_path / "crates" / crate_file).exists()
 
@@ -451,7 +451,7 @@ static FORGETS: Entry<Build> = entry("forgets", |_| Box::new(Forgets(inside())))
 
 
 def wrappers(shelf: Path, into: Path, crate_name: str, *entries: str) -> Path:
-    """A crate that registers some of the above."""
+    """Return a crate that registers some of these controls."""
     folder = changed(shelf, into, crate_name)
     lines = "\n    ".join(f"registry.cc(&{entry});" for entry in entries)
     text = "#![allow(dead_code)]\n\n" + WRAPPERS.replace("REGISTER", lines)
@@ -561,7 +561,7 @@ def test_results_of_a_plugin_are_no_other_engines(
         done = command(shelf, *words)
         assert done.returncode == 0, done.stderr
         assert "and this is" not in done.stderr
-    # What is compiled here from other sources is another one.
+    # A plugin compiled from other sources is a different one.
     other = tmp_path / "wrapped"
     shutil.copytree(wrapped, other)
     with (other / "src" / "lib.rs").open("a", encoding="utf-8") as file:
@@ -569,7 +569,7 @@ def test_results_of_a_plugin_are_no_other_engines(
     hashes = [crate.read(folder).hash for folder in (wrapped, other)]
     done = command(shelf, "plot", out, "--out", target, "--with", other)
     assert f".wrapped-{hashes[0]}, and this is wrapped-{hashes[1]}" in done.stderr
-    # And so is another engine.
+    # So is another engine.
     engine = tb.engine_version()
     assert engines.unlike("sim", f"{engine}.wrapped-{hashes[0]}") == ""
     strange = engine[:-1] + ("0" if engine[-1] != "0" else "1")

@@ -1,4 +1,4 @@
-"""Stored results that are damaged or forged: found, said, and never used."""
+"""Damaged or forged results: detected, reported, and never used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailback.store import layout
 from tailback.store.run_folder import StoredRun
 
 EVERY = 11
-"""Of the kinds of damage each command has every eleventh here; tests/faults/damage.py has all."""
+"""Each command meets every eleventh kind of damage here; tests/faults/damage.py has all."""
 
 TRIES = [
     f"{kind} | {command.name}"
@@ -31,7 +31,7 @@ TRIES = [
 
 @pytest.fixture(scope="module")
 def survey() -> dict[str, list[str]]:
-    """What every command made of every damage: one process, which forks for each."""
+    """The outcome of every command on every damage, from one process that forks for each."""
     script = ROOT / "tests" / "faults" / "damage.py"
     done = subprocess.run(
         [sys.executable, script, "--json", "--every", str(EVERY)],
@@ -114,7 +114,7 @@ def test_times_of_another_run_are_not_read(results: Path, tailback: Tailback) ->
         _ = StoredRun(one).timing
     done = tailback("verify", results)
     assert (done.returncode, f"{one}/timing.json: that of another run" in done.stderr) == (1, True)
-    # Earlier versions did not write whose it is.
+    # Earlier versions did not write the run id.
     old = json.loads(whole)
     del old["sha256"], old["run_id"]
     (one / "timing.json").write_bytes(_native.seal(json.dumps(old, indent=1)))
@@ -145,14 +145,14 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     # Nothing in it: nothing is lost.
     assert tailback("report", results).returncode == 0
     assert tailback("report", results).returncode == 0
-    # Something of somebody else's in it.
+    # A foreign file in it.
     (folder / "notes.txt").write_text("mine")
     done = tailback("report", results)
     assert done.returncode == 2
     assert "notes.txt" in done.stderr
     assert (folder / "notes.txt").read_text() == "mine"
     (folder / "notes.txt").unlink()
-    # A report whose files are damaged is one all the same.
+    # A report with damaged files is still a report.
     (folder / "index.html").write_text("half")
     (folder / "report.md").unlink()
     assert tailback("verify", results).returncode == 1

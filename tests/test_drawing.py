@@ -1,4 +1,4 @@
-"""Figures are the same whoever draws them: in this process, in others, after whatever."""
+"""Figures are the same in every process, whatever it has drawn before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNT = 6
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process is begun for every other figure."""
+    """A new process starts for every other figure."""
     monkeypatch.setattr(drawing, "ENOUGH", 4)
 
 

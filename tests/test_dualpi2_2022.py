@@ -32,7 +32,7 @@ from tailback_studies.experiments.dualpi2_2022.layout import CASES, RUNS, DualPi
 
 
 def one(archive: str, stem: str) -> Run:
-    """A run by its names."""
+    """Return a run by its names."""
     (found,) = [run for run in RUNS if run.archive.name == archive and run.stem == stem]
     return found
 
@@ -40,7 +40,7 @@ def one(archive: str, stem: str) -> Run:
 PC = "pcdualpi2_res_mr"
 OVERLOAD = "pcdualpi2_res_overload"
 GOLDEN = Path(__file__).parent / "dualpi2_2022"
-#: What a golden that does not fit is to be replaced by, once the difference is understood.
+#: The replacement for a golden that differs, once the difference is understood.
 UPDATE = "tests/dualpi2_2022/{}.txt would be:\n{}"
 
 
@@ -168,7 +168,7 @@ def test_what_a_case_sets() -> None:
 
 
 def test_the_set_up_of_every_row() -> None:
-    """Every row of the eight archives and what is set for it, beside what was written down."""
+    """Compare the set-up of every row of the eight archives with the one written down."""
     table = "".join(f"{line}\n" for line in sorted(_set_up(case) for case in CASES))
     assert table == (GOLDEN / "set-up.txt").read_text(), UPDATE.format("set-up", table)
 
@@ -343,7 +343,7 @@ def test_what_the_recorder_makes_of_a_delay() -> None:
     cuts = [recorder.cut(units << 15) for units in (0, 1, 255, 256, 257, 511, 512, 515, 516)]
     assert cuts == [0, 1, 255, 256, 256, 510, 512, 512, 516]
     assert recorder.cut((1 << 15) - 1) == 0
-    # The source's C cuts what it reads to whole microseconds.
+    # The source's C code truncates to whole microseconds.
     assert [recorder.read(units) for units in (0, 1, 2, 780)] == [0, 0.032, 0.065, 25.559]
 
 
@@ -471,7 +471,7 @@ def test_what_needs_prague_is_not_of_the_kernel(tmp_path: Path) -> None:
     options = RunOptions(seeds=1, jobs=1, out=tmp_path, progress=False, engine="kernel")
     with pytest.raises(InputError, match=r"Linux has no Prague.*ecpie, ecfqcodel, erpie"):
         get("dualpi2-2022").run(["overload"], options, quick=True)
-    with pytest.raises(InputError, match="readings is of the simulator"):
+    with pytest.raises(InputError, match="only the simulator runs readings"):
         get("dualpi2-2022").run(["readings"], options, quick=True)
 
 
@@ -494,7 +494,7 @@ DRAWN = 2
 
 
 def drawn() -> list[Run]:
-    """The first of each archive by the hash of their names: nobody chose them."""
+    """Return the first of each archive by the hash of their names: nobody chose them."""
 
     def place(run: Run) -> str:
         return hashlib.sha256(f"{run.archive.name}/{run.stem}".encode()).hexdigest()
@@ -506,7 +506,7 @@ def drawn() -> list[Run]:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.DualPi2Entry]:
-    """The rows drawn, as a quick run has them."""
+    """Return the drawn rows as a quick run has them."""
     runs = drawn()
     results = tailback.run_many(
         [points.job(run, seeds=1, seconds=50) for run in runs],
@@ -519,7 +519,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.DualPi2Entry]
 def test_the_cells_drawn_are_within_their_goals_but_for_those_listed(
     quick: list[points.DualPi2Entry],
 ) -> None:
-    """Tolerances are the goals of the page; what misses them stands in a list, with its error."""
+    """Tolerances are the goals of the page; a list has each miss with its error."""
     held = [e for e in quick if e.within is not None]
     assert len(held) >= 20
     misses = [_miss(e) for e in held if not e.within]

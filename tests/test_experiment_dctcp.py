@@ -1,4 +1,4 @@
-"""The experiment of 2014: what is done with runs, on runs made up and on a few real ones."""
+"""The experiment of 2014: the evaluation of runs, on made-up and on a few real ones."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_figures_have_no_more_rows_than_altair_takes(
 ) -> None:
     for figure in built[1].figures():  # type: ignore[attr-defined]
         made = export.spec(figure.chart)
-        # With Altair's look at the whole, which reports go without.
+        # With Altair's validation, which reports skip.
         figure.chart.to_dict()
         for rows in made.get("datasets", {}).values():
             assert len(rows) <= 5000

@@ -56,7 +56,7 @@ WIDE = {"rate": "1Gbit", "queue": {"aqm": "fifo", "limit": "100000p"}}
 
 
 def test_whose_application_has_no_more_to_send(results: Path) -> None:
-    """Requests that fit into the first window: all is sent at once, and waited for."""
+    """Requests that fit into the first window: the sender sends all at once, then waits."""
     web = {"kind": "web", "arrival": "50ms", "min": "5kb", "max": "6kb"}
     got = found(results, bottleneck=WIDE, flows=LATE, traffic=[web])
     source = got["flows"][1]
@@ -120,7 +120,7 @@ def test_what_slow_start_overshoots(results: Path) -> None:
 
 
 def test_how_slow_start_ended(results: Path) -> None:
-    """By a loss, marks, HyStart's two ways, a threshold, a model; or not at all."""
+    """Slow start ends by a loss, marks, HyStart's two ways, a threshold, a model, or never."""
 
     def end(**keys: Any) -> tuple[Found, str]:
         flow = found(results, **{"duration": "3s", **keys})["flows"][0]
@@ -184,7 +184,7 @@ def test_a_queue_that_an_aqm_holds_is_no_standing_queue(results: Path) -> None:
     assert link["queue"] == "held"
     assert "the AQM holds it below its target of 20 ms." in said(link)
     assert "standing queue" not in said(link)
-    # A buffer has no target, and one that an AQM cannot hold stands.
+    # A buffer has no target; a queue that no AQM holds is a standing queue.
     fifo = found(results, bottleneck={"rate": "20Mbit", "queue": FIFO}, **keys)["links"][0]
     assert (fifo["target_ms"], fifo["queue"]) == (None, "standing")
 
@@ -201,7 +201,7 @@ def test_a_loss_that_was_scheduled(results: Path) -> None:
 
 
 def test_a_flight_that_is_lost_whole(results: Path) -> None:
-    """Nothing comes back, not of the probe either: the timeout fires."""
+    """No ACK comes back, not even for the probe: the timeout fires."""
     bottleneck = {**WIDE, "schedule": {"drops": [*range(200, 215)]}}
     got = found(results, duration="3s", bottleneck=bottleneck, tcp={"rwnd": "14kb"})
     flow = got["flows"][0]
@@ -214,14 +214,14 @@ def test_a_flight_that_is_lost_whole(results: Path) -> None:
 
 
 def test_a_loss_that_a_probe_repairs(results: Path) -> None:
-    """A window of one segment: no later one tells that it was lost."""
+    """A window of one segment: no later segment reveals the loss."""
     bottleneck = {**WIDE, "schedule": {"drops": [40]}}
     got = found(results, duration="3s", bottleneck=bottleneck, tcp={"rwnd": "1500b"})
     assert got["flows"][0]["reductions"]["by_reason"] == {"probe": 1}
 
 
 def test_a_reduction_that_was_spurious(results: Path) -> None:
-    """The link stands still for a second: the timeout is wrong, and taken back."""
+    """The link pauses for a second: the timeout is spurious and undone."""
     steps = [["0s", "10Mbit"], ["3s", "1kbit"], ["4s", "10Mbit"]]
     bottleneck = {"rate": {"steps": steps}, "queue": {"aqm": "fifo", "limit": "1000p"}}
     got = found(results, bottleneck=bottleneck, tcp={"rwnd": "30kb"})
@@ -248,7 +248,7 @@ def test_whose_bytes_stand_in_a_bloated_buffer(results: Path) -> None:
 
 
 def test_a_queue_of_bursts(results: Path) -> None:
-    """A tenth of the time a source sends at twice the rate."""
+    """A source sends at twice the rate for a tenth of the time."""
     constant = {"on_distribution": "constant", "off_distribution": "constant"}
     on_off = {"kind": "on-off", "rate": "20Mbit", "on": "20ms", "off": "180ms", **constant}
     bottleneck = {"rate": "10Mbit", "queue": {"aqm": "fifo", "limit": "1000p"}}
@@ -258,7 +258,7 @@ def test_a_queue_of_bursts(results: Path) -> None:
 
 
 def test_a_rate_that_falls(results: Path) -> None:
-    """What 50 Mbit/s has let grow is too much for 5."""
+    """A window that grew at 50 Mbit/s is too large for 5."""
     steps = [["0s", "50Mbit"], ["5s", "5Mbit"]]
     bottleneck = {"rate": {"steps": steps}, "queue": {"aqm": "fifo", "limit": "100p"}}
     got = found(results, bottleneck=bottleneck, tcp={"rwnd": "200kb"})
@@ -287,7 +287,7 @@ def puzzle(results: Path, name: str, **sets: object) -> Found:
 
 
 def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
-    """Both hear of as many marks; one gives up a hundredth, the other a third."""
+    """Both flows see as many marks; one reduces by a hundredth, the other by a third."""
     pair = puzzle(results, "prague-cubic")["pairs"][0]
     assert pair["flows"] == ["prague", "cubic"]
     assert pair["throughput_ratio"] > 10
@@ -300,7 +300,7 @@ def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
 
 
 def test_why_dctcp_gets_a_tenth_under_dualpi2(results: Path) -> None:
-    """Half of its packets are marked, above a step that is shorter than two packets take."""
+    """Half of its packets are marked: the step is shorter than two packet times."""
     got = puzzle(results, "dctcp-dualpi2")
     dctcp = next(flow for flow in got["flows"] if flow["name"] == "dctcp")
     assert 0.8 < dctcp["throughput_mbit"] < 1.3
@@ -323,7 +323,7 @@ def test_why_cubic_takes_turns_on_a_short_path(results: Path, sets: dict[str, ob
     got = puzzle(results, "cubic-dctcp", **sets)
     (pair,) = got["pairs"]
     assert pair["turns"]
-    # Which of the two it is called depends on a few seconds: how often neither leads.
+    # A few seconds in which neither leads decide which of the two it is.
     kind = "There are two states" if pair["states"] else "They take turns"
     assert pair["lead"]["changes"] >= 10
     assert min(pair["timer_shares"]) > 0.3
@@ -356,7 +356,7 @@ def test_two_states_are_those_between_which_there_is_little() -> None:
 
 
 def test_bbr_does_not_give_way_to_losses(results: Path) -> None:
-    """What recovery takes off its window is given back: it is no backoff."""
+    """BBR restores its window after recovery: it is no backoff."""
     flows = [{"cc": "bbr"}, {"cc": "cubic"}, {"cc": "bbr3"}]
     bottleneck = {"rate": "20Mbit", "queue": FIFO}
     got = found(results, warmup="2s", bottleneck=bottleneck, flows=flows, path={"rtt": "40ms"})
@@ -477,7 +477,7 @@ def test_what_is_not_an_account_is_damage(results: Path, tmp_path: Path) -> None
             explain(store({**whole, "flows": wrong}))
     with pytest.raises(DamagedResults, match="format"):
         read(store({**whole, "format": 7}))
-    # What an earlier version has not noted is not made up.
+    # Values that an earlier version did not record stay unknown.
     earlier = {key: value for key, value in flow.items() if key != "slow_start"}
     (told,) = explain(store({**whole, "flows": [earlier]})).flows
     assert "slow_start" not in told
@@ -525,7 +525,7 @@ def test_a_comparison_says_which_reasons_differ(tmp_path: Path) -> None:
     assert made.to_dict()["reasons"][0]["reasons"][0]["quantity"].startswith("limited")
     page = made.report(tmp_path / "page").read_text(encoding="utf-8")
     assert "Reasons that differ" in page
-    # A variant that is the same under another name differs in nothing.
+    # An identical variant with another name does not differ.
     same = package.compare(
         scenario, {"one": {}, "other": {"title": "x"}}, seeds=3, out=tmp_path, progress=False
     )

@@ -1,4 +1,4 @@
-"""What docs/how-to/explain.md prints is what its commands print."""
+"""docs/how-to/explain.md shows what its commands print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_the_page_has_what_its_commands_print(tmp_path: Path) -> None:
 
 
 def test_the_causes_are_named(tmp_path: Path) -> None:
-    """Those of the figure, by what holds their flow back most."""
+    """Return the scenarios of the figure, by what holds their flow back most."""
     import tailback
     from tailback.explain import explain
 

@@ -1,5 +1,7 @@
-"""Exports: the packet capture against the summary of the same run, read by a reader of the
-test's own and, where it is installed, by tshark; CSV against the frames."""
+"""Exports: the packet capture compared with the summary of the same run, and CSV with the frames.
+
+The test reads captures with a reader of its own and, where it is installed, with tshark.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ class Packet:
 
     @property
     def key(self) -> bytes:
-        """What a queue does not change: all but ECN field and the checksum over it."""
+        """The fields that a queue does not change: all except ECN and the checksum over it."""
         return self.header[:15] + self.header[16:24] + self.header[26:]
 
     @property
@@ -177,7 +179,7 @@ def test_sojourn_times_of_a_capture_are_the_histogram(
         if place == 0:
             arrived[packet.key].append(time_ns)
             continue
-        # A full buffer refuses the newcomer, the algorithm drops the head.
+        # A full buffer drops the arriving packet, the algorithm drops the head.
         waited = arrived[packet.key]
         since = waited.pop() if packet.comment == "overflow" else waited.popleft()
         if place == 2 and packet.measured:
@@ -214,8 +216,8 @@ def tshark(*args: str | Path) -> list[str]:
 def seen_at_the_sender(
     tailback: Tailback, tmp_path: Path, run_id: str, summary: dict[str, Any]
 ) -> list[int]:
-    """Checks the capture as one at the sender (data before the queue, ACKs behind theirs); the
-    last number that each flow was acknowledged."""
+    """Check the capture as one at the sender: data before the queue, ACKs after theirs. Return the
+    last acknowledged number of each flow."""
     chosen = ("--interface", "bottleneck.in", "--interface", "bottleneck.back.out")
     done = tailback("export", run_id, "--format", "pcapng", "--out", "sender.pcapng", *chosen)
     assert done.returncode == 0, done.stderr

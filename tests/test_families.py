@@ -1,4 +1,4 @@
-"""What is flagged of differences that are not independent of each other."""
+"""Which differences are flagged if they are not independent of each other."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_each_a_family_of_its_own_is_benjamini_and_hochberg() -> None:
     # At 5 % the first four.
     assert flagged(qs) == [True] * 4 + [False] * 11
     assert qs[3] == pytest.approx(0.0095 * 15 / 4)
-    # A q is not larger than that of a larger p: 0.0298 x 15 / 7 is less than 0.0278 x 15 / 6.
+    # A q never exceeds that of a larger p: 0.0298 x 15 / 7 is less than 0.0278 x 15 / 6.
     assert qs[5] == qs[6] == pytest.approx(0.0298 * 15 / 7)
     assert qs[14] == 1.0
-    # Neither order nor what cannot be told matters.
+    # Neither the order nor undecided tests matter.
     again = false_discovery([None, *reversed(TEXTBOOK), None], [0, *reversed(families), 0])
     assert again[1:-1] == qs[::-1]
 
@@ -86,9 +86,9 @@ POINTS, CELLS, PAIRS = 6, 20, 2000
 
 
 def p_values(seeds: int, paired: bool, change: float) -> np.ndarray:
-    """Of comparisons of made-up runs: at each point all quantities follow what the flow got (a
-    correlation of 0.9), one in four of them heavy-tailed; at the first point all of the variant's
-    are larger by `change` standard deviations."""
+    """Make comparisons of made-up runs. At each point all quantities follow the flow's throughput
+    (a correlation of 0.9); one in four is heavy-tailed. At the first point all values of the
+    variant are larger by `change` standard deviations."""
     draw = np.random.default_rng(7)
     shape = (PAIRS, 2, seeds, POINTS)
     common = draw.standard_normal((*shape, 1))
@@ -103,7 +103,7 @@ def p_values(seeds: int, paired: bool, change: float) -> np.ndarray:
 
 
 def points_flagged(ps: np.ndarray) -> np.ndarray:
-    """At how many points anything is flagged, by comparison."""
+    """Return for each comparison at how many points anything is flagged."""
     families = [point for point in range(POINTS) for _ in range(CELLS)]
     found = []
     for each in ps:
@@ -121,6 +121,6 @@ def test_a_against_a_flags_something_in_one_comparison_of_twenty(seeds: int, pai
 def test_what_differs_is_found_there_and_nowhere_else() -> None:
     found = points_flagged(p_values(10, paired=False, change=2.5))
     assert found[:, 0].mean() > 0.95
-    # With one true family among six chosen the share of false ones is what the level allows.
+    # With one true family among six, the share of false ones stays within the level.
     false = found[:, 1:].sum(axis=1) / np.maximum(found.sum(axis=1), 1)
     assert false.mean() <= 0.05

@@ -1,5 +1,5 @@
 """Each field of the summary is declared once: the summary, its shape, metrics, assertions and
-frames have what is declared, and nothing else."""
+frames have exactly the declared fields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from test_metrics import SCENARIO
 Json = Mapping[str, Any]
 
 LEAVES = ("text", "identity", "count", "number", "causes", "numbers")
-"""Kinds of fields without others in them, but for statistics; each may be `optional`."""
+"""Kinds of fields without inner fields, except statistics; each may be `optional`."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def summary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def pairs(
     declared: Sequence[Field], part: Json, at: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], Field, Any]]:
-    """Every field with its place and value; fails where a key is not declared or is missing."""
+    """Yield every field with its place and value; fail where a key is undeclared or missing."""
     assert {*part} == {field.name for field in declared}, at
     for field in declared:
         value, place = part[field.name], (*at, field.name)
@@ -78,7 +78,7 @@ def test_the_summary_has_what_is_declared(summary: Json) -> None:
 
 
 def programless(summary: Json) -> Json:
-    """With the keys in their order; programs are put there by the test."""
+    """Return the summary with its keys in order; the test adds programs."""
     return {field.name: summary[field.name] for field in fields.summary()}
 
 
@@ -141,7 +141,7 @@ def test_assertions_may_name_every_metric_of_one_result() -> None:
 
 @pytest.fixture(scope="module")
 def with_programs(tmp_path_factory: pytest.TempPathFactory) -> tb.Results:
-    """A stored run beside whose flow a program ran."""
+    """A stored run of a flow and a program."""
     return stored(tmp_path_factory.mktemp("programs"), program("quic", 4.0))
 
 

@@ -1,5 +1,5 @@
-"""Flent: it opens and plots what is exported, and its numbers are the run's; its data files beside
-runs; files that are none."""
+"""Flent: it opens and plots exported files, and its numbers are the run's; `compare` reads its data
+files beside runs; foreign files are errors."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ for args in map(str.split, sys.argv[1:]):
 
 
 def flent(folder: Path, *commands: str) -> str:
-    """What Flent prints, called with each of these in one process."""
+    """Return Flent's output, called with each of these in one process."""
     done = subprocess.run(
         [sys.executable, "-c", FLENT, *commands],
         cwd=folder,
@@ -92,7 +92,7 @@ def flent(folder: Path, *commands: str) -> str:
         check=False,
         env={**os.environ, "HOME": str(folder), "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(CACHE)},
     )
-    # It ends with 0 whatever happens; what goes wrong it says.
+    # It always ends with status 0; errors are only in its output.
     assert (done.returncode, done.stderr) == (0, "")
     greetings = ("Starting Flent", "Initialised matplotlib")
     lines = done.stdout.splitlines(keepends=True)
@@ -100,7 +100,7 @@ def flent(folder: Path, *commands: str) -> str:
 
 
 def pixels(file: Path) -> dict[Any, int]:
-    """How often a picture has each colour."""
+    """Count the pixels of each colour in a picture."""
     with Image.open(file) as image:
         assert image.width > 400
         colours = image.convert("RGB").getcolors(1 << 24)
@@ -116,7 +116,7 @@ def run(folder: Path, text: str, engine: str = "sim", **values: object) -> tb.Ru
 
 
 def exported(tailback: Tailback, made: tb.Run, name: str) -> dict[str, Any]:
-    """What is in the data file of a run, which stands beside the results."""
+    """Return the contents of a run's data file, which is beside the results folder."""
     done = tailback("export", made.path, "--format", "flent", "--out", f"{name}.flent.gz")
     assert (done.returncode, done.stdout) == (0, f"{name}.flent.gz\n"), done.stderr
     return contents_of(made.path.parents[2] / f"{name}.flent.gz")
@@ -157,7 +157,7 @@ def test_flent_plots_a_run(
         if file == "two" and plot in ("totals", "upload", "tcp_rtt", "tcp_cwnd", "tcp_rtt_cdf"):
             assert found.get(SECOND, 0) > 100, (file, plot)
 
-    # The numbers that Flent tells are the run's.
+    # The numbers that Flent prints are the run's.
     for made, file, names in ((one, "one", [""]), (two, "two", ["::1", "::2"])):
         text = flent(tmp_path, f"-i {file}.flent.gz -f summary")
         means = dict(re.findall(r"^ (\S.*?) +: +([\d.]+) ", text, re.MULTILINE))
@@ -313,13 +313,13 @@ def test_what_has_no_series_is_not_exported(tailback: Tailback, tmp_path: Path) 
     assert not (tmp_path / "x.json").exists()
 
 
-# Somebody's test bed: flows start 5 s into the test, a sample tells how long it took.
+# A test bed: flows start 5 s into the test, and a sample has its duration.
 T0 = 1_563_000_000.0
 RATES = {"TCP upload::1": (4.0, 6.0), "TCP upload::2": (3.0, 2.0)}
 
 
 def measured(**changes: Any) -> dict[str, Any]:
-    """A data file as a test bed gives it; a change is by path, `None` takes away."""
+    """Return a data file as a test bed writes it; changes are by path, `None` removes a key."""
     raw: dict[str, list[dict[str, float]]] = {
         "Ping (ms) ICMP": [{"t": T0 + 0.2 * i, "val": 40.5} for i in range(1, 70)]
     }
@@ -410,7 +410,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     assert found["run", "throughput_ratio"]["bed"] == (pytest.approx(5.5 / 2.25), 1)
     assert len(found) == 7
 
-    # What the run leaves out at its start is left out of the data too.
+    # The warm-up of the run is left out of the data too.
     warm = run(tmp_path, TWO, warmup="1s")
     compared = compare_stored([bed, warm.path])
     found = values(compared)
@@ -424,7 +424,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     done = tailback("compare", made.path, "bed.flent.gz")
     assert done.returncode == 0, done.stderr
     assert "5.5" in done.stdout
-    assert "one run of each point says nothing about noise" in done.stdout
+    assert "one run of each point shows nothing about noise" in done.stdout
     page = Path(re.search(r"report: (.*)", done.stdout)[1])  # type: ignore[index]
     assert "bed.flent.gz" in (tmp_path / page).read_text(encoding="utf-8")
     # The whole sweep beside it, of one point too.
@@ -475,7 +475,7 @@ def test_files_of_a_folder_are_replicates(tmp_path: Path) -> None:
         write(other / f"{i}.flent.gz", measured(metadata__TITLE="other"))
     made = compare_stored([tmp_path / "bed", other])
     assert not any(d.paired for cell in made.cells for d in cell.differences.values())
-    # Another set-up is not a replicate.
+    # A file of another set-up is not a replicate.
     write(other / "9.flent.gz", measured(**{"raw_values__TCP upload::2": None}))
     with pytest.raises(InputError, match=r"9\.flent\.gz: tcp_2up with TCP upload::1; expected"):
         compare_stored([tmp_path / "bed", other])

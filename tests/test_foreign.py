@@ -1,4 +1,4 @@
-"""What others wrote: files that are no files, bombs, wrong shapes and numbers."""
+"""Untrusted input: special files, decompression bombs, wrong shapes and numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ODD: dict[str, Callable[[Path], Path]] = {
     "circle": lambda folder: _made(folder / "circle", lambda p: p.symlink_to("circle")),
     "large": lambda folder: _made(folder / "large", _sparse),
 }
-"""What may stand where a file is expected."""
+"""What may be there instead of a regular file."""
 
 
 def _made(path: Path, make: Callable[[Path], object]) -> Path:
@@ -74,7 +74,7 @@ def test_a_file_that_grows_is_read_to_its_limit(tmp_path: Path) -> None:
     assert foreign.read(path, limit=10) == b"0123456789"
     with pytest.raises(InputError, match="larger than"):
         foreign.read(path, limit=9)
-    # A file of /proc says that it is empty.
+    # A file of /proc has size 0.
     with pytest.raises(InputError, match="larger than"):
         foreign.read(Path("/proc/self/status"), limit=9)
 
@@ -166,7 +166,7 @@ def series(name: str, value: object) -> bytes:
 
 
 def text(before: bytes, after: bytes) -> bytes:
-    """Another word in the JSON."""
+    """Replace a word in the JSON."""
     whole = gzip.decompress(measured())
     assert before in whole
     return gzip.compress(whole.replace(before, after))
@@ -288,9 +288,9 @@ main()
 
 
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
-    """Of 10 MB that unpack to gigabytes, and of objects that take 20 times their text."""
+    """10 MB that unpack to gigabytes, and objects that take 20 times the size of their text."""
     (tmp_path / "good.flent.gz").write_bytes(measured())
-    # Blocks that stand by themselves may be repeated.
+    # Independent blocks may be repeated.
     packer = zlib.compressobj(9, wbits=31)
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(bytes(16 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)

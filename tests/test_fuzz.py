@@ -1,4 +1,4 @@
-"""Readers of foreign files, fuzzed: whatever the bytes, a value or a sentence.
+"""Fuzzes readers of untrusted files: any bytes give a value or an error message.
 
 `TAILBACK_FUZZ=N` tries N files for each instead of the same few every time.
 """
@@ -70,7 +70,7 @@ def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The way to every part of a document."""
+    """Yield the path to every part of a document."""
     inner: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
         inner = list(value.items())
@@ -80,7 +80,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """The document with another part at a place."""
+    """Return the document with another part at a place."""
     if not path:
         return new
     copy = value.copy()
@@ -89,7 +89,7 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 def documents(whole: Any) -> st.SearchStrategy[bytes]:
-    """JSON of which a part is another, or some bytes are."""
+    """Return JSON with a changed part, or with changed bytes."""
     parts = st.tuples(st.sampled_from(places(whole)), VALUES)
     other = parts.map(lambda part: json.dumps(replaced(whole, *part)).encode())
     return other | EDITS.map(lambda edits: edited(json.dumps(whole).encode(), edits))
@@ -115,7 +115,7 @@ FLENT = {
 
 
 def refused_or(read: Callable[[], object]) -> None:
-    """Reads; what is wrong is a sentence that can be printed."""
+    """Read; an error has to be a sentence that can be printed."""
     said = "read"
     try:
         read()
@@ -131,7 +131,7 @@ def test_flent_files(
     data: bytes, zipped: bool, edits: list[tuple[float, int, bytes]], tmp_path: Path
 ) -> None:
     path = tmp_path / "x.flent.gz"
-    # Either what is inside is damaged, or the file around it.
+    # Either the content is damaged, or the archive around it.
     inside = gzip.compress(data, 1) if zipped else edited(gzip.compress(data, 1), edits)
     path.write_bytes(inside)
 

@@ -1,4 +1,4 @@
-"""The gate: three answers, their error rates, baselines in files, what a build server reads."""
+"""The gate: three answers, their error rates, baseline files, output for a build server."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def drawn(seed: int, n: int, rise: float, spread: float, *, paired: bool = True)
 
 @pytest.mark.parametrize("paired", [True, False])
 def test_at_the_bound_each_answer_is_wrong_as_often_as_the_level_says(paired: bool) -> None:
-    """A true rise of 10 % is neither shown to be beyond 10 % nor to be within, but in 5 % each."""
+    """With a true rise of 10 %, each answer is wrong in at most 5 %: beyond 10 %, and within."""
     found = [drawn(i, 8, 0.10, 1, paired=paired).against(0.10, relative=True) for i in range(2000)]
     for said in ([one.more() for one in found], [one.less() for one in found]):
         # Three standard deviations of 2000 draws are 1.5 %.
@@ -81,12 +81,12 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
     assert five.bounds(0.05, relative=True) == (0.0, 0.0)
     assert four.bounds(0.05, relative=True) == (None, None)
     assert four.against(0.1, relative=True).runs(0.05) == 5
-    # At a bound is not beyond it, on either side: nothing dropped before, nothing now.
+    # A value at its bound is not beyond it: no drops before, no drops now.
     none = Samples((0.0,) * 5, (0.0,) * 5, paired=True)
     for falls in (False, True):
         found = none.against(-0.1 if falls else 0.1, relative=True, falls=falls)
         assert (found.more(), found.less()) == (1.0, 1 / 32)
-    # Of nothing, anything is more than any percentage.
+    # Any rise from zero exceeds any percentage.
     some = Samples((0.0,) * 6, (3.0, 4.0, 5.0, 3.0, 4.0, 5.0), paired=True)
     assert some.against(10.0, relative=True).more() < 0.001
     assert some.bounds(0.05, relative=True) == (None, None)
@@ -95,7 +95,7 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
 def test_the_seeds_that_are_promised_are_enough_in_four_cases_of_five() -> None:
     needed = drawn(11, 6, 0.05, 1).against(0.10, relative=True).runs(LEVEL)
     assert needed is not None
-    # What these six say may be off; from the true spread it is not.
+    # Six values may estimate the spread wrongly; the true spread does not.
     true = 10 * 0.05 / 1.0
     exact = next(n for n in range(3, 99) if ((1.7 + 0.86) / n**0.5) <= true)
     assert abs(exact - 26) <= 2
@@ -143,7 +143,7 @@ def test_three_answers(made: tb.Comparison) -> None:
     assert verdict.text().endswith("seeds would")
     assert verdict.seeds is not None
     assert verdict.seeds > 6
-    # Several: one that exceeds is enough, and all have to hold.
+    # Several bounds: one exceeded fails the gate, and all must hold to pass it.
     assert only(made, "again", "slow").gate(limit).answer == "exceeds"
     assert only(made, "again", "other").gate("link.delay_ms.mean:+0.1%").answer == "unknown"
     # Within 60 % on both sides is equivalence; 4 times as long is not.
@@ -168,7 +168,7 @@ def test_what_a_variant_lacks_cannot_be_told(made: tb.Comparison) -> None:
 
 
 def test_one_of_many_exceeds_by_chance_no_more_often() -> None:
-    """Of 20 cells at their bound one is beyond it in most comparisons, and none is said to be."""
+    """With 20 cells at their bound, one exceeds it in most comparisons; none is reported."""
     alone = together = 0
     for i in range(200):
         ps = [drawn(20 * i + k, 6, 0.10, 1).against(0.10, relative=True).more() for k in range(20)]
@@ -182,7 +182,7 @@ def test_looks_are_fixed_beforehand() -> None:
     assert looks(LAST_LOOK) == [10, 20, 40, 80]
     assert looks(25) == [10, 20, 25]
     assert looks(4) == [4]
-    # Whoever looks four times and stops at the first answer is wrong no more often than 5 %.
+    # Looking four times and stopping at the first answer errs in at most 5 %.
     wrong = 0
     for i in range(1000):
         every = drawn(i, 80, 0.10, 1)
@@ -243,7 +243,7 @@ def test_exit_status_and_junit(command: Command, tmp_path: Path) -> None:
         assert counts == ["1", str(errors), str(failures)]
         [case] = root.iter("testcase")
         assert {e.tag for e in case} <= {"failure", "error", "system-out"}
-    # A run that did what it should not comes first.
+    # A failed assertion comes first.
     with file.open("a", encoding="utf-8") as opened:
         opened.write('[[assert]]\nmetric = "utilisation"\nmax = 0.1\n')
     broken = compare(command, *two, SLOW, *limit, "--seeds", 2, "--junit", "broken.xml")
@@ -259,7 +259,7 @@ def test_seeds_are_added_until_it_can_be_told(command: Command, tmp_path: Path) 
         command, *two, SLOW, "--fail-if", "delay_mean_ms:+10%", "--seeds", "auto", "--quiet"
     )
     assert clear[0] == 3
-    # Quiet it was itself, and nobody after it.
+    # The command was quiet, and later commands are not.
     assert "TAILBACK_QUIET" not in os.environ
     assert clear[1]["gate"]["level"] == pytest.approx(LEVEL / 4)
     assert {c["values"]["base"]["n"] for c in clear[1]["cells"] if c["kind"] == "link"} == {10}
@@ -298,14 +298,14 @@ def test_a_baseline_is_kept_in_a_file(command: Command, tmp_path: Path) -> None:
     assert [c["params"]["path.rtt"] for c in cells] == [2e7, 4e7]
     assert all(c["differences"]["f"]["paired"] for c in cells)
     assert all(c["differences"]["f"]["absolute"] == 0 for c in cells)
-    # Seed by seed, it says of a variant what the runs themselves would.
+    # Seed by seed, it gives the same verdict as the runs themselves.
     status, slow, _ = compare(command, kept, file, "--variant", SLOW, *limit)
     assert status == 3
     two = ("--variant", "base", "--variant", SLOW, *limit)
     direct = compare(command, file, *two)[1]
     for a, b in zip(slow["gate"]["verdicts"], direct["gate"]["verdicts"], strict=True):
         assert a["low"] == pytest.approx(b["low"], rel=1e-6)
-    # A sweep that is stored stands beside it as well, and fewer seeds are those of both.
+    # A stored sweep can be compared too; with fewer seeds, those of both sides count.
     assert compare(command, kept, "latest", "--metric", "jain")[0] == 0
     few = compare(command, kept, file, "--seeds", 2, *limit)[1]
     assert {c["differences"]["f"]["n"] for c in few["cells"] if c["differences"]} == {2}
@@ -314,7 +314,7 @@ def test_a_baseline_is_kept_in_a_file(command: Command, tmp_path: Path) -> None:
     page = command("compare", kept, file, "--report", "page")
     assert page[0] == 0, page[2]
     assert "kept in f-" in (tmp_path / "page" / "index.html").read_text("utf-8")
-    # Another version of the engine is said.
+    # A message names another version of the engine.
     text = kept.read_text("utf-8")
     kept.write_text(text.replace(tb.engine_version(), "0.0.1+old"), encoding="utf-8")
     done = command("compare", kept, file, "--no-report")
@@ -369,5 +369,5 @@ def test_the_commands_of_the_page_are_commands() -> None:
             found = command.get_command(click.Context(command), names.pop(0))
             assert found is not None
             command = found
-        # Raises for what is no option of the command.
+        # Raises for an unknown option of the command.
         command.make_context("tailback", names)

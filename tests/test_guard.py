@@ -1,4 +1,4 @@
-"""What a fixed set of scenarios gives has not moved, and the set touches everything there is."""
+"""The results of a fixed set of scenarios are unchanged, and the set uses every entry and key."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_entry_is_there(kind: str) -> None:
 
 
 def test_every_key_is_there() -> None:
-    """Of the schema, but for those that only name or judge."""
+    """Every key of the schema, except those that only name or assert."""
     schema = json.loads(
         (HERE.parent / "docs/reference/scenario.schema.json").read_text(encoding="utf-8")
     )

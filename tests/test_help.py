@@ -1,4 +1,4 @@
-"""Help texts: every command has examples that parse, and says what its options do."""
+"""Help texts: every command has examples that parse, and a help text for each option."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailback.cli.main import PURPOSES, cli
 
 
 def every_command() -> Iterator[tuple[str, click.Command]]:
-    """All commands by what is typed."""
+    """Return all commands by the words that are typed."""
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)

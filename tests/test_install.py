@@ -19,13 +19,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make wheel` makes, of what is built already."""
+    """The wheel that `make wheel` makes, from files that are built already."""
     out = tmp_path_factory.mktemp("dist")
-    # What an earlier one wrote would hide what this one leaves out.
+    # Files of an earlier build would hide what this one leaves out.
     shutil.rmtree(ROOT / "data/data/share", ignore_errors=True)
     (ROOT / "data/data/share").mkdir(parents=True)
     prefix = Path(sys.prefix)
-    # cargo would build anew for another interpreter.
+    # cargo would build again for another interpreter.
     env = os.environ | {"PYO3_PYTHON": str(prefix / "bin/python"), "VIRTUAL_ENV": str(prefix)}
     for command in (
         [sys.executable, "scripts/manual.py", "data/data/share"],
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and what it needs, and nothing else."""
+    """An environment with the wheel and its dependencies only."""
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     install = [str(folder / "bin/pip"), "install", "--quiet", "--disable-pip-version-check"]
@@ -48,7 +48,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(environment: Path, *words: str, cwd: Path) -> str:
-    """What a command prints where there is nothing but the environment."""
+    """Return the output of a command that has only the environment."""
     variables = {"PATH": str(environment / "bin"), "HOME": str(cwd), "LC_ALL": "C.UTF-8"}
     command = [str(environment / "bin" / words[0]), *words[1:]]
     done = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True)
@@ -85,7 +85,7 @@ def test_the_wheel_is_for_other_machines_and_has_everything(wheel: Path) -> None
         text=True,
         check=True,
     )
-    # The oldest glibc of a distribution with Python 3.11; `linux_x86_64` would be this machine.
+    # The oldest glibc of a distribution with Python 3.11; `linux_x86_64` would mean this machine.
     assert '"manylinux_2_34_x86_64"' in audit.stdout
     assert "cp311-abi3-manylinux" in wheel.name
     with zipfile.ZipFile(wheel) as archive:

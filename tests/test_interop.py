@@ -50,7 +50,7 @@ def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(HERE / name, image / name)
     (image / "app").mkdir()
     shutil.copy(HERE / "endpoint", image / "app")
-    # A user of its own stays, names of another network do not.
+    # Its own users stay; host names of another network are removed.
     (image / "etc/passwd").write_text("root:x:0:0:of the image:/root:/bin/sh\n")
     (image / "etc/hosts").write_text("192.0.2.1 server4\n")
     return image
@@ -77,7 +77,7 @@ def test_a_client_fetches_all_that_the_server_has(tmp_path: Path, image: Path) -
     assert entry["status"] == {"sender": None, "receiver": 0}
     found = entry["results"]
     assert found["whole_files"] == 2
-    # What the network saw: the handshake and headers besides.
+    # Packets on the network also have the handshake and headers.
     assert 600_000 < entry["delivered_bytes"] < 640_000
     assert found["seconds"] == pytest.approx(entry["completion_s"], abs=0.2)
     assert found["goodput_mbit"] == pytest.approx(4.8 / found["seconds"])
@@ -86,7 +86,7 @@ def test_a_client_fetches_all_that_the_server_has(tmp_path: Path, image: Path) -
         assert len([*folder.glob("qlog/*.qlog")]) == 1
         assert "CLIENT_HANDSHAKE_TRAFFIC_SECRET" in (folder / "keys.log").read_text()
     assert json.loads((logs["receiver"] / "interop.json").read_text())["bytes"] == 600_000
-    # The image is as it was; a seed is a seed, and another one is another.
+    # The image is unchanged; the same seed gives the same run, another seed another one.
     assert not (image / "app/notes").exists()
     run(path, tmp_path / "two")
     first, second = contents(tmp_path / "one"), contents(tmp_path / "two")
@@ -105,9 +105,9 @@ def test_what_an_endpoint_does_not_know_or_deliver_fails_the_run(
     tmp_path: Path, image: Path
 ) -> None:
     said = failure(tmp_path / "a", image, 'testcase = "retry"\n')
-    assert "ended with status 127 before it was ready (by which an endpoint says" in said
+    assert "ended with status 127 before it was ready (the endpoint does not support" in said
     said = failure(tmp_path / "b", image, 'env = { CLIENT_PARAMS = "lazy" }\n')
-    assert "of 2 files 0 arrived whole in /downloads: file-1 is not there, file-2" in said
+    assert "0 of 2 files arrived complete in /downloads: file-1 is not there, file-2" in said
 
 
 LOOK = r"""
@@ -148,7 +148,7 @@ done
         *("/app/new", "/app/endpoint", "/var/new", "/etc/new", "/new", "/tmp/new"),
     ]
     assert said["receiver"] == ["both /tmp", "/etc/passwd"]
-    # Nothing of it came into the image.
+    # The run left no files in the image.
     assert sorted(one.name for one in (image / "app").iterdir()) == ["endpoint"]
 
 
@@ -183,7 +183,7 @@ def test_all_that_is_wrong_is_said_before_a_guest_boots(tmp_path: Path, image: P
     said = [line.partition("scenario.toml:")[2] for line in str(wrong.value).splitlines()]
     assert said == [
         "10:10: /bin/sh is for 64-bit ARM; guests are x86-64",
-        "11:12: /run_endpoint.sh is a script for /bin/sh, which the image has not",
+        "11:12: /run_endpoint.sh is a script for /bin/sh, which the image does not have",
         '14:10: "/run_endpoint.sh" is not in the image; /app has it: cwd = "/app", '
         'run = ["./run_endpoint.sh"]',
         "15:38: the image has no folder /none",

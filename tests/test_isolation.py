@@ -1,6 +1,6 @@
-"""What a program that means harm reaches from inside a guest: nothing of this machine.
+"""A hostile program inside a guest reaches nothing of this machine.
 
-isolation/hostile.c is that program: each way out that it tries, it says how far it got.
+isolation/hostile.c is that program: it tries each way out and prints how far it got.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Ran:
-    """A run, and what its programs said."""
+    """A run, and the output of its programs."""
 
     out: Path
     said: dict[str, str]
 
     def results(self, name: str) -> dict[str, int]:
-        """How far each thing that an entry tried got; below 0 what it was told."""
+        """Return the result of each attempt of an entry; a negative one is the error number."""
         found = re.findall(r"^hostile: (\S+) (-?\d+)$", self.said[name], re.MULTILINE)
         return {what: int(number) for what, number in found}
 
@@ -83,7 +83,7 @@ def run(hostile: Path, *entries: str) -> Ran:
     try:
         tb.run(file, engine="kernel", out=out)
     finally:
-        # Whatever has become of the run: nothing of it is left.
+        # Nothing of the run is left, however it ended.
         wait_for(lambda: guests(hostile) == [])
     said = {
         path.parent.parent.name: path.read_text(encoding="utf-8", errors="replace")
@@ -131,7 +131,7 @@ def test_files_and_the_network_of_this_machine_are_not_there(
     read = ran.said["read"]
     assert "a secret of this machine" not in read
     assert f"hostile: {secret} -2" in read
-    # It has users of its own: another file of the same name.
+    # It has its own users: another file of the same name.
     assert "/etc/passwd holds root:x:0:0:" in read
     mine = Path("/etc/passwd").read_text(encoding="utf-8")
     assert mine.splitlines()[1] not in read
@@ -139,7 +139,7 @@ def test_files_and_the_network_of_this_machine_are_not_there(
     seen = set(re.findall(rf"^hostile: {re.escape(str(Path.home()))} has (.*)$", read, re.M))
     assert not seen & at_home
     top = set(re.findall(r"^hostile: /\.\./\.\./\.\. has (.*)$", read, re.MULTILINE))
-    # The root is its own, whatever leads out of it.
+    # It has its own root, whatever path leads out of it.
     assert {"files", "work", "out", "usr"} <= top
     assert not top & ({one.name for one in Path("/").iterdir()} - OWN)
     for one in listeners:
@@ -160,7 +160,7 @@ OWN = {
     *("bin", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp"),
     *("usr", "var", ".", "..", "files", "work", "out"),
 }
-"""What every root has, this machine's too."""
+"""Entries that every root has, this machine's too."""
 
 
 @pytest.mark.usefixtures("kernel_kit")
@@ -171,8 +171,8 @@ def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
     with pytest.warns(ScenarioWarning, match=r'"spoof": \d+ frames .* were dropped before') as told:
         ran = run(hostile, flow, entry("spoof", "10.1.0.1", "10.2.0.1", "fd00:4::1", "fd00:3::99"))
     tried = ran.results("spoof")
-    # All that Linux permits, and what no device lets in: frames between the hosts of the flow, an
-    # address that is not this host's, and ways on which no route leads.
+    # Linux permits all of these, but no device accepts them: frames between the hosts of the flow,
+    # an address that is not this host's, and paths without a route.
     assert tried["frames"] == 1000
     [number] = (re.search(r'"spoof": (\d+) frames', str(one.message)) for one in told)
     assert number is not None
@@ -182,7 +182,7 @@ def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
     [mine], [other] = beside["flows"], alone["flows"]
     for what in ("throughput_mbit", "retransmits", "drops", "packets"):
         assert mine[what] == other[what] > 0
-    # A program's calls take some time, which moves the clock's phase.
+    # A program's system calls take time, which moves the clock's phase.
     assert mine["rtt_ms"]["mean"] == pytest.approx(other["rtt_ms"]["mean"], rel=1e-4)
     assert beside["queue"]["packets"] == alone["queue"]["packets"]
     assert beside["programs"][0]["packets"] == 0
@@ -190,7 +190,7 @@ def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
 
 @pytest.mark.usefixtures("kernel_kit")
 def test_disk_and_processes_of_a_program_are_few(hostile: Path) -> None:
-    with pytest.warns(ScenarioWarning, match=r'program "hostile" made \d+ calls while nobody'):
+    with pytest.warns(ScenarioWarning, match=r'program "hostile" made \d+ calls while no process'):
         ran = run(hostile, entry("fill", "/work"), entry("processes"))
     filled = ran.results("fill")
     assert 100 < filled["mib"] <= 512
@@ -204,7 +204,7 @@ def test_disk_and_processes_of_a_program_are_few(hostile: Path) -> None:
 def test_who_forks_for_ever_and_wants_to_survive_ends_with_the_run(hostile: Path) -> None:
     before = set(os.listdir("/proc"))
     run(hostile, entry("forks"), entry("survive"))
-    # Not only none of the guest's: nothing of its name.
+    # Not only no file of the guest: no file of that name at all.
     left = [
         number
         for number in set(os.listdir("/proc")) - before

@@ -1,5 +1,7 @@
-"""Which marks the receiver of Accurate ECN counts, on both engines, by what its ACKs say: a
-path that loses most ACKs makes the sender time out and send what has long been acknowledged."""
+"""Which marks the receiver of Accurate ECN counts, on both engines, according to its ACKs.
+
+A path that loses most ACKs makes the sender time out and repeat segments that arrived long before.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ ACCECN1 = 174
 
 @dataclass(frozen=True)
 class Segment:
-    """A packet as TCP has it."""
+    """A packet as TCP sees it."""
 
     time_ns: int
     seq: int
@@ -112,7 +114,7 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
         back = [Segment.of(packet) for packet in packets["back.in"]]
         first = (there[0].seq + 1) % 2**32
         if not any(segment.ce for segment in there):
-            continue  # a lost SYN-ACK was sent again without ECN
+            continue  # a lost SYN-ACK was repeated without ECN
         # Data arrives as it leaves the link; an ACK reaches the other link half an RTT after.
         data = [(s.time_ns + 5_000_000, 0, s) for s in there if s.payload]
         acks = [(s.time_ns, 1, s) for s in back if not s.syn]
@@ -138,6 +140,6 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
     assert acknowledgements > 100
     assert counted > 30
     assert left_out > 5
-    # Data has the option, too, with what bytes begin with, and so much less payload.
+    # Data has the option, too, with the initial byte counters, and less payload by its length.
     assert max(payloads) == 1436
     assert options == {(1, 0, 1)}

@@ -1,4 +1,4 @@
-"""The kernel engine on the machine's clock, and the page that holds it against virtual time."""
+"""The kernel engine on the machine's clock, and the page that compares it with virtual time."""
 
 from __future__ import annotations
 

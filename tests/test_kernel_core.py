@@ -1,4 +1,4 @@
-"""One core for each guest: who gets which, and what is moved there."""
+"""One core for each guest: which guest gets which core, and which processes move there."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def both(tmp_path: Path, text: str, **values: object) -> tuple[dict[str, Any], d
 
 
 def columns(value: object, path: str = "") -> set[str]:
-    """Paths of all fields; what happened is in `causes`, so its fields differ by run."""
+    """Return the paths of all fields; those in `causes` differ by run."""
     if isinstance(value, Mapping):
         if path.endswith(".causes"):
             return {path}
@@ -67,7 +67,7 @@ def test_examples_have_the_simulators_columns(tailback: Tailback, example: Path)
     if example.stem == "sweep":
         shorter += ["--set", 'sweep={"bottleneck.rate"=["10Mbit","40Mbit"]}']
     elif "[sweep]" in example.read_text(encoding="utf-8"):
-        # One point: which they are is the scenarios' business, and each boots a guest.
+        # One point only: each boots a guest, and other tests check the points.
         shorter += ["--set", "sweep={}"]
     outputs = {}
     for engine in ("kernel", "sim"):
@@ -128,7 +128,7 @@ def test_the_manifest_says_what_ran(tmp_path: Path, kernel_kit: Any) -> None:
     assert environment["guest"]["warnings"] == []
 
 
-# --- what a scenario can say -----------------------------------------------------------
+# --- keys of a scenario ----------------------------------------------------------------
 
 
 def test_a_sized_transfer_completes_as_in_the_simulator(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_every_flow_has_its_own_rtt(tmp_path: Path) -> None:
     text = BASE + '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "cubic"\nrtt = "80ms"\n'
     kernel, _ = one(tmp_path, text, bottleneck__queue={"aqm": "fifo", "limit": "5p"})
     near, far = kernel["flows"]
-    # Five packets of 1.2 ms at most stand in front of one.
+    # A packet waits for at most five packets of 1.2 ms.
     for flow, rtt in ((near, 20), (far, 80)):
         assert rtt <= flow["rtt_ms"]["p50"] <= rtt + 8
 
@@ -205,7 +205,7 @@ def test_links_in_a_row_and_both_directions(tmp_path: Path) -> None:
     assert columns(kernel) == columns(sim)
     assert list(kernel["queues"]) == ["a", "b", "b.back"]
     long, across, back = kernel["flows"]
-    # What a flow sends passes every link of its route: a has both flows' data.
+    # A flow's data passes every link of its route: a has both flows' data.
     sent = long["packets"] + across["packets"]
     assert abs(kernel["queues"]["a"]["packets"] + kernel["queues"]["a"]["drops"] - sent) < 100
     assert kernel["queues"]["b.back"]["packets"] >= back["packets"] - back["drops"] - 60
@@ -246,7 +246,7 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
     assert mine["drops"] == pytest.approx(theirs["drops"], abs=edge)
     assert mine["packets"] == pytest.approx(theirs["packets"], abs=edge)
     assert theirs["causes"] == {"ack_filter": theirs["drops"]}
-    # Without it the sender waits for its ACKs.
+    # Without the key the sender waits for its ACKs.
     assert kernel["flows"][0]["throughput_mbit"] > 38
     without, _ = one(tmp_path, NARROW_WAY_BACK)
     assert without["flows"][0]["throughput_mbit"] < 20
@@ -316,8 +316,8 @@ def test_a_shapers_burst_decides_as_in_the_simulator(
 def test_adaptive_red_adapts_as_in_the_simulator(
     tmp_path: Path, count: int, probability: tuple[float, float]
 ) -> None:
-    # min, max and the weight are tc's own; the probability leaves its 0.02, which it does not where
-    # only tc is told to adapt.
+    # min, max and the weight are tc's own. The probability leaves its 0.02, which it would not do
+    # if only tc got the option to adapt.
     queue = {
         "aqm": "red",
         "limit": "150000b",
@@ -336,7 +336,7 @@ def test_adaptive_red_adapts_as_in_the_simulator(
     )
     assert shown is not None
     assert probability[0] <= float(shown[1]) <= probability[1]
-    # It goes on moving: the last of either engine is no more than that.
+    # It keeps changing: the last value of each engine is only a sample.
     series = simulated.series().filter(pl.col("quantity") == "red_max_p")
     assert probability[0] <= series["value"][-1] <= probability[1]
     for key, tolerance in (("occupancy_bytes_mean", 0.05), ("marks", 0.1)):
@@ -372,7 +372,7 @@ def test_every_datagram_is_accounted_for(tmp_path: Path, ecn: str) -> None:
     assert mine["drops"] > 500
     assert mine["drops"] == pytest.approx(other["drops"], rel=0.05)
     assert (mine["marks"] > 0) == (ecn != "not-ect") == (other["marks"] > 0)
-    # Its own queue counts the same.
+    # The queue's own counters agree.
     assert kernel["queue"]["drops"] == mine["drops"] + kernel["flows"][0]["drops"]
 
 
@@ -408,7 +408,7 @@ def test_requests_are_the_same_and_take_as_long(
     assert requests["started"] == expected["started"] > 1500
     assert requests["completed"] == expected["completed"] == expected["started"]
     assert requests["refused"] == 0
-    # The same sizes, and so the same packets but for what is sent again.
+    # The same sizes, so the same packets except retransmissions.
     counts = [bin_["n"] for bin_ in requests["bins"]]
     assert counts == [bin_["n"] for bin_ in expected["bins"]]
     again = max(mine["drops"], theirs["drops"]) + 0.01 * theirs["sent_packets"]
@@ -416,7 +416,7 @@ def test_requests_are_the_same_and_take_as_long(
     assert mine["throughput_mbit"] == pytest.approx(theirs["throughput_mbit"], rel=0.02)
     assert (mine["marks"] > 0) == (theirs["marks"] > 0) == ecn
     for ours, other in zip(requests["bins"], expected["bins"], strict=True):
-        # Enough for a median that a single one does not move.
+        # Enough for a median that a single run does not move.
         if other["n"] >= 50:
             median = other["completion_s"]["p50"]
             assert ours["completion_s"]["p50"] == pytest.approx(median, rel=0.1)
@@ -446,7 +446,7 @@ def test_what_is_stopped_sends_no_more(tmp_path: Path) -> None:
 
 
 def test_many_flows_are_served_as_few_are(tmp_path: Path) -> None:
-    """Those without end have threads in the guest; from sixteen on all are asked together."""
+    """Endless flows have threads in the guest; from sixteen on the agent reads all at once."""
     text = BASE + (
         '[[flows]]\nname = "long"\ncc = "cubic"\ncount = 14\n'
         '[[flows]]\nname = "stopped"\ncc = "cubic"\nstop = "2s"\n'
@@ -482,7 +482,7 @@ def test_more_flows_than_a_process_may_usually_open_files(tmp_path: Path) -> Non
     )
     each = [flow["throughput_mbit"] for flow in summary["flows"]]
     assert len(each) == 1100
-    # In the slow start of all of them much is lost.
+    # Many packets are lost in the slow starts.
     assert 250 < sum(each) < 485
 
 
@@ -534,7 +534,7 @@ def test_what_a_link_loses_is_what_is_sent_again(tmp_path: Path, link: dict[str,
     summary, run = one(tmp_path, text, "kernel", **values)
     for flow in summary["flows"]:
         assert flow["drops"] > 10
-        # A retransmission that is lost again, or what is not repaired yet at the end.
+        # A retransmission may be lost again, and some losses are not repaired by the end.
         assert abs(flow["retransmits"] - flow["drops"]) <= 3
     rows = run.series().filter(pl.col("quantity") == "drop.loss")
     assert len(rows) == summary["queue"]["causes"]["loss"] == summary["queue"]["drops"]
@@ -572,7 +572,7 @@ def test_what_is_overtaken_where_packets_change_their_order_was_not_dropped(
     assert summary["queue"]["packets"] > 1000
     assert summary["queue"]["drops"] == summary["flows"][0]["drops"] == 0
     assert run.manifest["environment"]["guest"]["warnings"] == []
-    # What is dropped is known, too: netem loses some.
+    # Drops are known, too: netem loses some packets.
     lossy, run = one(tmp_path, text.replace("50%", "50% loss 1%"), warmup="0s")
     [flow] = lossy["flows"]
     assert flow["drops"] > 10
@@ -591,7 +591,7 @@ def test_dctcp_without_ecn_negotiates_none_and_is_reno(tmp_path: Path) -> None:
     }
     same = ("throughput_mbit", "retransmits", "drops", "rtt_ms")
     assert [flows["dctcp"][key] for key in same] == [flows["reno"][key] for key in same]
-    # In a queue that marks it is dropped, not marked.
+    # A queue that marks drops it instead.
     marking = BASE + '[[flows]]\ncc = "dctcp"\necn = false\n'
     kernel, sim = both(tmp_path, marking)
     assert kernel["queue"]["marks"] == sim["queue"]["marks"] == 0
@@ -624,7 +624,7 @@ def test_what_is_sent_again_is_what_was_dropped(
     for flow in summary["flows"]:
         if flow["timeouts"]:
             continue
-        # At the end some are not repaired yet, and a probe of the tail may be for nothing.
+        # At the end some losses are not repaired yet, and a tail loss probe may be spurious.
         assert abs(flow["drops"] - flow["retransmits"]) <= 0.02 * flow["drops"] + 20
     assert sum(flow["drops"] for flow in summary["flows"]) > 20
     assert not all(flow["timeouts"] for flow in summary["flows"])
@@ -638,7 +638,7 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     text = SCENARIO + '[[traffic]]\nkind = "cbr"\nrate = "4Mbit"\n'
     queue: dict[str, object] = {"aqm": aqm} if aqm == "fifo" else {"aqm": aqm, "ecn": True}
     if aqm in ("fifo", "red"):
-        # RED's never fills: what it marks and then has no room for the captures do not see.
+        # RED's never fills: captures do not show a packet that it marks and then has no room for.
         queue["limit"] = "40p" if aqm == "fifo" else "400kb"
     watched, _ = one(tmp_path, text, bottleneck__queue=queue)
     blind, _ = one(tmp_path, text, bottleneck__queue=queue, record__captures=False)
@@ -646,7 +646,7 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     assert watched["queue"]["drops"] + watched["queue"]["marks"] > 0
     counted = ("packets", "bytes", "drops", "marks", "utilisation")
     assert None not in [blind["queue"][name] for name in counted]
-    # Watching does not disturb: the very same run, and the queue's own count is the captures'.
+    # Captures do not disturb: the run is identical, and the queue counts what the captures show.
     for name in counted:
         assert blind["queue"][name] == watched["queue"][name], name
     for mine, other in zip(blind["flows"], watched["flows"], strict=True):
@@ -684,7 +684,7 @@ def test_a_table_shows_a_dash_for_what_is_not_known(tailback: Tailback, scenario
 
 def test_every_drop_and_mark_is_an_event(tmp_path: Path) -> None:
     summary, run = one(tmp_path, SCENARIO, record__events=True)
-    # Events are of the whole run, counts of what comes after the warm-up.
+    # Events cover the whole run, counts only the time after the warm-up.
     kinds = run.series().filter(pl.col("time_ns") >= 500_000_000)["quantity"]
     for kind, count in (("drop", "drops"), ("mark", "marks")):
         rows = kinds.str.starts_with(f"{kind}.").sum()
@@ -728,7 +728,7 @@ def test_classes_are_counted_alike(tmp_path: Path) -> None:
             assert sum(c[total] for c in classes) == queue[total] > 0, (engine, total)
         delay = sum(c["packets"] * c["delay_ms"]["mean"] for c in classes) / queue["packets"]
         assert delay == pytest.approx(queue["delay_ms"]["mean"], rel=1e-12)
-        # Four intervals are all of the measured time, so the samples have every byte.
+        # Four intervals cover all of the measured time, so the samples have every byte.
         used = [c["samples"]["utilisation"]["mean"] for c in classes]
         assert sum(used) == pytest.approx(queue["utilisation"], rel=1e-12)
         rate = classes[0]["samples"]["rate_mbit"]

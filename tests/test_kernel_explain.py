@@ -1,4 +1,4 @@
-"""Explanations of runs of a real Linux, by what its tcp_info tells."""
+"""Explanations of runs on real Linux, from its tcp_info."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_loss_halves_the_window_once(
     kernel_kit: Kit,  # noqa: ARG001
     tmp_path: Path,
 ) -> None:
-    """Both engines: what is lost is found, and the window halves."""
+    """Both engines: the sender finds the loss, and the window halves."""
     drop = {"rate": "20Mbit", "queue": {"aqm": "fifo", "limit": "100p"}, "schedule": {}}
     drop["schedule"] = {"drops": [700]}
     keys = {"bottleneck": drop, "flows": [{"cc": "reno"}], "tcp": {"rwnd": "100kb"}}

@@ -1,4 +1,4 @@
-"""What can go wrong with guests, what they may reach, and modules of the user's."""
+"""Failures of guests, their access to this machine, and the user's modules."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tailback.kernel.kit import Kit
 
 
 def leftovers(out: Path) -> list[str]:
-    """What is in the folder of runs beside finished ones."""
+    """Return files in the folder of runs that are no finished runs."""
     return [path.name for path in (out / "runs").glob(".*")]
 
 
 def has_landlock() -> bool:
-    """Whether this machine can keep a process from files; asked as the launcher does."""
+    """Whether this machine can confine a process's file access; checked as the launcher does."""
     create_ruleset, version = 444, 1
     return bool(ctypes.CDLL(None).syscall(create_ruleset, None, 0, version) > 0)
 
@@ -109,7 +109,7 @@ def test_what_tc_refuses_fails_its_run_only(tailback: Tailback, scenario: Path) 
     assert done.returncode == 1
     [point] = json.loads(done.stdout)["points"]
     assert point["queue"]["packets"] > 0
-    # The line that was refused, and what tc says of it.
+    # The rejected line, and tc's message.
     assert "tc qdisc add dev out parent 1:1 handle 10: sfq limt 50" in done.stderr
     assert 'What is "limt"?' in done.stderr
     again = tailback("run", scenario, "--engine", "kernel", "--json")
@@ -161,7 +161,7 @@ LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 
 
 def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
-    """The command with runs that take long, once their guests are there."""
+    """Start the command with long runs; return once their guests are there."""
     file = tmp_path / "long.toml"
     file.write_text(LONG, encoding="utf-8")
     ours = subprocess.Popen(
@@ -178,7 +178,7 @@ def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
 
 @contextlib.contextmanager
 def ended(ours: subprocess.Popen[str]) -> Iterator[None]:
-    """Whatever a test finds, nothing of it is left."""
+    """Nothing is left after a test, whatever its result."""
     try:
         yield
     finally:
@@ -219,7 +219,7 @@ def test_guests_end_with_us_and_the_next_start_clears_up(tmp_path: Path) -> None
 def test_a_guest_that_is_killed_is_reported(tmp_path: Path) -> None:
     ours = start(tmp_path, "--jobs", "1")
     with ended(ours):
-        # A process that begins another program has no command line for a moment.
+        # A process in exec has no command line for a moment.
         [pid] = wait_for(lambda: guests(tmp_path))
         os.kill(pid, signal.SIGKILL)
         shown, said = ours.communicate(timeout=20)
@@ -229,7 +229,7 @@ def test_a_guest_that_is_killed_is_reported(tmp_path: Path) -> None:
     assert leftovers(tmp_path / "results") == []
 
 
-# --- what a guest may reach ---------------------------------------------------------------
+# --- access of a guest to this machine ----------------------------------------------------
 
 REACH = """\
 #!/usr/bin/busybox sh
@@ -256,7 +256,7 @@ box poweroff -f
 
 
 def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> None:
-    """A guest whose first process looks for more than it was given."""
+    """A guest whose first process looks for files that it was not given."""
     kit = own_kit
     before = sorted(path.name for path in kit.root.iterdir())
     secret = tmp_path / "secret"
@@ -290,7 +290,7 @@ def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> Non
     said = "\n".join(lines)
     [top] = [line for line in lines if line.startswith("top: ")]
     assert set(top.split()[1:]) <= {"extra", "job", "results", "root", "uml"}
-    # The folders above can be named, and not be opened.
+    # The folders above have names but cannot be opened.
     if has_landlock():
         ups = [line for line in lines if line.startswith("up: ")]
         assert all("Permission denied" in line for line in ups), said
@@ -300,7 +300,7 @@ def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> Non
     assert (workplace / "results/mine").exists()
     assert sorted(path.name for path in kit.root.iterdir()) == before
     [devices] = [line for line in lines if line.startswith("devices: ")]
-    # What there is besides is made by the kernel itself and leads nowhere.
+    # The other entries are made by the kernel itself and lead nowhere.
     assert set(devices.split()[1:]) <= {"lo", "dummy0", "ifb0", "ifb1"}
 
 
@@ -354,7 +354,7 @@ def test_a_console_without_end_is_no_progress(own_kit: Kit, tmp_path: Path) -> N
     assert str(e.value).count("    word") == console.TAIL
 
 
-# --- modules of the user's -----------------------------------------------------------------
+# --- the user's modules --------------------------------------------------------------------
 
 STEADY = """\
 title = "a fixed window"
@@ -374,9 +374,9 @@ cc = { name = "fixed", kernel = true, module = "own" }
 def test_a_congestion_control_of_the_users_runs(own_kit: Kit, tmp_path: Path) -> None:
     [run] = tb.run(STEADY, engine="kernel", out=tmp_path)
     [flow] = run.summary["flows"]
-    # A window of 20 segments in each RTT, to the packets' own time on the link.
+    # A window of 20 segments in each RTT, up to the packets' transmission time.
     assert flow["throughput_mbit"] == pytest.approx(20 * 1448 * 8 / 20e-3 / 1e6, rel=0.02)
-    # A name that the simulator does not know and a module: of the kernel, without that word.
+    # An unknown name with a module is a control of the kernel; `kernel = true` is not needed.
     implied = STEADY.replace("kernel = true, ", "")
     assert tb.check(implied, engine="kernel").points[0].run_id == run.run_id
     with pytest.raises(ScenarioError, match=r"module own registers .*fixed.*, not cubic"):
@@ -392,7 +392,7 @@ def test_the_kernels_own_source_as_a_module_is_the_same(own_kit: Kit, tmp_path: 
         SCENARIO, set={"bottleneck.queue.module": "mycodel"}, engine="kernel", out=tmp_path
     )
     [kits_own] = tb.run(SCENARIO, engine="kernel", out=tmp_path)
-    # Another run by its module's hash, with the very same result.
+    # Another run id by its module's hash, with an identical result.
     assert mine.run_id != kits_own.run_id
     assert mine.manifest["engine_version"] != kits_own.manifest["engine_version"]
     same = [{k: v for k, v in r.summary.items() if k != "run_id"} for r in (mine, kits_own)]

@@ -1,4 +1,4 @@
-"""The kernel kit: where it comes from, what it refuses, and what has been built."""
+"""The kernel kit: its sources, the inputs that it rejects, and the built kit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_one_line_sources_are_read() -> None:
     ]
     assert entries[0].signed_by == "/keyrings/vendor.gpg"
     assert entries[2].components == ("main", "contrib")
-    # A vendor's key and the security archive do not make a mirror of Debian.
+    # An entry with a vendor's key, or of the security archive, is no mirror of Debian.
     assert apt.choose_mirror(entries) == "http://mirror.example.org/debian"
 
 
@@ -74,7 +74,7 @@ def test_deb822_sources_are_read() -> None:
         "http://second.example.org/debian",
     ]
     assert entries[1].suites == ("bookworm", "bookworm-updates")
-    # Surer than an entry that names no key, wherever it stands.
+    # It precedes entries that name no key, whatever the order.
     assert (
         apt.choose_mirror([*apt.parse_list(ONE_LINE), *entries]) == "http://deb.debian.org/debian"
     )
@@ -151,7 +151,7 @@ def test_a_program_that_is_waited_for_ends_with_us(tmp_path: Path) -> None:
         time.sleep(0.01)
     ours.send_signal(signal.SIGTERM)
     ours.wait(30)
-    # An orphan that is dead may wait for init to notice.
+    # A dead orphan may wait until init reaps it.
     stat = Path(f"/proc/{pid.read_text().strip()}/stat")
     assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
@@ -222,12 +222,12 @@ def test_the_kit_is_known_by_all_that_goes_into_it() -> None:
     assert len(others) == 4
 
 
-# --- trees of the user's --------------------------------------------------------
+# --- the user's trees -----------------------------------------------------------
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """As much of a kernel tree as is looked at before it is built."""
+    """The part of a kernel tree that is checked before a build."""
     files = {
         "Makefile": "# SPDX\nVERSION = 6\nPATCHLEVEL = 18\nSUBLEVEL = 2\nEXTRAVERSION = -mine\n",
         "Kconfig": 'mainmenu "Linux"\n',
@@ -328,7 +328,7 @@ MODULE_LICENSE("GPL");
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A congestion control of the user's: a folder with one C file."""
+    """A user's congestion control: a folder with one C file."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "tcp_mine.c").write_text(CC)
@@ -368,7 +368,7 @@ def test_a_module_is_what_it_registers() -> None:
 
 @pytest.fixture
 def borrowed(kernel_kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """The built kit behind another folder: what a test adds to it goes with the test."""
+    """A copy of the built kit, so that additions of a test go with the test."""
     cache = tmp_path / "borrowed"
     folder = cache / "kits/borrowed"
     folder.mkdir(parents=True)
@@ -386,7 +386,7 @@ def test_a_link_to_modules_that_leads_nowhere_is_refused(borrowed: Kit) -> None:
 
 
 def boot(kit: Kit, commands: list[str], work: Path, extra: list[Path] | None = None) -> str:
-    """What a shell script prints as the only program of a guest with modules added."""
+    """Return the output of a shell script, the only program of a guest with added modules."""
     guest_root = work / "root"
     shutil.copytree(kit.root, guest_root, symlinks=True)
     for path in extra or []:
@@ -510,13 +510,13 @@ def test_an_option_the_kernel_does_not_have_is_named(kernel_kit: Kit, tmp_path: 
     with pytest.raises(InputError) as caught:
         build.configure(make, [config.ours(), mine], Steps(enabled=False), lenient=False)
     assert str(caught.value) == (
-        "mine.config: the kernel's configuration refuses\n"
+        "mine.config: the kernel's configuration rejects\n"
         "  CONFIG_NO_SUCH_QUEUE=m (this tree has no such option, or not here)"
     )
 
 
 def test_a_kit_that_was_moved_builds_no_modules(tmp_path: Path) -> None:
-    """Its kernel's Makefile names the folder it was built in; kbuild would write there."""
+    """Its kernel's Makefile names its build folder; kbuild would write there."""
     for place in ("before", "now"):
         (tmp_path / place / "build").mkdir(parents=True)
     makefile = "export KBUILD_OUTPUT = {}\n"

@@ -1,4 +1,4 @@
-"""What a kit says of itself, and that it is what was built."""
+"""The manifest of a kit, and the check that the kit is unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tailback.running.engines.kernel import Kernel
 
 @pytest.fixture
 def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """A kit of empty files, with two modules of the user's in it."""
+    """A kit of empty files with two user modules."""
     folder = tmp_path / "cache/kits/0123"
     (folder / "root/modules").mkdir(parents=True)
     (folder / "linux").touch()
@@ -179,7 +179,7 @@ def test_a_manifest_that_was_changed_with_its_files_is_refused(made_up: Kit) -> 
     (made_up.path / "kit.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match=r"not what was built: kit\.json differs"):
         kits.current()
-    # What is consistent in itself is a kit; it is another one.
+    # A consistent kit is accepted, as another kit.
     manifest["hash"] = kits.content_hash(manifest)
     (made_up.path / "kit.json").write_text(json.dumps(manifest))
     assert kits.current().identity != made_up.identity
@@ -204,7 +204,7 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     os.utime(path, ns=(old, old))
     first = contents.sha256(path)
     path.write_text("two")
-    # Neither its size nor the time of its last change tell.
+    # Neither its size nor its modification time shows the change.
     os.utime(path, ns=(old, old))
     assert contents.sha256(path) == hashlib.sha256(b"two").hexdigest() != first
     assert contents.sha256(tmp_path / "none") == ""

@@ -1,5 +1,5 @@
-"""Packet captures of the kernel engine: what the guest writes against its own summary, and
-tshark's view of it against what the kernel counts."""
+"""Packet captures of the kernel engine, compared with the guest's summary; tshark's analysis of
+them, compared with the kernel's counters."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Capture = tuple[dict[str, Any], dict[str, list[Packet]]]
 
 
 def key(packet: Packet) -> bytes:
-    """What neither router nor queue changes: all but addresses of devices, ECN field, TTL and
-    the checksum over them."""
+    """Return the fields that neither router nor queue changes: all except MAC addresses, ECN field,
+    TTL and the checksum over them."""
     return packet.header[16:22] + packet.header[26:]
 
 
@@ -56,7 +56,7 @@ def test_a_capture_of_the_guest_has_the_packets_of_the_summary(
     assert there["drops"] > 10
     assert there["marks"] > 10
     assert {p.comment for p in packets["bottleneck.drop"]} <= {"aqm", "overflow"}
-    # Nothing but headers, and of datagrams their number.
+    # Only headers, and the sequence number of datagrams.
     assert max(len(p.header) for p in packets["bottleneck.in"]) <= 94
     assert {len(p.header) for p in packets["bottleneck.in"] if p.header[23] == 17} == {50}
     manifest = json.loads(next(tmp_path.glob("results/runs/*/manifest.json")).read_text())
@@ -97,7 +97,7 @@ def test_a_scheduled_loss_is_seen_before_the_queue_and_dropped(
     data = [p for p in came if p.header[23] == 6 and p.length > 100]
     dropped = {(key(p), p.time_ns) for p in gone if p.comment == "scheduled"}
     assert {(key(p), p.time_ns) for p in (data[399], data[899])} <= dropped
-    # What cannot be marked is dropped.
+    # Packets that cannot be marked are dropped.
     marked = key(data[599])
     if data[599].ecn == 0:
         assert marked in {k for k, _ in dropped}
@@ -113,7 +113,7 @@ def test_wireshark_counts_what_the_kernel_counts(
 ) -> None:
     summary, run_id = run(tailback, tmp_path, PACKETS, *KERNEL, "--set", "warmup=0s")
     file = tmp_path / "results" / "runs" / run_id / "packets.pcapng"
-    # TCP's and UDP's checksums are left to devices that compute none.
+    # Devices would compute the checksums of TCP and UDP, but virtual ones do not.
     bad = "_ws.malformed || ip.checksum.status == 0"
     assert tshark("-r", file, "-o", "ip.check_checksum:TRUE", "-Y", bad) == []
     marked = tshark(

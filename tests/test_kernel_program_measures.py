@@ -1,4 +1,4 @@
-"""What packets show of programs in a guest, against what the programs say themselves."""
+"""Measures of programs from their packets, compared with the programs' own output."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_rtt_is_what_ping_says(run: tailback.Run) -> None:
         assert tuple_["protocol"] == protocol
         assert program["rtt_of"] == "base and sojourn"
         assert len(own) == program["packets"] == program["received_packets"] == count
-        # Some microseconds of its own; each answer waited as long as the one before.
+        # Some microseconds are its own; each reply waited as long as the one before.
         assert program["rtt_ms"]["mean"] == pytest.approx(sum(own) / count, abs=0.2)
         assert program["rtt_ms"]["max"] == pytest.approx(max(own), abs=0.5)
         assert program["back_mbit"] == program["throughput_mbit"]

@@ -1,4 +1,4 @@
-"""Programs in a guest: what they find there, when they start and end, and what is left of them."""
+"""Programs in a guest: their environment, their start and end, and their stored files."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     left = one.path / "programs"
     said = (left / "files/receiver/stdout.txt").read_text().splitlines()
     assert said[0] == "hello fd00:4::1 3 beta 2026-12-01"
-    # Itself and every entry's, of both families.
+    # Its own name and those of every entry, for both address families.
     assert said[1] == str(2 + 2 * 4)
     assert said[2] == "a note"
     assert (left / "files/receiver/out/copy").read_text() == "a note\n"
@@ -159,7 +159,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     )
     listed = [line for line in said if line in ("tools", "notes.txt")]
     assert listed == ["notes.txt", "tools"] * 2
-    # The first process waits for it; besides, there are only the three that count.
+    # The first process waits for it; the only others are the three that count.
     number, processes = map(int, said[-3].split())
     assert (number, processes) == (2, 5)
     assert said[-2:] == ["CapEff:\t00000000000425fb", "NoNewPrivs:\t1"]
@@ -172,7 +172,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
         times = [float(ms) for ms in re.findall(r"time=([\d.]+)", text)]
         # Two links of 10 ms, and path.rtt.
         assert times == pytest.approx([40, 40], abs=1), text
-    # Asked to end, the one does and the other is ended.
+    # On SIGTERM one ends by itself; the other is killed.
     asked = programs["asked"]
     assert asked["status"] == {"sender": 0, "receiver": 137}
     assert asked["exit_s"]["sender"] == pytest.approx(1.0, abs=0.05)
@@ -194,7 +194,7 @@ def test_a_seed_is_a_run_to_the_byte_wherever_its_files_are(tmp_path: Path) -> N
 
 
 def failure(tmp_path: Path, programs: str) -> str:
-    """The sentence of a run that fails, which leaves nothing."""
+    """Return the error of a failing run, which stores nothing."""
     path = beside(tmp_path / "here", BASE + programs)
     with pytest.raises(TailbackError) as failed:
         tailback.run(path, engine="kernel", out=tmp_path / "out")
@@ -244,7 +244,7 @@ sender.run = ["sh", "-c", "yes | head -c 3000000; head -c 70000000 /dev/zero > $
         _, one = run(path, tmp_path / "out")
     said = "\n".join(str(warning.message) for warning in warned)
     assert "program long (sender): stdout.txt has only the first MiB" in said
-    assert "program long (sender): of its output folder only 64 MiB and 1000 files" in said
+    assert "program long (sender): its output folder is incomplete: at most 64 MiB" in said
     left = one.path / "programs/long/sender"
     assert (left / "stdout.txt").stat().st_size == 1 << 20
     assert [path.name for path in (left / "out").iterdir()] == ["b"]
@@ -257,7 +257,7 @@ def test_programs_end_while_flows_go_on(tmp_path: Path) -> None:
         f'{BASE}[[flows]]\ncc = "cubic"\n[[programs]]\nname = "late"\n'
         f'receiver = {{ run = ["sh", "-c", "{late}"] }}\n'
     )
-    # Data that arrives meanwhile would wake the agent for ever, and no time would pass.
+    # Arriving data would wake the agent again and again, and no time would pass.
     _, one = run(path, tmp_path / "out")
     assert (one.path / "programs/late/receiver/out/said").read_text() == "late\n"
 
@@ -269,7 +269,7 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     words = ("gcc", "-O1", "-static", "counter.c", "-o", "counter")
     subprocess.run(words, cwd=tmp_path, check=True)
     path = tmp_path / "scenario.toml"
-    # What is refused and no reading of it ends the program: 128 + SIGSEGV.
+    # An access that is denied and is no read of the clock ends the program: 128 + SIGSEGV.
     path.write_text(
         f'{BASE}[[programs]]\nname = "counter"\nfiles = ["counter"]\nexpect = 139\n'
         'sender.run = ["counter"]\n'
@@ -284,7 +284,7 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     looks = [[int(word) for word in line.split()] for line in text.splitlines()]
     assert len(looks) == 3
     for first, clock, last, processor in looks:
-        # After a minute of uptime. Each look takes 256 ns, and shows up to 256 ns too much.
+        # After a minute of uptime. Each read takes 256 ns and shows up to 256 ns too much.
         assert 60e9 < first / 4 < clock < last / 4 < first / 4 + 3 * 256
         assert processor == 0
     assert looks[1][0] - looks[0][0] == pytest.approx(4e9, rel=1e-3)

@@ -1,4 +1,4 @@
-"""Kernels side by side: which source a release is, which kits there are, and what one lacks."""
+"""Several kernels: the source of a release, the kits that are built, unsupported features."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_older_kernels_are_asked_under_their_names() -> None:
 
 
 def test_what_says_nothing_of_the_newest_kernel_leaves_its_kit() -> None:
-    """Another recipe would make it another kit, and a build anew."""
+    """Another recipe would make another kit, which has to be built again."""
     ours = [configs.ours()]
     assert build.kernel_hash("a", ours) == build.kernel_hash("a", [*ours, *configs.older("7.3")])
     assert modules.build_flags("7.3.4") == ["ARCH=um"]
@@ -148,7 +148,7 @@ def test_older_kernels_trace_their_processes(three: dict[str, Kit], tmp_path: Pa
     assert "TAILBACK_SEED=7" not in words["7.3"]
 
 
-# --- which there are ------------------------------------------------------------------------
+# --- available kits -------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("three")
@@ -177,7 +177,7 @@ def test_a_kit_is_named_by_release_version_or_hash(three: dict[str, Kit]) -> Non
     )
 
 
-# --- what a scenario says of it ---------------------------------------------------------------
+# --- the key of a scenario --------------------------------------------------------------------
 
 
 def refused(text: str, engine: str = "kernel") -> str:
@@ -242,7 +242,7 @@ def test_each_kernel_has_runs_of_its_own(three: dict[str, Kit]) -> None:
     assert [point.kernel for point in scenario.points] == ["5.10", "6.1", "7.3"]
     before = {point.run_id for point in scenario.points}
     assert len(before) == 3
-    # A kit that was built anew is another kernel.
+    # A kit that was built again is another kernel.
     shutil.rmtree(three["6.1"].path)
     after = {point.run_id for point in tb.check(swept, engine="kernel").points}
     assert len(before - after) == 1

@@ -1,7 +1,7 @@
-"""What keeps a guest's process from the rest of the machine.
+"""The walls between a guest's process and the rest of the machine.
 
-The probes (tests/modules/probes) are calls of this machine that code in a guest could try.
-A plain program makes them behind the launcher, and a module in a guest.
+The probes (tests/modules/probes) are system calls that code in a guest could try. A plain program
+makes them behind the launcher, and a module makes them in a guest.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from tailback.kernel.kit import Kit
 
 MIB = 64
 LIMITS = {
-    # What a process may take beside its memory: less than the launcher's whole allowance.
+    # Memory of a process besides the guest's: less than the launcher's whole allowance.
     "memory-mib": MIB + confine.SPARE_MIB,
     "file-gib": 16,
     "processes": 512,
 }
-"""Probes that say how much there was to be had, and the most that is allowed."""
+"""Probes that report how much they got, and the most that is allowed."""
 
 PROBES = 54
-"""The others: every one of them has to be refused."""
+"""The other probes: every one of them has to fail."""
 
 
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Path]:
-    """The launcher, the probes, and what takes walls away, where every user reaches them."""
+    """The launcher, the probes, and a program that removes walls, in a folder open to all users."""
     folder = Path(tempfile.mkdtemp(prefix="tailback-walls-", dir="/var/tmp"))
     folder.chmod(0o755)
     here = ROOT / "python/tailback/kernel"
@@ -64,7 +64,7 @@ def programs() -> Iterator[Path]:
 
 @dataclass
 class Machine:
-    """What there is to be reached: files, sockets, memory, a terminal, a process."""
+    """The targets of probes: files, sockets, memory, a terminal, a process."""
 
     folder: Path
     victim: subprocess.Popen[bytes]
@@ -72,10 +72,10 @@ class Machine:
     shared: Path
     terminal: int
     words: list[str]
-    """What the probes are told, in the order of plain.c."""
+    """The arguments of the probes, in the order of plain.c."""
 
     def is_untouched(self) -> None:
-        """Nothing of it was reached."""
+        """Check that no probe reached any of it."""
         assert self.victim.poll() is None
         assert self.shared.read_text() == "theirs"
         assert not (self.folder / "outside").exists()
@@ -139,7 +139,7 @@ def launch(
     user: int | None,
     mode: str = "seccomp",
 ) -> tuple[int, str]:
-    """The probes behind the launcher: its status and what was printed."""
+    """Run the probes behind the launcher; return its status and output."""
     words: list[object] = [programs / "launch", os.getpid(), MIB, confined, mode]
     words += ["-r", machine.folder / "kit"]
     words += ["-x", programs / "plain", "-w", machine.folder / "work", "--", programs / "plain"]
@@ -158,14 +158,14 @@ def launch(
             extra_groups=None if user is None else [],
         )
         status = child.wait(60)
-        # As whoever starts it does: without a PID namespace that is what ends the rest.
+        # As the caller does: without a PID namespace this ends the remaining processes.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
     return status, said.read_text()
 
 
 def judged(said: str) -> tuple[dict[str, str], dict[str, int]]:
-    """What every probe was told, and how much there was to be had."""
+    """Return the result of every probe, and how much of each resource it got."""
     found = {name: int(value) for name, value in re.findall(r"probe: (\S+) (-?\d+)", said)}
     amounts = {name: found.pop(name) for name in LIMITS if name in found}
     shown = {n: errno.errorcode[-v] if v < 0 else f"done ({v})" for n, v in found.items()}
@@ -175,7 +175,7 @@ def judged(said: str) -> tuple[dict[str, str], dict[str, int]]:
 
 
 def refused(said: str, *, processes: bool = True) -> None:
-    """Every probe was refused, and what is limited is within its limits."""
+    """Check that every probe failed, and that limited resources are within their limits."""
     shown, amounts = judged(said)
     assert len(shown) == PROBES
     assert [name for name, value in shown.items() if value.startswith("done")] == []
@@ -206,8 +206,8 @@ def sleepers(programs: Path) -> list[str]:
 def test_nothing_of_the_machine_is_reached(
     programs: Path, machine: Machine, without: list[str], mode: str
 ) -> None:
-    """By any of its two walls around files, and the filter of calls, alone too; also where that
-    lets a kernel trace what it has started."""
+    """Each of the two walls around files and the system call filter holds alone, also where the
+    filter lets a kernel trace its children."""
     status, said = launch(programs, machine, without, "confined", None, mode)
     assert status == 0, said
     walls = confine.Walls.parse(said.splitlines()[0])
@@ -217,7 +217,7 @@ def test_nothing_of_the_machine_is_reached(
     }
     assert walls.missing.keys() == set().union(*(expected[name] for name in without))
     assert (walls.warning is None) == (not without)
-    # Without namespaces nobody counts what root starts.
+    # Without namespaces the number of root's processes has no limit.
     refused(said, processes="namespaces" not in without and counts_processes())
     machine.is_untouched()
     wait_for(lambda: sleepers(programs) == [])
@@ -238,7 +238,7 @@ def test_without_any_wall_nothing_is_started(programs: Path, machine: Machine) -
     status, said = launch(programs, machine, ["landlock", "namespaces"], "confined", None)
     assert status == confine.UNCONFINED
     assert len(said.splitlines()) == 1
-    # But the filter of calls and the limits, which every machine has.
+    # Except the system call filter and the limits, which every machine has.
     status, said = launch(programs, machine, ["landlock", "namespaces"], "unconfined", None)
     assert status == 0
     shown, _ = judged(said)
@@ -287,7 +287,7 @@ def test_a_module_in_a_guest_reaches_nothing(
     assert finished.walls.missing == {}
     refused("\n".join(lines), processes=counts_processes())
     machine.is_untouched()
-    # The process that was to outlive the run, too.
+    # The process that tried to outlive the run is gone, too.
     wait_for(lambda: guests(tmp_path) == [])
 
 
@@ -332,7 +332,7 @@ LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 
 
 def everything_of(folder: Path) -> list[int]:
-    """Processes whose words or files are of a folder: launchers, kernels, programs of guests."""
+    """Return processes with arguments or files in a folder: launchers, kernels, guest programs."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -346,7 +346,7 @@ def everything_of(folder: Path) -> list[int]:
 @pytest.mark.usefixtures("kernel_kit")
 @pytest.mark.parametrize("delay_s", [0.0, 0.02, 0.3])
 def test_nothing_outlives_a_killed_parent(tmp_path: Path, delay_s: float) -> None:
-    """Whenever it is killed: as guests start, or while they run."""
+    """Nothing is left, whether it is killed as guests start or while they run."""
     file = tmp_path / "long.toml"
     file.write_text(LONG, encoding="utf-8")
     ours = subprocess.Popen(
@@ -385,7 +385,7 @@ print(run.summary["duration_s"])
 
 @pytest.mark.usefixtures("kernel_kit")
 def test_a_pause_of_ours_is_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guest ends meanwhile, and has said everything when we look again."""
+    """The guest ends during the pause, and its output is complete afterwards."""
     monkeypatch.setenv("TAILBACK_STALL_S", "2")
     (tmp_path / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     done = subprocess.run(
@@ -400,7 +400,7 @@ def test_a_pause_of_ours_is_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_console_that_is_read_late_is_read_whole() -> None:
-    """What a program prints before its end is there after it, however late we look."""
+    """Output before a program's end is there afterwards, however late it is read."""
     child = subprocess.Popen(
         ["sh", "-c", "sleep 0.3; echo tailback: done; exec sleep 0.1"], stdout=subprocess.PIPE
     )
@@ -420,7 +420,7 @@ def test_time_in_which_we_were_stopped_is_not_the_guests(tmp_path: Path) -> None
     assert said.quiet_s == 0.0
 
 
-# --- what a kernel complains of -------------------------------------------------------------------
+# --- warnings of a kernel -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -457,7 +457,7 @@ def test_warnings_are_counted_and_shown_as_text() -> None:
     assert first == "kernel: WARNING: a.c:1 at f+0x0/0x20, CPU#0: tc/0 (1000 times)"
     assert others[0] == r"kernel: UBSAN: number 0\x1b]0;title\x07"
     assert len(others) < 10
-    # Where the words were lost, what the kernel has against itself is not.
+    # Even where the message was lost, the kernel's taint flags show it.
     for bits, warned, alarm in ((1 << 12, 0, False), (1 << 9, 1, False), (1 << 7, 0, True)):
         said = console.Console(1, lambda _: None)
         said.line(f"tailback: tainted {bits}")
@@ -481,7 +481,7 @@ def test_a_kernel_that_warns_warns_of_its_run(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("bugs", "the guest's kernel failed: BUG: failure at .*tcp_nasty.c"),
-        # Finishes, as if nothing had been.
+        # The run finishes as usual.
         ("says_bug", "the guest's kernel failed: BUG: KASAN"),
         ("halts", "the guest ended early"),
         ("lies", "what the guest left is no result"),

@@ -42,13 +42,13 @@ class Fake:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What cells are made of."""
+        """Return the part of a summary that cells come from."""
         rates = (self.first, self.second)
         return {"flows": [{"throughput_mbit": rate} for rate in rates]}
 
 
 def as_published(off: float = 0.0, seeds: int = 5) -> list[points.L4sEntry]:
-    """Entries of every row whose first flow is this share of the link above the published rate."""
+    """Return entries of every row; the first flow is this share of the link above its rate."""
     known = layout.published()
     results = []
     for row in layout.ROWS:
@@ -273,14 +273,14 @@ DRAWN = {
     "s6/pie/prague-vs-cubic-ecn": (33.7,),
     "s6/fq_codel(1q,1ms/20ms)/prague-vs-cubic-ecn": (25.4,),
 }
-"""Rows and their errors with one seed, recorded: rates in percent of the link's, ratios of the
-published one. Which rows, their hash decides; bad ones are among them."""
+"""Recorded errors of rows with one seed: rates in percent of the link's, ratios relative to the
+published one. The hash draws the rows, bad ones included."""
 MORE = {"s1": 2.0, "s6": 5.0}
-"""What an error may grow by."""
+"""How much an error may grow."""
 
 
 def drawn(table: str, count: int) -> list[L4sRow]:
-    """Published rows of a table that are right in the source, the first by their hash."""
+    """Return published rows of a table that are correct in the source, ordered by hash."""
     known = layout.published_names()
     own = [r for r in layout.ROWS if r.table == table and (table, r.name) in known]
     right = [row for row in own if row not in DEFECTS]

@@ -7,7 +7,7 @@ import pytest
 import laws
 from laws import CASES, Case
 
-#: Those of some hundred thousand packets; the rest is in crates/engine/tests/laws.rs.
+#: Cases of some hundred thousand packets; crates/engine/tests/laws.rs has the others.
 SHORT = [case for case in CASES if case.every < 100_000]
 
 
@@ -22,14 +22,14 @@ def test_the_simulators_window_is_that_of_linux(
 ) -> None:
     of_linux = laws.linux()[case.name]
     assert len(of_linux) == case.lists
-    # To a segment, in which windows are counted, or to Linux's own interval over the lists.
+    # Within a segment, the unit of windows, or within Linux's interval over the lists.
     off = laws.mean(simulated[case.name]) - laws.mean(of_linux)
     assert abs(off) <= laws.half_width(of_linux)
 
 
 def test_marks_at_regular_distances_leave_dctcp_half_a_distance() -> None:
-    # A reduction takes a round, W packets, and what was counted towards the next segment is
-    # lost with it (`tcp_init_cwnd_reduction`), so that the window grows only if another W come
-    # before the next mark: W = n/2. A cut of alpha W/2 = 1/4 is none.
+    # A reduction takes a round, W packets, and loses the count towards the next segment
+    # (`tcp_init_cwnd_reduction`). So the window grows only if another W packets come before the
+    # next mark: W = n/2. A cut of alpha W/2 = 1/4 segment rounds to none.
     [window] = laws.linux()["dctcp, every 100th marked"]
     assert window == pytest.approx(100 / 2, abs=1)

@@ -14,7 +14,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def links(page: Path) -> Iterator[str]:
-    """Targets within the sources; code is no link."""
+    """Return link targets within the sources, outside of code."""
     text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.M | re.S)
     for target in LINK.findall(text):
         if not re.match(r"\w+:", target):
@@ -28,7 +28,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def broken(page: Path) -> list[str]:
-    """Links of a page that lead nowhere."""
+    """Return the broken links of a page."""
     wrong = []
     for link in links(page):
         file, _, anchor = link.partition("#")
@@ -38,8 +38,9 @@ def broken(page: Path) -> list[str]:
     return wrong
 
 
-def test_links_of_the_readme_lead_somewhere() -> None:
-    assert broken(ROOT / "README.md") == []
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md"])
+def test_links_of_pages_outside_of_docs_lead_somewhere(page: str) -> None:
+    assert broken(ROOT / page) == []
 
 
 @pytest.mark.parametrize("link", ["gone.md", "page.md#gone", "#gone"])

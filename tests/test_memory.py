@@ -1,4 +1,4 @@
-"""Memory that ends: refused before a run, and survived by a sweep."""
+"""Out of memory: runs are rejected before they start, and a sweep survives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conftest import COMMAND, SCENARIO, contents
 SWEEP = SCENARIO.replace('"2s"', '"40s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 12\n"
 
 MANY = SCENARIO.replace('cc = "cubic"', 'cc = "cubic"\ncount = 250000')
-"""2 GiB, by its estimate."""
+"""A scenario that needs 2 GiB by its estimate."""
 
 
 def limit(space: int) -> None:

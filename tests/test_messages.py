@@ -1,4 +1,4 @@
-"""What is asked for wrongly, in Python and on the command line: one sentence that says how."""
+"""Wrong input, in Python and on the command line: one sentence says what is wrong."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def but(**changed: Any) -> dict[str, Any]:
             "bottleneck.queue.target: wrong value 5",
         ),
         (but(sweep={"path.rtt": ["1ms", "x"]}), 'sweep."path.rtt"[1]: wrong value "x"'),
-        (but(flows=[{"cc": {1, 2}}]), "flows[0].cc: {1, 2} cannot stand in a scenario"),
+        (but(flows=[{"cc": {1, 2}}]), "flows[0].cc: {1, 2} cannot be in a scenario"),
         (but(flows=[{1: 2}]), "flows[0]: the key 1 is no text"),
         (but(title="\udcff"), "is not UTF-8 text"),
         ({}, "the scenario is empty"),
@@ -246,7 +246,7 @@ def test_an_ascii_terminal_takes_everything(tailback: Tailback, scenario: Path) 
 
 
 def test_what_a_scenario_may_not_have_is_not_proposed() -> None:
-    """A scenario with links of its own has no bottleneck, though others have."""
+    """A scenario with `links` does not have `bottleneck`, though others do."""
     scenario = but(links={"there": {"rate": "10Mbit"}})
     del scenario["bottleneck"]
     scenario["flows"] = [{"cc": "cubic", "route": ["there"]}]
@@ -254,4 +254,4 @@ def test_what_a_scenario_may_not_have_is_not_proposed() -> None:
         tb.check(scenario, set={"bottleneck.rate": "5Mbit"})
     said = str(error.value)
     assert 'there is no "bottleneck" in the scenario; expected one of duration, ' in said
-    assert said.count("bottleneck") == 2  # where it was set, and what is not there
+    assert said.count("bottleneck") == 2  # where it was set, and what is missing

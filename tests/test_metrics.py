@@ -113,7 +113,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tb.Comparison:
 
 
 def stored(run: tb.Run) -> Json:
-    """The summary as it lies on the disk."""
+    """Return the summary as stored."""
     found: Json = json.loads((run.path / "summary.json").read_text())
     return found
 
@@ -172,7 +172,7 @@ COMPUTED: dict[str, Callable[[Json, Json], float | None]] = {
 
 
 def parts(summary: Json, on: str) -> Iterator[tuple[str, str, Json]]:
-    """Kind, name and JSON of what a metric can be of."""
+    """Yield kind, name and JSON of everything that can have a metric."""
     if on == "flow":
         yield from (("flow", one["name"], one) for one in summary["flows"])
         yield from (("traffic", one["name"], one) for one in summary["traffic"])
@@ -185,7 +185,7 @@ def parts(summary: Json, on: str) -> Iterator[tuple[str, str, Json]]:
 
 
 def defined(metric: Metric, summary: Json, part: Json) -> float | None:
-    """What the metric is by its definition, of a run alone."""
+    """Return the metric by its definition, for one run."""
     if metric.path.startswith("harm."):
         return None
     if metric.path in COMPUTED:
@@ -203,7 +203,7 @@ Expected = dict[tuple[str, str], dict[int, float]]
 
 
 def expected(metric: Metric, runs: list[tb.Run]) -> Expected:
-    """By kind and name, then by seed."""
+    """Return values by kind and name, then by seed."""
     found: Expected = {}
     for run in runs:
         summary = stored(run)
@@ -243,7 +243,7 @@ def point(results: tb.Results) -> list[tb.Run]:
 
 
 def test_the_scenario_has_a_value_of_every_metric(results: tb.Results) -> None:
-    # Programs are of the kernel; `test_fields` has them.
+    # Programs need the kernel engine; `test_fields` has them.
     simulated = [m for m in OF_ONE if m.parts != ("program",)]
     lacking = {m.path for m in simulated if not expected(m, point(results))}
     assert lacking <= {"throughput_ratio", "completion_s.729kB", "completion_s.1MB"} | {
@@ -278,7 +278,7 @@ def test_frames_have_what_is_defined(results: tb.Results) -> None:
 
 
 def drawn(results: tb.Results, **asked: Any) -> list[dict[str, Any]]:
-    """The rows of a figure, which is not laid out."""
+    """Return the rows of a figure without drawing it."""
     plan = resolve(results, PlotRequest(**asked))
     chart = plan.kind.draw(plan).layers(PlotPanel(400, 300, 10))
     found: list[dict[str, Any]] = chart.data.values
@@ -290,7 +290,7 @@ EVERY_KIND = ("line", "bar", "box", "cdf", "ccdf", "scatter", "heat")
 
 
 def drawn_values(results: tb.Results, metric: Metric, kind: str, where: Json) -> list[float]:
-    """What a kind of plot shows of one part at the first point."""
+    """Return what a kind of plot shows for one part at the first point."""
     y = f"{metric.on}.{metric.path}"
     if kind == "heat":
         down = next((key for key in where if key != KEY), "seed")
@@ -317,7 +317,7 @@ def test_plots_draw_what_is_defined(results: tb.Results, kind: str) -> None:
             own = sorted(by_seed.values())
             shown = drawn_values(results, metric, kind, where)
             if kind in ("cdf", "ccdf"):
-                # Of a tail the largest is not drawn: nothing is above it.
+                # A ccdf does not have the largest value: nothing is above it.
                 inner = [one for one in own if kind == "cdf" or one < own[-1]]
                 for one in inner:
                     assert any(x == pytest.approx(one, rel=1e-5, abs=1e-9) for x in shown), (
@@ -372,7 +372,7 @@ def test_comparisons_have_what_is_defined(compared: tb.Comparison) -> None:
 
 
 def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
-    """Ware and others: what is lost, over what is had at best."""
+    """Harm by Ware and others: the loss, over the best value."""
     alone, beside = ([stored(run) for run in point(v.results)] for v in compared.variants)
     reads: dict[str, tuple[Callable[[Json, Json], float | None], bool]] = {
         "harm.throughput": (lambda _, part: part["throughput_mbit"], True),
@@ -407,7 +407,7 @@ def test_the_gate_holds_what_is_defined(compared: tb.Comparison) -> None:
         name = f"{metric.on}.{metric.path}"
         of_all = expected(metric, point(compared.baseline.results))
         if not of_all:
-            with pytest.raises(InputError, match="that a variant could be held against"):
+            with pytest.raises(InputError, match="to compare a variant with"):
                 hold(compared, [Threshold.parse(f"{name}:1000%")])
             continue
         found = hold(compared, [Threshold.parse(f"{name}:1000%")])
@@ -621,7 +621,7 @@ def test_survivors_are_no_sample(lossy: tb.Results, tailback: Tailback, tmp_path
     ]
     for flow in flows:
         if flow["completion_s"] is None:
-            # It began within an RTT of the start, and went on to the end.
+            # It began within an RTT of the start and lasted to the end.
             assert 20 - 0.06 <= flow["unfinished_s"] <= 20
     assert all("unfinished_s" not in run.summary["flows"][1] for run in lossy), "it has no size"
     frame = lossy.frame().filter(flow="short")

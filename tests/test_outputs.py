@@ -23,7 +23,7 @@ PAGES = (
 )
 LEFT_OUT = re.compile(r"engine[ =]kernel|tailback (?:kernel|tune|build)|--with")
 CHANGES = re.compile(r"\.\.\.|CPU time")
-"""Lines with a part that is left out, or that depends on the estimate of a machine."""
+"""Lines with an omitted part, or with an estimate that depends on the machine."""
 
 
 def commands(page: str) -> Iterator[tuple[str, list[str]]]:

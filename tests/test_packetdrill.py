@@ -1,5 +1,4 @@
-"""The kernel's packetdrill scripts against the simulator's TCP, as its source
-tree in the kernel kit has them."""
+"""The packetdrill scripts of the kernel kit's source tree, played against the simulator's TCP."""
 
 from __future__ import annotations
 
@@ -56,23 +55,23 @@ def test_the_kernels_scripts_are_as_the_table_says(
     assert _run(command, "--kernel").stdout == TABLE.read_text()
     assert _run(command, "--kernel", "--markdown").stdout == PAGE.read_text()
     verdicts = {s["script"]: s["verdict"] for s in told["scripts"]}
-    # What the simulator is for: these are to stay.
+    # The core features of the simulator: these must keep passing.
     for kind in ("slow_start_slow-start-ack", "fast_recovery", "sack_sack-shift", "ecn_ecn"):
         those = [v for name, v in verdicts.items() if name.startswith(f"tcp_{kind}")]
         assert those
         assert set(those) == {"pass"}, kind
-    # A pass rests on something that could have been otherwise.
+    # A pass has at least one check that could have failed.
     for script in told["scripts"]:
         judged = script["assertions"] + script["fields"]
         if script["verdict"] == "pass":
             assert judged > 0 or script["packets"] > 1, script
         elif script["verdict"] == "runs":
             assert (judged, script["packets"]) == (0, 1), script
-    # Accurate ECN applies but for what the interpreter does not do in a handshake.
+    # Scripts of Accurate ECN apply, except for parts of the handshake that the interpreter lacks.
     accurate = [s for s in told["scripts"] if s["script"].startswith("tcp_accecn_")]
     assert len(accurate) > 50
     beyond = {s["category"] for s in accurate if s["verdict"] == "not applicable"}
-    assert beyond == {"handshake", "challenge ACKs", "settings and counters", "nothing to judge"}
+    assert beyond == {"handshake", "challenge ACKs", "settings and counters", "nothing to compare"}
     assert [s["script"] for s in accurate if s["verdict"] == "fail"] == [
         "tcp_accecn_sack_space_grab"
     ]

@@ -1,4 +1,4 @@
-"""Pages with names of others in every place: they stand there as letters."""
+"""Pages with untrusted names in every place: they appear as text and never as markup."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ NASTY = [
 
 
 TOGETHER = 4
-"""Names in a figure: they take long to draw."""
+"""Names in one figure, since figures take long to draw."""
 
 
 class Page(HTMLParser):
-    """What is in a page: elements, links, scripts."""
+    """The elements, links and scripts of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ def chart(name: str) -> Any:
 
 
 def nasty_report(names: list[str]) -> Report:
-    """A report with a name in every place that takes one."""
+    """Return a report with a name in every place that takes one."""
     sections = []
     for i, name in enumerate(names):
         facts = Facts(runs=1, engine=name, options=[name], deviations=[name], duration=name)
@@ -143,14 +143,14 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def policy_of(page: Page) -> dict[str, str]:
-    """What the page's content security policy allows, by directive."""
+    """Return what the page's content security policy allows, by directive."""
     [policy] = [m["content"] for m in page.metas if m.get("http-equiv")]
     assert policy is not None
     return dict(part.strip().split(" ", 1) for part in policy.split(";"))
 
 
 def checked(text: str) -> Page:
-    """A page in which nothing runs that is not ours, and no link leads into the dark."""
+    """Check that a page runs only our scripts and that all its links are safe."""
     page = Page(text)
     assert all(re.match(r"https?://|#", link) for link in page.links), page.links
     assert not {name for name in page.attributes if name.startswith("on") or name == "style"}
@@ -164,14 +164,14 @@ def checked(text: str) -> Page:
         for s in page.scripts
     ]
     assert policy["script-src"].split() == (hashes or ["'none'"])
-    # The parser of a browser makes one line break of two: the hash would be another.
+    # A browser normalises line breaks, which would change the hash.
     assert not any("\r" in script for script in page.scripts)
     return page
 
 
 def test_names_are_letters_in_a_page(nasty: Path) -> None:
     page = checked((nasty / "index.html").read_text(encoding="utf-8"))
-    # The library, what draws the figures, what settles the tables.
+    # The library, the code that draws figures, the code that sorts tables.
     assert len(page.scripts) == 3
     own = {f"#s{i}" for i in range(len(NASTY))} | {"#end", "https://example.org/a?b=1&c=2"}
     assert page.links == own
@@ -184,13 +184,13 @@ def test_names_are_letters_in_a_page(nasty: Path) -> None:
 def test_names_are_letters_in_markdown(nasty: Path) -> None:
     text = (nasty / "report.md").read_text(encoding="utf-8")
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
-    # Code is not read; a backslash before a letter takes its meaning.
+    # Code is literal; a backslash removes the meaning of the next character.
     bare = re.sub(r"\\\\|\\[`*\[\]<]|`[^`\n]*`", "", text)
     assert "<" not in bare
     links = re.findall(r"\]\(([^)]*)\)", bare)
     figures = {f"figures/figure-{i}.svg" for i in range(0, len(NASTY), TOGETHER)}
     assert set(links) == figures | {"https://example.org/a?b=1&c=2", "#s0"}
-    # As many as are ours: title, sections.
+    # Only our own headings: title and sections.
     assert len(re.findall(r"^#+ ", bare, re.MULTILINE)) == 1 + len(NASTY) + 1
 
 
@@ -234,7 +234,7 @@ def test_a_figure_names_a_file_of_its_folder() -> None:
 
 
 def test_pages_of_stored_sweeps_and_comparisons(tmp_path: Path) -> None:
-    """A results folder that somebody sent: titles, labels and what is followed are theirs."""
+    """A foreign results folder: titles, labels and citations are untrusted."""
     out = tmp_path / "results"
     tb.run(SCENARIO, set={"sweep": {"path.rtt": ["10ms", "20ms"]}}, out=out)
     name = " ".join(NASTY[:13])
@@ -284,7 +284,7 @@ def test_a_browser_draws_the_figures_and_runs_nothing_else(nasty: Path, tmp_path
         timeout=120,
         check=False,
     )
-    # Violations of the policy and errors of scripts are told on the console.
+    # The console shows violations of the policy and errors of scripts.
     assert "CONSOLE" not in done.stderr
     page = Page(done.stdout)
     assert done.stdout.count('class="marks"') == len(NASTY) // TOGETHER
@@ -292,5 +292,5 @@ def test_a_browser_draws_the_figures_and_runs_nothing_else(nasty: Path, tmp_path
     title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
     assert title is not None
     assert title[1] != "owned"
-    # Vega's menu has links of its own making, and what is in it only when it is opened.
+    # Vega makes its menu's links itself, and fills the menu only when it is opened.
     assert all(re.match(r"https?://|#$|#s|#end", link) for link in page.links), page.links

@@ -1,4 +1,4 @@
-"""Figures of one's own: what they show, how they are labelled, how large they are."""
+"""Figures of `plot`: contents, labels and sizes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def rows(made: Figure) -> list[dict[str, Any]]:
 
 
 def texts(made: Figure) -> list[str]:
-    """What stands in a figure, letter by letter."""
+    """Return the texts of a figure."""
     return re.findall(r"<text[^>]*>([^<]*)</text>", made.svg)
 
 
@@ -206,7 +206,7 @@ def test_a_figure_is_as_wide_as_it_was_asked_to_be(
     box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", (tmp_path / "figure.pdf").read_bytes())
     assert box is not None
     assert math.isclose(float(box[1]), pixels * 0.75, rel_tol=1e-4), "points"
-    # Letters have their size whatever the width: 8 points are 10.67 pixels, as far as Vega rounds.
+    # Letters have the same size at any width: 8 points are 10.67 pixels, within Vega's rounding.
     sizes = {float(found) for found in re.findall(r'font-size="([\d.]+)px"', made.svg)}
     assert all(any(abs(size - points * 96 / 72) < 0.01 for points in (7, 8)) for size in sizes)
     chart = alt.Chart.from_dict(made.chart.to_dict())
@@ -272,7 +272,10 @@ def test_everything_that_is_wrong_is_said_at_once(grid: tailback.Results) -> Non
         ({"kind": "line", "x": "jain"}, '"jain" is no key; --kind scatter draws over a metric'),
         ({"y": "path.rtt"}, '"path.rtt" is a key; expected a metric or a series'),
         ({"facet": ("rate", "rtt", "aqm")}, "at most 2"),
-        ({"x": "rtt", "y": "delay_ms.p99", "kind": "line", "color": "flow"}, "nothing that link"),
+        (
+            {"x": "rtt", "y": "delay_ms.p99", "kind": "line", "color": "flow"},
+            '"flow" does not distinguish link or aqm',
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_said(
@@ -354,7 +357,7 @@ def test_colours_differ_in_grey() -> None:
     found = [light(colour) for colour in style.COLOURS[:6]]
     assert found == sorted(found)
     assert all(b - a >= 5 for a, b in pairwise(found))
-    # Beyond them dashes and shapes tell apart.
+    # Beyond them, dashes and shapes distinguish curves.
     assert len({tuple(dash) for dash in style.DASHES}) == len(style.DASHES) == len(style.COLOURS)
     ordered = [light(colour) for colour in style.colours(9, ordered=True)]
     assert ordered == sorted(ordered)

@@ -1,4 +1,4 @@
-"""Threads that may be left behind, and what sees that they have to be."""
+"""Threads that may be abandoned, and the watch that detects stuck runs."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def test_no_progress_for_long_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("tailback.running.pool.time.monotonic", lambda: now)
     watch: pool.Watch[str] = pool.Watch(3.0)
-    runs = {"stands": 0.5, "goes on": 0.0, "is stored": 1.0}
+    runs = {"stuck": 0.5, "goes on": 0.0, "is stored": 1.0}
     seen = []
     for _ in range(8):
         now += 0.5
         runs["goes on"] += 0.01
         seen.append(watch.stuck(runs.items()))
-    # From the second look on it is known to stand.
-    assert seen == [[]] * 6 + [["stands"]] * 2
+    # From the second look on it is known to be stuck.
+    assert seen == [[]] * 6 + [["stuck"]] * 2
     # The process was stopped for an hour: no run has waited for more than a second.
     watch = pool.Watch(3.0)
     watch.stuck(runs.items())

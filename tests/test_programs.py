@@ -1,4 +1,4 @@
-"""What programs of the user's need of this machine: packages, checks before a boot, warnings."""
+"""The user's programs: their packages, the checks before a boot, warnings."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_patched_tree_stands_beside_the_other(
     made = patches.apply(tree, {}, QUIET, required=True)
     assert (folder / "x.c").read_text() == "int a;\n"
     assert (made.folder / "x.c").read_text() == "int b;\n"
-    # What does not change is the same file.
+    # Unchanged files are the same files.
     assert (made.folder / "y.c").samefile(folder / "y.c")
     assert (made.patch, made.identity == tree.identity) == ({"own": patches.sha256()}, False)
     assert patches.apply(tree, {}, QUIET, required=True) == made
@@ -75,7 +75,7 @@ def test_the_configuration_has_what_programs_take_for_granted() -> None:
         assert options[f"CONFIG_{name}"] == "y"
 
 
-# --- what its kernel is started with and says -------------------------------------------------
+# --- boot line and messages of its kernel -----------------------------------------------------
 
 
 def test_only_a_run_with_programs_has_words_for_them(kernel_kit: Kit) -> None:
@@ -87,7 +87,7 @@ def test_only_a_run_with_programs_has_words_for_them(kernel_kit: Kit) -> None:
     start = "time-travel-start=1767225540000000000"
     expected = {start, *(guest.PROGRAM_WORDS if kernel_kit.lets_time_pass else ())}
     assert {*words} - {*plain} == expected
-    # They are for a clock that has been chosen already.
+    # They depend on a clock that has been chosen already.
     assert words.index("time-travel=inf-cpu") < words.index(start)
     assert not any("tt-" in word for word in guest.boot_words(kernel_kit, 64, 1, "real", given))
 
@@ -110,11 +110,11 @@ def test_what_a_kernel_says_of_programs_becomes_warnings() -> None:
     assert "(rdtsc) 1000 times" in read
     assert "took 0.025 s" in took
     assert "(2.5 % of the run)" in took
-    # Of a longer run it is a small part.
+    # In a longer run it is a small part.
     assert len(heard.warnings(10**10)) == 3
-    # Where the host does not let it be kept from them, nobody can say who looked.
+    # Where the host cannot trap the read, tailback cannot name the programs that read it.
     assert heard.line("time-travel: the processor's counter cannot be trapped")
-    assert "who reads it sees this machine" in heard.warnings(10**10)[0]
+    assert "a program that reads it sees this machine" in heard.warnings(10**10)[0]
 
 
 def test_a_hang_is_explained(kernel_kit: Kit) -> None:
@@ -213,7 +213,7 @@ def test_packages_of_libraries_follow_a_rule() -> None:
     assert packages.of_program("node", archive) == "nodejs"
 
 
-# --- what is wrong before a boot ------------------------------------------------------------------
+# --- errors before a boot -------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ ARCHIVE = frozenset({"libwheel3", "python3-minimal", "curl"})
 
 
 def wrong(root: Root, *runs: str, files: Sequence[Path] = (), **env: str) -> list[str]:
-    """What is said of a program."""
+    """Return the errors for a program."""
     sides = {str(number): [run] for number, run in enumerate(runs)}
     program = Program("p", sides, files=tuple(files), env=env, path="programs[0]")
     found = check.problems(program, root, lambda: ARCHIVE)
@@ -314,7 +314,7 @@ def test_places_are_links_that_the_guest_is_told_of(root: Root, tmp_path: Path) 
     }
     assert (workplace / "job/places").read_text() == "files\nroot0\nfolder0\n"
     assert (workplace / "programs/root0").resolve() == root.path
-    # They are links of ours among what a guest has left.
+    # Our own links are among the files that a guest left.
     guest._check_written(workplace)
     many = tuple(tmp_path / str(n) for n in range(confine.MOST_PLACES))
     for path in many:
@@ -390,17 +390,17 @@ def test_a_root_is_unpacked_once_and_whole(shelf: Shelf) -> None:
     root = roots.get(["hello"], QUIET)
     top = root.path
     assert root.packages == {"busybox-static": "1", "ca-certificates": "1", "hello": "1"}
-    # Into /usr, whatever a package says, with its /etc, and without bits of no use here.
+    # Into /usr, whatever a package says, with its /etc, and without bits that are of no use here.
     assert (top / "usr/bin/hello").stat().st_mode & 0o7777 == 0o755
     assert (top / "etc/hello.conf").read_text() == "y\n"
     assert not (top / "usr/share/doc").exists()
     assert os.readlink(top / "usr/bin/sh") == "/usr/bin/busybox"
     assert (top / "usr/sbin/arp").is_symlink()
     assert (top / roots.BUNDLE).read_text() == "A\nB\n"
-    # What is for installing is there for who asks for it.
+    # Files for installation are there on request.
     assert not (top / "usr/sbin/adduser").exists()
     assert (roots.get(["adduser"], QUIET).path / "usr/sbin/adduser").exists()
-    # Nothing is asked again, and nothing else is left.
+    # The archive is not asked again, and no other files are left.
     shelf.debs.clear()
     assert roots.get(["hello"], QUIET) == root
     assert shelf.asked == 2
@@ -423,7 +423,7 @@ def test_what_fails_leaves_no_root(shelf: Shelf, monkeypatch: pytest.MonkeyPatch
     assert list(kits.cache().glob("roots/*/root*")) == []
     assert (roots.get(["hello"], QUIET).path / "usr/bin/hello").exists()
     assert shelf.asked == 1
-    # Until the archive is asked anew.
+    # Until the archive is asked again.
     roots.forget()
     roots.get(["hello"], QUIET)
     assert shelf.asked == 2

@@ -1,4 +1,4 @@
-"""Progress: lines where it is piped, a display in a notebook, nothing where nobody wants it."""
+"""Progress: lines where stderr is piped, a display in a notebook, nothing if switched off."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_many_short_batches_have_one_clock(
             bar.update(1, 0.5)
             now += 1
             bar.update(2, 1.0)
-    # 40 seconds, none of the batches longer than two: a line every five or six.
+    # 40 seconds in batches of at most two: a line every five or six seconds.
     assert len(capsys.readouterr().err.splitlines()) == 8
 
 

@@ -1,4 +1,4 @@
-"""Pages of evidence: short, with a verdict; and results as data, which lose nothing."""
+"""Pages of evidence: short, with a verdict; and their results as complete data."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
     assert "![A curve](some/curve.svg)" in text
     assert "It ran on **both** engines." in text
     assert "(some-all.results.json)" in text
-    # What is too long for a line of facts is among the results.
+    # A fact too long for its line is among the results.
     assert "**duration**" not in text
     assert "No cell was held out." not in text
 

@@ -1,4 +1,4 @@
-"""The study of QUIC beside TCP: what its numbers are made of, from runs that no engine made."""
+"""The study of QUIC beside TCP: the computation of its numbers, from made-up runs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _run(seed: int, flows: list[float], programs: list[dict[str, Any]]) -> Any:
 
 
 def _met() -> tuple[list[Any], list[points.Met]]:
-    """A meeting of three seeds, the second of which the stack ends, and what it is held against."""
+    """A meeting with three seeds, the second ended by the stack, and its reference runs."""
     results: list[Any] = [
         Made([_two_flows(1, 50.0, 40.0), _two_flows(2, 60.0, 30.0), _two_flows(3, 40.0, 50.0)]),
         Made([_beside(1, 60.0, 30.0), _beside(2, 1.0, 9.0, ended_s=2.5), _beside(3, 75.0, 25.0)]),
@@ -85,7 +85,7 @@ def test_the_page_has_a_table_of_the_runs_that_a_stack_ended() -> None:
 
 
 def test_meetings_that_a_stack_always_ends_have_counts_only() -> None:
-    """No number is made of nothing."""
+    """Without runs there is no number."""
     gave_up: Any = Made([_beside(1, 1.0, 9.0, ended_s=2.0)])
     (found,) = points.met([Pair(PLACE, STACK, "bbr")], [gave_up])
     assert found.ended_s == (2.0,)
@@ -97,7 +97,7 @@ def test_meetings_that_a_stack_always_ends_have_counts_only() -> None:
 
 
 def test_the_parts_are_the_whole_grid() -> None:
-    """Every stack beside every control at every queue, each place once."""
+    """Every stack meets every control at every queue once."""
     meetings = dict(layout.MEETINGS)
     later = layout.pairs(meetings.pop("beside-20-quiche"))
     every = [pair for meeting in meetings.values() for pair in layout.pairs(meeting)]
@@ -114,7 +114,7 @@ def test_the_parts_are_the_whole_grid() -> None:
 
 
 def test_a_part_that_is_not_run_quickly_says_so() -> None:
-    """Instead of an empty report."""
+    """An error replaces an empty report."""
     experiment = quic_and_tcp.EXPERIMENT
     request = experiment.request(["beside-100-rtts"], RunOptions(engine="kernel"), quick=True)
     with pytest.raises(InputError, match="expected --part alone or beside-20"):

@@ -1,4 +1,4 @@
-"""The reference: its examples run, and it has what the code has."""
+"""The reference: its examples run, and it is complete."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NOT_BUILT = re.compile(r"[^\n]*: ([\w-]+) is not built; run: tailback kernel bui
 @pytest.mark.parametrize(("kind", "name"), SIMULATED, ids=[name for _, name in SIMULATED])
 def test_the_example_of_an_entry_runs(kind: entries.Kind, name: str, tmp_path: Path) -> None:
     short = {"duration": "3s", "warmup": "1s"}
-    # What a page shows warns of nothing.
+    # The examples of pages cause no warnings.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         [run] = tailback.run(example(kind, name), set=short, out=tmp_path, progress=False)
@@ -60,7 +60,7 @@ def test_the_example_of_a_program_is_valid(
     try:
         tailback.check(file, engine="kernel")
     except tailback.ScenarioError as error:
-        # All that may be missing is the program on this machine.
+        # Only the program may be missing on this machine.
         assert NOT_BUILT.fullmatch(str(error))  # noqa: PT017
 
 
@@ -86,7 +86,7 @@ def test_every_variable_of_the_environment_is_on_the_page() -> None:
     read = set()
     for file in (ROOT / "python" / "tailback").rglob("*.py"):
         read |= set(re.findall(r'"(TAILBACK_[A-Z_]+)"', file.read_text(encoding="utf-8")))
-    # What tailback sets for a guest.
+    # Variables that tailback sets for a guest.
     assert read - {"TAILBACK_SEED"} == listed
 
 

@@ -1,4 +1,4 @@
-"""Folders are removed in two places, one for each language, and by name in none."""
+"""Only two functions remove folders, one for each language, and never by name alone."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SOURCES = {
 PLACES = {"python/tailback/base/folders.py", "crates/record/src/scratch.rs"}
 
 CALLERS = {
-    # Each removes a folder of its own making, below one that it names; what `results prune`
-    # takes away is moved into one first.
+    # Each removes a folder that it made, below one that it names. `results prune` moves what it
+    # deletes into such a folder first.
     "python/tailback/store/archive.py",
     "scripts/generate.py",
     "python/tailback/plugins/workspace.py",
@@ -41,7 +41,7 @@ CALLERS = {
 
 
 def sources() -> dict[str, str]:
-    """What is part of tailback, by path."""
+    """Return the sources of tailback by path."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_text("utf-8", "replace")
         for folder, names in SOURCES.items()

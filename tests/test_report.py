@@ -1,4 +1,4 @@
-"""Reports: what a file holds, whatever it is about."""
+"""Reports: the contents of their files, for any subject."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ CELLS = (
 
 def test_a_page_needs_nothing_from_the_network() -> None:
     page = to_html(report(ReportFigure("f", "Figure", chart(), "caption")))
-    # What scripts contain is text: only elements load something.
+    # Contents of scripts are text: only elements load something.
     elements = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
     assert elements.count("<script") == 3
     assert re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)\s*=", elements) == []
     assert "@import" not in page
     assert "window.vegaEmbed" in page
-    # One script each for the library, the figures and what draws them: nothing ends one early.
+    # One script each for the library, the figures and the drawing code: no text ends one early.
     assert page.count("</script") == 3
 
 
@@ -113,10 +113,10 @@ def test_what_everything_rests_on_is_said_once() -> None:
         "duration": "60 s simulated",
         "engine": "sim 0.1",
     }
-    # What only some have stands with them; so does what is not as most have it.
+    # A fact of only some tables is beside them; so is one that differs from most.
     head = dict(made.head())
     assert head["engine"] == "sim 0.1"
-    assert head["duration"] == "60 s simulated (unless said below)"
+    assert head["duration"] == "60 s simulated (unless stated below)"
     assert "not counted" not in head
     for page in (to_html(made), to_markdown(made)):
         assert page.count("12, 3 seeds per point") == 1
@@ -152,7 +152,7 @@ def test_a_table_on_paper_is_never_smaller_than_it_can_be_read() -> None:
     heads = [[head["text"].replace("\n", " ") for head in part["heads"]] for part in parts]
     assert all(head[0] == "metric" for head in heads), "each part says what its rows are of"
     assert [name for head in heads for name in head[1:]] == [column.title for column in columns[1:]]
-    # The caption stands under the last part; no part is a column that is left over.
+    # The caption is under the last part; no part is a single column that was left over.
     assert [bool(part["caption"]) for part in parts] == [False] * (len(parts) - 1) + [True]
     assert max(map(len, heads)) - min(map(len, heads)) <= 2
     [whole] = pdf.table_parts(Table("t", "Narrow", columns[:4], [row[:4] for row in rows]), {})
@@ -166,7 +166,7 @@ def test_curves_on_a_page_zoom_say_their_values_and_have_legends_that_pick() -> 
     made = export.spec(alt.vconcat(lines, lines, named).resolve_scale(x="shared"))
     before = json.dumps(made)
     spec = interactive(made)
-    assert json.dumps(made) == before, "what stands in files does nothing"
+    assert json.dumps(made) == before, "figures in files have no interaction"
     first, second, bars = spec["vconcat"]
     assert [tip["field"] for tip in first["encoding"]["tooltip"]] == ["flow", "x", "y"]
     zooms = [p for p in first["params"] if p["bind"] == "scales"]

@@ -1,4 +1,4 @@
-"""A reproduction from scratch: what an experiment writes itself, and what the layer gives it."""
+"""A reproduction from scratch: the code of an experiment, and what the layer adds."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_page_says_what_made_it_and_its_run_facts_once(tmp_path: Path) -> None
     assert page.count("5 seeds per point") == page.count("4 s simulated") == 1
     (told,) = from_csv((done.report_dir / "goals.csv").read_text())
     assert (told.cells, told.within, told.within_or_chance, told.holds) == (2, 1, 1, True)
-    with pytest.raises(InputError, match="no --part, no --quick"):
+    with pytest.raises(InputError, match="omit --part and --quick"):
         run(tmp_path, page=True, quick=True)
 
 

@@ -1,4 +1,4 @@
-"""The experiment of 2019: its tables, its sample, what it makes of results, and a few cells."""
+"""The experiment of 2019: its tables, its sample, the evaluation of results, and a few cells."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_published_values() -> None:
     assert known[25, 1, 50.0, 20.0] == 15.25
     assert known[25, 2, 50.0, 20.0] == 31.72
     assert known[6, 0, 5.0, 80.0] == 0.632
-    # Cake's rate times 1448/1514 is the most that can be had; two flows do not end together.
+    # Cake's rate times 1448/1514 is the maximum; two flows do not end together.
     more = []
     for (table, position, rate, delay), value in known.items():
         if layout.TABLES[table].quantity == "throughput_mbit":
@@ -110,7 +110,7 @@ def test_published_values() -> None:
 
 
 def test_the_noise_of_the_source() -> None:
-    """What its authors' two runs of the same experiment differ by."""
+    """The difference between the authors' two runs of the same experiment."""
     own = truth.noise("throughput_mbit", "relative")
     assert own["cells"] == 120
     assert own["median"] == pytest.approx(0.034, abs=0.0005)
@@ -133,7 +133,7 @@ def test_every_cell_has_the_time_of_the_source() -> None:
 
 @pytest.mark.parametrize("kind", ["one-flow", "two-flow"])
 def test_the_scenario_files_are_what_is_run(kind: str) -> None:
-    """A file by itself has the very points that the experiment plans."""
+    """A file alone has exactly the points that the experiment plans."""
     scenario = Path(layout.__file__).parent / "scenarios" / f"{kind}.toml"
     alone = {point.run_id for point in tailback.check(scenario).points}
     setups = [s for s in layout.SETUPS if s.kind == kind]
@@ -197,13 +197,13 @@ def test_linux_has_no_sce(tailback: Tailback, kernel_kit: Kit, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-# --- what is made of results ---------------------------------------------------------------------
+# --- evaluation of results -----------------------------------------------------------------------
 
 
 def made_up(
     answer: Callable[[TableId, int, float, float], float], wanted: Sequence[TableId]
 ) -> list[pts.SceEntry]:
-    """The cells of runs that found for each cell what `answer` says."""
+    """Return the cells of runs that measured `answer` in each cell."""
     setups = tuple(dict.fromkeys(table.setup for table in wanted))
     batches = pts.plan(pts.every(setups), seeds=1)
     fields = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
@@ -230,7 +230,7 @@ def made_up(
 
 
 def off_by(factor: float) -> Callable[[TableId, int, float, float], float]:
-    """The published value times this; 1 where there is none."""
+    """Return a function: the published value times this factor, or 1 without one."""
     known = layout.published()
     return lambda table, position, rate, delay: (
         factor * known.get((table.number, position, rate, delay), 1.0)
@@ -263,7 +263,7 @@ def test_cells_name_table_row_and_column() -> None:
 
 
 def test_goals() -> None:
-    """Each error is counted in its own way, and over its own cells."""
+    """Each error has its own definition and its own cells."""
     rows = {row["quantity"]: row for row in truth.summary(made_up(off_by(1.05), ALL))}
     clear = rows["throughput_mbit.one-flow,fair-queued"]
     assert (clear["cells"], clear["median_goal_error"]) == (5 * 64 + 600, pytest.approx(0.05))
@@ -271,7 +271,7 @@ def test_goals() -> None:
     assert rows["throughput_mbit.one-flow,fair-queued.cubic,reno"]["cells"] == 2 * 64 + 3 * 40
     shared = rows["throughput_mbit.shared"]
     assert shared["cells"] == 1200
-    # A twentieth of about half of the rate.
+    # 5 % of about half of the rate.
     assert 0.01 < shared["median_goal_error"] < 0.03
     assert shared["source_noise"]["cells"] == 120
     assert rows["tcp_rtt_ms.from-5Mbit"]["cells"] + rows["tcp_rtt_ms.below-5Mbit"]["cells"] == 2120
@@ -362,7 +362,7 @@ DRAWN = 48
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """Each is held against the 90th percentile that is hoped of its group; the table has what is
+    """Each cell is compared with the limit at the 90th percentile of its group; the table has those
     beyond it."""
     every = [(s, place) for s, places in pts.every(layout.SETUPS).items() for place in places]
     chosen = draw(every, lambda at: f"{at[0].title}, {at[1][0]:g} Mbit/s, {at[1][1]:g} ms", DRAWN)

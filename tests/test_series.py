@@ -107,7 +107,7 @@ def test_how_often_a_window_is_sampled_does_not_matter(runs: dict[str, tb.Result
     for mode in MODES:
         found = runs[mode].series_statistics("cwnd")["mean"].item()
         assert found == pytest.approx(means["interval"], rel=0.01)
-    # The mean of the rows is another number: without weights all of this would be in vain.
+    # The unweighted mean of the rows differs, so this test detects missing weights.
     assert abs(samples["changes"] / means["changes"] - 1) > 0.03  # type: ignore[operator]
 
 
@@ -136,7 +136,7 @@ def test_means_of_a_step() -> None:
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0, 8.0, 10.0]), 7.0)
     assert found[:4].tolist() == [3.0, 5.0, 2.0, 2.0]
     assert np.isnan(found[4])
-    # A sample at the very end holds for no time, and is all that is known there.
+    # A sample at the end has no duration, but is the only value there.
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0]), 4.0)
     assert found.tolist() == [3.0, 5.0, 2.0]
 
@@ -171,7 +171,7 @@ def test_an_unknown_series_is_refused(runs: dict[str, tb.Results]) -> None:
             call(quantity="cwn")
     with pytest.raises(InputError, match="did you mean"):
         results.series(0, ["cwnd", "backlog_byte"])
-    # What there can be and is not is empty.
+    # Possible series that were not recorded are empty.
     assert results.series(quantity="drop.loss").is_empty()
     assert results.series(quantity="acked_bytes").is_empty()
     assert results.series_statistics("acked_bytes").columns[-1] == "max"

@@ -1,4 +1,4 @@
-"""Of JSON that is looked at without an object made of it, only what Python takes is taken."""
+"""The check of JSON that builds no objects accepts exactly what Python accepts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OTHERS: list[Any] = [
 
 @pytest.fixture(scope="module")
 def summary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Of a short run."""
+    """The summary of a short run."""
     short = {"duration": "20ms", "warmup": "5ms"}
     out = tmp_path_factory.mktemp("results")
     text = MIXED.read_text("utf-8").replace("count = 8", "count = 2")
@@ -41,7 +41,7 @@ def summary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def taken(data: bytes) -> bool:
-    """Whether Python takes it."""
+    """Return whether Python accepts it."""
     try:
         found = foreign.parse_json(data, Path("summary.json"))
     except InputError:
@@ -59,7 +59,7 @@ def places(part: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """It with one value another one, missing or besides."""
+    """Return it with one value changed, missing or added."""
     for place in places(summary):
         for other in (*OTHERS, ...):
             made = copy.deepcopy(summary)
@@ -85,7 +85,7 @@ def test_what_fits_is_what_python_takes(summary: dict[str, Any]) -> None:
         assert not fits or taken(data), data
         fitting += fits
         refused += not fits
-    # Neither is everything refused nor everything taken.
+    # Some are accepted, some are rejected.
     assert fitting > 1000
     assert refused > 2000
 
@@ -118,7 +118,7 @@ def test_text_that_is_no_json_of_ours_does_not_fit(summary: dict[str, Any]) -> N
     ):
         assert not native.fits(data)
         assert not taken(data)
-    # Neither of two that have one key stands for the other.
+    # Of two values with one key, neither replaces the other.
     assert not native.fits(f'{{"seed": "", {good[1:]}'.encode())
 
 

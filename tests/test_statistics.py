@@ -1,4 +1,4 @@
-"""Statistics of metrics, by hand: what the formulas give for a few numbers."""
+"""Statistics of metrics, computed by hand for a few numbers."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_no_number_of_runs_tells_what_is_at_the_limit() -> None:
     needed = 2.4865 / math.sqrt(MOST_RUNS)
     assert Contrast(9, 0.99 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is None
     assert Contrast(9, 1.01 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is not None
-    # Without spread as many as heads in a row are less likely than the level: 2^-5 < 0.05.
+    # Without spread, as many as heads in a row have a probability below the level: 2^-5 < 0.05.
     assert Contrast(9, 1.0, 0.0, 8.0, 0.1, 0.0).runs(0.05) == 5
 
 
@@ -154,7 +154,7 @@ def test_bounds_of_pairs_in_the_quantitys_unit_are_students() -> None:
 def test_bounds_of_a_negative_baseline_enclose_what_was_measured(paired: bool) -> None:
     base, other = (-10.0, -12.0, -11.0), (-8.0, -8.5, -9.0)
     low, high = Samples(base, other, paired).bounds(0.05, relative=True)
-    # By so much it is nearer to 0.
+    # The distance that it is nearer to 0.
     rise = fmean(other) / fmean(base) - 1
     assert low is not None
     assert high is not None
@@ -175,7 +175,7 @@ def test_a_crossing_lies_where_the_line_between_its_neighbours_does() -> None:
         assert found == Crossing(25.0, 1, 2, 0.25)
         assert found is not None
         assert found.at([0.0, 100.0, 200.0, 900.0]) == 125.0
-    # On the level over three places: the middle.
+    # Level over three places: the middle.
     found = crossing([1.0, 2.0, 3.0, 6.0, 7.0], [0.0, 5.0, 5.0, 5.0, 9.0], 5.0, falling=False)
     assert found == Crossing(4.0, 1, 3, 0.5)
 
@@ -235,7 +235,7 @@ def test_shares_of_packets_end_at_one() -> None:
     of_classes = {metric.path: metric.most for metric in METRICS if metric.on == "class"}
     for path, most in of_classes.items():
         share = path.startswith(("mark_share.", "drop_share."))
-        # A number of intervals and a spread are no shares.
+        # A number of intervals and a spread are not shares.
         ends = share and not path.endswith((".n", ".stddev"))
         assert most == (1.0 if ends else None), path
     assert of_classes["mark_share.mean"] == of_classes["drop_share.p99"] == 1.0
@@ -251,7 +251,7 @@ def test_a_ratio_is_that_of_the_means_of_two_groups() -> None:
     assert metric.value({"flows": flows[:1]}) is None
     assert metric.value({"flows": [*flows, flow("c", 1.0)]}) is None
     assert metric.value({"flows": [flow("a", 1.0), flow("b", None)]}) is None
-    # A program takes the place of the second group where there is one of flows only.
+    # With one group of flows only, a program is the second group.
     programs = [flow("p", 6.0)]
     assert metric.value({"flows": flows[:1], "programs": programs}) == pytest.approx(1 / 3)
     assert metric.value({"flows": flows, "programs": programs}) == 2.0

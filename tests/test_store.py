@@ -71,7 +71,7 @@ def test_a_killed_sweep_resumes_and_nothing_runs_twice(
     before = folders(out)
     assert 3 <= len(before) < 16
     assert list((out / "runs").glob(".tailback-*")), "it was killed while it wrote"
-    # What was finished can be looked at.
+    # Finished runs can be read.
     assert {run.run_id for run in package.open_results(out).points} == set(before)
 
     done = tailback("run", long_sweep, "--json")

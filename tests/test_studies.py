@@ -1,4 +1,4 @@
-"""Packages of studies: what they add, what is refused, and the package that the page shows."""
+"""Packages of studies: what they add, which are rejected, and the package that the page shows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = ROOT / "docs" / "contributing" / "studies.md"
 
 
 def install(folder: Path, name: str, entry_points: dict[str, str]) -> None:
-    """Writes what an installer writes of a distribution."""
+    """Write the metadata that an installer writes for a distribution."""
     info = folder / f"{name}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(
@@ -44,7 +44,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def command(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command with a folder of packages more."""
+    """The command with one more folder of packages."""
     path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))
     return subprocess.run(
         [*COMMAND, *arguments],

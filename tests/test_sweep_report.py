@@ -1,4 +1,4 @@
-"""The report of a sweep: what is drawn against what, and every number in its file."""
+"""The report of a sweep: the axes of its figures, and every number in its file."""
 
 from __future__ import annotations
 

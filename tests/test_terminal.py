@@ -1,5 +1,4 @@
-"""What is printed: nothing of a file's is obeyed by the terminal or read as markup, and an error is
-a sentence."""
+"""Output: text from files is never a terminal command or markup, and an error is a sentence."""
 
 from __future__ import annotations
 
@@ -55,8 +54,8 @@ def test_there_is_one_place_that_prints() -> None:
                 case _:
                     continue
             found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}: {what}")
-    # It has no text of ours: false switches markup off.
-    assert found == ["base/progress.py:74: markup"]
+    # It prints no text of ours: false switches markup off.
+    assert found == ["base/progress.py:73: markup"]
 
 
 def test_titles_are_printed_as_they_stand(tailback: Tailback, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A search for the best values: what is asked for, what is found, and that it is found again."""
+"""A search for the best values: its options, its results, and their repetition."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_result_at_any_jobs(tuned: Tuned, tmp_path:
     assert contents(tmp_path) == contents(tuned.folder.parent.parent)
     names = {file.name for file in tuned.folder.iterdir()} - {"figures"}
     assert {"index.html", "tuning.json", "study.journal", "candidates.csv"} < names
-    # The journal has the times of the clock, and the marker its hash.
+    # The journal has wall-clock times, and the marker has its hash.
     for name in names - {"study.journal", ".tailback-report.json"}:
         assert (tmp_path / "tunings" / tuned.plan.id / name).read_bytes() == (
             tuned.folder / name
@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_result_at_any_jobs(tuned: Tuned, tmp_path:
 
 
 def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
-    """Held against every value of the range, run one by one."""
+    """Compare with every value of the range, run one by one."""
     assert len(tuned.tried) == 12
     limits = sorted({str(one.values["bottleneck.queue.limit"]) for one in tuned.tried})
     grid = {"bottleneck.queue.limit": limits, "path.rtt": ["10ms", "20ms"]}
@@ -107,7 +107,7 @@ def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
         measured = point.tried.measured
         limit = str(point.values["bottleneck.queue.limit"])
         assert measured.value("delay_ms.mean") == pytest.approx(found[limit][0])
-    # In the order of the first goal, the second gets better with it.
+    # In the order of the first goal, the second improves.
     delays = [point.tried.measured.value("delay_ms.mean") for point in tuned.front]
     shares = [point.tried.measured.value("utilisation") for point in tuned.front]
     assert delays == sorted(delays)
@@ -193,7 +193,7 @@ def test_one_goal_has_one_best(tmp_path: Path) -> None:
 
 
 def test_a_combination_that_cannot_be_is_a_candidate_that_failed(tmp_path: Path) -> None:
-    """CoDel has a target and a FIFO has none: each may stand there, and not both."""
+    """CoDel has a target, a FIFO does not: a target with a FIFO is a failed candidate."""
     scenario = TOY.replace('{ aqm = "fifo", limit = "30p" }', '"codel"')
     asked = {**ASKED, "sampler": "random", "unseen": 2}
     asked["vary"] = {
@@ -249,7 +249,7 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path: Path) -> None:
         killed.send_signal(signal.SIGKILL)
     before = {p: p.stat().st_mtime_ns for p in out.glob("runs/*/manifest.json")}
     done = subprocess.run([*asked, "--out", str(out)], capture_output=True, text=True, check=True)
-    # What was there was not run again.
+    # Stored runs were not repeated.
     assert all(path.stat().st_mtime_ns == when for path, when in before.items())
     whole = tailback.tune(
         file,
@@ -392,7 +392,7 @@ def test_what_is_open_is_not_called_no_worse() -> None:
     delay = goals.Goal(goals.quantity("delay_ms.p99", there), "minimise")
     used = goals.Goal(goals.quantity("utilisation", there), "maximise")
     assert FEWEST == 6
-    # The same difference in every seed: nothing is told before the sixth.
+    # The same difference in every seed: it stays open before the sixth.
     for seeds, answer in ((1, "open"), (2, "open"), (5, "open"), (6, "worse")):
         point = _point([10.0] * seeds, [29.2] * seeds)
         assert point.answer(delay) == answer
@@ -443,7 +443,7 @@ def test_a_front_that_is_compared_in_part_says_so(tuned: Tuned) -> None:
     front = [p if i in taken else replace(p, unseen=None) for i, p in enumerate(front)]
     made = replace(tuned, front=front)
     assert made.verdict()[1] == (
-        "12 of 16 points of the front are compared, spread along it (of a front at most 12 are); "
+        "12 of 16 points of the front are compared, spread along it (at most 12 of a front are); "
         "the others have a dash"
     )
     assert made.to_dict()["compared"] == 12
@@ -485,7 +485,7 @@ def test_no_number_covers_another() -> None:
         for other in placed[:i]:
             room = 6.5 * (len(one.text) + len(other.text)) / 2
             assert abs(one.x - other.x) >= room or abs(one.y - other.y) >= labels.SIZE
-    # In a corner there is one way to go, and what has no text takes none.
+    # In a corner the label has one direction; points without text need no room.
     corner, none = labels.place([("3", 518, 2), ("", 400, 200)], 520, 300)
     assert corner is not None
     assert (corner.x < 518, corner.y > 2) == (True, True)

@@ -61,7 +61,7 @@ def test_noise_is_welchs_interval_of_the_difference() -> None:
     assert measure([x + 1 for x in five], five).inside_noise
     near = [9.0, 9.1, 9.2, 9.3, 9.4]
     assert not measure([x + 1 for x in near], near).inside_noise
-    # One seed, or no spread at all: nothing is excused.
+    # With one seed, or without spread, noise excuses no miss.
     assert measure([10.0], [9.0]).noise is None
     assert not measure([10.0, 10.0], [9.0, 9.0]).inside_noise
 
@@ -84,7 +84,7 @@ def test_a_pair_is_judged_by_its_fair_shares_and_by_its_ratio() -> None:
 
 
 def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
-    """Of 64 flows one may be without anything at all."""
+    """One of 64 flows may get no throughput at all."""
     mix = ("cubic",) * 64
     fair = 10 / 64
     starved = alone([summary(0.0, *[fair] * 63)], [summary(*[fair] * 64)], mix)
@@ -108,7 +108,7 @@ def test_flows_alike_are_compared_in_order_of_throughput() -> None:
     # Of many flows quarters are compared: 1, 1, 1 and 2 of five.
     many = alone([summary(5.0, 1.0, 4.0, 2.0, 3.0)], [summary(*[3.0] * 5)], ("reno",) * 5)
     assert [m.sim for m in many.of("order")] == [(1.0,), (2.0,), (3.0,), (4.5,)]
-    # Hosts of their own tell flows of one congestion control apart.
+    # Separate hosts distinguish flows of one congestion control.
     apart = cell("cake", ("reno",) * 3, 10e6, 0.02, sim, kernel, kinds=("a", "b", "c"))
     assert apart.of("order") == []
     (queue,) = (q for q in grid.QUEUES if q.hosts)
@@ -149,7 +149,7 @@ def test_what_is_sent_again_is_a_goal_of_its_own() -> None:
     found = alone([sim], [summary(9.0, drops=56_101)])
     assert SIGNALS.misses(found) == []
     assert [m.error for m in RETRANSMITS.misses(found)] == [pytest.approx(1.333, abs=1e-3)]
-    # A few packets are no cell that differs.
+    # A few packets do not make a cell differ.
     few = alone([summary(9.0, drops=6)], [summary(9.0, drops=2)])
     assert RETRANSMITS.misses(few) == []
     assert "or 5 packets" in RETRANSMITS.text
@@ -219,13 +219,13 @@ def test_causes_are_what_was_measured() -> None:
     told = causes.judged(miss, [same])
     assert (told.text, told.sim, told.kernel) == (causes.UNKNOWN, (5.0, 5.0), (6.0, 6.0))
     assert told.error == pytest.approx(-1 / 6)
-    # Beside the cell it is the other way round.
+    # In the neighbouring cell it is the other way round.
     other = alone([summary(6.0)] * 5, [summary(5.0)] * 5)
     assert causes.judged(miss, [other]) == causes.Cause(causes.PHASES, 0.0, (5.0, 6.0), (5.0, 6.0))
 
 
 def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
-    """What goes with a rate stays with it; nothing is run if nothing is to be."""
+    """Values that belong to a rate stay with it; nothing runs if nothing is due."""
     found = []
     for queue in grid.QUEUES:
         for mix in queue.mixes:
@@ -255,7 +255,7 @@ def test_every_scenario_is_complete() -> None:
         for mix in queue.mixes:
             loaded = scenarios.load(queue.file, scenarios.texts(grid.sets(queue, mix)), None)
             if queue.fixed:
-                # As it stands, and its flows are what the grid says.
+                # The file is used unchanged, and its flows are those of the grid.
                 groups = tomllib.loads(queue.file.read_text(encoding="utf-8"))["flows"]
                 flows = [flow["cc"] for flow in groups for _ in range(flow.get("count", 1))]
                 assert (len(loaded.points), tuple(flows)) == (5, mix)
@@ -333,7 +333,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     assert [c["flows"] for c in shown["cells"]] == [["reno"]] * 4
     assert [v["holds"] for v in shown["summary"]] == [True] * 6
     assert shown["misses"] == []
-    # A part does not stand in the place of the whole.
+    # A part does not replace the page of the whole.
     docs = tmp_path / "docs" / "evidence"
     assert not (docs / "validation.md").exists()
     text = (tmp_path / "docs" / "evidence" / "validation-codel.md").read_text(encoding="utf-8")
@@ -348,7 +348,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     told = from_csv((tmp_path / "docs" / "evidence" / "validation-codel" / "goals.csv").read_text())
     assert [judge.within for judge in told] == [None, 4, 4, 4, 4, 4]
     assert {judge.within_or_chance for judge in told} == {None}
-    # What is stored is compared without running anything, and is the same.
+    # Stored runs are compared without running anything, with the same result.
     again = tailback(
         "validate", "--quick", "--queue", "codel", "--seeds", "1", "--stored", "--json"
     )

@@ -1,8 +1,8 @@
-"""Case a beside other simulators: CPU time a data packet, in turns, and how many times ours it is.
+"""Compare other simulators with tailback on case a: CPU time of a data packet, in turns.
 
-ns-3 is compiled against the headers and libraries of its wheel (PyPI, `ns3`), which are optimised
-for any machine; compiled for this one alone ns-3 is faster. What no registry has is left out, and
-said: csg-htsim and ccsim are repositories of sources.
+The script compiles ns-3 against the headers and libraries of its wheel (PyPI, `ns3`), which are
+optimised for any machine; a build for this machine alone is faster. The output lists simulators
+that are left out because no registry has them: csg-htsim and ccsim are repositories of sources.
 
     python benches/peers/side_by_side.py [--seconds 10] [--turns 3] [--cache DIR]
 """
@@ -36,7 +36,7 @@ MODULES = (
     *("core", "network", "internet", "point-to-point", "applications", "traffic-control"),
     *("stats", "mpi", "bridge", "config-store"),
 )
-"""Of ns-3: what the program names, and what that needs."""
+"""Libraries of ns-3: those that the program names, and their dependencies."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "tailback" / "peers")
     args = parser.parse_args()
-    # So much longer that start-up is a small part of it, as it is of the others'.
+    # Long enough that start-up is a small part of it, as it is for the others.
     runners: dict[str, Callable[[], Turn]] = {"tailback": lambda: ours(30 * args.seconds)}
     left_out = dict(LEFT_OUT)
     try:

@@ -8,8 +8,8 @@
     variants = {"base": {}, "slow": {"bottleneck.queue.target": "20ms"}}
     tailback.compare("scenario.toml", variants).frame()
 
-Importing this package loads neither Polars nor Altair, nor most of its own: each name comes
-with its module when it is first used, so that a command loads what it needs.
+Importing this package loads neither Polars nor Altair, nor most of its own modules. Each name loads
+its module at its first use, so a command loads only what it needs.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ PLACES = {
     "store.results": ("Results", "Run", "open_results"),
     "tuning": ("tune",),
 }
-"""The names that are loaded when they are asked for, by module."""
+"""The names that are loaded at their first use, by module."""
 
 _MODULES = {name: module for module, names in PLACES.items() for name in names}
 

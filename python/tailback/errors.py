@@ -1,4 +1,4 @@
-"""What can go wrong, for callers who want to tell it apart."""
+"""Errors and warnings, for callers who distinguish them."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ class TailbackError(Exception):
 
 
 class InputError(TailbackError, ValueError):
-    """Bad input other than a scenario: an unknown name, an engine that is not there."""
+    """Bad input other than a scenario: an unknown name, an engine that does not exist."""
 
 
 class ScenarioError(InputError):
-    """A scenario is wrong; `diagnostics` holds everything that is: place, message and hints."""
+    """A scenario is wrong; `diagnostics` has every error: place, message and hints."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__("\n".join(map(str, diagnostics)))
         self.diagnostics = list(diagnostics)
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str]]:
-        # Places belong to the process that has the file.
+        # Places belong to the process that has read the file.
         return InputError, (str(self),)
 
 
 class DamagedResults(InputError):
-    """Stored results are not what was written, or not there: a sentence with the path."""
+    """Stored results are missing or not as written: a sentence with the path."""
 
 
 class DamageWarning(UserWarning):
-    """Something stored is damaged: a run is done again, what is not needed is left out."""
+    """Stored results are damaged: a run is repeated, other files are left out."""
 
 
 class ScenarioWarning(UserWarning):
@@ -44,7 +44,7 @@ class ScenarioWarning(UserWarning):
 
 
 class VersionWarning(UserWarning):
-    """Stored results are of another version of the engine than is here."""
+    """Stored results come from another version of the engine."""
 
 
 class Cancelled(TailbackError):

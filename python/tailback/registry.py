@@ -1,4 +1,4 @@
-"""What there is to choose from, as the engine registers it, and what the kernel has of it."""
+"""The entries that the engine registers, and which of them the kernel has."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def entry(kind: str, name: str) -> Mapping[str, Any]:
 
 
 def built_in(kind: str) -> Iterator[str]:
-    """Names of what every kernel has without a module."""
+    """Names that every kernel has without a module."""
     for found in entries(kind):
         if found.get("built_in"):
             yield from found.get("kinds", [found["kernel"]])
 
 
 def in_order(queue: Mapping[str, Any]) -> bool:
-    """Whether a packet waits behind everything that is in a queue of a canonical point."""
+    """Whether a packet waits behind everything in a queue of a canonical point."""
     order = entry("aqm", queue["name"]).get("in_order", False)
     if isinstance(order, bool):
         return order

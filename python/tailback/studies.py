@@ -3,8 +3,8 @@
 A study is Python outside this package: published experiments, batteries, a validation. Its
 distribution declares an entry point in the group `tailback.studies` whose value is a `Studies`.
 Ours, `tailback_studies`, is installed with tailback; this package imports no study by name.
-Everything in a `Studies` is a place, `"module:attribute"`, imported when it is asked for, so that
-a command loads only what it needs.
+Everything in a `Studies` is a place, `"module:attribute"`, imported at its first use, so that a
+command loads only what it needs.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def experiments() -> dict[str, str]:
 
 
 def batteries() -> dict[str, str]:
-    """Places of what runs each battery, by name."""
+    """Places of the functions that run each battery, by name."""
     return _merged(lambda studies: studies.batteries)
 
 
@@ -104,6 +104,6 @@ def listed(word: str) -> Iterator[tuple[str, str]]:
 
 
 def load(place: str) -> Any:
-    """Imports what is at a place."""
+    """Import the object at a place."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)

@@ -1,7 +1,7 @@
-"""Studies that come with tailback: published experiments, batteries, the simulator's validation.
+"""Studies that come with tailback: published experiments, batteries, the validation.
 
-They use the core through the modules that docs/contributing/studies.md lists, and reach the command
-line through the entry point `tailback.studies`, as a package of anybody's does.
+They use the core through the modules that docs/contributing/studies.md lists. They reach the
+command line through the entry point `tailback.studies`, as any other package does.
 """
 
 from __future__ import annotations
@@ -33,4 +33,4 @@ STUDIES = Studies(
     },
     batteries=dict.fromkeys(BATTERIES, "tailback_studies.batteries.side_by_side:run_named"),
 )
-"""What this package adds; an experiment is one line here."""
+"""What this package adds. Register an experiment by one line here."""

@@ -5,9 +5,9 @@
 MODULE is tcp, cc, aqm, record (Rust, mutants of cargo-mutants) or metrics (Python, mutants of
 cosmic-ray); without one, all. A seed draws the sample. Mutants are written into a copy of the
 sources in target/mutants; each meets the tests, one after the other, at low priority. `--again`
-tries only those that the last call missed and equivalent.toml does not explain, by unit tests:
-they have met all others. `--table` only prints what is known. Prints a table, then the survivors
-that equivalent.toml does not explain. Status 1 if there are any.
+tries only those that survived the last call and that equivalent.toml does not explain, with unit
+tests only: they survived all other tests. `--table` only prints stored results. Prints a table,
+then the survivors that equivalent.toml does not explain. Status 1 if there are any.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIZE = 60
 
 
 def main() -> int:
-    """Runs what is asked for and prints it."""
+    """Run the command and print its results."""
     parser = argparse.ArgumentParser(prog="mutants")
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
     parser.add_argument("--seed", type=int, default=1, help="which sample to draw")
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def try_modules(modules: list[str], asked: argparse.Namespace) -> None:
-    """Draws the samples and runs the tests over them, or over what they missed before."""
+    """Draw the samples and run the tests over them, or over the survivors of the last call."""
     samples, tried = {}, {}
     for module in modules:
         every, left_out = python.mutants() if module == "metrics" else rust.mutants(module)
@@ -76,7 +76,7 @@ def try_modules(modules: list[str], asked: argparse.Namespace) -> None:
 
 
 def carry_over(sample: Sample) -> None:
-    """Takes the outcomes of a call with the same seed that was ended early."""
+    """Resume a call with the same seed that was interrupted."""
     before = kept(sample.module)
     if before is None or before.seed != sample.seed or before.whole:
         return

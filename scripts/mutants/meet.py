@@ -50,7 +50,7 @@ ALL = (
     "tests/test_api.py::test_running_does_not_import_what_it_does_not_need",
     *("-k", " and ".join(f"not {name}" for name in _SLOW)),
 )
-"""All that look at numbers; without those that look at how they are printed."""
+"""All tests of numbers, without the tests of printed text."""
 
 
 def main(pristine: Path) -> int:

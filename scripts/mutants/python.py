@@ -22,7 +22,7 @@ from sample import CAUGHT, MISSED, ROOT, TIMEOUT, UNVIABLE, WORK, Mutant, copy_t
 VERSION = "8.7.0"
 TREE = WORK / "python"
 TOOLS = WORK.parent / "tools" / "cosmic-ray"
-"""An environment of its own: its dependencies are no business of ours."""
+"""A separate environment: its dependencies do not touch ours."""
 
 SOURCES = "python/tailback/metrics"
 REPLACEMENTS = (
@@ -32,8 +32,8 @@ REPLACEMENTS = (
     *("Lt_LtE", "Lt_GtE", "LtE_Lt", "LtE_Gt", "Gt_GtE", "Gt_LtE", "GtE_Gt", "GtE_Lt"),
     *("Delete_Not", "Delete_USub"),
 )
-"""The operators that are exchanged, as cargo-mutants does. cosmic-ray knows many more; most make
-an expression that fails whatever the values are."""
+"""The operators that are exchanged, as cargo-mutants does. cosmic-ray has many more; most of them
+make an expression that fails for every value."""
 
 MEMORY = 8 << 30
 
@@ -44,8 +44,8 @@ _PRISTINE = WORK / "metrics"
 
 
 def mutants() -> tuple[list[Mutant], int]:
-    """All mutants of the metrics, but for those of annotations, which nothing evaluates; none is
-    left out."""
+    """Return all mutants of the metrics except those of annotations, which nothing evaluates, and
+    the number of mutants left out: 0."""
     copy_tree(TREE)
     shutil.copytree(TREE / SOURCES, _PRISTINE, dirs_exist_ok=True)
     _configure(timeout=60.0)

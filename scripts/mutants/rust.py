@@ -45,7 +45,7 @@ MODULES = {
 }
 
 PACKAGES = ("tailback-record", "tailback-engine", "tailback-packetdrill", "tailback-scenario")
-"""Whose tests a mutant meets. Those of its own package come first, unit tests before others."""
+"""Packages whose tests a mutant meets. Its own package comes first, unit tests before others."""
 
 FEATURES = "tailback-record/folder,tailback-record/pcapng"
 
@@ -62,8 +62,8 @@ class Program:
 
 
 def mutants(name: str) -> tuple[list[Mutant], int]:
-    """The mutants of a module that can be switched, but for those of `Debug` (text that only
-    developers read), and how many cannot."""
+    """Return the mutants of a module that can be switched, and how many cannot. Mutants of `Debug`
+    are left out: only developers read its text."""
     module = MODULES[name]
     found, left_out = [], 0
     for entry in _list(module):
@@ -104,7 +104,7 @@ def test(
         "RUST_BACKTRACE": "0",
     }
     timed = [_baseline(program, environment) for program in programs]
-    # By turns, so that a run that is ended early has as many of each module.
+    # In turns, so that an interrupted run has as many of each module.
     turns = [(name, mutant) for name in tried for mutant in tried[name]]
     turns.sort(key=lambda turn: tried[turn[0]].index(turn[1]))
     numbers = {id(mutant): number for number, mutant in enumerate(every, 1)}
@@ -122,7 +122,7 @@ def test(
 def _meet(
     mutant: Mutant, own: str, programs: Sequence[Program], environment: Mapping[str, str]
 ) -> str:
-    """What the first tests say that a mutant does not get past: those beside it, then all."""
+    """Return the outcome of the first tests that catch a mutant: those beside it, then all."""
     within = Path(mutant.file).parts[3:]
     beside = "::".join(Path(part).stem for part in within[:2] if part != "mod.rs")
     folder = Path(within[0]).stem
@@ -151,8 +151,8 @@ def _baseline(program: Program, environment: Mapping[str, str]) -> Program:
 def _run(
     program: Program, environment: Mapping[str, str], limit: float, tests: str = ""
 ) -> int | None:
-    """The status of a program, of those tests whose names have a part; `None` if it took longer
-    than the limit."""
+    """Run the tests of a program whose names contain a part; return the status, or `None` beyond
+    the time limit."""
     running = subprocess.Popen(
         [program.path, "--quiet", *([tests] if tests else [])],
         cwd=program.folder,
@@ -242,7 +242,7 @@ def _cargo(*, unit: bool) -> list[dict[str, Any]]:
         "CARGO_TARGET_DIR": str(WORK / "build"),
         "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
         "CARGO_PROFILE_TEST_DEBUG": "false",
-        # What a changed number makes impossible is for the tests to see.
+        # Tests, not the compiler, have to notice what a changed number makes impossible.
         "RUSTFLAGS": "--cap-lints=warn",
     }
     own = {module.package for module in MODULES.values()}

@@ -1,4 +1,4 @@
-"""Mutants, a sample of them that a seed decides, what became of each, and the tree they live in."""
+"""Mutants, a sample drawn by a seed, the outcome of each, and the copy of the sources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mutant:
     """One change to the sources."""
 
     key: str
-    """What the tool that makes it calls it."""
+    """Its name in the tool that makes it."""
     file: str
     row: int
     column: int
@@ -34,8 +34,8 @@ class Mutant:
 
     @property
     def rank(self) -> str:
-        """What the sample is drawn by: the change and its place, but for numbers of lines, which
-        move with every edit above them."""
+        """The key by which the sample is drawn: the change and its place, without line numbers,
+        which move with every edit above them."""
         return f"{self.file} {self.change} {self.column} {self.line}"
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Sample:
     all: int
     """Mutants of the module, tried or not."""
     left_out: int
-    """Those that the sample is not drawn from."""
+    """Mutants that the sample excludes."""
     mutants: list[Mutant] = field(default_factory=list)
 
     @property
@@ -61,7 +61,7 @@ class Sample:
 
     @property
     def path(self) -> Path:
-        """Where it is kept between calls."""
+        """Return the file that keeps it between calls."""
         return WORK / f"{self.module}.json"
 
     def save(self) -> None:
@@ -71,7 +71,7 @@ class Sample:
 
 
 def draw(module: str, seed: int, size: int, every: Iterable[Mutant], left_out: int) -> Sample:
-    """Draws a sample: the mutants whose hashes with the seed are the least."""
+    """Draw a sample: the mutants with the smallest hashes for the seed."""
     mutants = list(every)
 
     def order(mutant: Mutant) -> tuple[bytes, int]:
@@ -107,8 +107,8 @@ def equivalent(mutants: Iterable[Mutant]) -> dict[str, str]:
 
 
 def copy_tree(tree: Path, changed: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Brings a copy of the sources up to date, with some files changed: mutants are written into
-    it, never into the checkout. A file that is the same keeps its time."""
+    """Update a copy of the sources, with some files changed. Mutants are written into the copy,
+    never into the checkout. An unchanged file keeps its time."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -117,7 +117,7 @@ def copy_tree(tree: Path, changed: Mapping[str, str] = MappingProxyType({})) -> 
         check=True,
     )
     names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()}
-    # What is built, and lies beside the Python sources.
+    # The compiled module, which is beside the Python sources.
     package = ROOT / "python" / "tailback"
     built = [*package.glob("*.so"), *(package / "kernel").glob("tailback-guest*")]
     names |= {str(path.relative_to(ROOT)) for path in built}

@@ -27,7 +27,7 @@ pub fn chosen_mutant() -> u32 {{
     }})
 }}
 """
-"""What a crate's root gets."""
+"""Code that is added to a crate's root."""
 
 Span = tuple[int, int]
 
@@ -40,7 +40,7 @@ class Change:
     span: Span
     replacement: str
     body: Span
-    """Between the braces of the function that it is in."""
+    """The offsets of the body of the function that it is in."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ _TOKEN = re.compile(
 
 
 def body_of(text: str, function: Span) -> Span:
-    """Between the last pair of outermost braces of a function."""
+    """Return the offsets between the last pair of outermost braces of a function."""
     depth, opened, at = 0, function[0], function[0]
     while (token := _TOKEN.search(text, at, function[1])) is not None:
         at = token.end()
@@ -131,7 +131,7 @@ def with_switches(text: str, changes: Iterable[Change]) -> tuple[str, list[Arm]]
 
 
 def _outermost(bodies: Sequence[Span]) -> dict[Span, Span]:
-    """For each body the largest one that it lies in."""
+    """Return for each body the largest one that contains it."""
     return {
         body: min(other for other in bodies if other[0] <= body[0] and body[1] <= other[1])
         for body in bodies

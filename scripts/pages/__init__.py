@@ -1,4 +1,4 @@
-"""What writes and checks the pages of docs."""
+"""Writes and checks the pages of docs."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def _printed(block: str, place: Path) -> str:
             check=True,
         )
         out.append(line)
-        # Other pages have what `run` prints.
+        # Other pages show the output of `run`.
         if words[0] in ("explain", "compare"):
             out += [text.rstrip() for text in (done.stdout + done.stderr).splitlines()]
     return "\n".join(out) + "\n"
@@ -62,7 +62,7 @@ def causes() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def figures(results: Path) -> None:
-    """Where the time went in each of them, and who had the link in the third puzzle."""
+    """Draw how each flow spent its time, and the link's shares in the third puzzle."""
     import polars as pl
 
     import tailback

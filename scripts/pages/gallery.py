@@ -1,5 +1,6 @@
-"""Writes docs/how-to/gallery.md and its figures: the shipped scenarios worth looking at are run in
-the simulator, and some of the figures of their reports are on the page.
+"""Writes docs/how-to/gallery.md and its figures.
+
+It runs shipped scenarios in the simulator and puts some figures of their reports on the page.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _NAMED = re.compile(
     r"|\u00a7 ?\d[\d.]*|\b(?:19|20)\d\d\b(?!\.\d)|\b95 % (?:intervals?|of cases)"
 )
 _FACT = re.compile(r"(?:- \*\*[^*]+\*\*|\*[^*]+\*): ")
-"""What a page or a table rests on, as reports write it: `*runs*: 40, 5 seeds per point`."""
+"""A fact under a page or table, as reports write it: `*runs*: 40, 5 seeds per point`."""
 _CODE = re.compile(r"`[^`]*`")
 _LINK = re.compile(r"\]\([^)]*\)|https?://\S+|<[^>]+>")
 
@@ -51,7 +51,7 @@ class Loose:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.page}:{self.line}: {self.number} stands in no table: {self.text.strip()}"
+        return f"{self.page}:{self.line}: {self.number} is in no table: {self.text.strip()}"
 
 
 def loose(page: str, text: str) -> list[Loose]:
@@ -84,7 +84,7 @@ def _lines(text: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _words(line: str) -> list[str]:
-    """The numbers of a line of prose that name nothing and are no code."""
+    """Return the numbers of a line of prose that are neither names nor code."""
     for pattern in (_CODE, _LINK, _NAMED):
         line = pattern.sub(" ", line)
     line = re.sub(r"^\s*(?:\*\*)?\d+\. ", "", line)
@@ -98,7 +98,7 @@ def _values(line: str) -> Iterator[float]:
 
 
 def _value(word: str) -> float:
-    """Its size: a sign may be a word in prose."""
+    """Return its absolute value: prose may write a sign as a word."""
     return abs(float(word.replace(",", "").replace("\u2212", "-")))
 
 
@@ -107,7 +107,7 @@ DATE = re.compile(
     r"|December) 20\d\d\b|\b20\d\d-\d\d-\d\d\b|\*\*revision\*\*: \w"
     r"|\bof this version\b|\bkeeps\s+it current\b|\| revision \|"
 )
-"""When something was measured: a date, the revision that measured it, or now, where a test does."""
+"""When something was measured: a date, a revision, or a test that keeps the number current."""
 COMMAND = re.compile(
     r"`(?:tailback[\w-]*|make|python|sh|cargo|\.venv/bin/\w+) [^`]+`|^\$ \w|^- \*\*command\*\*: "
     r"|^```(?:sh|console)\n(?:.*\n)*?(?:\$ )?(?:tailback|make|python|cargo) ",
@@ -118,7 +118,7 @@ MACHINE = re.compile(r"\b(?:machine|processor|CPU|cores?|engine|simulator)\b")
 
 @dataclass(frozen=True)
 class Unsourced:
-    """A page whose numbers come from nowhere."""
+    """A page with numbers and no source."""
 
     page: str
     line: int
@@ -131,7 +131,7 @@ class Unsourced:
 
 
 def unsourced(page: str, text: str) -> Unsourced | None:
-    """Whether a page has numbers and does not say where they come from; the first of them."""
+    """Return the first number of a page without a source; None if numbers have a source."""
     if page.startswith("docs/reference/"):
         return None
     numbers = loose(page, text)
@@ -147,7 +147,7 @@ def unsourced(page: str, text: str) -> Unsourced | None:
 
 
 def check(root: Path) -> list[Unsourced]:
-    """Pages of docs, and the README, with numbers from nowhere."""
+    """Return the pages of docs, and the README, that have numbers without a source."""
     pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     named = ((str(page.relative_to(root)), page.read_text(encoding="utf-8")) for page in pages)
     return [page for name, text in named if (page := unsourced(name, text)) is not None]

@@ -1,7 +1,7 @@
-"""docs/reference/scenario.schema.json: the schema of scenarios, what repeats written once.
+"""docs/reference/scenario.schema.json: the schema of scenarios without repetition.
 
-The engine writes the schema out in full, which is what the reference page reads. Editors get one a
-fifth as long: what several keys share is under `$defs`, with its name, and is referred to.
+The engine writes the schema in full, and the reference page reads that. Editors get a schema a
+fifth as long: parts that several keys share are under `$defs` and are referred to by name.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 from tailback._native import json_schema
 
 LEAST_BYTES = 120
-"""A part shorter than this stays in its places: a reference is no shorter."""
+"""A part shorter than this is not shared: a reference is no shorter."""
 
 ANNOTATIONS = ("description", "default")
-"""What a key says of a part besides its meaning; it is written beside the reference."""
+"""Annotations that a key adds to a part; they are written beside the reference."""
 
 Schema = dict[str, Any]
 Names = tuple[str, ...]
@@ -31,13 +31,13 @@ def text() -> str:
 def hoist(schema: Schema) -> Schema:
     """The same schema, in which each part that occurs more than once is a definition.
 
-    First those that are the same but for annotations, then those too short without them.
+    First parts that differ only in annotations, then parts too short without annotations.
     """
     return _hoisted(_hoisted(schema, ANNOTATIONS), ())
 
 
 def _hoisted(schema: Schema, beside: Names) -> Schema:
-    """Parts that are the same but for the keys `beside` become definitions."""
+    """Make definitions of parts that differ only in the keys `beside`."""
     defined = schema.get("$defs", {})
     names: dict[str, str] = {}
     for key, name in _repeated({**schema["properties"], **defined}, beside):
@@ -49,7 +49,7 @@ def _hoisted(schema: Schema, beside: Names) -> Schema:
 
 
 def inline(schema: Schema) -> Schema:
-    """The schema without definitions: what `hoist` was given."""
+    """Return the schema without definitions: the inverse of `hoist`."""
     definitions = schema.get("$defs", {})
 
     def resolved(node: Any) -> Any:
@@ -66,7 +66,7 @@ def inline(schema: Schema) -> Schema:
 
 
 def _repeated(named: Mapping[str, Schema], beside: Names) -> Iterator[tuple[str, str]]:
-    """Each part that is worth a definition, and the key of a scenario that it is for."""
+    """Yield each part that is worth a definition, with the scenario key that it describes."""
     seen: set[str] = set()
     given: set[str] = set()
 
@@ -78,7 +78,7 @@ def _repeated(named: Mapping[str, Schema], beside: Names) -> Iterator[tuple[str,
             return
         if _is_schema(node) and len(key := _key(node, beside)) >= LEAST_BYTES:
             if key in seen:
-                # What is in it is written once, with it.
+                # Its inner parts are written once, inside it.
                 if key not in given:
                     given.add(key)
                     yield key, name
@@ -115,7 +115,7 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def _rewritten(node: Any, names: Mapping[str, str], beside: Names) -> Any:
-    """A node with references in the places of the parts that have a name."""
+    """Return a node in which references replace the named parts."""
     if isinstance(node, list):
         return [_rewritten(item, names, beside) for item in node]
     if not isinstance(node, dict):
@@ -126,5 +126,5 @@ def _rewritten(node: Any, names: Mapping[str, str], beside: Names) -> Any:
 
 
 def _inside(node: Schema, names: Mapping[str, str], beside: Names) -> Schema:
-    """A part of which only what is in it is referred to."""
+    """Return a part in which references replace its inner parts."""
     return {key: _rewritten(value, names, beside) for key, value in node.items()}

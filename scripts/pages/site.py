@@ -1,5 +1,5 @@
-"""What the site adds to Sphinx: the results of experiments as pages, with tables that can be
-sorted, and no links to folders of the sources, which it does not have."""
+"""Extends Sphinx: results of experiments as pages with sortable tables, and no links to folders of
+the sources, which the site does not contain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INLINE = MarkdownIt("zero", {"html": False}).enable(["backticks", "emphasis", "
 
 
 def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
-    """Leaves of a link to a folder outside of docs what it says. Files there become downloads."""
+    """Replace a link to a folder outside of docs by its text. Files there become downloads."""
     page = Path(app.env.doc2path(name))
 
     def said(link: re.Match[str]) -> str:
@@ -37,11 +37,11 @@ def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 class ResultsTable(nodes.General, nodes.Element):
-    """A table of results; its numbers are no words of the search index."""
+    """A table of results; its numbers are not in the search index."""
 
 
 class ResultsTableDirective(Directive):
-    """A table of the file that is being read, by its number."""
+    """The directive for a table of the current file, by its number."""
 
     required_arguments = 1
 
@@ -57,7 +57,7 @@ class ResultsParser(MystParser):
     supported = ("results",)
 
     def parse(self, inputstring: str, document: nodes.document) -> None:
-        """Parses it as the Markdown that it stands for, but for its tables."""
+        """Parse it as Markdown, without its tables."""
         results = json.loads(inputstring)
         tables: list[dict[str, Any]] = []
         text = "\n\n".join(markdown(results, tables))
@@ -66,8 +66,8 @@ class ResultsParser(MystParser):
 
 
 def markdown(results: dict[str, Any], tables: list[dict[str, Any]]) -> Iterator[str]:
-    """Paragraphs of the page; its tables are put aside, and directives replace them."""
-    # It is reached from the page of its experiment, in no table of contents and by no search.
+    """Return the paragraphs of the page; directives replace its tables."""
+    # Only the page of its experiment links to it; no table of contents or search has it.
     yield f"---\norphan: true\nnosearch: true\n---\n\n# {results['title']}: all results"
     yield from results["lead"]
     yield "\n".join(f"- **{key}**: {value}" for key, value in results["facts"])

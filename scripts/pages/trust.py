@@ -1,5 +1,5 @@
-"""docs/evidence/trust.md, one screen, and docs/evidence/criteria.md, every criterion: what each
-experiment and the validation say, from the files that their commands wrote. Without adjectives."""
+"""Writes docs/evidence/trust.md (one screen) and docs/evidence/criteria.md (every criterion) from
+the files that the experiments and the validation wrote. Without adjectives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import blind_columns, size
 
 VALIDATION = ("validation", "The simulator against Linux")
-"""What is judged beside the experiments: its folder, and what it is."""
+"""The evidence that is no published experiment: its folder and its title."""
 
 WORST = 3
 """Misses on the screen."""
@@ -38,7 +38,7 @@ class Judged:
 
     @classmethod
     def read(cls, evidence: Path, name: str, title: str) -> Judged | None:
-        """What is stored of it; None if nothing is."""
+        """Read the stored results; return None without any."""
         file, page = evidence / name / FILE, evidence / f"{name}.md"
         if not file.exists() or not page.exists():
             return None
@@ -86,8 +86,10 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     for page in judged:
         counted = [judge for judge in page.judges if judge.within is not None]
         within = sum(judge.within or 0 for judge in counted)
-        cells = f"{within} of {sum(judge.cells for judge in counted)}" if counted else "\u2014"
-        holds = f"{sum(judge.holds for judge in page.judges)} of {len(page.judges)}"
+        total = sum(judge.cells for judge in counted)
+        cells = f"{within} of {total}" if counted else "\u2014"
+        holding, criteria = sum(judge.holds for judge in page.judges), len(page.judges)
+        holds = f"{holding} of {criteria}"
         held_out = sum(judge.blind for judge in page.judges)
         yield (
             f"| [{page.heading}]({page.name}.md) | {holds} | {cells} | {held_out} | "
@@ -97,10 +99,11 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     yield f"The {WORST} criteria with the smallest share of cells within the limit:\n"
     yield "| source | criterion | limit | within |"
     yield "|---|---|---|--:|"
-    for page, judge in _failing(judged)[:WORST]:
+    for page, miss in _failing(judged)[:WORST]:
+        what = miss.judge
         yield (
-            f"| [{page.heading}]({page.name}.md) | {judge.judge} | {judge.limit} | "
-            f"{judge.within} of {judge.cells} |"
+            f"| [{page.heading}]({page.name}.md) | {what} | {miss.limit} | "
+            f"{miss.within} of {miss.cells} |"
         )
     yield f"\nThe {WORST} cells of the simulator that are furthest from Linux, and why:\n"
     yield "| cell | quantity | error | limit | cause |"
@@ -116,8 +119,9 @@ def _verdict(judges: Sequence[Judge]) -> str:
     counted = [judge for judge in judges if judge.within is not None]
     within, cells = sum(judge.within or 0 for judge in counted), sum(j.cells for j in counted)
     held_out = sum(judge.blind for judge in judges)
+    criteria = len(judges)
     return (
-        f"**{holding} of {len(judges)} criteria hold, {len(judges) - holding} fail.** Where cells "
+        f"**{holding} of {criteria} criteria hold, {criteria - holding} fail.** Where cells "
         f"are counted one by one, {within} of {cells} are within their limits. Counted once "
         f"for each criterion, {held_out} cells were held out."
     )
@@ -135,7 +139,7 @@ def _failing(judged: Iterable[Judged]) -> list[tuple[Judged, Judge]]:
 
 
 def _furthest(evidence: Path) -> Iterator[tuple[str, ...]]:
-    """The first rows of the validation's table of misses, which has the worst first."""
+    """Yield the first rows of the validation's table of misses, worst first."""
     for table in results.tables(evidence, VALIDATION[0], "Beyond a limit"):
         place = {name: i for i, name in enumerate(table["columns"])}
         for row in table["rows"][:WORST]:
@@ -258,7 +262,7 @@ def _not_run(evidence: Path) -> Table:
             rows.append([name, "its page", None, "no full run has been made of it"])
     planned = _planned(evidence)
     if planned and (left_out := planned[0] - planned[1]):
-        why = "not measured yet; the command goes on where it was"
+        why = "not measured yet; the command resumes"
         rows.append([VALIDATION[0], "cells of the grid", left_out, why])
     return Table(
         "not-run", "Left out", [*left("source", "what"), *right("rows"), *left("why")], rows

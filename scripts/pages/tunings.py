@@ -26,7 +26,7 @@ def commands(page: str) -> list[list[str]]:
 
 
 def search(words: list[str], out: Path) -> dict[str, Any]:
-    """Runs one; what it prints as JSON."""
+    """Run one; return its JSON output."""
     done = subprocess.run(
         [sys.executable, "-m", "tailback", *words, "--out", str(out), "--json"],
         cwd=ROOT,

@@ -1,11 +1,10 @@
-"""Damages stored results in every way there is a name for, and has each command use them.
+"""Damages stored results in every named way, and runs each command on them.
 
     .venv/bin/python tests/faults/damage.py [--every N] [--json]
 
-What is expected: no traceback; `run` does what is damaged again and has the right results; every
-other command gives what it gives of whole results, if it does not need what is damaged, or ends
-with a sentence that names the place; `verify` finds every damage. Nothing outside the folder
-of results is touched.
+Expected: no traceback. `run` repeats damaged runs and gives the right results. Every other command
+gives the usual output if it does not need the damaged file, or ends with an error that names the
+place. `verify` finds every damage. Nothing outside the folder of results is touched.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def _flip(at: float) -> Callable[[Path], object]:
 
 
 def _instead(make: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Puts something else in the place of a file or folder."""
+    """Replace a file or folder by something else."""
 
     def damage(path: Path) -> None:
         _remove(path)
@@ -93,7 +92,7 @@ OF_A_FILE: dict[str, Callable[[Path], object]] = {
 
 
 def _sealed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    """Changes a sealed file and seals it again: what somebody who means it can do."""
+    """Change a sealed file and seal it again, as an attacker can."""
 
     def damage(path: Path) -> None:
         data = json.loads(path.read_bytes())
@@ -136,7 +135,7 @@ OF_AN_INDEX: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 def _summary(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    """Changes a summary and makes the manifest say so."""
+    """Change a summary and its hash in the manifest."""
 
     def damage(run: Path) -> None:
         summary = json.loads((run / "summary.json").read_bytes())
@@ -201,7 +200,7 @@ OF_A_RUN: dict[str, Callable[[Path], object]] = {
 
 
 def kinds() -> dict[str, Callable[[Path], object]]:
-    """Every damage by name: given the folder of results it does it."""
+    """Return every damage by name, as a function of the folder of results."""
     found: dict[str, Callable[[Path], object]] = {}
 
     def add(name: str, damage: Callable[[Path], object], place: Callable[[Path], Path]) -> None:
@@ -237,7 +236,7 @@ def _index(root: Path) -> Path:
 
 
 def _open() -> int:
-    """What a notebook does."""
+    """Open the results as a notebook does."""
     import tailback
     from tailback.errors import InputError
 
@@ -263,7 +262,7 @@ COMMANDS = (
 
 
 def attempt(made: Prepared, kind: str, damage: Callable[[Path], object]) -> list[str]:
-    """One command on one damage; what is wrong."""
+    """Run one command on one damage; return what is wrong."""
     name = made.command.name
     made.fresh()
     victim = made.work / "victim"
@@ -322,13 +321,13 @@ def _after_run(made: Prepared, kind: str, ended: harness.Ended) -> list[str]:
 
 
 def survey(every: int = 1, *, tell: bool = False) -> dict[str, list[str]]:
-    """Every command on every `every`-th kind of damage: what is wrong, by "kind | command"."""
+    """Run every command on every `every`-th damage; return errors by "kind | command"."""
     harness.preload()
     found: dict[str, list[str]] = {}
     with TemporaryDirectory(prefix="tailback-damage-", dir=harness.MEMORY) as folder:
         for shift, command in enumerate(COMMANDS):
             prepared = _prepare(command, Path(folder))
-            # Other kinds for each command.
+            # Each command gets other kinds.
             chosen = list(kinds().items())[shift % every :: every]
             for kind, damage in chosen:
                 wrong = attempt(prepared, kind, damage)

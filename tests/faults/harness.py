@@ -1,8 +1,7 @@
-"""Commands that are disturbed, and what has to hold afterwards.
+"""Commands that are disturbed, and the checks afterwards.
 
-A command runs in a fork of this process, which has tailback imported already: a try takes some
-hundredths of a second. It works in a folder of its own, which is a copy of one that was
-prepared for it.
+A command runs in a fork of this process, which has imported tailback already: a try takes some
+hundredths of a second. It works in a copy of a folder that was prepared for it.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ seeds = 2
 TIMEOUT_S = 300.0
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-"""Where tries are made: nothing waits for a disk there."""
+"""The folder for tries, in memory: nothing waits for a disk there."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Command:
     args: Sequence[str]
     before: Sequence[Sequence[str]] = ()
     statuses: Sequence[int] = (0,)
-    """What it ends with when nothing disturbs it."""
+    """Its exit status when nothing disturbs it."""
 
 
 RUN = ("run", "SCENARIO")
@@ -72,7 +71,7 @@ COMMANDS = (
 )
 
 REPRODUCE = Command("reproduce", ("reproduce", "dctcp-internet-2014", "--quick", "--part", "fig2"))
-"""Takes seconds: where somebody asks for it."""
+"""Whether it takes seconds and runs only on request."""
 
 
 @dataclass
@@ -88,11 +87,11 @@ class Ended:
 
 @dataclass
 class Prepared:
-    """A command with the folder that it starts from and what it gives undisturbed."""
+    """A command with its starting folder and its undisturbed results."""
 
     command: Command
     place: Path
-    """Everything of it; `start` and `work` are in here."""
+    """Its folder, with `start` and `work`."""
     reference: dict[str, bytes] = field(default_factory=dict)
     seconds: float = 0.0
     stdout: str = ""
@@ -108,7 +107,7 @@ class Prepared:
         shutil.copytree(self.place / "start", self.work, symlinks=True)
 
     def call(self, within: Callable[[], None] | None = None) -> Callable[[], int]:
-        """What a child runs; `within` comes right before the command."""
+        """The body of a child process; `within` is called right before the command."""
         return lambda: tailback(self.args(), within)
 
     def args(self) -> list[str]:
@@ -117,7 +116,7 @@ class Prepared:
 
 
 def preload() -> None:
-    """Imports what the commands need, before the first fork: that is most of the time of a try."""
+    """Import what the commands need before the first fork: imports take most of a try."""
     import altair  # noqa: F401
     import polars  # noqa: F401
 
@@ -128,7 +127,7 @@ def preload() -> None:
 
 
 def prepare(command: Command, folder: Path) -> Prepared:
-    """Runs what comes before, and once the command itself."""
+    """Run the preceding commands, and the command itself once."""
     made = Prepared(command, Path(mkdtemp(prefix=f"{command.name}-", dir=folder)))
     (made.place / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     start = made.place / "start"
@@ -209,11 +208,11 @@ def _wait(child: int, until: float) -> int:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file in a folder but what differs by its nature, and every empty folder."""
+    """Return every file in a folder except those that always differ, and every empty folder."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        # What was moved there is what it was.
+        # A moved file has its old content.
         if "/.damaged" in name or name.startswith("runs/.damaged"):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
@@ -222,16 +221,16 @@ def contents(folder: Path) -> dict[str, bytes]:
             if not any(path.iterdir()):
                 found[name + "/"] = b""
         else:
-            # Wall times: that it is there counts.
+            # Wall times: only the existence counts.
             found[name] = b"" if path.name == "timing.json" else path.read_bytes()
     return found
 
 
 def afterwards(made: Prepared) -> list[str]:
-    """What is wrong after a disturbance: with what is there, and with the next command."""
+    """Return what is wrong after a disturbance, in the folder and in the next command."""
     wrong = []
     before = run(lambda: tailback(["verify"]), made.work)
-    # Nothing is there yet, or everything that is there is whole.
+    # Either nothing is stored yet, or everything stored is complete.
     nothing = "no such folder" in before.stderr or "no results" in before.stderr
     if before.status != 0 and not nothing:
         wrong.append(f"verify after it: {before.status} {before.stderr}")

@@ -1,13 +1,13 @@
-"""Makes every call to the file system fail that a command does, one at a time.
+"""Makes each call to the file system that a command does fail, one at a time.
 
     .venv/bin/python tests/faults/inject.py [--tries N] [--fault NAME]... [--command NAME]...
 
-Without --tries every call is taken; else so many of each command and fault, evenly spaced. Exit
-status 1 if anything was found. What is expected of a command whose n-th call fails: exit status 1
-(2 where it is its input that cannot be read) and a sentence that names a path, or, where
-the call does not matter, 0 and the right files; then what is there is whole, and the same command
-without a fault leaves the right files and nothing else. `short` and `EINTR` may not be noticed.
-`kill` ends the process at the n-th call.
+Without --tries every call fails once; with it, so many calls of each command and fault, evenly
+spaced. Exit status 1 if anything was found. A command whose n-th call fails has to end with status
+1 (2 if its input cannot be read) and an error that names a path. If the call does not matter, it
+has to end with 0 and the right files. Stored files must be complete, and the same command without a
+fault must leave the right files and nothing else. `short` and `EINTR` must have no effect. `kill`
+ends the process at the n-th call.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _arm(made: Prepared, fault: Fault, nth: int) -> None:
 
 
 def _calls(made: Prepared, fault: Fault) -> int:
-    """How many calls the command does, undisturbed."""
+    """Count the calls of the undisturbed command."""
 
     def counted() -> int:
         status = made.call(lambda: _arm(made, fault, 0))()
@@ -83,7 +83,7 @@ def _calls(made: Prepared, fault: Fault) -> int:
 
 
 def disturb(made: Prepared, fault: Fault, nth: int) -> list[str]:
-    """One try; what is wrong."""
+    """Make one try; return what is wrong."""
     made.fresh()
     ended = harness.run(made.call(lambda: _arm(made, fault, nth)), made.work)
     wrong = []
@@ -100,7 +100,7 @@ def disturb(made: Prepared, fault: Fault, nth: int) -> list[str]:
     elif fine:
         if not ended.stderr:
             found = harness.contents(made.work)
-            # What could not be removed goes with the next command.
+            # The next command removes what this one could not.
             kept = {k: v for k, v in found.items() if not re.search(r"\.tailback-\d", k)}
             wrong += harness.different(made.reference, kept)
     else:
@@ -113,7 +113,7 @@ def disturb(made: Prepared, fault: Fault, nth: int) -> list[str]:
 
 
 def spread(calls: int, tries: int | None) -> list[int]:
-    """The calls to take."""
+    """Return the numbers of the calls that fail."""
     if tries is None or tries >= calls:
         return list(range(1, calls + 1))
     # From the middle of each part, so that other numbers take other calls.
@@ -123,7 +123,7 @@ def spread(calls: int, tries: int | None) -> list[int]:
 def inject(
     commands: Sequence[Command], faults: Sequence[Fault], tries: int | None, *, tell: bool = True
 ) -> tuple[int, list[str]]:
-    """Disturbs commands; how many tries there were, and what was found."""
+    """Disturb commands; return the number of tries and what was found."""
     harness.preload()
     count, found = 0, []
     with TemporaryDirectory(prefix="tailback-faults-", dir=harness.MEMORY) as folder:

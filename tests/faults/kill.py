@@ -1,11 +1,11 @@
-"""Kills commands at random moments and looks at what the next one makes of it.
+"""Kills commands at random moments and checks the next command.
 
     .venv/bin/python tests/faults/kill.py [--tries N] [--command NAME]... [--seed N]
 
-SIGKILL at a moment drawn evenly from the time that the command takes, then the command again: the
-same files as without a kill, and nothing left behind. `--command reproduce` runs a published
-experiment and takes minutes; `--command processes` has 2 to 4 processes in one folder, one
-of which is killed. Exit status 1 if anything was found.
+SIGKILL at a moment drawn evenly from the time that the command takes, then the command again. It
+has to leave the same files as without a kill, and nothing else. `--command reproduce` runs a
+published experiment and takes minutes; `--command processes` has 2 to 4 processes in one folder
+and kills one of them. Exit status 1 if anything was found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROCESSES = "processes"
 
 
 def kill(made: Prepared, moment: float) -> tuple[bool, list[str]]:
-    """One try: whether the command was killed before its end, and what is wrong."""
+    """Make one try; return whether the command was killed before its end, and what is wrong."""
     made.fresh()
     ended = harness.run(made.call(), made.work, kill_after=moment)
     wrong = []
@@ -39,7 +39,7 @@ def kill(made: Prepared, moment: float) -> tuple[bool, list[str]]:
 
 
 def together(made: Prepared, count: int, moment: float) -> list[str]:
-    """Several processes in one folder, the first of them killed: what is wrong."""
+    """Run several processes in one folder and kill the first; return what is wrong."""
     made.fresh()
     children = []
     for _ in range(count):

@@ -1,10 +1,10 @@
 // Makes a chosen call to the file system fail: the n-th one below a folder.
 //
-// Preloaded (LD_PRELOAD) into a process that runs a command. Counted are the calls
+// Preloaded (LD_PRELOAD) into a process that runs a command. It counts the calls
 // that a store makes for paths below `root`, or for files that were opened there:
 // open, write, read, fsync, close, rename, mkdir, unlink, ... The n-th of them
-// fails with `error`, or is cut short, or is the last that the process does (SIGKILL).
-// Everything is set by arm(); until then nothing is touched.
+// fails with `error`, is cut short, or ends the process (SIGKILL).
+// arm() sets everything; before that, no call is changed.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ static long target, seen;
 static int error, mode, writes_only;
 static char ours[MAX_FD];
 
-// Ends the counting: what comes now is what the process does about it.
+// Ends the counting: later calls are the process's reaction.
 static volatile int armed;
 
 #define REAL(name) \
@@ -53,14 +53,14 @@ static int below(int folder, const char *path) {
     return getcwd(now, sizeof now) && strncmp(now, root, strlen(root)) == 0;
 }
 
-// A number that was closed unseen may since be that of an eventfd or a pipe.
+// A descriptor that was closed unseen may now belong to an eventfd or a pipe.
 static int mine(int fd) {
     struct stat now;
     return armed && fd >= 0 && fd < MAX_FD && ours[fd] && fstat(fd, &now) == 0 &&
            (S_ISREG(now.st_mode) || S_ISDIR(now.st_mode));
 }
 
-// Whether this call is the one: then it does not happen.
+// Whether this is the call that fails.
 static int hit(void) {
     long n = __atomic_add_fetch(&seen, 1, __ATOMIC_SEQ_CST);
     // A full disk stays full: every later call of the kind fails too.
@@ -184,7 +184,7 @@ int ftruncate(int fd, off_t size) {
     return mine(fd) && hit_whole() ? -1 : real(fd, size);
 }
 
-// Removing needs no space: a full disk does not refuse it.
+// Removing needs no space: it works on a full disk.
 #define REMOVES (!(mode == FAIL && error == ENOSPC))
 
 int unlink(const char *path) {

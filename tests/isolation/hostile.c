@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a program that means harm may try from inside a guest. Each line that it prints is
- * "hostile: WHAT RESULT": 0 and more is how far it got, an errno below zero what it was told.
+ * What a hostile program may try from inside a guest. Each line that it prints is
+ * "hostile: WHAT RESULT": 0 or more is how far it got, below zero is the errno.
  *
  *     hostile read FILE|FOLDER...     hostile send ADDRESS PORT...
  *     hostile write FILE...           hostile fill FOLDER
@@ -64,7 +64,7 @@ static void try_to_send(const char *address, const char *port)
 	int udp = socket(AF_INET, SOCK_DGRAM, 0), tcp = socket(AF_INET, SOCK_STREAM, 0);
 
 	inet_pton(AF_INET, address, &to.sin_addr);
-	/* Whatever it is told: what counts is that nothing arrives. */
+	/* Whatever the result: what counts is that nothing arrives. */
 	say("udp", sendto(udp, "out", 3, 0, (struct sockaddr *)&to, sizeof(to)));
 	setsockopt(tcp, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	say("tcp", connect(tcp, (struct sockaddr *)&to, sizeof(to)));
@@ -99,8 +99,8 @@ static long forge(const char *flow, const char *receiver, long count)
 	return sent;
 }
 
-/* In another's name, as far as a program without any right may: IPv6 lets whoever asks send from
- * any address. */
+/* With a foreign source address, as far as an unprivileged program can: IPv6 lets any program send
+ * from any address. */
 static long borrow(const char *address, const char *peer, long count)
 {
 	struct sockaddr_in6 from = { .sin6_family = AF_INET6 };
@@ -119,7 +119,7 @@ static long borrow(const char *address, const char *peer, long count)
 	return sent;
 }
 
-/* To whom no route leads: a device that is asked for by its name needs none. */
+/* To a host without a route: a socket bound to a device needs no route. */
 static long reach(const char *device, const char *address, long count)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(5001) };
@@ -233,7 +233,7 @@ int main(int argc, char **argv)
 		for (;;)
 			memset(malloc(1 << 20), 1, 1 << 20);
 	else if (!strcmp(what, "forks"))
-		/* Each makes the next and ends: no number of it lasts. */
+		/* Each starts the next and ends, so no process id lasts. */
 		for (;;)
 			if (fork() > 0)
 				_exit(0);

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario as Python sees it: place, message and hints, each by itself.
+//! What is wrong with a scenario, for Python: place, message and hints as separate fields.
 
 use pyo3::prelude::*;
 use tailback_record::foreign::shown;

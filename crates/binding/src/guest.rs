@@ -1,4 +1,4 @@
-//! What a guest of the kernel engine is told, as Python hands it on.
+//! What Python hands to a guest of the kernel engine.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -6,12 +6,12 @@ use tailback_guest::job::Job;
 use tailback_guest::map::{self, Kit, Places};
 use tailback_scenario::Point;
 
-/// What a kit has, from JSON.
+/// Reads from JSON what a kit has.
 pub fn kit(text: &str) -> PyResult<Kit> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("kit: {e}")))
 }
 
-/// Where the programs of a point find what they need, from JSON.
+/// Reads from JSON where the programs of a point find their packages and files.
 pub fn places(text: &str) -> PyResult<Places> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("places: {e}")))
 }
@@ -32,7 +32,7 @@ pub fn job(point: &Point, kit: &Kit, places: &Places) -> PyResult<String> {
         .map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// A job as the lines of `ip` and `tc` that it consists of, to be read.
+/// The lines of `ip` and `tc` of a job, for a person to read.
 pub fn script(point: &Point, kit: &Kit) -> PyResult<String> {
     Ok(mapped(point, kit, &Places::default())?.to_string())
 }

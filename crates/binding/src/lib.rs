@@ -1,8 +1,8 @@
-//! The Python binding: as thin as it can be. Everything a user touches is Python in
+//! The Python binding, kept as thin as possible. Everything a user touches is Python code in
 //! `python/tailback`.
 //!
-//! A module is made of it by [`fill`]: `tailback._native` of this tree, and one for every set of
-//! plugins that the engine is built with.
+//! [`fill`] adds the functions and classes to a module: to `tailback._native` of this tree, and to
+//! one module for every set of plugins that the engine is built with.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ fn registry_json() -> String {
     crate::registry::json().to_string()
 }
 
-/// The fields of the summary of a run, and the metrics that they are, as JSON.
+/// The fields of the summary of a run, and its metrics, as JSON.
 #[pyfunction]
 fn summary_json() -> String {
     crate::registry::summary().to_string()
@@ -63,7 +63,7 @@ fn json_schema() -> String {
     tailback_scenario::json_schema().to_string()
 }
 
-/// Every key of scenario files by its path, as JSON: what a shell completes for `--set`.
+/// Every key of scenario files by its path, as JSON: shell completion offers these for `--set`.
 #[pyfunction]
 fn keys_json() -> String {
     let paths = tailback_scenario::key_paths();
@@ -71,10 +71,10 @@ fn keys_json() -> String {
     serde_json::Value::from_iter(paths).to_string()
 }
 
-/// Gives a module everything, with these plugins compiled in.
+/// Adds everything to a module, with these plugins compiled in.
 ///
 /// # Errors
-/// `InputError` with all that is wrong with what the plugins register.
+/// `InputError` with everything that is wrong with what the plugins register.
 pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<()> {
     tailback_run::panics::keep_those_of_runs();
     tailback_run::crates::install(crates)

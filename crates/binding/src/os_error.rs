@@ -1,11 +1,11 @@
-//! Errors of files as Python's.
+//! File errors as Python exceptions.
 
 use std::io;
 
 use pyo3::exceptions::{PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 
-/// `PermissionError` where nothing may be written, `OSError` for anything else.
+/// `PermissionError` where writing is not permitted, `OSError` for anything else.
 pub fn os_error(error: io::Error) -> PyErr {
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {

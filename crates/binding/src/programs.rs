@@ -1,10 +1,10 @@
-//! Entries of programs as Python sees them.
+//! Entries of `[[programs]]` for Python.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::plan::{ProgramPlan, SidePlan};
 
-/// An entry as a dict; `count` hosts of it have the same.
+/// Returns an entry as a dict; `count` hosts have this same entry.
 pub fn dict<'py>(py: Python<'py>, program: &ProgramPlan) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("name", &program.name)?;

@@ -21,7 +21,7 @@ pub fn json() -> Value {
     })
 }
 
-/// What is sampled over time of flows, links and programs.
+/// The quantities of flows, links and programs that are sampled over time.
 fn quantities() -> Vec<Value> {
     let flow = FlowState::QUANTITIES.iter().map(|q| ("flow", q));
     let link = LinkState::QUANTITIES.iter().map(|q| ("link", q));
@@ -34,8 +34,8 @@ fn quantities() -> Vec<Value> {
         .collect()
 }
 
-/// The summary of a run: its fields as a tree, the metrics that are plain fields, and the bins of
-/// sizes of requests.
+/// The summary of a run: its fields as a tree, the metrics that are plain fields, and the size bins
+/// of requests.
 pub fn summary() -> Value {
     let metrics = metrics().iter().map(|metric| {
         json!({
@@ -58,7 +58,7 @@ pub fn summary() -> Value {
     })
 }
 
-/// Fields with what their values are: a word, and what is inside.
+/// Each field with the kind of its values and, for a table, the fields inside it.
 fn fields(declared: &[Field]) -> Vec<Value> {
     let field = |field: &Field| {
         let (kind, inner) = match field.kind {
@@ -144,8 +144,8 @@ fn add(value: &mut Value, more: Value) {
     }
 }
 
-/// What the kernel has of an entry: the name it has there, the first Linux with it, and
-/// how it is told or plays.
+/// How the kernel implements an entry: its name there, the first Linux release with it, and whether
+/// it is a queue discipline of tc or a module.
 fn kernel<B>(entry: &Entry<B>) -> Value {
     match entry.kernel {
         Kernel::Qdisc(face) => json!({
@@ -190,7 +190,7 @@ pub fn tc_line(queue: &Value) -> String {
     show(name, face, entry.options, &options)
 }
 
-/// Options of a canonical point; what another version has written otherwise is left out.
+/// Reads the options of a canonical point; skips those that another version wrote differently.
 fn read_options(known: &'static [Opt], written: &Value) -> Options {
     let mut options = Options::default();
     for opt in known {

@@ -1,4 +1,4 @@
-//! Stores, controls and runs as Python sees them.
+//! Stores, controls and runs for Python.
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;
@@ -27,13 +27,13 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Whether a run is finished and every file of it what was written.
+    /// Whether a run is finished and every file of it is as it was written.
     fn contains(&self, py: Python<'_>, run_id: &str) -> PyResult<bool> {
         py.detach(|| self.inner.contains(run_id)).map_err(os_error)
     }
 
-    /// Which of these runs are finished, every file of them what was written and their summaries
-    /// of a shape; several are looked at at a time. Of the others nothing is said.
+    /// Returns which of these runs are finished, have all files as they were written, and have a
+    /// summary of the expected shape. Checks several runs at a time and ignores the others.
     fn held(
         &self,
         py: Python<'_>,
@@ -60,9 +60,9 @@ impl Store {
         })
     }
 
-    /// Moves a run that is not what was written to `runs/.damaged`, if it is one;
-    /// what is wrong with it and where it is now, in a sentence. `found` is what somebody else
-    /// found wrong, who looked at more than hashes.
+    /// Moves a damaged run to `runs/.damaged`. Returns a sentence that says what is wrong with it
+    /// and where it is now, or `None` for an intact run. `found` is damage that the caller found by
+    /// checking more than hashes.
     #[pyo3(signature = (run_id, found = None))]
     fn set_aside(
         &self,
@@ -74,8 +74,8 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// A new folder for whatever a run needs while it is under way. It is the
-    /// caller's to remove, and goes with this process in any case.
+    /// Creates a folder for temporary files of a run. The caller has to remove it; otherwise it is
+    /// removed after this process has ended.
     fn workplace(&self, run_id: &str) -> PyResult<PathBuf> {
         self.inner.workplace(run_id).map_err(os_error)
     }
@@ -86,7 +86,7 @@ impl Store {
     }
 }
 
-/// Progress of a run, and the wish that it stop; shared between threads.
+/// Progress and cancellation of a run, shared between threads.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Control {
     pub(crate) inner: tailback_run::Control,
@@ -94,8 +94,8 @@ pub struct Control {
 
 #[pymethods]
 impl Control {
-    /// Of a run that may use so many cores. With `fail` it panics halfway: for tests of what a
-    /// panic costs.
+    /// The control of a run that may use this many cores. With `fail` the run panics halfway, so
+    /// that tests can check what a panic costs.
     #[new]
     #[pyo3(signature = (*, cores = 1, fail = false))]
     fn new(cores: usize, fail: bool) -> Control {
@@ -119,38 +119,38 @@ impl Control {
         self.inner.is_cancelled()
     }
 
-    /// Says how far the run is, from 0 to 1: for engines that are not compiled in.
+    /// Sets how far the run is, from 0 to 1: for engines that are not compiled in.
     fn progress(&self, fraction: f64) {
         self.inner.progress(fraction);
     }
 
-    /// The congestion control of a plugin that is at work at this moment, and its hook.
+    /// The plugin's congestion control that is running at this moment, and its hook.
     #[getter]
     fn at_work(&self) -> Option<(&'static str, &'static str)> {
         self.inner.at_work()
     }
 
-    /// Simulated part of the duration, from 0 to 1.
+    /// The simulated part of the duration, from 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
         self.inner.fraction()
     }
 }
 
-/// From now on the message of a panic outside of runs is kept instead of
-/// printed: for a program that has its own way to say it.
+/// Keeps messages of panics outside of runs from now on instead of printing them: for a program
+/// that reports them in its own way.
 #[pyfunction]
 pub fn keep_panics() {
     panics::keep_all();
 }
 
-/// The message of the last panic that was kept, with its place.
+/// The last panic message that was kept, with its place in the code.
 #[pyfunction]
 pub fn kept_panic() -> Option<String> {
     panics::kept()
 }
 
-/// `Cancelled`, `EnginePanic`, or the error of a file.
+/// Converts a failure to `Cancelled`, `EnginePanic`, or the error of a file.
 pub fn failed(failure: Failure) -> PyErr {
     match failure {
         Failure::Cancelled => Cancelled::new_err(()),

@@ -1,4 +1,4 @@
-//! Scenarios as Python sees them.
+//! Scenarios for Python.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -45,11 +45,11 @@ pub struct Assert {
     max: Option<f64>,
 }
 
-/// Reads and validates a scenario for an engine ("sim" or "kernel") and expands
-/// its sweep. `folder` is where the files lie that it names (traces), `memory`
-/// what a run may use, bytes; `engine_version` becomes part of the names of
-/// runs (default: the simulator's own); `kit` is what the kernel has, as JSON. Raises `ScenarioError` with everything
-/// that is wrong.
+/// Reads and validates a scenario for an engine ("sim" or "kernel") and expands its sweep.
+///
+/// `folder` holds the files that the scenario names (traces), `memory` is what a run may use,
+/// bytes. `engine_version` becomes part of the names of runs (default: the simulator's own). `kit`
+/// is what the kernel has, as JSON. Raises `ScenarioError` with everything that is wrong.
 #[pyfunction]
 #[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None, engine = "sim", engine_version = None, kit = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
@@ -86,7 +86,7 @@ pub fn load(
     };
     let loaded = py.detach(|| {
         let load = || tailback_run::load(&source).map(Arc::new);
-        // A panic here is a bug of tailback, unless it can be one of a crate.
+        // A panic here is a bug of tailback, unless it can come from a plugin.
         match installed() {
             [] => Ok(load()),
             _ => panics::caught(load),
@@ -101,8 +101,8 @@ pub fn load(
         })
 }
 
-/// The folders that a scenario names as plugins, each with a diagnostic at its place that says that
-/// there is none. The other arguments are those of `load`.
+/// The folders that a scenario names as plugins. Each has a diagnostic at its place which says that
+/// the folder does not exist. The other arguments are those of `load`.
 #[pyfunction]
 pub fn named_plugins(
     text: &[u8],
@@ -138,7 +138,7 @@ impl Scenario {
         self.inner.engine.name()
     }
 
-    /// Version of that engine; where its points have several, each once.
+    /// Version of that engine; if its points have several versions, each once.
     #[getter]
     fn engine_version(&self) -> &str {
         &self.inner.engine_version
@@ -150,7 +150,7 @@ impl Scenario {
         &self.inner.id
     }
 
-    /// The paths of each axis of the sweep, slowest first; several where they
+    /// The paths of each axis of the sweep, slowest first; an axis has several paths if they
     /// advance together.
     #[getter]
     fn axes(&self) -> Vec<Vec<String>> {
@@ -172,7 +172,7 @@ impl Scenario {
             .collect()
     }
 
-    /// What must hold after the run.
+    /// The assertions to check after the run.
     #[getter]
     fn asserts(&self) -> Vec<Assert> {
         self.inner
@@ -195,7 +195,7 @@ impl Scenario {
         self.inner.warnings.iter().map(Diagnostic::from).collect()
     }
 
-    /// The file as it was named.
+    /// The file name, as the caller gave it.
     #[getter]
     fn file(&self) -> &str {
         &self.inner.file
@@ -207,7 +207,7 @@ impl Scenario {
         &self.inner.source.text
     }
 
-    /// What was set in it: paths and values, in order.
+    /// The overrides (`--set`): paths and values, in order.
     #[getter]
     fn overrides(&self) -> Vec<(String, String)> {
         let sets = self.inner.source.overrides.iter();
@@ -215,7 +215,7 @@ impl Scenario {
             .collect()
     }
 
-    /// The number of seeds that was asked for, if one was.
+    /// The requested number of seeds, if one was requested.
     #[getter]
     fn seeds(&self) -> Option<u64> {
         self.inner.source.seeds
@@ -227,13 +227,13 @@ impl Scenario {
         self.folder.clone()
     }
 
-    /// The traces that it names, as it names them.
+    /// The traces that it names, spelled as in the file.
     #[getter]
     fn files(&self) -> Vec<String> {
         self.inner.source.files.clone()
     }
 
-    /// `[sweep]` with what is set in it, as JSON in the order of the file.
+    /// `[sweep]` with overrides applied, as JSON in the order of the file.
     #[getter]
     fn sweep(&self) -> &str {
         &self.inner.source.sweep
@@ -252,8 +252,8 @@ impl Scenario {
         !installed().is_empty()
     }
 
-    /// The same scenario for other versions of its engine, by the kernel that a point names
-    /// (`None`: none). Raises `ValueError` for a kernel that is not among them.
+    /// The same scenario with other engine versions, by the kernel that a point names (`None`: it
+    /// names no kernel). Raises `ValueError` for a kernel without a version.
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
             .into_iter()
@@ -272,10 +272,10 @@ impl Scenario {
         })
     }
 
-    /// Runs a point in the simulator and stores its folder; other Python threads
-    /// run meanwhile. Raises `ValueError` for a scenario that was loaded for
-    /// another engine, `Cancelled` when `control` is cancelled, `EnginePanic` when the
-    /// engine panics, and `OSError` when the folder cannot be written.
+    /// Runs a point in the simulator and stores its folder; other Python threads run meanwhile.
+    /// Raises `ValueError` for a scenario that was loaded for another engine, `Cancelled` when
+    /// `control` is cancelled, `EnginePanic` when the engine panics, and `OSError` when it cannot
+    /// write the folder.
     fn run(&self, py: Python<'_>, index: usize, store: &Store, control: &Control) -> PyResult<()> {
         let point =
             self.inner.points.get(index).ok_or_else(|| {
@@ -290,14 +290,14 @@ impl Scenario {
             .map_err(failed)
     }
 
-    /// What the kernel engine's guest is told for a point, as JSON; `kit` is
-    /// what its kernel has, `places` where its programs find what they need, both as JSON.
+    /// The job that the guest of the kernel engine runs for a point, as JSON. `kit` is what its
+    /// kernel has, and `places` is where its programs find their packages and files, both as JSON.
     #[pyo3(signature = (index, kit, places = "{}"))]
     fn guest_job(&self, index: usize, kit: &str, places: &str) -> PyResult<String> {
         guest::job(self.at(index)?, &guest::kit(kit)?, &guest::places(places)?)
     }
 
-    /// The same as the lines of `ip` and `tc`, to be read.
+    /// The same job as lines of `ip` and `tc`, for a person to read.
     fn guest_script(&self, index: usize, kit: &str) -> PyResult<String> {
         guest::script(self.at(index)?, &guest::kit(kit)?)
     }
@@ -347,7 +347,7 @@ impl Point {
 
 #[pymethods]
 impl Point {
-    /// The swept keys and their values as they are written.
+    /// The swept keys and their values as written in the file.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let labels = PyDict::new(py);
@@ -383,8 +383,8 @@ impl Point {
         &self.point().run_id
     }
 
-    /// Identity of the run with the same seed in which every flow has its
-    /// standard backoff, if the sweep has one.
+    /// Identity of the run with the same seed in which every flow has its standard backoff, if the
+    /// sweep has such a run.
     #[getter]
     fn baseline(&self) -> Option<&str> {
         let points = &self.scenario.points;
@@ -398,12 +398,12 @@ impl Point {
         &self.point().canonical
     }
 
-    /// Whether its network can be cut into so many parts, to be played on as many cores.
+    /// Whether the network can be split into this many parts, to run on as many cores.
     fn splits(&self, cores: usize) -> bool {
         Split::of(&self.point().plan, cores).is_some()
     }
 
-    /// The kernel that the point names, if it does.
+    /// The kernel that the point names, if any.
     #[getter]
     fn kernel(&self) -> Option<&str> {
         self.point().plan.kernel.as_deref()
@@ -416,8 +416,8 @@ impl Point {
     }
 
     /// Its entries of programs: name, kind, packages, files (absolute paths), what runs on the
-    /// sender's and on the receiver's host, the guest's date (seconds since 1970), and the
-    /// numbers that are read of their files.
+    /// sender's and on the receiver's host, the guest's date (seconds since 1970), and the numbers
+    /// to read from their output files.
     #[getter]
     fn programs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let programs = self.point().plan.programs.iter();
@@ -438,14 +438,14 @@ impl Point {
         tailback_scenario::estimate_memory(&self.point().plan)
     }
 
-    /// Estimate of the packets that pass the links of the run, each counted at every link.
+    /// Estimate of the packets that pass the links of the run; a packet counts once at every link.
     #[getter]
     fn packets(&self) -> u64 {
         tailback_scenario::estimate_packets(&self.point().plan)
     }
 
-    /// Rough size of the run in packets: for the order of runs and for the
-    /// time left, not for results.
+    /// Rough size of the run in packets. It serves to order runs and to estimate the time left, and
+    /// does not affect results.
     #[getter]
     fn cost(&self) -> f64 {
         cost(&self.point().plan)

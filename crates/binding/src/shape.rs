@@ -1,8 +1,9 @@
-//! Whether JSON is of a shape, without a Python object made of it.
+//! Checks whether JSON has a given shape without building Python objects.
 //!
-//! Shapes are declared in Python (`tailback.store.shape`), which also says what is wrong with a file that
-//! has none. What fits here is what Python would take, too: of two ways to read a number or a text
-//! the narrower counts, and whatever is refused Python looks at again.
+//! Python declares the shapes (`tailback.store.shape`) and also reports what is wrong with a file
+//! that does not fit. Whatever fits here, Python would accept, too. Where there are two ways to
+//! read a number or a text, this module takes the narrower one, and Python checks again what it
+//! rejects.
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,7 +17,7 @@ use tailback_record::stored::is_id;
 /// Floats from here on may be whole numbers that are too large.
 const LARGE: f64 = 1.8e19;
 
-/// A shape of JSON, with how deep and how large it may be.
+/// A shape of JSON, with the greatest permitted depth and size.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Shape {
     node: Node,
@@ -26,7 +27,7 @@ pub struct Shape {
 
 #[pymethods]
 impl Shape {
-    /// Of what `tailback.store.shape.described` gives.
+    /// Reads a description that `tailback.store.shape.described` returned.
     #[new]
     #[pyo3(signature = (described, *, depth, values))]
     fn new(described: &str, depth: usize, values: usize) -> PyResult<Shape> {
@@ -41,7 +42,7 @@ impl Shape {
         })
     }
 
-    /// Whether JSON is of this shape. False is no verdict: it may be all the same.
+    /// Whether JSON has this shape. False is not final: Python may still accept it.
     #[pyo3(name = "fits")]
     fn fits_in_python(&self, py: Python<'_>, data: &[u8]) -> bool {
         py.detach(|| self.fits(data))
@@ -77,7 +78,7 @@ enum Node {
     /// A table of any keys.
     Each(Box<Node>),
     List(Box<Node>),
-    /// A table of these, at most 64: name, shape, whether it is needed.
+    /// A table with these keys, at most 64: name, shape, whether the key is required.
     Table(Vec<(String, Node, bool)>),
 }
 
@@ -111,7 +112,7 @@ impl Node {
     }
 }
 
-/// A value that is read by a shape.
+/// A value being checked against a shape.
 #[derive(Clone, Copy)]
 struct Fit<'a> {
     node: &'a Node,
@@ -120,7 +121,7 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    /// The shape of what is not null.
+    /// The shape of a value that is not null.
     fn bare(&self) -> &'a Node {
         match self.node {
             Node::Maybe(inner) => inner,
@@ -128,7 +129,7 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// Of a value inside this one.
+    /// The check of a value inside this one.
     fn inner<E: Error>(&self, node: &'a Node) -> Result<Fit<'a>, E> {
         let left = self.left.get().checked_sub(1);
         let depth = self.depth.checked_sub(1);
@@ -181,7 +182,7 @@ impl<'de> Visitor<'de> for Fit<'_> {
     }
 
     fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        // Below 0: what is not comes as `u64`.
+        // Only negative numbers arrive here: others arrive as `u64`.
         self.one_of(|node| matches!(node, Node::Number))
     }
 
@@ -242,7 +243,7 @@ impl<'de> Visitor<'de> for Fit<'_> {
     }
 }
 
-/// Which of the keys a key is.
+/// Matches a key against the keys of a table.
 struct Name<'a>(&'a [(String, Node, bool)]);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {

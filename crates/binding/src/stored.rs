@@ -1,4 +1,4 @@
-//! Stored runs, sealed files and scratch folders as Python sees them.
+//! Stored runs, sealed files and scratch folders for Python.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -19,8 +19,8 @@ fn raised(fault: Fault) -> PyErr {
     }
 }
 
-/// The folder of a run: of what it holds only what was written is given. Raises
-/// `DamagedResults` for anything else, `OSError` where it cannot be read.
+/// The folder of a run. It returns only files that are as they were written. Raises
+/// `DamagedResults` for any other file, `OSError` for a file that it cannot read.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct RunFolder {
     inner: stored::RunFolder,
@@ -66,19 +66,19 @@ impl RunFolder {
         self.inner.has(name)
     }
 
-    /// The bytes of a file; of a table only such as can be read in bounded memory.
+    /// The bytes of a file; a table only if it can be read in bounded memory.
     fn read<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.inner.read(name)).map_err(raised)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The JSON of the summary with at most so many flows, and how many are left out.
+    /// The JSON of the summary with at most this many flows, and how many flows are omitted.
     fn brief<'py>(&self, py: Python<'py>, most: usize) -> PyResult<(Bound<'py, PyBytes>, usize)> {
         let found = py.detach(|| self.inner.brief(most)).map_err(raised)?;
         Ok((PyBytes::new(py, &found.0), found.1))
     }
 
-    /// Checks a file that is too large to be held.
+    /// Checks a file that is too large to keep in memory.
     fn check(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         py.detach(|| self.inner.check_file(name)).map_err(raised)
     }
@@ -95,7 +95,7 @@ impl RunFolder {
         })
     }
 
-    /// Whether the summary is of a shape, and of this run.
+    /// Whether the summary has the given shape and belongs to this run.
     fn fits(&self, summary: &Shape) -> Result<bool, Fault> {
         let data = self.inner.read(stored::SUMMARY)?;
         let own = Some((self.run_id.clone(), self.seed));
@@ -114,19 +114,19 @@ fn of_run(json: &[u8]) -> Option<(String, u64)> {
     Some((found.run_id, found.seed))
 }
 
-/// Whether a run folder holds what was written, with a summary of a shape. False is no verdict.
+/// Whether a run folder is intact and its summary has the given shape. False is not final.
 pub fn is_held(path: &Path, summary: &Shape) -> bool {
     stored::check(path).is_ok()
         && RunFolder::open(path).is_ok_and(|run| run.fits(summary).is_ok_and(|fits| fits))
 }
 
-/// Checks every file of a run folder; raises as `RunFolder`.
+/// Checks every file of a run folder; raises the same errors as `RunFolder`.
 #[pyfunction]
 pub fn check_run(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     py.detach(|| stored::check(&path)).map_err(raised)
 }
 
-/// Whether a name is that of a run, a sweep or a comparison: 20 digits of a hash.
+/// Whether a text can be the identity of a run, a sweep or a comparison: 20 digits of a hash.
 #[pyfunction]
 pub fn is_id(name: &str) -> bool {
     stored::is_id(name)
@@ -138,14 +138,14 @@ pub fn seal<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &tailback_record::seal::seal(text))
 }
 
-/// Whether a sealed file is as it was written.
+/// Whether a sealed file is unchanged since it was written.
 #[pyfunction]
 pub fn is_whole(sealed: &[u8]) -> bool {
     tailback_record::seal::is_whole(sealed)
 }
 
-/// A folder in `parent` that only this process uses; when it is opened, those of
-/// dead processes go.
+/// A folder in `parent` that only this process uses. Opening one removes the folders of dead
+/// processes.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Scratch {
     inner: Mutex<Option<scratch::Scratch>>,

@@ -1,4 +1,4 @@
-//! What a congestion control owes its connection, whatever happens.
+//! Requirements on a congestion control, whatever happens to its connection.
 
 use proptest::prelude::*;
 use tailback_engine::cc::{Build, MAX_CWND};
@@ -39,8 +39,8 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The complete defaults of an entry, and the same with each single option at
-/// every word, both bools and both ends of its range, as far as that makes sense.
+/// The complete defaults of an entry, and variants with a single option changed: every word, both
+/// bools, both ends of its range. Variants that the entry rejects are left out.
 fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     let mut variants = vec![complete_defaults(entry)];
     for opt in entry.options {
@@ -65,7 +65,7 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
             }
         }
     }
-    // ABE's readings are refused alone.
+    // `abe` is rejected without further options.
     if entry.options.iter().any(|opt| opt.name == "abe") {
         for (reading, further) in [("rfc8511", false), ("freebsd", false), ("freebsd", true)] {
             for beta in [0.001, 0.8, 0.999] {
@@ -81,7 +81,7 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     variants
 }
 
-/// Plays operations; cwnd and ssthresh after each.
+/// Plays operations. Returns cwnd and ssthresh after each.
 fn play(
     entry: &'static Entry<Build>,
     options: &Options,
@@ -124,7 +124,7 @@ fn play(
     Ok(seen)
 }
 
-/// Everything below.
+/// Runs all tests below.
 pub fn conforms(entry: &'static Entry<Build>) {
     survives_anything_and_repeats_it(entry);
     if let Some(reduced) = after_a_mark(entry) {
@@ -133,7 +133,7 @@ pub fn conforms(entry: &'static Entry<Build>) {
 }
 
 /// Random ACKs, marks, losses, timeouts and pauses, with every option at every word and at both
-/// ends of its range: the window stays within bounds, and the same is done again.
+/// ends of its range. The window stays within bounds, and a second run does the same.
 pub fn survives_anything_and_repeats_it(entry: &'static Entry<Build>) {
     let config = ProptestConfig {
         failure_persistence: None,
@@ -151,8 +151,8 @@ pub fn survives_anything_and_repeats_it(entry: &'static Entry<Build>) {
     });
 }
 
-/// What one mark leaves of a window of 100 segments, within its round; without marks it grows
-/// again. None for a model of the path, which takes no single mark for congestion.
+/// The window that one mark leaves of 100 segments, within its round. Without marks it grows again.
+/// `None` for a model of the path, which does not take a single mark for congestion.
 pub fn after_a_mark(entry: &'static Entry<Build>) -> Option<u32> {
     let cc = (entry.build)(&complete_defaults(entry));
     let mut host = Host::new(cc, 100, Time::from_ms(20));
@@ -161,7 +161,7 @@ pub fn after_a_mark(entry: &'static Entry<Build>) -> Option<u32> {
     }
     host.window.ssthresh = 100;
     host.marked_round(1);
-    // The first ACK of what was sent after the mark ends the reduction.
+    // The first ACK of a segment sent after the mark ends the reduction.
     host.ack(1);
     let reduced = host.window.cwnd;
     for _ in 0..100 {

@@ -1,8 +1,8 @@
-//! What every congestion control, queue discipline and kind of traffic owes, whichever it is:
-//! functions that take an entry and panic where it falls short.
+//! Requirements on every congestion control, queue discipline and kind of traffic: functions that
+//! take an entry and panic if it does not meet them.
 //!
-//! The entries of this tree go through them in `crates/engine/tests`; a crate with algorithms of
-//! its own has them all by one line in a file of its folder `tests`:
+//! `crates/engine/tests` runs them on the entries of this tree. A crate with its own algorithms
+//! gets all of them by one line in a file of its folder `tests`:
 //!
 //! ```ignore
 //! tailback_conformance::tests!(my_cc::register);
@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 
 use tailback_engine::crates::{Crate, Registry, install};
 
-/// The tests of whatever a function registers.
+/// The tests of everything that a function registers.
 #[macro_export]
 macro_rules! tests {
     ($register:path) => {
@@ -53,10 +53,10 @@ macro_rules! tests {
     };
 }
 
-/// What a function registers; the same one each time.
+/// The registry that a function fills; each call returns the same one.
 ///
 /// # Panics
-/// When that is nothing, or has a name that is taken.
+/// If the function registers nothing, or a name that is taken.
 pub fn registered(register: fn(&mut Registry)) -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {

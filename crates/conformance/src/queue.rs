@@ -1,4 +1,4 @@
-//! What a queue discipline must do, whatever its options.
+//! Requirements on a queue discipline, whatever its options.
 
 use std::collections::VecDeque;
 
@@ -47,10 +47,10 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 1..400)
 }
 
-/// A value an option allows; small ones are more likely, as they make queues act.
+/// A value that an option allows. Small values are more likely, as they make queues act.
 fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
     match random_value_of(opt.kind, rng) {
-        // What sets the period of a timer: shorter ones only take longer to test.
+        // Options for the period of a timer: shorter ones only take longer to test.
         Value::Time(t) if matches!(opt.name, "tupdate" | "max_rtt" | "typical_rtt") => {
             Value::Time(t.max(Time::from_us(600)))
         }
@@ -102,7 +102,7 @@ fn random_value_of(kind: Kind, rng: &mut Stream) -> Value {
     }
 }
 
-/// About a third of the options set at random, the others at their defaults.
+/// Sets about a third of the options at random, and leaves the others at their defaults.
 fn random_options(opts: &'static [Opt], rng: &mut Stream) -> Options {
     let mut options = defaults(opts);
     for opt in opts {
@@ -115,7 +115,7 @@ fn random_options(opts: &'static [Opt], rng: &mut Stream) -> Options {
     options
 }
 
-/// Random options that make sense together, or the defaults.
+/// Random options that are valid together, or the defaults.
 fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
     let mut rng = Stream::new(seed, entry.name, "options");
     if seed.is_multiple_of(4) {
@@ -130,7 +130,7 @@ fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
     complete_defaults(entry)
 }
 
-/// The order in which a queue with these options lets packets go.
+/// The order in which a queue with these options releases packets.
 fn order(entry: &Entry<Build>, options: &Options) -> Order {
     let Kernel::Qdisc(face) = entry.kernel else {
         panic!("{} has no face of a queue", entry.name);
@@ -142,17 +142,17 @@ fn order(entry: &Entry<Build>, options: &Options) -> Order {
     }
 }
 
-/// A queue under test and a model of what must be inside it.
+/// A queue under test and a model of its expected content.
 struct Bench {
     name: &'static str,
-    /// What its face says of the order of packets, with these options.
+    /// The order of packets that its kernel face declares for these options.
     order: Order,
     queue: Box<dyn Queue>,
     sink: Sink,
     now: Time,
     timer: Option<Time>,
-    /// Numbers of the packets of each flow that are inside, in order of arrival;
-    /// for [`Order::Classes`] of each flow and ECN field.
+    /// Numbers of the packets of each flow that are inside, in order of arrival. For
+    /// [`Order::Classes`], of each flow and ECN field.
     inside: Vec<VecDeque<(u64, Ecn)>>,
     arrived: u64,
     left: u64,
@@ -189,7 +189,7 @@ impl Bench {
         bench
     }
 
-    /// The backlog is the same by the queue and by the sink's books.
+    /// Checks that the queue and the sink's counters give the same backlog.
     fn check(&mut self) {
         let backlog = self.queue.backlog().bytes;
         assert_eq!(backlog, self.sink.meter.backlog(), "{}", self.name);
@@ -225,7 +225,7 @@ impl Bench {
         self.check();
     }
 
-    /// False if nothing came.
+    /// Asks for a packet. Returns false if none came.
     fn leave(&mut self) -> bool {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
         loop {
@@ -246,7 +246,7 @@ impl Bench {
         }
         self.sink.forward(&packet, self.now);
         self.left += 1;
-        // Every packet of the flow before this one was dropped; the order holds.
+        // Every packet of the flow before this one was dropped. The order holds.
         let mut place = packet.flow as usize;
         if self.order == Order::Classes {
             let holds = |i: &usize| {
@@ -325,16 +325,16 @@ impl Bench {
     }
 }
 
-/// Everything below.
+/// Runs all tests below.
 pub fn conforms(entry: &'static Entry<Build>) {
     is_documented(entry);
     conserves_packets_order_and_ecn(entry);
     serves_a_long_overload(entry);
 }
 
-/// Any sequence of arrivals, departures, waits and rates, with random options: every packet comes
-/// out once or is dropped once, in order, with its ECN field or a mark; and the same again from
-/// the same seed.
+/// Any sequence of arrivals, departures, waits and rates, with random options. Every packet comes
+/// out once or is dropped once, in order, with its ECN field or a mark. The same seed gives the
+/// same result again.
 pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
     let config = ProptestConfig {
         cases: 300,
@@ -345,7 +345,7 @@ pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
         let options = some_options(entry, seed);
         let mut bench = Bench::new(entry, &options, seed);
         bench.run(&ops);
-        // The same again, from the same stream.
+        // A second run from the same stream.
         let mut again = Bench::new(entry, &options, seed);
         again.run(&ops);
         prop_assert_eq!(&bench.log, &again.log);
@@ -353,8 +353,8 @@ pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
     });
 }
 
-/// A load of 1.5 times the rate for 20 s, conserved and served without a pause: what the random
-/// sequences are too short for, the algorithm's steady state.
+/// A load of 1.5 times the rate for 20 s. Packets are conserved and served without a pause. This
+/// covers the algorithm's steady state, for which the random sequences are too short.
 pub fn serves_a_long_overload(entry: &'static Entry<Build>) {
     for seed in 0..8 {
         let mut bench = Bench::new(entry, &some_options(entry, seed), seed);
@@ -372,7 +372,8 @@ pub fn serves_a_long_overload(entry: &'static Entry<Build>) {
     }
 }
 
-/// Every option has a name of its own and is documented; complete options are a fixed point.
+/// Every option has a unique name and documentation. Finishing complete options again changes
+/// nothing.
 pub fn is_documented(entry: &'static Entry<Build>) {
     fn documented(entry: &str, opts: &[Opt]) {
         for (i, opt) in opts.iter().enumerate() {

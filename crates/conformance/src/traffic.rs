@@ -1,4 +1,4 @@
-//! What a kind of traffic promises.
+//! Requirements on a kind of traffic.
 
 use tailback_engine::plan::*;
 use tailback_engine::registry::{Entry, complete_defaults};
@@ -8,7 +8,7 @@ use tailback_engine::units::Time;
 
 use crate::plans::*;
 
-/// Everything below.
+/// Runs all tests below.
 pub fn conforms(entry: &'static Entry<Build>) {
     has_steps_of_its_transport_and_seed(entry);
     has_every_packet_somewhere(entry);
@@ -33,7 +33,7 @@ fn steps(entry: &'static Entry<Build>, seed: u64) -> Vec<(Time, Step)> {
     all
 }
 
-/// Steps are those of the transport and of the seed, and no faster than it says.
+/// Steps depend only on the transport and the seed, and are no faster than the transport declares.
 pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
     let all = steps(entry, 1);
     assert!(!all.is_empty(), "{}: it sends nothing", entry.name);
@@ -50,7 +50,7 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
             (step, _) => panic!("{}: {step:?}", entry.name),
         }
     }
-    // Not faster than it says, over the whole.
+    // Over the whole, not faster than it declares.
     let last = all[all.len() - 1].0.since(all[0].0).as_secs_f64();
     match entry.build.transport {
         Transport::Datagrams(of) => {
@@ -65,8 +65,8 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
     }
 }
 
-/// Played through a link that drops: every packet is somewhere, and everything that was
-/// opened before the source stopped is brought.
+/// Plays the traffic through a link that drops. Every packet is accounted for, and every connection
+/// opened before the source stopped completes.
 pub fn has_every_packet_somewhere(entry: &'static Entry<Build>) {
     let rtt = Time::from_ms(10);
     let options = complete_defaults(entry);

@@ -1,14 +1,15 @@
 //! The token bucket of a shaper: what it may send at once after idling.
 //!
-//! Follows Linux 7.3 `sch_htb` with one class whose rate is its ceiling, so that `burst` and `cburst`
-//! are the same bucket, and without hysteresis. Tokens are nanoseconds of the rate. A packet may leave
-//! while there are none below zero (`htb_class_mode`); it then takes its length, and tokens that came
-//! meanwhile count up to the depth of the bucket (`htb_accnt_tokens`). So up to `burst`/length + 1
-//! packets leave at once after idling, and with a depth of 0 each leaves at the start of its slot.
+//! Follows Linux 7.3 `sch_htb` with one class whose rate is its ceiling, so that `burst` and
+//! `cburst` are the same bucket, and without hysteresis. Tokens are nanoseconds of the rate. A
+//! packet may leave while the tokens are not below zero (`htb_class_mode`). It then takes its
+//! length, and tokens that came meanwhile count up to the depth of the bucket (`htb_accnt_tokens`).
+//! So up to `burst`/length + 1 packets leave at once after idling, and with a depth of 0 each
+//! leaves at the start of its slot.
 //!
-//! Where the rate changes, what is missing is paid at the rates to come; htb goes on waiting as long as
-//! it had reckoned. A link that stands still at a rate of 0, which htb has not, gathers tokens as if it
-//! idled.
+//! Where the rate changes, missing tokens are paid at the rates to come; htb waits as long as it
+//! computed before the change. A link that stops at a rate of 0, which htb does not have, gathers
+//! tokens as if it idled.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
@@ -35,7 +36,7 @@ pub(crate) struct Bucket {
     burst: Bytes,
     /// Tokens, ns.
     tokens: i64,
-    /// Of which time they are; of one to come while some are missing.
+    /// The time for which they are counted; it is in the future while some are missing.
     at: Time,
     /// How far it is in the steps of the rate.
     step: Cursor,

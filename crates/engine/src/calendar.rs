@@ -16,7 +16,7 @@ pub type Component = u32;
 
 const ABSENT: u32 = u32::MAX;
 const ARITY: usize = 4;
-/// Components kept in the array, at most, and where few are busy: a scan costs what is scanned.
+/// Components kept in the array, at most; the cost of a scan is proportional to their number.
 const SCANNED: usize = 8;
 const FEW: usize = 4;
 /// Binary digits of a component of the array.
@@ -25,12 +25,12 @@ const DIGITS: u32 = SCANNED.ilog2();
 /// The calendar.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// When each of the first components is due, packed as in `heap`, but into 64 bits: no run
-    /// gets near the 73 years that there are. `u64::MAX`: not at all.
+    /// When each of the first components is due, packed as in `heap`, but into 64 bits: no run gets
+    /// near the 73 years that fit. `u64::MAX`: not at all.
     scanned: [u64; SCANNED],
     /// Components that are in the array.
     width: usize,
-    /// They are [`FEW`] at most: no more are scanned.
+    /// They are [`FEW`] at most: only these are scanned.
     few: bool,
     /// (time, component) packed so that one comparison is the total order.
     heap: Vec<u128>,
@@ -77,7 +77,8 @@ impl Calendar {
         (time < NOT_DUE).then_some((time, component))
     }
 
-    /// The same where what is due at [`NOT_DUE`] or later need not be told from nothing.
+    /// The same, for callers that need not distinguish an entry at [`NOT_DUE`] or later from no
+    /// entry.
     #[inline]
     pub fn next(&self) -> (Time, Component) {
         let entry = if self.few {

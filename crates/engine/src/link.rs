@@ -31,7 +31,7 @@ pub struct Link {
     /// The pipe behind it, if there is one.
     pub pipe: Option<u32>,
     rate: RatePlan,
-    /// The rate, where it is one that stays and nothing is saved up.
+    /// The rate, where it is constant and nothing is saved up.
     constant: Option<Rate>,
     /// How far it is in its steps, where it has some.
     step: Cursor,
@@ -186,7 +186,7 @@ impl Link {
     #[inline(always)]
     fn begin(&mut self, now: Time, packet: &mut Packet) -> Result<Time, Next> {
         if let Some(until) = self.stopped_until(now) {
-            // What waits out a rate of 0 waits in the queue.
+            // While the rate is 0, packets wait in the queue.
             self.busy = true;
             self.held = false;
             return Err(Next::Wait(until));

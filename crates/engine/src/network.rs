@@ -46,7 +46,7 @@ use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
 
-/// Where every packet is (without warm-up: drops are counted from there).
+/// Where every packet is. For plans without a warm-up, as drops are counted from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
     /// Put into the network by an end point.
@@ -61,7 +61,7 @@ pub struct Census {
 
 /// Packets recorded after which a slice ends early: one event may send a whole window.
 const RECORDED_AT_ONCE: usize = 1 << 16;
-/// Events between two looks at how many there are.
+/// Events between two checks of how many packets are recorded.
 const EVENTS_BETWEEN_LOOKS: u64 = 64;
 
 /// A network with its flows, ready to run.
@@ -152,7 +152,7 @@ impl Network {
         true
     }
 
-    /// What [`Network::take_packets`] would move.
+    /// How many packets [`Network::take_packets`] would move.
     fn recorded_packets(&self) -> usize {
         let links = self.links.iter();
         links.map(|link| link.sink.recorded_packets()).sum()
@@ -174,10 +174,9 @@ impl Network {
         true
     }
 
-    /// Moves what was recorded of packets since the last call to the end of
-    /// `out`, in the order of time; those of one nanosecond in the order of the
-    /// links. To be called between slices that are short enough for the memory
-    /// there is, and after the last one.
+    /// Moves what was recorded of packets since the last call to the end of `out`, in the order of
+    /// time, and within a nanosecond in the order of the links. Call it after the last slice, and
+    /// between slices that are short enough for the available memory.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
         let before = out.len();
         for link in &mut self.links {

@@ -23,8 +23,8 @@ impl Ecn {
     }
 }
 
-/// What a packet's flow says of it: hosts as numbers, the sender's and the
-/// receiver's of data, and the DSCP of its packets in either direction.
+/// What is known of a packet from its flow: hosts as numbers, the sender's and the receiver's of
+/// data, and the DSCP of its packets in either direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowInfo {
     /// Number of the host that sends data.
@@ -62,7 +62,7 @@ pub mod flags {
     /// [`super::Packet::ect0`].
     pub const ACCECN: u16 = 256;
     /// An ACK whose timestamp is newer than the last one's, where hosts have timestamps of their
-    /// own: it then tells of marks even if of nothing else (Linux `FLAG_TS_PROGRESS`). The
+    /// own. It then reports marks even if it reports nothing else (Linux `FLAG_TS_PROGRESS`). The
     /// simulator's receivers send no such ACK.
     pub const NEWER: u16 = 512;
     /// Its DSCP was cleared on the way.

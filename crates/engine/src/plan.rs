@@ -46,16 +46,16 @@ keys! {
         warmup: Time = ANY_TIME.default("0s");
         /// Seed of every random stream; a sweep's seeds count up from it.
         key seed = int(0, i64::MAX).default("1");
-        /// The Linux that plays it, kernel engine only: by its release ("6.1", "6.1.176") or by the
-        /// beginning of its kit's hash, among the kits that are built (`tailback kernel list`); of
-        /// several the one in use, else the one built last. Default: the kit in use.
+        /// The Linux that plays it, kernel engine only: its release ("6.1", "6.1.176") or the
+        /// beginning of its kit's hash, among the kits that are built (`tailback kernel list`). If
+        /// several fit, the one in use is taken, else the one built last. Default: the kit in use.
         kernel: Option<String> => TEXT;
         /// Each flow's start is delayed by a uniform draw from 0 to this; default: path.rtt.
         start_jitter: Time = ANY_TIME;
         /// Order-preserving delay that each host adds to a packet, uniform from 0 to this; below
         /// one packet time at the slowest link. Nine tenths of a packet time keep the flows of a
-        /// FIFO out of phase; without, their round-trip times modulo a packet time may decide their
-        /// rates.
+        /// FIFO out of phase. Without it their round-trip times modulo a packet time may decide
+        /// their rates.
         host_jitter: Time = ANY_TIME.default("0s");
         /// How long every host's timers had been running when the run begins: which instants are
         /// ticks of 1 ms. Default: each host has a phase of its own, drawn from the seed, so that
@@ -77,15 +77,15 @@ keys! {
         flows: Vec<FlowPlan> => key(KeyKind::List(&FlowPlan::TABLE));
         /// Traffic besides flows: unresponsive UDP, or short TCP connections.
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
-        /// Programs as they are, kernel engine only, each entry on a pair of hosts of its own. Packets of
-        /// the sender's host pass the route, those of the receiver's host the way back. With a kind its
-        /// options stand beside these keys.
+        /// Programs as they are, kernel engine only, each entry on a pair of hosts of its own.
+        /// Packets of the sender's host pass the route, those of the receiver's host the way back.
+        /// With a kind, its options are written beside these keys.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;
         /// Folders of plugins, which are crates with algorithms of your own, relative to this file; the
         /// engine is compiled with them. A run's identity depends on the plugins, not on this key.
-        // Whoever calls the engine has compiled them in.
+        // The program that calls the engine has compiled them in.
         key with = key(KeyKind::Folders);
         /// A grid: lists of values by path, the last key fastest, then seeds; [[sweep.zip]] has
         /// lists of equal length that advance together.
@@ -138,7 +138,7 @@ impl Plan {
         group::count(&self.programs)
     }
 
-    /// The classes whose members have a link first on their way.
+    /// The classes whose members pass this link first.
     pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
         let flows = self.flows.iter();
         let flows = flows.map(|f| (&f.class, &f.route, f.count, Some((f.rtt, &f.back))));
@@ -199,7 +199,7 @@ impl Plan {
     }
 }
 
-/// What flows and sources have in common that are on the same two hosts.
+/// What flows and sources on the same two hosts have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hosts {
     /// Base round-trip time.
@@ -208,7 +208,7 @@ pub struct Hosts {
     pub route: Vec<u32>,
     /// Links the ACKs pass.
     pub back: Vec<u32>,
-    /// What of the stack a host has; `None`: it has a source that is not TCP.
+    /// The part of the stack that belongs to a host; `None`: it has a source that is not TCP.
     pub stack: Option<HostStack>,
     /// A pair of its own: the name of the flow.
     pub alone: Option<String>,
@@ -218,12 +218,12 @@ pub struct Hosts {
     pub names: Option<[String; 2]>,
 }
 
-/// What a host has of a flow's stack.
+/// The part of a flow's stack that belongs to a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostStack {
     /// Whether ECN is negotiated.
     pub ecn: bool,
-    /// Whether that is Accurate ECN on demand of the scenario, and when its option is sent.
+    /// When the option of Accurate ECN is sent, if the scenario demands Accurate ECN.
     pub accecn: Option<AccEcnOption>,
     /// Whether the timestamp option is in use.
     pub timestamps: bool,
@@ -248,8 +248,8 @@ impl HostStack {
     }
 }
 
-/// A jitter of hosts with which flows do not keep in phase at a FIFO: nine tenths of a packet time at
-/// the slowest link, to two digits.
+/// A jitter of hosts that keeps flows out of phase at a FIFO: nine tenths of a packet time at the
+/// slowest link, to two digits.
 ///
 /// Phases need a packet time to be spread (`benches/phases.py`); a longer jitter would reorder what
 /// the link has spaced.
@@ -267,10 +267,9 @@ fn frame_of(tcp: &TcpPlan) -> u32 {
 impl Plan {
     /// The pairs of hosts, and the pair of each flow and then of each source.
     ///
-    /// Flows and sources share a sender and a receiver if the scenario gives
-    /// their hosts the same names; where it gives none, if they have the same
-    /// round-trip time, way and settings of a host's stack, as the kernel
-    /// engine places them.
+    /// Flows and sources share a sender and a receiver if the scenario gives their hosts the same
+    /// names. Where it gives no names, they share them if they have the same round-trip time, way
+    /// and settings of a host's stack. The kernel engine places them in the same way.
     pub fn hosts(&self) -> (Vec<Hosts>, Vec<usize>) {
         let jittered = self.host_jitter > Time::ZERO;
         let of_flow = |flow: &FlowPlan, alone| Hosts {
@@ -334,8 +333,8 @@ impl Plan {
         meter::owners(self.flow_count(), limits, self.program_count())
     }
 
-    /// What a connection of a source would have alone: the nominal rate of the
-    /// slowest link of its route, and the round-trip time with the delays of links.
+    /// What a connection of a source would have to itself: the nominal rate of the slowest link of
+    /// its route, and the round-trip time with the delays of links.
     pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
         let links = |route: &[u32]| -> Vec<&LinkPlan> {
             let known = route
@@ -380,7 +379,7 @@ impl Plan {
             })
             .collect();
         let owners = self.owners();
-        // Of programs, which the simulator refuses, there is nothing to say.
+        // The simulator rejects programs, so they have no flow info of their own.
         let programs = repeat_n(FlowInfo::default(), self.program_count());
         let info: Vec<FlowInfo> = info.into_iter().chain(programs).collect();
         owners.iter().map(|owner| info[*owner as usize]).collect()

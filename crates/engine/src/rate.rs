@@ -26,8 +26,8 @@ impl Default for RatePlan {
 }
 
 impl RatePlan {
-    /// The rate an algorithm is told at the start: that of the first step, or
-    /// the mean of the trace.
+    /// The rate that an algorithm gets at the start: that of the first step, or the mean of the
+    /// trace.
     pub fn nominal(&self) -> Rate {
         match self {
             RatePlan::Constant(rate) => *rate,
@@ -91,8 +91,8 @@ pub(crate) fn opportunity_time(times: &[Time], n: u64) -> Time {
     Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
 }
 
-/// How far a link is in the steps of its rate, of which there may be millions: the time only goes
-/// on, and so does this.
+/// How far a link is in the steps of its rate, of which there may be millions. Time only advances,
+/// and so does this.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor(usize);
 

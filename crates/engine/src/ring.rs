@@ -1,8 +1,8 @@
-//! A first-in, first-out queue in a ring whose length is a power of two: what pipes and
-//! queues keep packets in. `VecDeque` does the same with a comparison where a ring of such a
-//! length has a mask, and moves an element through an `Option` on its way out.
+//! A first-in, first-out queue in a ring whose length is a power of two. Pipes and queues keep
+//! packets in it. `VecDeque` does the same, but needs a comparison where a ring of such a length
+//! has a mask, and moves an element through an `Option` on its way out.
 
-/// Slots from which on some are given back: less is not worth a copy.
+/// The least number of slots of which some are given back: fewer are not worth a copy.
 const LARGE: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 /// Elements in order.
@@ -46,7 +46,8 @@ impl<T: Copy> Ring<T> {
         self.slots.get(self.head & (self.slots.len() - 1))
     }
 
-    /// Those so many places behind the oldest, the largest first, if it has so many.
+    /// The elements so many places behind the oldest, if there are so many; the largest place
+    /// first.
     #[inline]
     pub fn ahead<const N: usize>(&self, places: [usize; N]) -> Option<[&T; N]> {
         if places[0] >= self.len {
@@ -79,7 +80,7 @@ impl<T: Copy> Ring<T> {
         (0..self.len).map_while(|place| self.get(place))
     }
 
-    /// Takes one from its place: those before it, which are few where that is done, move.
+    /// Takes one from its place. Those before it move, which are few where this is used.
     pub fn remove(&mut self, place: usize) -> Option<T> {
         let mut removed = *self.get(place)?;
         let mask = self.slots.len() - 1;

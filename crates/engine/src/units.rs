@@ -118,8 +118,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A size as a scenario writes it, before packets, bytes and multiples of the
-/// bandwidth-delay product are told apart.
+/// A size as a scenario writes it: packets, bytes or a multiple of the bandwidth-delay product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
     /// `1000p`.
@@ -130,7 +129,7 @@ pub enum Size {
     Bdp(f64),
 }
 
-/// What a text is not: a message fragment that says what was expected.
+/// A message fragment that says what was expected instead of a text.
 pub type ParseError = &'static str;
 
 /// Splits "1.5ms" into 1.5 and "ms"; the number is finite and not negative.

@@ -1,6 +1,6 @@
-//! When Linux's timers fire (`kernel/time/timer.c`, HZ 1000): the clock of the
-//! timer wheel is the jiffy, a timer never fires early, and one that lies far
-//! ahead fires at the next multiple of 8, 64, ... jiffies.
+//! When Linux's timers fire (`kernel/time/timer.c`, HZ 1000). The clock of the timer wheel is the
+//! jiffy, and a timer never fires early. A timer that lies far ahead fires at the next multiple of
+//! 8, 64, ... jiffies.
 //!
 //! The wheel is that of Linux since 4.8; a stack that grows its window as Linux
 //! 3.2 did (`tcp.growth = "acks"`) has timers that fire when they are due.

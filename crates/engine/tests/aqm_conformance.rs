@@ -1,4 +1,4 @@
-//! What every queue discipline of this tree must do.
+//! Requirements on every queue discipline of this tree.
 
 use tailback_conformance::queue::{
     conserves_packets_order_and_ecn, is_documented, serves_a_long_overload,

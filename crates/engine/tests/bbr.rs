@@ -1,4 +1,4 @@
-//! Laws of BBR: what its authors promise, and what is known of it.
+//! Laws of BBR: the claims of its authors, and its known weaknesses.
 
 mod common;
 
@@ -16,7 +16,7 @@ const RTT: Time = Time::from_ms(40);
 const BDP: f64 = 50e6 * 0.04 / 8.0 / 1514.0;
 const PROBE_RTT: f64 = 3.0;
 
-/// Flows of 40 ms through a FIFO of so many packets at 50 Mbit/s.
+/// Flows of 40 ms through a FIFO with this many packets at 50 Mbit/s.
 fn through(packets: u64, flows: Vec<FlowPlan>, seconds: u64, warmup: u64) -> Plan {
     let mut p = plan(
         Time::from_secs(seconds),
@@ -45,7 +45,7 @@ fn played(p: &Plan) -> Outcome {
     run(network(p))
 }
 
-/// A flow's series: seconds and values.
+/// A flow's series of a quantity: times in seconds and values.
 fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
     let s = &outcome.series;
     let of = |key: &tailback_record::series::SeriesKey| {
@@ -58,7 +58,7 @@ fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Beginnings and ends of the times spent in a mode.
+/// Start and end of each period spent in a mode.
 fn spells(modes: &[(f64, f64)], mode: f64) -> Vec<(f64, f64)> {
     let mut spells: Vec<(f64, f64)> = Vec::new();
     let mut inside = false;
@@ -86,14 +86,14 @@ fn mean_queue(outcome: &Outcome) -> f64 {
     outcome.links[0].backlog_byte_ns as f64 / seconds_ns / (BDP * 1514.0)
 }
 
-/// The share of the link a flow fills outside PROBE_RTT, from `from` seconds on.
+/// The share of the link that a flow fills outside PROBE_RTT, from `from` seconds on.
 fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     let pauses = spells(&series(outcome, flow, "mode"), PROBE_RTT);
     let delivered = series(outcome, flow, "delivered_bytes");
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for pair in delivered.windows(2) {
         let ((t, before), (u, after)) = (pair[0], pair[1]);
-        // The pipe is full again two round trips later.
+        // The pipe is full again two round trips after PROBE_RTT.
         let paused = |&(start, end): &(f64, f64)| u > start && t < end + 0.08;
         if t >= from && !pauses.iter().any(paused) {
             bytes += after - before;
@@ -103,9 +103,9 @@ fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     bytes * 8.0 / seconds / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// Cardwell et al. 2016: a full pipe and next to no queue, whatever the
-/// buffer. PROBE_RTT every 10 s at a window of four segments; version 3's
-/// every 5 s at half of the bandwidth-delay product.
+/// Cardwell et al. 2016: a full pipe and almost no queue, whatever the buffer. PROBE_RTT comes
+/// every 10 s with a window of four segments; in version 3, every 5 s with half of the
+/// bandwidth-delay product.
 #[test]
 fn a_full_pipe_and_a_short_queue() {
     let half = (BDP / 2.0).ceil();
@@ -120,7 +120,7 @@ fn a_full_pipe_and_a_short_queue() {
         let most = in_flight.iter().filter(|f| f.0 > 5.0).map(|f| f.1);
         assert!(most.fold(0.0, f64::max) <= 2.0 * BDP, "{cc}");
 
-        // STARTUP and DRAIN are over within a second, and never come back.
+        // STARTUP and DRAIN end within a second and never come back.
         let modes = series(&o, cc, "mode");
         let mut order: Vec<f64> = modes.iter().map(|m| m.1).collect();
         order.dedup();
@@ -132,7 +132,8 @@ fn a_full_pipe_and_a_short_queue() {
         assert_eq!(pauses.len(), times, "{cc}");
         let mut last = 0.0;
         for &(start, end) in &pauses {
-            // Counted from the end of the last one, 0.2 s and a round trip or two long.
+            // The gap counts from the end of the last one. Each lasts 0.2 s and a round trip or
+            // two.
             let (gap, length) = (start - last, end - start);
             assert!((period - 0.01..period + 0.1).contains(&gap), "{cc}: {gap}");
             assert!((0.2..0.3).contains(&length), "{cc}: {length}");
@@ -150,7 +151,7 @@ fn a_full_pipe_and_a_short_queue() {
     }
 }
 
-/// Linux `bbr_pacing_gain`: a round trip at 5/4, at most one at 3/4, six at 1.
+/// Linux `bbr_pacing_gain`: one round trip at 5/4, at most one at 3/4, six at 1.
 #[test]
 fn version_1_probes_every_eight_round_trips() {
     let o = played(&through(10_000, vec![one("bbr", &[])], 10, 5));
@@ -162,7 +163,7 @@ fn version_1_probes_every_eight_round_trips() {
         let whole = &spells[1..spells.len() - 1];
         whole.iter().map(|s| s.1 - s.0 + 0.01).sum::<f64>() / whole.len() as f64
     };
-    // A phase lasts from an ACK to the first that is more than a round trip later.
+    // A phase lasts from one ACK to the first ACK that is more than a round trip later.
     assert!((0.04..0.07).contains(&mean(&up)), "{up:?}");
     assert!((0.24..0.26).contains(&mean(&cruise)), "{cruise:?}");
     let periods: Vec<f64> = up.windows(2).map(|w| w[1].0 - w[0].0).collect();
@@ -172,8 +173,8 @@ fn version_1_probes_every_eight_round_trips() {
     );
 }
 
-/// Linux `bbr_update_cycle_phase` of version 3: down, cruise, refill, up; two
-/// to three seconds or 63 rounds between the probes.
+/// Linux `bbr_update_cycle_phase` of version 3: down, cruise, refill, up. Between the probes are
+/// two to three seconds, or 63 rounds.
 #[test]
 fn version_3_probes_every_two_to_three_seconds() {
     let mut f = one("bbr3", &[("probe_rtt", Value::Time(Time::ZERO))]);
@@ -197,7 +198,7 @@ fn version_3_probes_every_two_to_three_seconds() {
     assert!(rounds * 2 > periods.len(), "{periods:?}");
 }
 
-/// Flows of one kind share; one that comes 5 s later gets its part.
+/// Flows of one kind share the link; a flow that starts 5 s later gets its share.
 #[test]
 fn two_flows_share() {
     for cc in ["bbr", "bbr3"] {
@@ -214,9 +215,9 @@ fn two_flows_share() {
     }
 }
 
-/// Ware et al. 2019: in a shallow buffer version 1 takes what it likes from
-/// loss-based flows; version 3 leaves a single CUBIC flow its part. In a deep
-/// one the cap of two products in flight leaves CUBIC half.
+/// Ware et al. 2019: in a shallow buffer, version 1 takes most of the link from loss-based flows,
+/// while version 3 leaves a single CUBIC flow its share. In a deep buffer, the cap of two products
+/// in flight leaves CUBIC half.
 #[test]
 fn cubic_fares_better_with_version_3() {
     let against = |cc, buffer: f64| {
@@ -231,8 +232,8 @@ fn cubic_fares_better_with_version_3() {
     assert!((0.4..0.7).contains(&deep), "CUBIC with bbr, 4 bdp: {deep}");
 }
 
-/// Cardwell et al. 2016, figure 8: random losses do not slow version 1 down,
-/// where CUBIC has (1.17 C^(1/4) (RTT/p)^(3/4) or) Reno's 1.3/sqrt p of window.
+/// Cardwell et al. 2016, figure 8: random losses do not slow version 1 down. The window of CUBIC,
+/// in contrast, is the larger of 1.17 C^(1/4) (RTT/p)^(3/4) and Reno's 1.3/sqrt p.
 #[test]
 fn random_losses() {
     let lossy = |cc| {
@@ -252,7 +253,7 @@ fn utilisation_of_total(outcome: &Outcome) -> f64 {
     goodput(outcome, 0) * 1e6 / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// A policer of 10 Mbit/s with a bucket of 1 s: drops what exceeds it.
+/// A policer of 10 Mbit/s with a bucket of 1 s, which drops what exceeds it.
 struct Policer {
     packets: Packets,
     /// Bytes x 1e9.
@@ -284,8 +285,8 @@ impl Queue for Policer {
     }
 }
 
-/// Flach et al. 2016, Linux `bbr_lt_bw_sampling`: losses at a steady rate give
-/// a policer away; that rate is then kept without probing.
+/// Flach et al. 2016, Linux `bbr_lt_bw_sampling`: losses at a steady rate reveal a policer. BBR
+/// then keeps that rate without probing.
 #[test]
 fn a_policer_is_found() {
     let policed = |seeks| {
@@ -308,15 +309,15 @@ fn a_policer_is_found() {
         (spell.fold(0.0, f64::max), used.sum::<f64>() / 100.0)
     };
     let (steady, bw) = policed(true);
-    // 48 rounds at a gain of one, at what the policer lets through (payload).
+    // 48 rounds at a gain of one, at the rate that passes the policer (payload).
     assert!((1.9..2.4).contains(&steady), "{steady} s");
     assert!((9.4..9.7).contains(&bw), "{bw} Mbit/s");
     let (steady, ..) = policed(false);
     assert!(steady < 0.3, "{steady} s");
 }
 
-/// Marks bound version 3 where it asks for them and the path is short; it
-/// ignores them elsewhere, as version 1 does.
+/// Marks limit version 3 on a short path with `ecn_response`. Elsewhere version 3 ignores them, as
+/// version 1 always does.
 #[test]
 fn marks_bound_version_3_if_asked() {
     let marked = |response, rtt| {

@@ -1,4 +1,4 @@
-//! What every congestion control of this tree owes.
+//! Requirements on every congestion control of this tree.
 
 #[path = "../src/cc/testing.rs"]
 mod testing;
@@ -22,8 +22,8 @@ fn names_are_unique_and_sorted() {
     assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
 }
 
-/// SCE marks on two fifths of a window cost those something that know of SCE, and less
-/// than CE does; the others do not see it.
+/// SCE marks on two fifths of a window reduce the window of SCE-aware congestion controls, and by
+/// less than CE does. The others ignore them.
 #[test]
 fn sce_marks_cost_less_than_a_mark() {
     for entry in ENTRIES {
@@ -34,7 +34,7 @@ fn sce_marks_cost_less_than_a_mark() {
                 Time::from_ms(20),
             );
             host.window.ssthresh = 100;
-            // An epoch begins, for those that have such.
+            // Starts an epoch in congestion controls that have epochs.
             host.round();
             marks(&mut host);
             host.ack(1);
@@ -54,7 +54,7 @@ fn sce_marks_cost_less_than_a_mark() {
     }
 }
 
-/// One mark costs something, at most half of the window, within its round.
+/// One mark reduces the window by at most half, within its round.
 #[test]
 fn a_mark_costs_at_most_half_a_window() {
     for entry in ENTRIES {
@@ -64,8 +64,8 @@ fn a_mark_costs_at_most_half_a_window() {
     }
 }
 
-/// A model of the path takes no single mark for congestion: nothing is lost by
-/// it, and the rate is the same as without.
+/// A model of the path does not take a single mark for congestion: it loses no window, and the rate
+/// is the same as without the mark.
 #[test]
 fn a_model_of_the_path_ignores_a_single_mark() {
     let mut models = Vec::new();

@@ -1,5 +1,5 @@
-//! The same marks fed to every congestion control, and the window each makes
-//! of them: tables to be read in a diff.
+//! The same marks for every congestion control, and the window that each makes of them: tables to
+//! read in a diff.
 //!
 //! A sender that always has data, every segment acknowledged on its own, all
 //! RTTs 20 ms; the reduction by PRR as in Linux (see `src/cc/testing.rs`).
@@ -14,7 +14,7 @@ use tailback_engine::registry::{Value, find};
 use tailback_engine::units::Time;
 use testing::{Host, options};
 
-/// A column: its heading, the congestion control, options, what growth counts.
+/// A column: its heading, the congestion control, its options, and what its growth counts.
 type Column = (
     &'static str,
     &'static str,
@@ -47,14 +47,14 @@ fn heading(first: &str, columns: &[Column]) -> String {
 
 /// One mark, ACK by ACK. By hand:
 ///
-/// - PRR sends ceil(s n/20) segments by the n-th ACK of the reduction until no
-///   more than s are in flight: Reno, s = 10, one for every second ACK.
-/// - CUBIC keeps 717/1024 of 20: 14. DCTCP has alpha = 960/1024 by then (1,
-///   less 1/16 on the first ACK): 20 - (20 * 960 >> 11) = 11.
-/// - The reduction ends with the first ACK of a segment sent after it began:
-///   the mark came with the third ACK, when 22 were sent; so with ACK 23.
-/// - Of the original patch alpha is 0: nothing is cut, and the window of the
-///   round is held, but Linux 3.2 is then in slow start and gains a segment.
+/// - PRR sends ceil(s n/20) segments by the n-th ACK of the reduction, until no more than s are in
+///   flight. Reno has s = 10: one segment for every second ACK.
+/// - CUBIC keeps 717/1024 of 20: 14. DCTCP has alpha = 960/1024 by then (1, less 1/16 on the first
+///   ACK): 20 - (20 * 960 >> 11) = 11.
+/// - The reduction ends with the first ACK of a segment sent after it began. The mark came with the
+///   third ACK, when 22 segments were sent; so it ends with ACK 23.
+/// - In the original patch alpha is 0: there is no cut, and the window stays for the round. But
+///   Linux 3.2 is then in slow start and gains a segment.
 #[test]
 fn one_mark() {
     let columns: [Column; 4] = [
@@ -90,7 +90,8 @@ fn one_mark() {
     insta::assert_snapshot!("one_mark_ack_by_ack", table);
 }
 
-/// Forty rounds: marks on all of one round, then on more and more of every eighth.
+/// Forty rounds: marks on all packets of one round, then on more and more packets of every eighth
+/// round.
 #[test]
 fn rounds() {
     let columns: [Column; 7] = [
@@ -140,9 +141,9 @@ fn rounds() {
     insta::assert_snapshot!("window_after_each_round", table);
 }
 
-/// Prague, ACK by ACK, at 20 ms: half of the window is to go on the first mark (alpha is
-/// 1), by a segment with each ACK; unmarked segments go on adding. The next mark is another
-/// CWR, for what is left of alpha.
+/// Prague, ACK by ACK, at 20 ms. On the first mark half of the window must go (alpha is 1), by a
+/// segment with each ACK. Unmarked segments still add to the window. The next mark starts another
+/// CWR with the current alpha.
 #[test]
 fn prague_by_acks() {
     let set: &[(&str, Value)] = &[];

@@ -1,5 +1,6 @@
-//! What the kernel face of every entry owes: each option is spelled for Linux, or
-//! refused, or declared as the simulator's. Each entry of the registries inherits these.
+//! Requirements on the kernel face of every entry: each option is either spelled for Linux, or
+//! rejected, or declared as an option of the simulator only. Each entry of the registries inherits
+//! these tests.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use tailback_engine::{aqm, cc};
 
 const RATE: Rate = Rate(100_000_000);
 
-/// Values of an option: every word, both bools, both ends of its range and some between.
+/// Values of an option: every word, both bools, both ends of its range and some values between.
 fn values(opt: &Opt) -> Vec<Value> {
     let times = [1_000, 1_000_000, 7_000_000, 4_000_000_000].map(|ns| Value::Time(Time(ns)));
     let packets = [1, 77, 1 << 33].map(Value::Packets);
@@ -43,8 +44,8 @@ fn values(opt: &Opt) -> Vec<Value> {
     all.into_iter().filter(fits).collect()
 }
 
-/// An entry's complete options with each single option at each of its values, as far
-/// as that makes sense; with the option's name.
+/// The complete options of an entry, with one option at a time set to each of its values.
+/// Values that the entry rejects are left out. Each comes with the option's name.
 fn variants<B>(entry: &Entry<B>) -> Vec<(&'static str, Options)> {
     let mut variants = Vec::new();
     for opt in entry.options {

@@ -1,4 +1,4 @@
-//! Laws that a simulator of TCP and queues is held against.
+//! Laws that the simulator of TCP and queues must satisfy.
 
 mod common;
 
@@ -15,7 +15,7 @@ use tailback_engine::rng::Stream;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::{Cause, Outcome};
 
-/// A link so fast that there is no queue: what limits is loss alone.
+/// A link so fast that it has no queue: only losses limit the rate.
 const FAST: u64 = 100_000_000_000;
 
 fn within(what: &str, measured: f64, expected: f64, tolerance: f64) {
@@ -56,7 +56,7 @@ fn random_loss(cc: &str, rtt: Time, loss: f64, seconds: u64) -> Outcome {
     run(network(&p))
 }
 
-/// Mathis et al. 1997: W = sqrt(3/2) / sqrt p for a loss every 1/p packets.
+/// Mathis et al. 1997: W = sqrt(3/2) / sqrt p, with a loss every 1/p packets.
 #[test]
 fn reno_response_to_periodic_loss() {
     for (n, seconds) in [(1_000, 600), (10_000, 1_500)] {
@@ -71,7 +71,7 @@ fn reno_response_to_periodic_loss() {
     }
 }
 
-/// The same law for marks: ECN reductions are as deep (RFC 3168 section 6.1.2).
+/// The same law for marks: ECN reductions are equally deep (RFC 3168 section 6.1.2).
 #[test]
 fn reno_response_to_periodic_marks() {
     let outcome = periodic("reno", Time::from_ms(50), 1_000, true, 600);
@@ -84,8 +84,8 @@ fn reno_response_to_periodic_marks() {
     assert_eq!(outcome.flows[0].retransmits, 0);
 }
 
-/// Ott, Kemperman, Mathis 1996: the mean over time is 1.3098 / sqrt p where
-/// each packet is lost independently.
+/// Ott, Kemperman, Mathis 1996: if each packet is lost independently, the mean over time is 1.3098
+/// / sqrt p.
 #[test]
 fn reno_response_to_random_loss() {
     let outcome = random_loss("reno", Time::from_ms(20), 1e-3, 4_000);
@@ -97,7 +97,7 @@ fn reno_response_to_random_loss() {
     );
 }
 
-/// Packets in flight on average in Linux, by case: written by `python tests/laws.py`.
+/// Mean number of packets in flight in Linux, by case; `python tests/laws.py` writes this file.
 const OF_LINUX: &str = include_str!("../../../tests/laws/linux.tsv");
 
 fn linux(case: &str) -> f64 {
@@ -108,8 +108,9 @@ fn linux(case: &str) -> f64 {
     window.parse().expect("a number")
 }
 
-/// One CUBIC flow, RTT 100 ms, that loses a packet early, which ends slow start, and every n-th
-/// from there: packets in flight on average, by what arrives. As in tests/laws.py.
+/// Mean number of packets in flight, counted by the packets that arrive. One CUBIC flow with an RTT
+/// of 100 ms loses an early packet, which ends slow start, and every n-th packet from there. As in
+/// tests/laws.py.
 fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64 {
     let options = [("fast_convergence", Value::Bool(fast_convergence))];
     let rtt = Time::from_ms(100);
@@ -133,14 +134,14 @@ fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64
     segments / ((f.to_ns - f.from_ns) as f64 / rtt.ns() as f64)
 }
 
-/// RFC 9438 section 5.2: W = 1.054 (RTT/p)^0.75 where losses come when the
-/// window is just back at W_max, at K = cbrt(W_max (1 - beta)/C). The curve is
-/// flat there: in Linux, whose target is in whole segments, the window is at
-/// W_max already when the curve is less than one segment below, cbrt(1/C) =
-/// 1.36 s before K less the RTT by which it looks ahead. The interval between
-/// losses is that much shorter, and the window for a given p larger: by 20 %
-/// at p = 1e-4 and 12 % at 1e-5, less as K grows. Linux itself says so, with the
-/// same packets lost: it is what the simulator is held against, to one segment.
+/// RFC 9438 section 5.2: W = 1.054 (RTT/p)^0.75 if losses come when the window is just back at
+/// W_max, at K = cbrt(W_max (1 - beta)/C).
+///
+/// The curve is flat there. Linux's target is in whole segments, so its window is at W_max already
+/// when the curve is less than one segment below. That is cbrt(1/C) = 1.36 s before K, less the RTT
+/// by which it looks ahead. The interval between losses is shorter by that time. So the window for
+/// a given p is larger: by 20 % at p = 1e-4 and 12 % at 1e-5, less as K grows. Linux itself
+/// confirms this with the same packets lost; the simulator must match Linux to one segment.
 #[test]
 fn cubic_response_to_periodic_loss() {
     let rtt = 0.1;
@@ -150,7 +151,7 @@ fn cubic_response_to_periodic_loss() {
         ("cubic, every 100000th lost", 100_000, 2_000, 1_000, 1_054.0),
     ];
     for (case, n, first, seconds, of_the_rfc) in cases {
-        // 1/p packets in an interval at a mean of (3 + beta)/4 W_max: bisection over W_max.
+        // 1/p packets in an interval at a mean of (3 + beta)/4 W_max; bisection over W_max.
         let mean = |w_max: f64| (3.0 + beta) / 4.0 * w_max;
         let solve = |ahead: f64| {
             let interval = |w_max: f64| libm::cbrt(w_max * (1.0 - beta) / c) - ahead;
@@ -176,8 +177,8 @@ fn cubic_response_to_periodic_loss() {
         let of_linux = linux(case);
         let measured = cubic_window(n, first, seconds, false);
         within(case, measured, of_linux, 1.0 / of_linux);
-        // A window one segment lower than the last maximum is taken for a falling
-        // one: fast convergence brings the mean down again.
+        // Fast convergence takes a window one segment below the last maximum for a falling one.
+        // This brings the mean down again.
         let case = format!("{case}, fast convergence");
         let of_linux = linux(&case);
         let measured = cubic_window(n, first, seconds, true);
@@ -229,10 +230,10 @@ fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64, seed: u64, seconds: u6
     mean_window(&run(network), 0) * p_mark
 }
 
-/// W p of DCTCP in Linux's arithmetic and nothing else, packet by packet: no network, no
-/// delayed ACKs, no PRR. The window is in whole segments, so that a cut of alpha W/2 loses its
-/// fraction, and what was counted towards the next segment when a reduction begins is lost
-/// (`tcp_init_cwnd_reduction`); for the round that it takes nothing grows.
+/// W p of DCTCP in Linux's arithmetic alone, packet by packet: no network, no delayed ACKs, no PRR.
+/// The window is in whole segments, so a cut of alpha W/2 loses its fraction. When a reduction
+/// begins, the count towards the next segment is also lost (`tcp_init_cwnd_reduction`). The window
+/// does not grow during the round of the reduction.
 fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     let mut marks = Stream::new(1, "marks", "arithmetic");
     let (one, shift) = (1_u64 << alpha_bits, 4);
@@ -272,10 +273,10 @@ fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     (packets - warmup) as f64 / rounds * p
 }
 
-/// Random marking: W = 2/p, from one segment of growth each round against cuts of alpha W/2
-/// with alpha = p. That is a cut of one segment, and where the window is in whole segments it
-/// is 7 to 13 % lower: [`dctcp_in_whole_segments`]. Linux itself, its 10 bits of alpha and
-/// p = 0.05, is in docs/evidence/response.md (`python tests/laws.py`).
+/// Random marking: W = 2/p, from one segment of growth each round against cuts of alpha W/2 with
+/// alpha = p. Such a cut is one segment, so with a window in whole segments W is 7 to 13 % lower:
+/// [`dctcp_in_whole_segments`]. For Linux itself with its 10 bits of alpha and p = 0.05, see
+/// docs/evidence/response.md (`python tests/laws.py`).
 #[test]
 fn dctcp_response_to_random_marks() {
     for (p, bits) in [(0.05, 10), (0.05, 20), (0.01, 20), (0.004, 20)] {
@@ -285,18 +286,18 @@ fn dctcp_response_to_random_marks() {
             [1, 2, 3, 4, 5].map(|seed| dctcp_under_random_marks(p, i64::from(bits), seed, 120));
         let mean = runs.iter().sum::<f64>() / 5.0;
         let variance = runs.iter().map(|w| (w - mean) * (w - mean)).sum::<f64>() / 4.0;
-        // Student's t at 99 % with four degrees of freedom, since four cases are looked at, and a
+        // Student's t at 99 % with four degrees of freedom, as there are four cases. Plus one
         // segment, the unit of windows: delayed ACKs and PRR round at other packets.
         let interval = 4.604 * (variance / 5.0).sqrt() + p;
         let what = format!("W p, p = {p}, alpha of {bits} bits");
         within(&what, mean, law, interval / law);
     }
-    // With 10 bits and g = 1/16 a fraction below 1/64 is none, and an alpha
-    // below 1/64 falls to 0: where 2/p would need less, Linux hardly responds.
+    // With 10 bits and g = 1/16, a fraction below 1/64 counts as 0, and an alpha below 1/64 falls
+    // to 0. Where 2/p would need a smaller alpha, Linux hardly responds.
     assert!(dctcp_under_random_marks(0.01, 10, 1, 300) > 4.0);
 }
 
-/// What a step threshold does to DCTCP.
+/// The effect of a step threshold on DCTCP.
 struct Sawtooth {
     /// Mean of the first flow's alpha over time.
     alpha: f64,
@@ -304,7 +305,8 @@ struct Sawtooth {
     queue: (u64, u64),
 }
 
-/// 100 packets of bandwidth-delay product, a threshold of `k`, `n` flows, every packet acknowledged.
+/// `n` flows over a bandwidth-delay product of 100 packets and a threshold of `k`. Every packet is
+/// acknowledged.
 fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawtooth {
     let l = link(121_120_000, "step", &[("threshold", Value::Packets(k))]);
     let flows = (0..n).map(|i| {
@@ -336,8 +338,8 @@ fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawto
     Sawtooth { alpha, queue }
 }
 
-/// Alizadeh et al. 2010: N synchronised flows over a threshold K, windows cut
-/// at once as in the paper.
+/// Alizadeh et al. 2010: N synchronised flows over a threshold K. The windows are cut at once, as
+/// in the paper.
 #[test]
 fn dctcp_sawtooth_of_the_paper() {
     let options = [
@@ -368,9 +370,9 @@ fn dctcp_sawtooth_of_the_paper() {
     }
 }
 
-/// Linux brings the window down by PRR over a round, in the first part of
-/// which packets are still marked: their echo comes after CWR has ended and
-/// starts a second one. Two cuts of alpha (W* + 1)/2 make the amplitude.
+/// Linux reduces the window by PRR over a round. In the first part of that round packets are still
+/// marked. Their echo comes after CWR has ended and starts a second CWR. The amplitude is two cuts
+/// of alpha (W* + 1)/2.
 #[test]
 fn dctcp_sawtooth_of_linux_has_two_cuts() {
     for k in [20, 65] {
@@ -385,14 +387,14 @@ fn dctcp_sawtooth_of_linux_has_two_cuts() {
     }
 }
 
-/// Utilisation 3/4 with next to no buffer, 1 with a bandwidth-delay product.
+/// Utilisation is 3/4 with almost no buffer, and 1 with a buffer of a bandwidth-delay product.
 #[test]
 fn reno_utilisation_against_buffer() {
     let rtt = Time::from_ms(100);
     let utilisation = |limit: u64| {
         // 48 Mbit/s x 100 ms are 396 packets.
         let l = link(48_000_000, "fifo", &[("limit", Value::Packets(limit))]);
-        // Every segment acknowledged: two packets at a time is the largest burst.
+        // Every segment is acknowledged, so the largest burst is two packets.
         let mut f = flow("f", "reno", rtt, &[]);
         f.tcp.delack = false;
         let mut p = plan(Time::from_secs(900), vec![l], vec![f]);
@@ -404,12 +406,12 @@ fn reno_utilisation_against_buffer() {
     within("one BDP", utilisation(397), 1.0, 0.005);
 }
 
-/// Conservation, whatever the queue does and at any moment.
+/// Packets are conserved, whatever the queue does and at any moment.
 #[test]
 fn every_packet_is_somewhere() {
     for queue in tailback_engine::aqm::ENTRIES {
         for cc in tailback_engine::cc::ENTRIES {
-            // Where idle times do not count, RED can starve flows for good.
+            // With `idle = "hold"` RED can starve flows for good.
             let decay = [("idle", Value::Word("decay"))];
             let set: &[_] = if queue.name == "red" { &decay } else { &[] };
             let mut l = link(10_000_000, queue.name, set);
@@ -463,8 +465,8 @@ fn little() {
     );
 }
 
-/// A transfer of given size delivers exactly that, and completes when slow
-/// start says: handshake, then rounds of 10, 20, 40, ... segments.
+/// A transfer of given size delivers exactly that. It completes at the time that slow start
+/// predicts: handshake, then rounds of 10, 20, 40, ... segments.
 #[test]
 fn a_transfer_completes_in_the_rounds_of_slow_start() {
     let mut f = flow("f", "reno", Time::from_ms(100), &[]);
@@ -476,13 +478,13 @@ fn a_transfer_completes_in_the_rounds_of_slow_start() {
     )));
     let f = &outcome.flows[0];
     assert_eq!(f.delivered_bytes, 70 * 1448);
-    // SYN and SYN-ACK 100 ms, two more round trips for 10 and 20 segments,
-    // half of one for the last 40.
+    // SYN and SYN-ACK take 100 ms, the rounds of 10 and 20 segments two more round trips, and the
+    // last 40 segments half of one.
     let completion = f.completion_ns.expect("complete") as f64 / 1e6;
     within("completion", completion, 350.0, 0.001);
 }
 
-/// Two flows of the same kind share equally; determinism to the last count.
+/// Two flows of the same kind share equally, and a repeated run is identical in every count.
 #[test]
 fn equal_flows_share_equally_and_runs_repeat() {
     let build = || {
@@ -505,10 +507,10 @@ fn equal_flows_share_equally_and_runs_repeat() {
     assert!(a.links[0].delay.buckets().eq(b.links[0].delay.buckets()));
 }
 
-/// RFC 9332 section 2.1: p_C = (p_L/k)^2 with real feedback, the step out of the way:
-/// shares of what is marked in L and dropped in C, within 6 % or what counting
-/// so few drops leaves open (95 %). With gains so small that p is steady: else the mean of
-/// its square is more than the square of its mean (at 50 ms by a third).
+/// RFC 9332 section 2.1: p_C = (p_L/k)^2, with real feedback and a step threshold that has no
+/// effect. Compares the shares of packets marked in L and dropped in C. The tolerance is 6 %, or
+/// the 95 % error of a count of so few drops. The gains are so small that p is steady. Otherwise
+/// the mean of its square exceeds the square of its mean (at 50 ms by a third).
 #[test]
 fn the_coupling_of_dualpi2() {
     let law = |k: i64, each: usize, rtt: u64| {
@@ -556,14 +558,14 @@ fn the_coupling_of_dualpi2() {
     law(4, 5, 10);
 }
 
-/// Bytes that take a rate this long, at most 200 MB.
+/// Bytes that this rate carries in this time, at most 200 MB.
 fn bytes_over(rate: u64, time: Time) -> u64 {
     (rate / 8_000 * time.ns() / 1_000_000).min(200_000_000)
 }
 
-/// A segment is sent again when it was dropped and only then: without timeouts and reordering,
-/// and with a receiver that reports every block, the sender takes nothing for lost that has
-/// arrived. Transfers that end, so that nothing is under repair at the end.
+/// A segment is sent again exactly if it was dropped. There are no timeouts and no reordering, and
+/// the receiver reports every block. So the sender does not mark as lost what has arrived. The
+/// transfers end, so that no repair is open at the end.
 #[test]
 fn retransmissions_equal_drops() {
     let (mut judged, mut wrong) = (0, Vec::new());
@@ -619,8 +621,8 @@ fn correlation_with_order(values: &[f64]) -> f64 {
     both / (own * all).sqrt()
 }
 
-/// Flows alike have no order: which of them stands first in the file does not decide what it
-/// gets, not even where most of what they send is dropped. Of independent seeds the correlation
+/// The order of identical flows has no effect: which flow comes first in the file does not decide
+/// its throughput, even if most of its packets are dropped. Over independent seeds, the correlation
 /// of throughput with the place in the file is 0 with a standard deviation of 1 / sqrt(n - 1).
 #[test]
 fn flows_alike_have_no_order() {
@@ -661,6 +663,6 @@ fn flows_alike_have_no_order() {
             }
         }
     }
-    // Of 40 squares of standard normals the mean is below 1.9 but once in 2,000.
+    // The mean of 40 squares of standard normals exceeds 1.9 only once in 2,000.
     assert!(squares / cases < 1.9, "{}", squares / cases);
 }

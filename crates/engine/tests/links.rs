@@ -1,4 +1,4 @@
-//! Links, routes and sources: what leaves when, and what is counted of it.
+//! Links, routes and sources: when packets leave, and what is counted of them.
 
 mod common;
 
@@ -16,10 +16,10 @@ use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_record::class::Interval;
 use tailback_record::{Cause, ClassOutcome, Histogram, Summary};
 
-/// A link so fast that it does not matter.
+/// A link so fast that it has no effect.
 const FAST: u64 = 100_000_000_000;
 
-/// Constant bit rate over link 0 from time 0 on, without any delay before it.
+/// Constant bit rate over link 0 from time 0 on, without a delay before the link.
 fn cbr(name: &str, rate: u64, size: i64) -> TrafficPlan {
     let entry = traffic::cbr::ENTRY;
     let mut options = tailback_engine::registry::defaults(entry.options);
@@ -56,7 +56,7 @@ fn cbr_sends_at_its_rate_exactly() {
         vec![cbr("c", rate, size)],
     );
     let outcome = run(network(&p));
-    // Packet k leaves once its k predecessors took their time at the rate.
+    // Packet k leaves after its k predecessors took their time at the rate.
     let expected = (seconds * rate).div_ceil(8 * size as u64);
     assert_eq!(outcome.traffic[0].sent_packets, expected);
     assert_eq!(
@@ -96,8 +96,8 @@ fn a_link_wakes_when_its_rate_comes_back() {
         let mut p = outage(Time::from_secs(10), true);
         p.links[0].mode = mode;
         let outcome = run(network(&p));
-        // 1000 packets waited; at 1 ms each, less 1 every 2 ms that comes, they
-        // are gone at 5 s, and nothing was lost.
+        // 1000 packets waited. They leave at 1 ms each while one comes every 2 ms, so they are gone
+        // at 5 s, and nothing was lost.
         assert_eq!(outcome.links[0].packets, 5_000, "{mode:?}");
         assert_eq!(outcome.links[0].counts.drops(), 0);
         // The packet of 1 s waited 2 s.
@@ -111,7 +111,7 @@ fn a_link_that_stops_for_good_has_a_finite_occupancy() {
     p.links[0].mode = LinkMode::Wire;
     p.links[0].count_in_service = true;
     let outcome = run(network(&p));
-    // In service half of the first second; then 0 to 1000 packets queue up in 2 s.
+    // A packet is in service for half of the first second. Then 0 to 1000 packets queue up in 2 s.
     let byte_s = outcome.links[0].backlog_byte_ns as f64 / 1e9;
     let expected = 1250.0 * 0.5 + 1250.0 * 500.0 * 2.0;
     assert!((byte_s / expected - 1.0).abs() < 0.002, "{byte_s}");
@@ -127,8 +127,8 @@ fn a_slot_of_the_last_packet_counts_up_to_the_end() {
     assert_eq!(outcome.links[0].backlog_byte_ns, 1250 * 500_000_000);
 }
 
-/// Cake keeps the rate itself: the link sends what it is given at once, and a
-/// wire behind it has slots of its own.
+/// Cake keeps the rate itself. The link sends what Cake gives it at once, and a wire behind it has
+/// its own slots.
 #[test]
 fn a_queue_that_shapes_is_the_links_only_shaper() {
     let cake = [("tins", Value::Word("besteffort"))];
@@ -142,7 +142,7 @@ fn a_queue_that_shapes_is_the_links_only_shaper() {
             vec![cbr("c", 20_000_000, 1226)],
         );
         let outcome = run(network(&p));
-        // 1 ms a packet, the first at once.
+        // 1 ms a packet, the first one at once.
         assert_eq!(outcome.links[0].packets, 10_000, "{mode:?}");
         let behind = u64::from(mode == LinkMode::Wire);
         assert_eq!(outcome.traffic[0].received_packets, 10_000 - behind);
@@ -166,8 +166,8 @@ fn a_queue_that_shapes_follows_the_steps_of_the_rate() {
         vec![cbr("c", 20_000_000, 1250)],
     );
     let outcome = run(network(&p));
-    // 1 s at 1 ms, 2 s at 5 ms, 1 s of nothing, 1 s at 1 ms; what leaves at the
-    // moment of a step has its slot at the rate before.
+    // 1 s at 1 ms, 2 s at 5 ms, 1 s of nothing, 1 s at 1 ms. A packet that leaves at the moment of
+    // a step has its slot at the rate before.
     assert_eq!(outcome.links[0].packets, 1_001 + 400 + 996);
 }
 
@@ -204,10 +204,12 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
     for (burst, mean_delay_ms) in [
         // 0, 1, ... 9 ms.
         (0, 4.5),
-        // Two at once, the next when 2 x 1250 - 1600 bytes are paid: 0.72 ms, then 1 ms each.
+        // Two packets at once. The next one goes when 2 x 1250 - 1600 bytes are paid: 0.72 ms. Then
+        // 1 ms each.
         (1_600, (8.0 * 0.72 + 28.0) / 10.0),
         (1_250, (8.0 * 1.0 + 28.0) / 10.0),
-        // 8 packets' worth: nine at once, the tenth 1 ms later; with one more all of them.
+        // A burst of 8 packets: nine go at once, the tenth 1 ms later. With one packet more, all go
+        // at once.
         (10_000, 0.1),
         (11_250, 0.0),
     ] {
@@ -217,7 +219,7 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
         let outcome = run(network(&p));
         let mean = outcome.links[0].delay.mean().expect("packets") / 1e6;
         assert!((mean - mean_delay_ms).abs() < 1e-6, "{burst}: {mean}");
-        // Under load it is the rate, and a burst.
+        // Under load, the throughput is the rate plus a burst.
         let p = with_traffic(
             Time::from_secs(10),
             vec![l],
@@ -229,9 +231,9 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
     }
 }
 
-/// DualPI2's step marks what waits 1 ms, and a packet takes 1.2 ms at 10 Mbit/s: with delayed ACKs
-/// DCTCP sends pairs, whose second packet is marked for the first. A burst of tc's lets the pair pass;
-/// `min_qlen_step` leaves two packets alone.
+/// DualPI2's step marks packets that wait 1 ms, and a packet takes 1.2 ms at 10 Mbit/s. With
+/// delayed ACKs DCTCP sends pairs, whose second packet is marked because of the first. A tc burst
+/// lets the pair pass; `min_qlen_step` does not mark two packets.
 #[test]
 fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
     let throughput = |burst, min_qlen_step| {
@@ -275,7 +277,7 @@ fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
         let early = run_until(Time::from_ms(15));
         let received: u64 = early.traffic.iter().map(|t| t.received_packets).sum();
         assert_eq!(received, delivered_by_15_ms, "{mode:?}");
-        // Without its own serialisation: 0 for the first, 10 ms for the second.
+        // Without the packet's own serialisation: 0 for the first, 10 ms for the second.
         let late = run_until(Time::from_ms(100));
         assert_eq!(late.links[0].delay.count(), 2);
         assert_eq!(late.links[0].delay.max(), Some(10_000_000));
@@ -310,7 +312,8 @@ fn a_parking_lot_has_two_bottlenecks() {
         assert!(utilisation > 0.98, "{}: {utilisation}", link.name);
     }
     let share = |i: usize| outcome.flows[i].delivered_bytes as f64;
-    // Twice the marks and twice the queue: less than either of the others has.
+    // The long flow meets twice the marks and twice the queue, so it gets less than each of the
+    // others.
     assert!(share(0) < 0.7 * share(1) && share(0) < 0.7 * share(2));
     // Both links carry the same sum.
     let sums = (share(0) + share(1), share(0) + share(2));
@@ -323,7 +326,7 @@ fn the_way_back_can_be_the_bottleneck() {
     back.name = "back".into();
     let mut f = flow("f", "reno", Time::from_ms(20), &[]);
     f.back = vec![1];
-    // Otherwise the window grows until ACKs are lost.
+    // With a larger window, the window would grow until ACKs are lost.
     f.tcp.rwnd = Bytes(100 * 1448);
     f.tcp.quickack = false;
     let mut p = plan(
@@ -333,7 +336,7 @@ fn the_way_back_can_be_the_bottleneck() {
     );
     p.warmup = Time::from_secs(10);
     let outcome = run(network(&p));
-    // An ACK of 66 bytes for two segments.
+    // One ACK of 66 bytes for two segments.
     let acks = 113_000.0 / (66.0 * 8.0) * 50.0;
     let segments = outcome.flows[0].delivered_bytes as f64 / 1448.0;
     assert!(
@@ -380,7 +383,7 @@ fn host_jitter_keeps_the_order() {
     let outcome = run(network(&p));
     assert!(outcome.flows[0].packets > 100_000);
     assert_eq!(outcome.flows[0].retransmits, 0);
-    // 0 to 0.5 ms at each end, the later the more packets are held up together.
+    // 0 to 0.5 ms at each end. The delay is longer if more packets are held up together.
     let rtt = outcome.flows[0].rtt.mean().expect("samples") / 1e6;
     assert!((20.5..21.5).contains(&rtt), "{rtt} ms");
 }
@@ -492,17 +495,16 @@ fn any_link() -> impl Strategy<Value = LinkPlan> {
         })
 }
 
-/// Longer than any transfer below takes. The worst case sends 208 segments one
-/// by one, each lost with probability 1 - 0.9^6 = 0.47 there or back: some 185
-/// timeouts (standard deviation 19) of at most 120 s each, and this is the time
-/// of 833. Queues add a few drops while they are full.
+/// Longer than any transfer below takes. The worst case sends 208 segments one by one. Each is lost
+/// with probability 1 - 0.9^6 = 0.47 there or back. That is about 185 timeouts (standard deviation
+/// 19) of at most 120 s each; this is the time of 833. Queues add a few drops while they are full.
 const HORIZON: Time = Time::from_secs(100_000);
 
 /// Unresponsive traffic ends here.
 const TRAFFIC_END: Time = Time::from_secs(60);
 
-/// Runs until every transfer is done, at most to the end, with the census taken
-/// now and then. (The timers of idle queues would take most of the rest.)
+/// Runs until every transfer is done, at most to the end, and takes the census now and then. (The
+/// timers of idle queues would take most of the rest.)
 fn conserved(mut network: Network, flows: usize) -> Network {
     loop {
         let more = network.advance(499);
@@ -518,7 +520,7 @@ fn conserved(mut network: Network, flows: usize) -> Network {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A transfer ends, whatever is lost on either way.
+    /// A transfer ends, whatever is lost in either direction.
     #[test]
     fn loss_delays_a_transfer_and_does_not_end_it(
         mut f in any_flow(1), seed in any::<u64>(), there in 0.0..0.1, back in 0.0..0.1,
@@ -572,10 +574,10 @@ proptest! {
     }
 }
 
-/// What came to a queue: flow, payload, ECN field, in order.
+/// The packets that came to a queue, in order: flow, payload, ECN field.
 type Seen = Arc<Mutex<Vec<(u32, u16, Ecn)>>>;
 
-/// An unlimited FIFO that notes what comes.
+/// An unlimited FIFO that records the packets that come.
 struct Noting {
     packets: Packets,
     seen: Seen,
@@ -597,9 +599,9 @@ impl Queue for Noting {
     }
 }
 
-/// Segments with payload are counted as they arrive, over all flows; ACKs and
-/// unresponsive traffic are not. Link 0 shows what arrives at link 1, which has
-/// the schedule, and the queue of link 1 what is left of it.
+/// The schedule counts segments with payload as they arrive, over all flows. It does not count ACKs
+/// and unresponsive traffic. Link 0 shows what arrives at link 1, which has the schedule. The queue
+/// of link 1 shows what is left.
 #[test]
 fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     let rates = [
@@ -670,11 +672,11 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
         }
     }
     let left = left.lock().expect("one thread");
-    // What waits before link 0 at the end has not come to link 1.
+    // Packets that wait before link 0 at the end have not come to link 1.
     let waiting = expected.len() - left.len();
     assert!(number > 2_000 && waiting < 300, "{number} {waiting}");
     assert!(left[..] == expected[..left.len()]);
-    // Both kinds of flow met marks, and every signal but the one far ahead was given.
+    // Both kinds of flow met marks. Every signal was given, except the one that is far ahead.
     let counts = outcome.links[1].counts;
     assert_eq!(counts.get(Cause::Scheduled), dropped);
     assert_eq!(counts.get(Cause::ScheduledMark), marked);
@@ -686,8 +688,8 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     }
 }
 
-/// Two responsive flows and one that starts late, two sources and, at the same
-/// link, the ACKs of a flow the other way.
+/// Two responsive flows, one that starts late, two sources and, at the same link, the ACKs of a
+/// flow in the other direction.
 fn in_classes(statistics: Time) -> Plan {
     let of = |class: &str, flow: FlowPlan| FlowPlan {
         class: Some(class.to_owned()),
@@ -768,7 +770,7 @@ fn classes_divide_what_the_queue_has() {
 
     let summary = Summary::new(&outcome, "", 1);
     let ecn = summary.classes[1].samples.as_ref().expect("samples");
-    // Of the late flow the intervals from 2.5 s on.
+    // For the late flow, the intervals from 2.5 s on.
     assert_eq!((ecn.rate_mbit.n, ecn.window_bytes.n), (9 + 6, 9 + 6));
     assert_eq!(
         summary.classes[2]
@@ -798,7 +800,8 @@ fn classes_change_nothing_else() {
     assert_eq!(with, plain);
 }
 
-/// Where flows are many, memory is asked for ahead of packets: the results are those of few.
+/// With many flows, the simulator prefetches memory for packets. The results are the same as with
+/// few flows.
 #[test]
 fn flows_that_begin_after_the_end_change_nothing_however_many() {
     for queue in ["fifo", "codel", "dualpi2", "fq_codel"] {

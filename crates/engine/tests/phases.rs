@@ -1,5 +1,5 @@
-//! Phase effects: with the jitter that a warning recommends, shares vary smoothly with the
-//! round-trip time, and without it they do not.
+//! Phase effects: shares vary smoothly with the round-trip time with the jitter that a warning
+//! recommends, but not without it.
 
 mod common;
 
@@ -9,11 +9,12 @@ use tailback_engine::registry::Value;
 use tailback_engine::units::{Rate, Time};
 
 const RATE: Rate = Rate(50_000_000);
-/// The first flow's round-trip time, and those of the second, ms.
+/// Round-trip time of the first flow, ms.
 const FIRST: u64 = 10;
+/// Round-trip times of the second flow, ms.
 const SECOND: std::ops::RangeInclusive<u64> = 30..=60;
 
-/// The second CUBIC flow's rate over the first one's, by its round-trip time.
+/// Rate of the second CUBIC flow over that of the first, for each round-trip time of the second.
 fn ratios(jitter: Time) -> Vec<f64> {
     let of = |rtt: u64| {
         let limit = [("limit", Value::Packets(100))];

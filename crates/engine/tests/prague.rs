@@ -1,4 +1,4 @@
-//! Accurate ECN and TCP Prague, in a network and out of one.
+//! Accurate ECN and TCP Prague, with and without a network.
 
 mod common;
 
@@ -27,12 +27,12 @@ impl Port for Wire {
     }
 }
 
-/// What becomes of ACKs.
+/// The fate of ACKs.
 #[derive(Clone, Copy, Debug)]
 enum Acks {
-    /// So many in a hundred are lost, at random.
+    /// This percentage of them is lost, at random.
     Lost(u64),
-    /// One of so many gets through.
+    /// One in this many gets through.
     Thinned(u64),
 }
 
@@ -40,27 +40,27 @@ enum Acks {
 struct Ends {
     sender: Sender,
     receiver: Receiver,
-    /// By time and number.
+    /// Packets by time of arrival and number.
     on_the_way: BTreeMap<(Time, u64), Packet>,
     number: u64,
     rng: Stream,
     acks: Acks,
-    /// Marks in a thousand.
+    /// Marks in a thousand packets.
     mark: u64,
     marks: u64,
-    /// Marks on what ends below the last ACK: the receiver answers it before it looks at its
-    /// ECN field (Linux `tcp_sequence`; so do the guests, `test_kernel_accecn.py`).
+    /// Marks on segments that end below the last ACK. The receiver answers such a segment before it
+    /// looks at its ECN field (Linux `tcp_sequence`; so do the guests, `test_kernel_accecn.py`).
     old: u64,
     /// The other marks that have arrived.
     arrived: u64,
-    /// What has arrived when each ACK that is on its way was sent, by its number.
+    /// For each ACK in flight, by its number: the marks that had arrived when it was sent.
     told_by: BTreeMap<u64, u64>,
-    /// What had arrived when the last ACK was sent that the sender has heard.
+    /// The marks that had arrived when the last ACK that reached the sender was sent.
     told: u64,
-    /// The highest acknowledgement that was sent.
+    /// The highest acknowledgement sent.
     acknowledged: u64,
     ack_count: u64,
-    /// The last ACK had the option.
+    /// Whether the last ACK had the option.
     option: bool,
     /// Most segments that one ACK delivered.
     most: u64,
@@ -191,10 +191,10 @@ const ACKS: [Acks; 5] = [
     Acks::Thinned(16),
 ];
 
-/// With the option the sender knows of every mark that the receiver counts, however few ACKs
-/// get through: those of the first copy of every segment, and of the copies that come before
-/// the ACK of it is sent. Few ACKs and a small window are a storm of timeouts, in which most
-/// marks are on copies of what was acknowledged long ago.
+/// With the option, the sender learns of every mark that the receiver counts, however few ACKs get
+/// through. The receiver counts the marks of the first copy of every segment, and of copies that
+/// come before it sends the ACK. Few ACKs and a small window cause a storm of timeouts, in which
+/// most marks are on copies of segments acknowledged long ago.
 #[test]
 fn with_the_option_every_mark_is_counted() {
     for acks in ACKS {
@@ -204,19 +204,19 @@ fn with_the_option_every_mark_is_counted() {
             let told = format!("{acks:?}, {mark} marks in 1000, up to {} an ACK", ends.most);
             assert!(ends.marks > PACKETS * mark / 1100, "{told}");
             assert_eq!(ends.sender.conn.delivered_ce, ends.told, "{told}");
-            // What arrives behind the last ACK that the sender waits for, it does not hear.
+            // The sender does not learn of marks behind the last ACK that it waits for.
             assert!(ends.arrived - ends.told <= 2, "{told}");
-            // Without timeouts there are no copies of what was acknowledged.
+            // Without timeouts there are no copies of acknowledged segments.
             let storm = mark == 150 && !matches!(acks, Acks::Lost(0));
             assert_eq!(ends.old > 0, storm, "{told}: {}", ends.old);
         }
     }
 }
 
-/// By default an option whose ACKs seem to get lost is given up for good (Linux
-/// `tcp_rcv_spurious_retrans`). From then on the sender takes the marks of an ACK of eight
-/// segments and more to be as many as its three bits allow, unless such ACKs are the rule: it
-/// errs by whole turns of the counter, and mostly by too many.
+/// By default, the connection gives up the option for good if its ACKs seem to get lost (Linux
+/// `tcp_rcv_spurious_retrans`). From then on, for an ACK of eight segments or more, the sender
+/// assumes as many marks as its three bits allow, unless such ACKs are the rule. Its error is a
+/// number of whole turns of the counter, mostly upwards.
 #[test]
 fn an_option_that_gets_lost_is_given_up() {
     for (acks, mark, given_up, turns) in [
@@ -234,8 +234,8 @@ fn an_option_that_gets_lost_is_given_up() {
     }
 }
 
-/// Without it, as long as no ACK delivers eight segments and more, the counter cannot have
-/// turned unseen; with them the count errs by whole turns.
+/// Without the option, the count is exact while no ACK delivers eight segments or more, as the
+/// counter cannot have turned unseen. With such ACKs the count errs by whole turns.
 #[test]
 fn three_bits_suffice_for_seven_segments() {
     for acks in [Acks::Lost(0), Acks::Lost(10), Acks::Lost(50)] {
@@ -245,7 +245,7 @@ fn three_bits_suffice_for_seven_segments() {
             ("reno", EcnFeedback::AccEcn),
             ("dctcp", EcnFeedback::AccEcn),
         ] {
-            // A duplicate told of by a D-SACK is delivered, too.
+            // A duplicate that a D-SACK reports counts as delivered, too.
             let plan = tcp(feedback, AccEcnOption::Off, 6);
             let ends = Ends::new(cc, &plan, PACKETS, 100, acks).run();
             assert!(ends.most <= 7 && ends.marks > PACKETS / 11);
@@ -260,8 +260,8 @@ fn three_bits_suffice_for_seven_segments() {
     assert!(error > 0 && error.is_multiple_of(8), "{error}");
 }
 
-/// Who needs Accurate ECN and does not find it sends without ECN, as Reno; others take
-/// what there is.
+/// A congestion control that requires Accurate ECN and does not get it sends without ECN, as Reno.
+/// Others use the feedback that is available.
 #[test]
 fn fallback() {
     for feedback in [EcnFeedback::Rfc3168, EcnFeedback::None] {
@@ -321,7 +321,7 @@ fn random_marks(cc: &str, feedback: EcnFeedback, rtt: Time, p: f64, seconds: u64
     marked(f, p, seconds)
 }
 
-/// A flow alone, whose packets are marked at random.
+/// A single flow whose packets are marked at random.
 fn marked(mut f: FlowPlan, p: f64, seconds: u64) -> Outcome {
     f.ecn = true;
     let mut scene = plan(
@@ -347,11 +347,12 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
     f.packets as f64 / ((f.to_ns - f.from_ns) as f64 / 1e9)
 }
 
-/// In equilibrium what (1 - p) of the segments add is what a reduction takes: a segment in
-/// the target RTT of 25 ms, alpha/2 = p/2 of the window once in T. T is 25 ms and the
-/// wait for the next mark, 1/(p rate): rate x 25 ms x p = 2 (1 - p) T / 25 ms, at any
-/// RTT below that does not make T much longer: a mark shortly before the 25 ms enters CWR
-/// for a round trip without a reduction. Published at 40 Mbit/s with an RTT of 5 ms beside CUBIC: 2.6, of which T is 1.39.
+/// In equilibrium, the growth by (1 - p) of the segments equals the reductions. Growth is one
+/// segment in the target RTT of 25 ms. A reduction is alpha/2 = p/2 of the window once in T. T is
+/// 25 ms plus the wait for the next mark, 1/(p rate). So rate x 25 ms x p = 2 (1 - p) T / 25 ms, at
+/// any RTT below the target that does not make T much longer: a mark shortly before the 25 ms
+/// enters CWR for a round trip without a reduction. Published at 40 Mbit/s with an RTT of 5 ms
+/// beside CUBIC: 2.6, of which T is 1.39.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {
@@ -368,8 +369,8 @@ fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     }
 }
 
-/// Where every segment is marked nothing adds to the window: it stops at two segments, and its
-/// fraction at one, which is what the pacing rate follows if it is told to.
+/// If every segment is marked, nothing adds to the window. It stops at two segments, and its
+/// fraction at one. The pacing rate follows the fraction with `pace = "fraction"`.
 #[test]
 fn pacing_by_the_fraction_goes_below_two_segments() {
     for (pace, expected) in [("packets", 2.0), ("fraction", 1.0)] {
@@ -383,7 +384,7 @@ fn pacing_by_the_fraction_goes_below_two_segments() {
     }
 }
 
-/// DCTCP hears as much of marks by Accurate ECN as by an ACK at each change.
+/// DCTCP learns the same about marks from Accurate ECN as from an ACK at each change.
 #[test]
 fn dctcp_over_accurate_ecn() {
     let window = |feedback| {
@@ -394,9 +395,9 @@ fn dctcp_over_accurate_ecn() {
     assert!((counted / echo - 1.0).abs() < 0.05, "{counted} and {echo}");
 }
 
-/// Two flows over DualPI2: rate of that with 5 ms over that with the other RTT. Hosts
-/// jitter, or else the pairs of one flow always come right behind those of the other, and
-/// the step marks the one flow twice as often as the other.
+/// Two flows over DualPI2: the rate of the flow with 5 ms over that of the flow with the other RTT.
+/// Hosts have jitter. Otherwise the pairs of one flow always come right behind those of the other,
+/// and the step marks one flow twice as often as the other.
 fn share(far: u64, set: &[(&'static str, Value)]) -> f64 {
     let mut p = plan(
         Time::from_secs(120),

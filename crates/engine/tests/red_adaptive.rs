@@ -1,5 +1,5 @@
-//! RED's adaptive mode over a network: it brings the average to its target for more flows and for fewer,
-//! which a probability that stays cannot.
+//! RED's adaptive mode over a network: it brings the average to its target with more and with fewer
+//! flows. A constant probability cannot do this.
 
 mod common;
 
@@ -8,9 +8,9 @@ use tailback_engine::plan::SeriesMode;
 use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
 
-/// Over 50 Mbit/s and 40 ms, where 20 to 120 flows want a probability within the 1 to 50 % of the mode:
-/// mean of the average queue and of the probability at `max` over the last half of 60 s, and the range
-/// of the latter over all of it.
+/// Over 50 Mbit/s and 40 ms, 20 to 120 flows need a probability within the mode's 1 to 50 %.
+/// Returns the mean of the average queue and of the probability at `max` over the last half of 60
+/// s, and the range of that probability over all 60 s.
 fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
     let set = [
         ("limit", Value::Bytes(Bytes(400_000))),
@@ -57,7 +57,7 @@ fn the_average_comes_to_the_target() {
         assert!(probability > before, "{flows}: {probability}");
         before = probability;
     }
-    // With the 2 % of the start the average follows the flows.
+    // With a constant 2 % the average depends on the number of flows.
     let (few, many) = (settled(20, false).0, settled(60, false).0);
     assert!(few < target.start && many > target.end, "{few} {many}");
 }

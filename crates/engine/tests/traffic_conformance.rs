@@ -1,4 +1,4 @@
-//! What every kind of traffic of this tree promises.
+//! Requirements on every kind of traffic of this tree.
 
 use tailback_conformance::traffic::{
     has_every_packet_somewhere, has_steps_of_its_transport_and_seed,

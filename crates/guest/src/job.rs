@@ -1,8 +1,8 @@
-//! What the guest is told: namespaces and devices, the lines for `ip` and
-//! `tc`, flows and sources with their times, and where to listen.
+//! The input of the guest: namespaces and devices, the lines for `ip` and `tc`, flows and sources
+//! with their times, and where to capture.
 //!
-//! Everything is decided on the host, where it can be refused, shown and
-//! tested; the agent only carries it out.
+//! The host decides everything, because it can reject, show and test it; the agent only carries it
+//! out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -20,15 +20,15 @@ pub struct Job {
     pub format: u32,
     /// Length of the run, ns.
     pub duration_ns: u64,
-    /// Nothing before this is counted, ns.
+    /// Start of the measured time, ns.
     pub warmup_ns: u64,
-    /// Seed of the run: of the sources' random streams.
+    /// Seed of the run, for the sources' random streams.
     pub seed: u64,
     /// What is recorded.
     pub record: Record,
     /// Modules to load, in order.
     pub modules: Vec<Module>,
-    /// Written before anything else in the first namespace, by path below `/proc/sys`.
+    /// Values to write first, in the first namespace, by path below `/proc/sys`.
     pub sysctls: Vec<(String, String)>,
     /// Network namespaces.
     pub namespaces: Vec<Namespace>,
@@ -38,7 +38,7 @@ pub struct Job {
     pub offloads: bool,
     /// Lines for `ip -batch` and `tc -batch`, run in this order.
     pub setup: Vec<Batch>,
-    /// What changes during the run, ascending.
+    /// Changes during the run, in ascending order of time.
     pub changes: Vec<Change>,
     /// TCP flows, in the order of the plan.
     pub flows: Vec<Flow>,
@@ -49,7 +49,7 @@ pub struct Job {
     /// Programs, in the order of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
-    /// Every device that hears a host of programs.
+    /// Every device that receives from a host of programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
 }
@@ -57,37 +57,37 @@ pub struct Job {
 /// The hardware address of every device.
 pub const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
-/// A device that hears a host of programs: what may come in there. A program sends what it
-/// likes, by whichever device of its host it likes.
+/// A device that receives from a host of programs, with what the kernel lets in there. The filter
+/// is needed because a program can send anything, by any device of its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     /// The device.
     pub device: Device,
-    /// Index of the entry whose host it hears, and which of its hosts that is.
+    /// Index of the entry whose host it receives from, and which host of the entry that is.
     pub host: (usize, usize),
     /// Sources and destinations of the packets that pass; all others are dropped.
     pub pairs: Vec<(IpAddr, IpAddr)>,
 }
 
 impl Gate {
-    /// Preference of the filter that drops what does not pass.
+    /// Preference of the filter that drops all other packets.
     pub const DROP: u32 = 3;
 }
 
 /// What is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Distance of samples, ns.
+    /// Interval of samples, ns.
     pub interval_ns: u64,
     /// Whether samples go into the series (they always go into the means).
     pub series: bool,
-    /// Whether the sender is looked at after every ACK, for changes of its window.
+    /// Whether the sender is sampled after every ACK, to find changes of its window.
     pub changes: bool,
     /// Whether the sender's state is recorded after every ACK and every timer of its own.
     pub acks: bool,
     /// Whether every drop and mark becomes an event.
     pub events: bool,
-    /// Distance of the samples for statistics, ns; 0: none.
+    /// Interval of the samples for statistics, ns; 0: none.
     pub statistics_ns: u64,
     /// Whether packets are captured before and behind the queues.
     pub captures: bool,
@@ -109,7 +109,7 @@ pub struct Module {
 pub struct Namespace {
     /// Name, for messages.
     pub name: String,
-    /// Written in it, by path below `/proc/sys`.
+    /// Values to write in it, by path below `/proc/sys`.
     pub sysctls: Vec<(String, String)>,
 }
 
@@ -142,7 +142,7 @@ pub enum Tool {
     Ip,
     /// iproute2's `tc`.
     Tc,
-    /// None: the agent starts the timer of adaptive RED below a device.
+    /// No tool: the agent starts the timer of adaptive RED below a device.
     Adapt,
     /// None: the agent makes a queue discipline that tc does not know.
     Qdisc,
@@ -189,15 +189,15 @@ pub struct Flow {
     pub receiver_address: Ipv4Addr,
     /// The receiver's port; the sender's is the same.
     pub port: u16,
-    /// When it connects, the draw of its seed included, ns.
+    /// When it connects, including the seed's random offset, ns.
     pub start_ns: u64,
-    /// No new data from then on, ns.
+    /// No new data from this time on, ns.
     pub stop_ns: Option<u64>,
-    /// Payload to send; `None`: without end.
+    /// Payload to send; `None`: unlimited.
     pub bytes: Option<u64>,
     /// Payload of a full segment, bytes.
     pub mss: u16,
-    /// Frame bytes besides it.
+    /// Bytes of a frame in addition to its payload.
     pub header: u16,
     /// The send buffer, bytes as `SO_SNDBUF` counts.
     pub send_buffer: u32,
@@ -205,10 +205,10 @@ pub struct Flow {
     pub window: u32,
     /// Whether TCP paces at its pacing rate.
     pub pacing: bool,
-    /// Whether the receiver spends its quick ACKs at the start.
+    /// Whether the receiver uses up its quick ACKs at the start.
     pub quickack: bool,
-    /// Constant delay between the sender and the first capture on its way, ns:
-    /// what a packet's capture time has to be corrected by to give its send time.
+    /// Constant delay between the sender and the first capture on its way, ns: send time is capture
+    /// time minus this delay.
     pub access_delay_ns: u64,
     /// The links its data passes.
     pub route: Vec<usize>,
@@ -238,16 +238,16 @@ pub struct Source {
     pub receiver_address: Ipv4Addr,
     /// The receiver's port; the sender's is the same.
     pub port: u16,
-    /// First packet not before, the draw of its seed included, ns.
+    /// Time before which it sends nothing, including the seed's random offset, ns.
     pub start_ns: u64,
-    /// No packet from then on, ns.
+    /// It sends nothing from this time on, ns.
     pub stop_ns: Option<u64>,
     /// The links its packets pass.
     pub route: Vec<usize>,
     /// Differentiated services codepoint of its packets.
     #[serde(default)]
     pub dscp: u8,
-    /// If it is not UDP but TCP: its connections.
+    /// For TCP instead of UDP: its connections.
     #[serde(default)]
     pub connections: Option<Connections>,
 }
@@ -256,12 +256,11 @@ pub struct Source {
 /// the source's port; each client has a port of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connections {
-    /// What a connection has in common with a flow; its port and size are those of
-    /// the connection.
+    /// What a connection has in common with a flow; a connection has its own port and size.
     pub flow: Flow,
     /// The first port of clients.
     pub first_port: u16,
-    /// Clients at a time, and ports for them.
+    /// Most clients at a time, each with a port.
     pub limit: u16,
     /// Rate of the slowest link of the route, bit/s.
     pub rate_bit: u64,
@@ -276,7 +275,7 @@ pub struct Connections {
 pub struct Program {
     /// Name in results.
     pub name: String,
-    /// What was said as kind; empty: nothing.
+    /// Kind as the scenario states it; may be empty.
     pub kind: String,
     /// Namespace of the sender's host.
     pub sender: usize,
@@ -286,26 +285,26 @@ pub struct Program {
     pub sender_addresses: (Ipv4Addr, Ipv6Addr),
     /// The addresses of the receiver's host.
     pub receiver_addresses: (Ipv4Addr, Ipv6Addr),
-    /// What runs on the sender's host, and on the receiver's.
+    /// The program on the sender's host, and the one on the receiver's.
     pub sides: [Option<Side>; 2],
-    /// Environment besides what every program has.
+    /// Environment in addition to that of every program.
     pub env: Vec<(String, String)>,
-    /// Where its packages are unpacked, a folder of the guest's root.
+    /// Where its packages are unpacked: a folder of the guest's root.
     pub root: String,
     /// Its files: name below `/files`, and where they are in the guest's root.
     pub files: Vec<(String, String)>,
-    /// Names of both hosts, where the scenario gives some.
+    /// Names of both hosts, if the scenario sets them.
     #[serde(default)]
     pub host_names: Option<[String; 2]>,
-    /// When what waits for nothing starts, the draw of its seed included, ns.
+    /// When the sides that are not servers start, including the seed's random offset, ns.
     pub start_ns: u64,
     /// When it is asked to end, ns.
     pub stop_ns: Option<u64>,
-    /// Exit status of what ends by itself.
+    /// Expected exit status of a side that ends of its own accord.
     pub expect: i32,
     /// Constant delay between the sender's host and the first capture on its way, ns.
     pub access_delay_ns: u64,
-    /// Round-trip time without queues, with the delays of links, ns.
+    /// Round-trip time without queues, including the delays of links, ns.
     pub base_rtt_ns: u64,
     /// The links that packets of the sender's host pass.
     pub route: Vec<usize>,
@@ -313,37 +312,37 @@ pub struct Program {
     pub back: Vec<usize>,
     /// Differentiated services codepoint of the packets of both hosts.
     pub dscp: u8,
-    /// Both sides find what endpoints of the QUIC interop runner find.
+    /// For endpoints of the QUIC interop runner: the files that both sides find.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interop: Option<Interop>,
 }
 
-/// What the client of an entry is to fetch of its server.
+/// The files that the client of an entry fetches from its server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interop {
     /// Files by name, with their sizes, bytes.
     pub files: Vec<(String, u64)>,
 }
 
-/// What runs on a host.
+/// A program on a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Side {
     /// The program and its arguments.
     pub run: Vec<String>,
-    /// It is a server: started before the run, and waited for until this holds.
+    /// For a server: it is started before the run, which waits until this holds.
     pub ready: Option<Ready>,
-    /// Its root, where that is not of packages: a folder of the guest's root.
+    /// Its root, if that is not made of packages: a folder of the guest's root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// Its working folder, where it is said.
+    /// Its working folder, if the scenario sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Environment besides that of the entry.
+    /// Environment in addition to that of the entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
 }
 
-/// By what a server is known to be ready.
+/// The sign that a server is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
@@ -351,16 +350,16 @@ pub enum Ready {
     Tcp(u16),
     /// A socket is bound to this UDP port of its host.
     Udp(u16),
-    /// This stands in what it has written to its standard output.
+    /// Its standard output contains this text.
     Stdout(String),
     /// This much time has passed, ns.
     After(u64),
 }
 
 impl Job {
-    /// The flow, source or program of each number in a packet. Flows and sources with
-    /// their connections have a port each, in the order of these numbers but for the
-    /// programs, whose packets are told by the addresses of their hosts.
+    /// The flow, source or program of each number in a packet. Flows and sources with their
+    /// connections have one port each, in the order of these numbers. Programs have no such port:
+    /// the addresses of their hosts identify their packets.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.sources.iter().map(|source| &source.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
@@ -376,37 +375,37 @@ pub struct Link {
     pub name: String,
     /// Name of the queue discipline in results.
     pub aqm: String,
-    /// Its kind as tc knows it, to find its statistics.
+    /// Its kind in tc's terms, to find its statistics.
     pub kind: String,
-    /// The namespace in front of whose device [`Link::device`] the queue stands.
-    /// Packets are captured as they come in through any other device of it.
+    /// The namespace of the queue, which is in front of the device [`Link::device`]. Packets are
+    /// captured as they come in through any other device of this namespace.
     pub namespace: usize,
     /// The device behind the queue; packets are captured as they go out there.
     pub device: String,
-    /// From each time (ns) on, this rate (bit/s), ascending, the first at 0.
+    /// Rates (bit/s), each from its time (ns) on; times ascend from 0.
     pub rates: Vec<(u64, u64)>,
-    /// What the queue may hold, to tell a full buffer from the algorithm's drops.
+    /// How much the queue may hold, to distinguish a full buffer from the algorithm's drops.
     pub limit: Limit,
     /// Where the algorithm drops.
     pub drops_at: DropsAt,
-    /// Packets leave in the order in which they came, whatever their flow.
+    /// Whether packets leave in the order in which they came, across flows.
     pub in_order: bool,
-    /// Packets of a flow leave in the order in which they came.
+    /// Whether packets of a flow leave in the order in which they came.
     pub keeps_order: bool,
     /// The namespace behind the queue whose `in` and `out` are the ends of a lossy wire.
     pub loss_namespace: Option<usize>,
-    /// Packets (of data, from 1) that are marked whatever the queue does.
+    /// Numbers of data packets, from 1, that are marked whatever the queue does.
     pub scheduled_marks: Vec<u64>,
-    /// Packets (of data, from 1) that are dropped whatever the queue does.
+    /// Numbers of data packets, from 1, that are dropped whatever the queue does.
     pub scheduled_drops: Vec<u64>,
-    /// Where the schedule's packets are captured as they come in: its own
-    /// namespace before that of the queue.
+    /// Where packets are captured as they arrive at the schedule: a namespace of its own before
+    /// that of the queue.
     pub schedule_namespace: Option<usize>,
-    /// Classes of flows whose members have this link first on their way.
+    /// Classes of flows whose members pass this link first.
     pub classes: Vec<ClassPlan>,
 }
 
-/// What a queue may hold.
+/// How much a queue may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {

@@ -2,9 +2,9 @@
 //!
 //! | module | where it runs | what |
 //! |---|---|---|
-//! | [`map`] | host | a plan becomes a [`job::Job`], or is refused before boot |
-//! | [`job`] | both | what the guest is told |
-//! | [`result`] | both | what the guest hands back |
+//! | [`map`] | host | maps a plan to a [`job::Job`], or rejects it before boot |
+//! | [`job`] | both | the input of the guest |
+//! | [`result`] | both | the result of the guest |
 //! | the binary | guest | the agent: sets up namespaces, runs flows, captures, counts |
 
 pub mod job;

@@ -1,9 +1,8 @@
 //! The agent: the first process of the guest.
 //!
-//! It reads `/job/job.json`, carries it out and leaves its result in
-//! `/results`. What it has to say goes to the console, one line each, and
-//! begins with `tailback:`; the host reads these lines. Started again by itself, it makes the
-//! host of a program and is the first process there.
+//! It reads `/job/job.json`, runs the job and leaves its result in `/results`. Its messages go to
+//! the console, one line each, and begin with `tailback:`; the host reads these lines. The agent
+//! also starts itself again, to make the host of a program and be the first process there.
 
 mod agent;
 

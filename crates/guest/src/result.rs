@@ -1,4 +1,4 @@
-//! What the guest hands back, as one file of postcard.
+//! The result of the guest, as one file of postcard.
 
 use serde::{Deserialize, Serialize};
 use tailback_record::Outcome;
@@ -11,13 +11,13 @@ pub const FILE: &str = "result.postcard";
 pub struct GuestResult {
     /// What was measured.
     pub outcome: Outcome,
-    /// What ran: for the manifest.
+    /// The environment of the run, for the manifest.
     pub environment: Environment,
-    /// Those of its warnings that are about programs: for who wrote these.
+    /// Those of its warnings that concern programs, for the authors of these programs.
     pub about_programs: Vec<String>,
 }
 
-/// What ran in the guest.
+/// The environment of the run in the guest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// `uname -r`.

@@ -1,9 +1,9 @@
 //! The assertions of a script's `%{ ... }%`: the part of Python they use.
 //!
-//! Statements end at a newline or `;`. `assert EXPRESSION, message`, `name =
-//! EXPRESSION` and `name += EXPRESSION` are evaluated (names live as long as the
-//! script), `print` is passed over. Expressions: integers, names, `not`, `and`,
-//! `or`, chained comparisons, `+ - * / % & |`, parentheses.
+//! Statements end at a newline or `;`. `assert EXPRESSION, message`, `name = EXPRESSION` and `name
+//! += EXPRESSION` are evaluated (names live as long as the script), `print` is ignored.
+//! Expressions: integers, names, `not`, `and`, `or`, chained comparisons, `+ - * / % & |`,
+//! parentheses.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub enum Expression {
     Name(String),
     /// Negation.
     Not(Box<Expression>),
-    /// Two values and what joins them.
+    /// Two values and their operator.
     Binary(Box<Expression>, &'static str, Box<Expression>),
     /// `a <= b < c`.
     Chain(Box<Expression>, Vec<(&'static str, Expression)>),

@@ -1,4 +1,4 @@
-//! What two ends agree on about ECN, and how scripts and the simulator tell of it.
+//! The negotiation of ECN between two ends, and its notation in scripts and in the simulator.
 
 use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::plan::EcnFeedback;
@@ -6,7 +6,7 @@ use tailback_engine::tcp::accecn::{self, Answer, Counters};
 
 use crate::script::Segment;
 
-/// How much of ECN.
+/// How much of ECN an end supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Much {
     None,
@@ -14,7 +14,7 @@ pub(crate) enum Much {
     Accurate,
 }
 
-/// What becomes of ECN, of which this end asks for or grants as much as it is set to.
+/// The result of the negotiation; each end asks for, or grants, as much as it is set to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
     /// What this end is set to.
@@ -46,7 +46,7 @@ impl Agreed {
         let asks = accecn::requests(accecn::flags_of(syn.ace()));
         let ecn = match asks {
             true if ours == Much::Accurate => Much::Accurate,
-            // A future extension of RFC 3168, for who does not know this one.
+            // An end that does not know this future extension takes it as RFC 3168.
             _ if syn.has('E') && syn.has('W') => ours.min(Much::Rfc3168),
             _ => Much::None,
         };

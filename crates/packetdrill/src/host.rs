@@ -1,11 +1,11 @@
-//! The host under test: the simulator's sender and receiver, and the
-//! translation between a script's bytes and their segments.
+//! The host under test: the simulator's sender and receiver. Also translates between the bytes of a
+//! script and the segments of the simulator.
 //!
-//! Out: a segment's bytes follow from the payload it was first sent with. In:
-//! segments lie between the edges of all packets that the script sends to the
-//! connection, so that what arrives in one packet is one segment; a packet
-//! that spans several (others have overlapped it) is handed over in pieces at
-//! the same instant, of whose ACKs the last counts.
+//! Outgoing: the bytes of a segment are those of the payload that it was first sent with.
+//!
+//! Incoming: segments lie between the edges of all packets that the script sends to the connection,
+//! so a packet arrives as one segment. A packet that spans several segments, because others overlap
+//! it, is passed on in pieces at the same instant; the last ACK counts.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -26,13 +26,13 @@ use crate::script::{Segment, TcpOption};
 use crate::setup::Setup;
 use crate::verdict::{Beyond, Category};
 
-/// Segment size a host offers on a link of 1500 bytes, and packetdrill's.
+/// Segment size that a host offers on a link of 1500 bytes, as packetdrill does.
 const OUR_MSS: u32 = 1460;
-/// Segment size of an end that names none (RFC 9293 section 3.7.1).
+/// Segment size of an end that does not state one (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 /// Bytes of each segment the timestamps take.
 const TIMESTAMPS_LEN: u32 = 12;
-/// Bytes of each segment that the AccECN option takes, where it goes with all of them.
+/// Bytes of each segment that the AccECN option takes, if all segments carry it.
 const ACCECN_LEN: u32 = 12;
 
 /// A packet the host has sent.
@@ -53,11 +53,11 @@ pub(crate) struct Sent {
     pub ece: bool,
     pub cwr: bool,
     pub ecn: Ecn,
-    /// The ACE field, where that is what the flags are.
+    /// The ACE field, if the flags encode one.
     pub ace: Option<u32>,
     /// Counters of the AccECN option, as on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
-    /// The simulator decided to send it, or with what; else it is the handshake's.
+    /// Whether the simulator decided to send it, or its contents; otherwise it is of the handshake.
     pub judged: bool,
 }
 
@@ -74,15 +74,15 @@ impl Port for Wire {
 pub(crate) struct Host {
     sender: Sender,
     receiver: Receiver,
-    /// What it has sent and the script has not yet looked at.
+    /// Packets that it has sent and the script has not checked yet.
     pub out: VecDeque<Sent>,
-    /// Where sent segments begin, bytes; the last: where the next will.
+    /// Where sent segments begin, bytes; the last entry is where the next segment will begin.
     begins: Vec<u32>,
     /// Where segments to be received begin and end, bytes.
     edges: Vec<u32>,
-    /// Which of them have arrived.
+    /// Indices of those that have arrived.
     arrived: BTreeSet<usize>,
-    /// Times of the timestamps this host has sent, by the script's name for them.
+    /// The send times of this host's timestamps, by the script's name for them.
     stamps: BTreeMap<u32, Time>,
     mss: u32,
     /// Both ends speak SACK.
@@ -95,8 +95,8 @@ pub(crate) struct Host {
     window: u64,
     /// When the SYN, or SYN-ACK, of this host was sent.
     syn_at: Time,
-    /// This end asks for Accurate ECN, or the other end did and is granted it or RFC 3168: the
-    /// simulator decides about the flags of the handshake.
+    /// This end asks for Accurate ECN, or the other end did and gets it or RFC 3168. Then the
+    /// simulator decides the flags of the handshake.
     pub negotiates: bool,
     /// Accurate ECN was agreed on.
     pub accurate: bool,
@@ -105,8 +105,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// A host that is about to connect or be connected to by `syn`, the other
-    /// end's SYN or SYN-ACK. `inbound`: all that the connection will receive.
+    /// A host before the handshake; `syn` is the other end's SYN or SYN-ACK. `inbound` is all that
+    /// the connection will receive.
     pub fn new<'a>(
         setup: &Setup,
         syn: &Segment,
@@ -126,7 +126,7 @@ impl Host {
         let sack = syn.options().contains(&TcpOption::SackPermitted);
         let accurate = agreed.ecn == Much::Accurate;
         let inbound: Vec<&Segment> = inbound.collect();
-        // Full segments have room for the option, if they all have it.
+        // If all full segments carry the option, they have room for it.
         let option = accurate && matches!(setup.option, AccEcnOption::Full | AccEcnOption::Persist);
         let opens = |p: &&Segment| p.accecn().is_some();
         let heard = opens(&syn) || inbound.first().is_some_and(opens);
@@ -137,7 +137,7 @@ impl Host {
             mss: mss as u16,
             timestamps,
             rwnd: Bytes(1 << 30),
-            // A client's sender asks; what is agreed on it learns of the SYN-ACK.
+            // A client's sender asks for ECN, and learns the result from the SYN-ACK.
             ecn_feedback: match agreed.ours {
                 Much::Accurate if agreed.negotiates => EcnFeedback::AccEcn,
                 _ => agreed.feedback(),
@@ -287,7 +287,7 @@ impl Host {
         let mut wire = Wire::default();
         act(&mut self.sender, &mut wire);
         for mut packet in wire.0 {
-            // What this end receives it tells with its data, too.
+            // Data packets also report what this end has received.
             if !packet.has(flags::SYN) && self.accurate {
                 self.receiver.accompany(&mut packet, now);
             }
@@ -295,7 +295,7 @@ impl Host {
         }
     }
 
-    /// The other end understands the option once it has sent it.
+    /// The other end supports the option once it has sent it.
     fn hear_option(&mut self, packet: &Segment) {
         if packet.accecn().is_some() {
             self.receiver.hears_option(true);
@@ -318,7 +318,7 @@ impl Host {
             ace: (self.accurate || self.negotiates && packet.has(flags::SYN))
                 .then(|| accecn::ace(packet.flags)),
             accecn: on_the_wire(packet),
-            // The first SYN is the script's doing, if not its flags; another the simulator's.
+            // The script sends the first SYN, except for its flags; a later one is the simulator's.
             judged: self.negotiates || !(packet.has(flags::SYN) && now == self.syn_at),
         };
         if packet.has(flags::ACK) {
@@ -353,7 +353,7 @@ impl Host {
         self.sender.deadline().min(self.receiver.deadline())
     }
 
-    /// Lets what is due at `now` happen.
+    /// Runs what is due at `now`.
     pub fn on_timer(&mut self, now: Time) {
         if self.sender.deadline() <= now {
             self.with_sender(now, |s, wire| s.on_timer(now, wire));
@@ -376,8 +376,8 @@ impl Host {
         self.check_window()
     }
 
-    /// Nagle's algorithm as Linux has it would hold the rest of this write
-    /// back: a short segment is out already (Minshall's variant).
+    /// Whether Nagle's algorithm, as in Linux, would hold back the rest of this write because a
+    /// short segment is in flight (Minshall's variant).
     fn check_nagle(&self, bytes: u64) -> Result<(), Beyond> {
         let rest = self.sender.unsent().unwrap_or(0) + bytes;
         let first = self.sender.flight().una as usize;
@@ -421,7 +421,7 @@ impl Host {
         }
     }
 
-    /// The script calls the timestamp of a packet sent at `at` so.
+    /// Records the script's name for the timestamp of a packet sent at `at`.
     pub fn name_stamp(&mut self, name: u32, at: Time) {
         self.stamps.insert(name, at);
     }
@@ -553,7 +553,7 @@ impl Host {
         Ok(())
     }
 
-    /// What `tcp_info` would tell, and its constants.
+    /// The values of `tcp_info`, and its constants.
     pub fn values(&self) -> Values {
         let (info, conn, window) = (self.sender.info(), &self.sender.conn, &self.sender.window);
         let us = |t: Time| (t.ns() / 1000) as i64;

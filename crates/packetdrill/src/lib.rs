@@ -1,12 +1,13 @@
-//! Judges the simulator's TCP by packetdrill scripts.
+//! Tests the simulator's TCP with packetdrill scripts.
 //!
-//! packetdrill (Cardwell et al., USENIX ATC 2013) lets a script play one end
-//! of a connection and checks what the other end, a kernel, sends and when.
-//! The kernel's selftests hold some two hundred such scripts. packetdrill can
-//! also test a TCP behind a shared library (`--so_filename`); that way is not
-//! taken here, as packetdrill itself is not packaged in the Debian suites this
-//! project builds on. Instead this crate is a small interpreter, written anew, of the
-//! part of the language that concerns a TCP without a kernel around it.
+//! packetdrill (Cardwell et al., USENIX ATC 2013) lets a script play one end of a connection. It
+//! checks what the other end, a kernel, sends and when. The kernel's selftests contain some two
+//! hundred such scripts.
+//!
+//! packetdrill can also test a TCP in a shared library (`--so_filename`). This crate does not use
+//! that, because packetdrill itself is not packaged in the Debian suites this project builds on.
+//! Instead it is a small interpreter, written from scratch, of the part of the language that
+//! concerns a TCP without a kernel around it.
 //!
 //! | file | what |
 //! |---|---|
@@ -14,27 +15,27 @@
 //! | `parse` | the parser, with places in its errors |
 //! | [`check`] | the assertions of `%{ ... }%` |
 //! | `ecn` | what both ends agree on about ECN |
-//! | `setup` | what a script configures, and what of it is beyond the simulator |
+//! | `setup` | what a script configures, and what of it the simulator does not support |
 //! | `host` | sender, receiver and the translation between bytes and segments |
 //! | `run` | the clock: plays a script |
-//! | `verdict` | the verdict, and why a script does not concern the simulator |
-//! | `words` | packets in words |
+//! | `verdict` | the verdict, and why a script does not apply to the simulator |
+//! | `words` | descriptions of packets |
 //! | [`report`] | verdicts as table, JSON and Markdown |
 //!
-//! What is judged: which data segments and ACKs leave and when, their SACK
-//! blocks, echoed timestamps, ECN flags and codepoints, the ACE field and the AccECN option,
-//! and assertions on `tcp_info`. What is not, because the simulator has none of it:
-//! - the handshake, but for its flags where Accurate ECN is asked for: this crate answers it and
-//!   sets the ends up as if they had done it;
+//! The interpreter checks which data segments and ACKs leave and when, and their SACK blocks,
+//! echoed timestamps, ECN flags and codepoints. It also checks the ACE field, the AccECN option,
+//! and assertions on `tcp_info`. It does not check what the simulator does not have:
+//! - the handshake, except for its flags if an end asks for Accurate ECN: this crate answers the
+//!   handshake and sets up the ends accordingly;
 //! - the PSH flag, the advertised window, options of SYN and SYN-ACK;
-//! - how many segments share one packet: the simulator has no TSO and no GRO, so one expected
-//!   packet of several segments is compared with as many of the simulator's, all at the
+//! - how many segments share one packet: the simulator does not have TSO or GRO, so an expected
+//!   packet of several segments is compared with as many segments of the simulator, all at the
 //!   expected time;
-//! - the exchange of FIN: a script is judged as far as the connection is open;
-//! - values of `tcp_info` the simulator does not keep; they are named in the result.
+//! - the exchange of FIN: a script is checked as long as the connection is open;
+//! - values of `tcp_info` that the simulator does not keep; the result lists them.
 //!
-//! Time is virtual: events happen exactly at the script's times, a packet of
-//! the simulator may be packetdrill's tolerance away from its own.
+//! Time is virtual: events happen exactly at the script's times. The time of a packet from the
+//! simulator may differ from the expected time by packetdrill's tolerance.
 
 pub mod check;
 mod ecn;
@@ -103,10 +104,10 @@ fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
     let mut inner: Vec<PathBuf> = std::fs::read_dir(folder)
         .ok()?
         .filter_map(|e| Some(e.ok()?.path()))
-        // A tree that is being unpacked has another name until it is whole.
+        // A tree that is being unpacked has this extension until it is complete.
         .filter(|p| p.is_dir() && p.extension().is_none_or(|x| x != "part"))
         .collect();
-    // The same one every time; the newest name last, so first from behind.
+    // For a reproducible choice: the names in order, the newest last, so the search starts there.
     inner.sort();
     inner.iter().rev().find_map(|p| below(p, levels - 1))
 }

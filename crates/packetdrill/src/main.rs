@@ -1,4 +1,4 @@
-//! `tailback-packetdrill`: judges the simulator's TCP by packetdrill scripts.
+//! `tailback-packetdrill`: tests the simulator's TCP with packetdrill scripts.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,12 +34,12 @@ fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
         Ok((text, failed)) => {
             use std::io::Write;
-            // A reader that has gone away is no error of this program.
+            // A reader that has closed the pipe is not an error of this program.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::from(u8::from(failed))
         }
         Err(message) => {
-            // Names of files and words of scripts may hold anything.
+            // Names of files and words of scripts may contain any characters.
             for line in message.trim_end().lines() {
                 eprintln!("{}", shown(line));
             }

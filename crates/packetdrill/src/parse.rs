@@ -4,7 +4,7 @@ mod python;
 
 use crate::script::{Call, Event, Script, Segment, TcpOption, What, When};
 
-/// Where a script is not one.
+/// A syntax error of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     /// Line, from 1.
@@ -13,7 +13,7 @@ pub struct SyntaxError {
     pub column: u32,
     /// What was expected there.
     pub expected: String,
-    /// What stands there instead.
+    /// What was found there.
     pub found: String,
 }
 
@@ -50,10 +50,10 @@ pub fn parse(text: &str) -> Parsed<Script> {
 struct Reader {
     text: Vec<char>,
     at: usize,
-    /// Whether something of the file was a script's: only then are its words
-    /// repeated in errors, since any file can be named by mistake.
+    /// Whether some part of the file was valid. Only then do errors quote the file, because the
+    /// user may have named a file of another kind by mistake.
     known: bool,
-    /// Of the expression being read.
+    /// Operands and brackets of the expression that is being read.
     parts: u32,
 }
 
@@ -70,7 +70,7 @@ impl Reader {
                 script.options.push(self.option()?);
                 continue;
             }
-            // Commands at the head and at the end stand without a time.
+            // Commands at the beginning and at the end do not have a time.
             let at = if c == '`' {
                 When::Relative(0, 0)
             } else {
@@ -142,7 +142,7 @@ impl Reader {
         }
     }
 
-    /// Passes over blanks, line ends and comments.
+    /// Skips blanks, line ends and comments.
     fn space(&mut self) {
         loop {
             match self.peek() {
@@ -165,7 +165,7 @@ impl Reader {
         }
     }
 
-    /// Passes over blanks within the line.
+    /// Skips blanks within the line.
     fn blanks(&mut self) {
         while self.peek().is_some_and(|c| c == ' ' || c == '\t') {
             self.at += 1;
@@ -201,7 +201,7 @@ impl Reader {
         let relative = self.take("+");
         let from = self.seconds()?;
         self.blanks();
-        // `a...b`: a system call that blocks from a to b; it is made at a.
+        // `a...b` is a system call that blocks from a to b; it is made at a.
         let until = if self.take("...") {
             self.blanks();
             self.take("+");
@@ -247,7 +247,7 @@ impl Reader {
             .take(9)
             .collect();
         let below: u64 = nine.parse().map_err(|_| self.error("a time in seconds"))?;
-        // Sums of times are to fit as well.
+        // Sums of times have to fit as well.
         if whole > MOST_SECONDS {
             return Err(self.error("a time of at most 100000 seconds"));
         }

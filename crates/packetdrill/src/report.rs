@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::verdict::{Category, Judged, Verdict};
 
-/// A script's name (without `.pkt`) and what it says.
+/// A script's name (without `.pkt`) and its verdict.
 pub type Row = (String, Judged);
 
-/// Why scripts of the kernel fail that are known to. All are deviations that
-/// stand at the head of the simulator's TCP.
+/// Known reasons why scripts of the kernel fail. All are deviations that the head of the
+/// simulator's TCP documents.
 const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",
     "A packet of the simulator has room for three SACK blocks, or two and the AccECN \
@@ -29,7 +29,7 @@ fn word(judged: &Judged) -> &'static str {
     }
 }
 
-/// What there is to say about a verdict.
+/// The explanation of a verdict.
 fn why(judged: &Judged) -> String {
     let mut parts = Vec::new();
     match &judged.verdict {
@@ -39,7 +39,7 @@ fn why(judged: &Judged) -> String {
             line,
             expected,
             got,
-        } => parts.push(format!("line {line}: expected {expected}; got {got}")),
+        } => parts.push(format!("line {line}: expected {expected}. Got {got}")),
         Verdict::NotApplicable {
             line,
             category,
@@ -52,7 +52,7 @@ fn why(judged: &Judged) -> String {
     parts.join("; ")
 }
 
-/// How many pass, run without asserting anything, fail, do not apply.
+/// The numbers of scripts that pass, run without asserting anything, fail, and do not apply.
 pub fn counts(rows: &[Row]) -> [usize; 4] {
     WORDS.map(|w| rows.iter().filter(|r| word(&r.1) == w).count())
 }
@@ -89,8 +89,8 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-/// The same as JSON: `{"kernel", "scripts": [...], "pass", "runs", "fail", "not_applicable"}`;
-/// `version` of the kernel the scripts are from, if they are a kernel's.
+/// The same as JSON: `{"kernel", "scripts": [...], "pass", "runs", "fail", "not_applicable"}`.
+/// `version` is that of the kernel whose scripts they are, if any.
 pub fn json(rows: &[Row], version: Option<&str>) -> Value {
     let scripts: Vec<Value> = rows
         .iter()
@@ -141,37 +141,36 @@ pub fn json(rows: &[Row], version: Option<&str>) -> Value {
 const HEAD: &str = "\
 # The simulator's TCP, judged by packetdrill scripts
 
-Made by `tailback-packetdrill --kernel --markdown` from the scripts of a Linux
-source tree (`tools/testing/selftests/net/packetdrill`), unmodified; a test keeps
-it current. The scripts are the kernel's and are read from there, none is part
-of this repository.
+`tailback-packetdrill --kernel --markdown` makes this page from the unmodified scripts of a Linux
+source tree (`tools/testing/selftests/net/packetdrill`). A test keeps it current. The repository
+has no copy of the scripts.
 
-packetdrill itself is not packaged in the Debian suites this project builds on, so that
-its way of testing a TCP behind a shared library (`--so_filename`) is not taken:
-`crates/packetdrill` is a small interpreter of the language, written anew, with
-the simulator's sender and receiver behind it.
+The Debian suites that this project builds on do not package packetdrill, so tailback cannot use
+packetdrill's test of a TCP behind a shared library (`--so_filename`). Instead,
+`crates/packetdrill` is a small new interpreter of the language that drives the simulator's sender
+and receiver.
 
 | judged | not judged |
 |---|---|
-| the data segments and ACKs that leave, and when: within packetdrill's tolerance, or what a script sets | how many segments share a packet: the simulator has no TSO or GRO |
+| the data segments and ACKs that leave, and when: within packetdrill's tolerance or that of the script | how many segments share a packet: the simulator has no TSO or GRO |
 | SACK blocks, echoed timestamps | the advertised window, the PSH flag |
 | ECN codepoints, ECE and CWR; with Accurate ECN the ACE field and the counters of the option, on data too, where the interpreter puts what the simulator's receiver would send with an ACK | the option on a SYN-ACK |
-| the ACE field of SYN, SYN-ACK and the ACK that ends the handshake, where one end asks for Accurate ECN | the handshake otherwise: the interpreter answers it, and sends no SYN-ACK again |
-| assertions on `tcp_info` | values of `tcp_info` the simulator does not keep: they are named |
-| | the exchange of FIN: a script counts as far as the connection is open |
+| the ACE field of SYN, SYN-ACK and the ACK that ends the handshake, where one end asks for Accurate ECN | other parts of the handshake: the interpreter answers it, and never repeats a SYN-ACK |
+| assertions on `tcp_info` | values of `tcp_info` that the simulator does not keep; the tables name them |
+| | the exchange of FIN: a script counts up to the point where the connection closes |
 
-A *field* is what a script says of a packet beyond its place in the sequence: its ECN
-codepoint, its flags of ECN, the AccECN option, SACK blocks, the echoed timestamp. A script
-*asserts nothing* if it has no assertion on `tcp_info`, names no field, and expects no
-more than one packet that the simulator sends.
+A *field* is something that a script expects of a packet besides its sequence number: ECN
+codepoint, ECN flags, AccECN option, SACK blocks, echoed timestamp. A script *asserts nothing* if
+it has no assertion on `tcp_info`, names no field, and expects at most one packet that the
+simulator sends.
 ";
 
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// A page that lists what passes, what fails and why, and what does not apply.
-/// `version`: of the kernel the scripts are from.
+/// A page that lists what passes, what fails and why, and what does not apply. `version` is that of
+/// the kernel whose scripts they are.
 pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     let of = version.map_or(String::new(), |v| {
         format!("The scripts are those of Linux {v}.\n")

@@ -15,7 +15,7 @@ use crate::words::{describe, told};
 
 /// packetdrill's tolerance of times.
 const TOLERANCE: Time = Time::from_ms(4);
-/// How long a packet at any time (`*`) is waited for.
+/// How long to wait for a packet that may come at any time (`*`).
 const PATIENCE: Time = Time::from_secs(10);
 
 enum Stop {
@@ -34,7 +34,7 @@ fn no<T>(category: Category, why: &str) -> Result<T, Stop> {
     Err(Stop::Beyond((category, why.to_owned())))
 }
 
-/// Where the connection stands.
+/// The state of the connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Link {
     None,
@@ -59,7 +59,7 @@ struct Run<'a> {
     fields: u32,
     assertions: u32,
     unjudged: BTreeSet<String>,
-    /// Names that assertions have given values.
+    /// Names to which assertions have assigned values.
     variables: Values,
 }
 
@@ -141,7 +141,7 @@ impl Run<'_> {
         }
     }
 
-    /// The times between which a step is to happen.
+    /// The earliest and the latest time of a step.
     fn span(&self, at: When) -> (Time, Time) {
         match at {
             When::Absolute(from, to) => (Time(from), Time(to)),
@@ -201,7 +201,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Lets time pass to `to`; what is due by then happens.
+    /// Advances the time to `to`, and runs what is due by then.
     fn pass_time(&mut self, to: Time) {
         while let Some(host) = &mut self.host {
             let due = host.deadline();
@@ -343,7 +343,7 @@ impl Run<'_> {
                 value.clone_into(&mut self.setup.cc);
                 Ok(())
             }
-            // Buffers, routes and what a read tells.
+            // Buffers, routes and the results of reads.
             (
                 "SO_REUSEADDR" | "SO_SNDBUF" | "IP_MTU_DISCOVER" | "IP_TOS" | "IP_FREEBIND"
                 | "TCP_INQ",
@@ -410,8 +410,8 @@ impl Run<'_> {
         host.out.pop_front()
     }
 
-    /// Whether `sent` is (part of) `packet`, of which the bytes below `at` have come: the number
-    /// of fields that the script names and that are as it says.
+    /// If `sent` is `packet` or a part of it, whose bytes below `at` have already come: returns the
+    /// number of fields that the script states and that match.
     fn matches(&self, packet: &Segment, sent: &Sent, at: u32) -> Option<u32> {
         let begins = sent.start == at && sent.end <= packet.end;
         let ace = sent.ace.is_none_or(|ace| ace == packet.ace());
@@ -424,7 +424,7 @@ impl Run<'_> {
         let flags = if sent.ace.is_some() {
             ace
         } else {
-            // The CWR flag travels on the first segment of a burst.
+            // The CWR flag is on the first segment of a burst.
             let cwr = packet.has('W') == sent.cwr || (at > packet.start && !sent.cwr);
             cwr && packet.has('E') == sent.ece
         };

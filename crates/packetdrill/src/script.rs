@@ -149,7 +149,7 @@ pub enum TcpOption {
     Sack(Vec<(u32, u32)>),
     /// Timestamp and echo, ticks.
     Timestamps(u32, u32),
-    /// The AccECN option: byte counters of ECT(1), CE and ECT(0), as they stand on the wire.
+    /// The AccECN option: byte counters of ECT(1), CE and ECT(0), as on the wire.
     AccEcn([Option<u32>; 3]),
     /// Another, as written.
     Other(String),
@@ -169,7 +169,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// An argument; empty if there is none.
+    /// An argument; empty if the call does not have it.
     pub fn arg(&self, n: usize) -> &str {
         self.args.get(n).map_or("", String::as_str)
     }

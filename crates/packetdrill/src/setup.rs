@@ -1,4 +1,4 @@
-//! What a script configures, and what in it is beyond the simulator.
+//! What a script configures, and what of it the simulator does not support.
 
 use tailback_engine::plan::AccEcnOption;
 
@@ -6,7 +6,7 @@ use crate::ecn::Much;
 use crate::script::{Script, TcpOption, What};
 use crate::verdict::{Beyond, Category};
 
-/// Linux's settings as far as the simulator knows them.
+/// Linux's settings, as far as the simulator has them.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// Congestion control.
@@ -63,7 +63,7 @@ impl Setup {
         };
         match name.rsplit('/').next().unwrap_or(name) {
             "defaults.sh" => {
-                // What the simulator does anyway is left out.
+                // What the simulator does in any case is left out.
                 self.idle_restart = false;
                 (self.ecn, self.ecn_accept) = (Much::None, Much::None);
                 self.timestamps = true;
@@ -87,13 +87,13 @@ impl Setup {
                 self.paced = true;
                 Ok(())
             }
-            // The default, in words.
+            // This only writes the default.
             "echo" if matches!(args, ["3", ">", file] if file.ends_with("/hystart_detect")) => {
                 Ok(())
             }
             "tc" if args.ends_with(&["root", "pfifo"]) => Ok(()),
             "tc" => Err((Category::Command, "a queue that drops".to_owned())),
-            // Offloads: the simulator has none to switch off.
+            // Offloads: the simulator does not have any.
             "ethtool" => Ok(()),
             "ip" if args.starts_with(&["tcp_metrics"]) => Ok(()),
             "ip" => Err((Category::Pmtu, "sets the MTU of a device".to_owned())),
@@ -114,7 +114,7 @@ impl Setup {
         match (name, value) {
             ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
             ("tcp_ecn", value) => {
-                // Linux `enum tcp_ecn_mode`: what is asked for, and what is agreed to.
+                // Linux `enum tcp_ecn_mode`: what an end asks for, and what it agrees to.
                 (self.ecn, self.ecn_accept) = match value {
                     "0" => (Much::None, Much::None),
                     "1" => (Much::Rfc3168, Much::Rfc3168),
@@ -135,7 +135,7 @@ impl Setup {
                 };
             }
             ("tcp_ecn_fallback", _) => self.fallback = value != "0",
-            // It concerns the smallest number of options.
+            // It concerns how often the option is sent at least.
             ("tcp_ecn_option_beacon", _) => {}
             ("tcp_timestamps", _) => self.timestamps = value != "0",
             ("tcp_sack", _) => self.sack = value != "0",
@@ -163,8 +163,8 @@ impl Setup {
     }
 }
 
-/// The first thing in a script that puts it beyond the simulator as a whole:
-/// the line, and why. The kinds that say most about a script come first.
+/// The first part of a script that makes all of it inapplicable to the simulator: the line, and
+/// why. The kinds that say most about a script come first.
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script
         .options
@@ -178,7 +178,7 @@ pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
         .iter()
         .filter_map(|e| Some((e.line, of_event(&e.what)?)))
         .collect();
-    // Of the kinds found the most telling, of that the first.
+    // The kind that says most about the script, and the first occurrence of it.
     found
         .into_iter()
         .min_by_key(|(line, (kind, _))| (*kind, *line))

@@ -1,7 +1,7 @@
-//! The verdict on the simulator, and why a script does not concern it.
+//! The verdict on the simulator, and why a script does not apply to it.
 
-/// Why a script does not concern the simulator. The first that applies is
-/// told, those that say most about a script come first.
+/// Why a script does not apply to the simulator. The order decides which reason is reported: kinds
+/// that say most about a script come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
     /// IPv6 only.
@@ -26,11 +26,11 @@ pub enum Category {
     Window,
     /// System calls and their errors.
     Socket,
-    /// Shell commands and settings without counterpart.
+    /// Shell commands and settings without a counterpart in the simulator.
     Command,
     /// Loss recovery without SACK.
     NoSack,
-    /// Parts of segments: the simulator's are whole.
+    /// Parts of segments: the simulator sends and receives complete segments.
     PartOfSegment,
     /// The handshake and resets in it.
     Handshake,
@@ -38,12 +38,12 @@ pub enum Category {
     Challenge,
     /// FIN and RST.
     Close,
-    /// Nothing in it is the simulator's decision.
+    /// It contains nothing that the simulator decides.
     Nothing,
 }
 
 impl Category {
-    /// A few words for it.
+    /// A short label.
     pub const fn label(self) -> &'static str {
         match self {
             Category::Ipv6 => "IPv6",
@@ -63,29 +63,29 @@ impl Category {
             Category::Handshake => "handshake",
             Category::Challenge => "challenge ACKs",
             Category::Close => "closing",
-            Category::Nothing => "nothing to judge",
+            Category::Nothing => "nothing to compare",
         }
     }
 }
 
-/// What a script says of the simulator.
+/// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It behaves so; `until`: up to this line, where the connection closes.
+    /// The simulator behaves as expected; `until`: up to this line, where the connection closes.
     Pass {
         /// The line of the first packet of the closing; `None`: the whole script.
         until: Option<u32>,
     },
-    /// It does not.
+    /// The simulator behaves differently.
     Fail {
         /// Line of the script.
         line: u32,
         /// What the script expects.
         expected: String,
-        /// What the simulator did.
+        /// What the simulator sent or did.
         got: String,
     },
-    /// It cannot be asked.
+    /// The script does not apply.
     NotApplicable {
         /// Line of the script.
         line: u32,
@@ -96,7 +96,7 @@ pub enum Verdict {
     },
 }
 
-/// A verdict and what it rests on.
+/// A verdict and the checks behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// The verdict.
@@ -108,17 +108,17 @@ pub struct Judged {
     pub fields: u32,
     /// Assertions that held.
     pub assertions: u32,
-    /// Values asserted of that the simulator does not keep.
+    /// Values in assertions that the simulator does not keep.
     pub unjudged: Vec<String>,
 }
 
 impl Judged {
-    /// Whether a sender or receiver that did otherwise would have failed: that there is one
-    /// packet, of which only the place is stated, every TCP fulfils.
+    /// Whether a different sender or receiver would have failed. A single packet of which only the
+    /// sequence range is stated does not count: every TCP sends it.
     pub fn asserts(&self) -> bool {
         self.assertions + self.fields > 0 || self.packets > 1
     }
 }
 
-/// What keeps a script from being judged.
+/// The reason why a script does not apply.
 pub(crate) type Beyond = (Category, String);

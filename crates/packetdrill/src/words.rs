@@ -1,4 +1,4 @@
-//! Packets in words: what a script expects, and what the simulator has sent.
+//! Describes packets in words: what a script expects, and what the simulator has sent.
 
 use tailback_engine::packet::Ecn;
 use tailback_engine::units::Time;
@@ -30,7 +30,7 @@ fn counters(option: Option<[Option<u32>; 3]>) -> String {
     })
 }
 
-/// An expected packet in words; `accurate`: its flags of ECN are the ACE field.
+/// An expected packet in words; `accurate`: its ECN flags are the ACE field.
 pub(crate) fn describe(packet: &Segment, accurate: bool, from: Time, to: Time) -> String {
     let what = if packet.has('S') {
         "a SYN".to_owned()

@@ -1,6 +1,6 @@
-//! The kernel's own scripts, where its source is: verdicts against the table
-//! `tests/scripts.txt`, the page `docs/evidence/packetdrill.md`, and that every judged
-//! packet was compared. `TAILBACK_BLESS=1` writes both files anew.
+//! The kernel's own scripts, if its source is available. Compares the verdicts with the table
+//! `tests/scripts.txt` and with the page `docs/evidence/packetdrill.md`. Also tests that every
+//! checked packet was compared. `TAILBACK_BLESS=1` writes both files again.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use tailback_packetdrill::{
     Verdict, judge, kernel_scripts, kernel_version, parse, report, scripts_in,
 };
 
-/// The kernel the table is of: others may have other scripts.
+/// The kernel version of the table: others may have different scripts.
 const VERSION: &str = "7.3";
 
 fn scripts() -> Option<Vec<(String, Script)>> {
@@ -66,7 +66,7 @@ fn verdicts_are_those_of_the_table() {
     );
 }
 
-/// The packet expected to say something else, once for each field that it names.
+/// Variants of an expected packet: in each, one of the fields that it states is changed.
 fn otherwise(packet: &Segment) -> Vec<Segment> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Segment)| {
@@ -102,8 +102,8 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
     all
 }
 
-/// The same as for this project's own scripts: expected a second later, or to
-/// acknowledge one byte more, no judged packet is found; nor with any other field.
+/// The same as for this project's own scripts. A packet that is expected a second later, with one
+/// byte more acknowledged, or with another field, must not be found.
 #[test]
 fn every_judged_packet_is_compared() {
     let Some(scripts) = scripts() else { return };

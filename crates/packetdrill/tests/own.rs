@@ -1,4 +1,4 @@
-//! Scripts of this project's own, and that the interpreter can tell right from wrong.
+//! This project's own scripts, and tests that the interpreter detects wrong expectations.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ fn open(rest: &str) -> String {
     )
 }
 
-/// Every script holds, and as much of each is judged as the table says.
+/// Every script passes, and as many parts of each are checked as the table says.
 #[test]
 fn own_scripts_hold() {
     let rows: Vec<report::Row> = scripts_in(&own())
@@ -58,8 +58,8 @@ timeout              pass           5       0        9
     assert_eq!(report::table(&rows), expected);
 }
 
-/// A packet expected a second later, or one byte longer, is not there: every
-/// packet that counts as judged was compared.
+/// Every packet that counts as checked was compared: if it is expected a second later, or one byte
+/// longer, it is not found.
 #[test]
 fn every_packet_is_compared() {
     for path in scripts_in(&own()).expect("tests/own") {
@@ -137,7 +137,7 @@ fn times_have_a_tolerance() {
     assert!(fails(&at(".005~.2")));
 }
 
-/// What a script asks that the simulator has no answer to is named, not passed over.
+/// The report states the unsupported parts of a script instead of skipping them.
 #[test]
 fn what_does_not_apply_is_said() {
     let category = |text: &str| match judged(text).verdict {
@@ -189,7 +189,7 @@ fn what_does_not_apply_is_said() {
     );
 }
 
-/// Whatever is left out of a script or replaced in it: an error or a verdict.
+/// With any part removed or replaced, a script gives an error or a verdict.
 #[test]
 fn no_script_is_too_broken() {
     let (mut errors, mut verdicts) = (0, 0);

@@ -1,4 +1,4 @@
-//! A summary with the first of its flows only: what a table shows of a hundred thousand.
+//! A summary with only the first of its flows: what a table shows of a hundred thousand flows.
 
 use std::fmt;
 use std::io::Write;
@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 /// The key of the flows.
 const FLOWS: &str = "flows";
 
-/// The JSON of a summary with at most so many flows, everything else as it stands, and how many
-/// flows are left out.
+/// Returns the JSON of a summary with at most this many flows and everything else unchanged, and
+/// the number of flows left out.
 ///
 /// # Errors
-/// It is not the JSON of an object.
+/// If the text is not the JSON of an object.
 pub fn brief(summary: &[u8], most: usize) -> serde_json::Result<(Vec<u8>, usize)> {
     let mut reader = serde_json::Deserializer::from_slice(summary);
     let found = reader.deserialize_map(Whole { most })?;

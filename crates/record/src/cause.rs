@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a packet.
+/// The effect on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It is gone.
+    /// The packet is dropped.
     Drop,
-    /// It bears CE.
+    /// The packet is marked CE.
     Ce,
-    /// It bears ECT(1), by which SCE is told.
+    /// The packet is marked ECT(1), which signals SCE.
     Sce,
 }
 
@@ -35,7 +35,7 @@ macro_rules! causes {
                 }
             }
 
-            /// What becomes of the packet.
+            /// The effect on the packet.
             pub const fn effect(self) -> Effect {
                 match self {
                     $(Cause::$variant => Effect::$effect,)*
@@ -45,13 +45,13 @@ macro_rules! causes {
     };
 }
 
-// Stored by name. Events of a run are in this order where they are of one moment.
+// Causes are stored by name. This order also orders simultaneous events of a run.
 causes! {
     /// The buffer was full.
     Overflow = "overflow", Drop;
     /// The queue's algorithm decided to drop.
     Aqm = "aqm", Drop;
-    /// BLUE's probability in Cobalt.
+    /// Dropped with BLUE's probability, in Cobalt.
     Blue = "blue", Drop;
     /// The overload protection of DualPI2.
     Overload = "overload", Drop;
@@ -78,7 +78,7 @@ impl Cause {
         format!("{kind}.{}", self.name())
     }
 
-    /// Whether the packet is gone.
+    /// Whether the packet is dropped.
     #[inline]
     pub const fn is_drop(self) -> bool {
         matches!(self.effect(), Effect::Drop)
@@ -88,7 +88,7 @@ impl Cause {
 /// What happened to a packet at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It arrived; neither a schedule nor the queue has seen it yet.
+    /// It arrived; neither a schedule nor the queue has handled it yet.
     Arrived,
     /// It left the queue, with the ECN field it leaves with.
     Left,
@@ -98,7 +98,7 @@ pub enum Seen {
 
 /// Counters, one for each [`Cause`].
 ///
-/// Sums saturate: the counters of a guest are what it says they are.
+/// Sums saturate, because a guest may send any counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts(pub [u64; Cause::COUNT]);
 
@@ -119,7 +119,7 @@ impl Counts {
         self.of(Effect::Drop)
     }
 
-    /// CE marks of every cause (SCE marks are counted apart).
+    /// CE marks of every cause (SCE marks are counted separately).
     pub fn marks(&self) -> u64 {
         self.of(Effect::Ce)
     }

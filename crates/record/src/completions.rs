@@ -1,13 +1,13 @@
-//! How long requests took: one connection each, of a source such as `web`.
+//! How long requests took. Each is one connection of a source such as `web`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Series, SeriesId};
 
-/// A connection that has brought everything.
+/// A completed connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
-    /// When the client had the last byte, ns from the start of the run.
+    /// When the client received the last byte, ns from the start of the run.
     pub at_ns: u64,
     /// Payload, bytes.
     pub bytes: u64,
@@ -15,26 +15,26 @@ pub struct Completion {
     pub took_ns: u64,
 }
 
-/// What became of the requests that began after the warm-up.
+/// The requests that began after the warm-up.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Completions {
     /// Connections begun.
     pub started: u64,
-    /// Requests beyond the limit of connections at a time.
+    /// Requests rejected because of the limit on simultaneous connections.
     pub refused: u64,
     /// Nominal rate of the slowest link of the route, bit/s.
     pub rate_bit: u64,
     /// Base round-trip time, delays of links included, ns.
     pub rtt_ns: u64,
-    /// The largest size there is, bytes.
+    /// The largest possible size, bytes.
     pub most_bytes: u64,
-    /// Those that were completed before the end, in the order in which they were.
+    /// Connections completed before the end, in the order of completion.
     pub done: Vec<Completion>,
 }
 
 impl Completions {
-    /// Appends two rows for each completed one, at the time of its last byte: what it
-    /// took (`completion_ns`), and its size (`completion_bytes`).
+    /// Appends two rows for each completed connection, at the time of its last byte: its duration
+    /// (`completion_ns`) and its size (`completion_bytes`).
     pub fn rows(&self, source: &str, series: &mut Series) {
         let [took, bytes]: [SeriesId; 2] =
             ["completion_ns", "completion_bytes"].map(|q| series.id(Some(source), None, q));

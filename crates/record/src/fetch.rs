@@ -1,15 +1,15 @@
-//! Memory asked for before it is needed.
+//! Prefetching of memory.
 //!
-//! Where many flows take turns, what a packet needs of its flow has left the caches by the time
-//! that it comes, and each line of it is waited for. Pipes and queues know which packets come
-//! next: what those will need is asked for meanwhile. It changes no value, and where the machine
-//! has no such instruction nothing is done.
+//! With many flows, the state of a packet's flow has left the caches by the time the packet comes,
+//! and the processor waits for each of its cache lines. Pipes and queues know which packets come
+//! next, so they prefetch the state of those. Prefetching changes no value. On machines without
+//! such an instruction it does nothing.
 
 #![allow(unsafe_code, reason = "the one instruction of it has no safe function")]
 
 use std::ptr;
 
-/// Bytes of a line of the cache.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
 #[inline(always)]
@@ -24,13 +24,13 @@ fn ask(address: *const i8) {
     let _ = address;
 }
 
-/// Asks for the line where a value begins.
+/// Prefetches the first cache line of a value.
 #[inline(always)]
 pub fn line<T: ?Sized>(value: &T) {
     ask(ptr::from_ref(value).cast());
 }
 
-/// Asks for all lines of a value.
+/// Prefetches all cache lines of a value.
 #[inline(always)]
 pub fn all<T: ?Sized>(value: &T) {
     let first = ptr::from_ref(value).cast::<i8>();

@@ -1,11 +1,10 @@
-//! The run folder: what stays of a run, written atomically.
+//! The run folder: the stored results of a run, written atomically.
 //!
-//! A run is written into a folder that only its process uses and is then
-//! renamed to `runs/<run_id>`. A folder of that name is therefore complete,
-//! whatever happened to the process; where two processes finish the same run,
-//! the first one wins and the other discards its own copy. Every file, the
-//! folder and the rename are synced: after a power failure a run is there whole
-//! or not at all, or, where a file system does not keep its word, its hashes say so.
+//! A run is written into a folder that only its process uses. That folder is then renamed to
+//! `runs/<run_id>`. A folder of that name is therefore complete, whatever happened to the process.
+//! If two processes finish the same run, the first one wins and the other discards its own copy.
+//! Every file, the folder and the rename are synced. After a power failure a run is there whole or
+//! not at all. If a file system does not honour the sync, the run's hashes show it.
 //!
 //! | file | content |
 //! |---|---|
@@ -17,9 +16,8 @@
 //! | `packets.pcapng` | headers of every packet at every link, if they were recorded ([`crate::pcapng`]) |
 //! | `timing.json` | wall and CPU time, host: everything that differs when the same run is repeated; sealed by itself |
 //!
-//! What a folder says is believed only as far as it is what was written:
-//! [`crate::stored`] reads and checks it. A damaged folder is moved to
-//! `runs/.damaged`, never removed, and its run is done again.
+//! A folder is used only if it is unchanged since it was written: [`crate::stored`] reads and
+//! checks it. A damaged folder is moved to `runs/.damaged`, never removed, and its run is repeated.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -48,14 +46,13 @@ pub struct Manifest<'a> {
     pub seed: u64,
     /// The point with every default filled in, in base units.
     pub canonical: serde_json::Value,
-    /// For each algorithm of the run (e.g. `aqm.codel`) what it follows.
+    /// What each algorithm of the run (e.g. `aqm.codel`) follows.
     pub follows: Vec<(String, String)>,
-    /// What the run had around it, where that is more than the engine: kernel,
-    /// modules, tools, settings.
+    /// The environment of the run beyond the engine, if any: kernel, modules, tools, settings.
     pub environment: Option<serde_json::Value>,
 }
 
-/// What differs when the same run is repeated; goes into `timing.json`.
+/// The data that differs when the same run is repeated; goes into `timing.json`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timing {
     /// Wall time of the simulation, s.
@@ -64,11 +61,11 @@ pub struct Timing {
     pub cpu_s: f64,
     /// Where it ran.
     pub host: String,
-    /// Data packets TCP senders sent.
+    /// Data packets sent by TCP senders.
     pub data_packets: u64,
     /// Calendar events; packets captured by the kernel engine.
     pub events: u64,
-    /// Most memory that the run's own process held, bytes; `None` where it has none.
+    /// Largest memory of the run's own process, bytes; `None` if the run has no own process.
     pub memory_bytes: Option<u64>,
 }
 
@@ -88,12 +85,11 @@ pub struct Store {
     scratch: Scratch,
 }
 
-/// Folder in `runs` for runs that are not what was written.
+/// Folder in `runs` for damaged runs.
 const DAMAGED: &str = ".damaged";
 
 impl Store {
-    /// Opens (and creates) `runs` in `root` and removes what killed processes
-    /// left half-written there.
+    /// Opens (and creates) `runs` in `root` and removes half-written runs of killed processes.
     pub fn open(root: &Path) -> io::Result<Store> {
         let runs = root.join("runs");
         fs::create_dir_all(&runs).map_err(|e| at(&runs, e))?;
@@ -107,7 +103,7 @@ impl Store {
         self.runs.join(run_id)
     }
 
-    /// Whether the run is finished, every file of it what was written.
+    /// Whether the run is finished, with every file unchanged since it was written.
     pub fn contains(&self, run_id: &str) -> io::Result<bool> {
         match stored::check(&self.path(run_id)) {
             Ok(()) => Ok(true),
@@ -116,9 +112,9 @@ impl Store {
         }
     }
 
-    /// Moves a run that is not what was written out of the way, if it is one;
-    /// says what is wrong with it and where it is now. `found` is what somebody
-    /// else found wrong, who looked at more than hashes.
+    /// Moves a damaged run out of the way. Returns what is wrong with it and where it is now, or
+    /// `None` if it is not damaged. `found` is damage that a caller found by a closer look than
+    /// hashes.
     pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
         let path = self.path(run_id);
         if found.is_none() && !matches!(stored::check(&path), Err(Fault::Damaged(_))) {
@@ -127,8 +123,8 @@ impl Store {
         let damaged = self.runs.join(DAMAGED);
         fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
         refuse_link(&damaged)?;
-        // Another process may be at the same: what it has put in place
-        // meanwhile is not moved.
+        // Another process may be doing the same. A run that it has stored again meanwhile is not
+        // moved.
         let lock = File::open(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {
@@ -148,17 +144,16 @@ impl Store {
         Ok(Some(format!("{what}; moved to {}", to.display())))
     }
 
-    /// Where a file of a run that is not finished yet is to be written: it
-    /// goes into the run's folder with the rest. After this either
-    /// [`Store::write`] or [`Store::discard`] ends the run.
+    /// Path for a file of a run that is not finished yet. The file becomes part of the run's
+    /// folder. Afterwards either [`Store::write`] or [`Store::discard`] ends the run.
     pub fn scratch_file(&self, run_id: &str, name: &str) -> io::Result<PathBuf> {
         let folder = self.scratch.path().join(run_id);
         fs::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
         Ok(folder.join(name))
     }
 
-    /// A new folder for whatever a run needs while it is under way and that is
-    /// not part of its result. It goes with the store at the latest.
+    /// Creates a folder for temporary files of a run, which are not part of its result. It is
+    /// removed with the store at the latest.
     pub fn workplace(&self, run_id: &str) -> io::Result<PathBuf> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -172,8 +167,7 @@ impl Store {
         self.scratch.discard(run_id);
     }
 
-    /// Writes a finished run, with what was put into its scratch files. When
-    /// this fails nothing of it is left.
+    /// Writes a finished run, including its scratch files. On an error nothing of it is left.
     pub fn write(
         &self,
         manifest: &Manifest<'_>,
@@ -203,12 +197,12 @@ impl Store {
             renamed = fs::rename(folder, &target);
         }
         renamed.map_err(|e| at(&target, e))?;
-        // Makes the rename itself last. The run is complete either way.
+        // Syncs the rename itself. The run is complete in any case.
         sync_folder(&self.runs).map(|()| Stored::New)
     }
 }
 
-/// Below the folder of results nothing is a link: it would lead out of it.
+/// Rejects a symbolic link below the folder of results, as it would lead out of that folder.
 fn refuse_link(folder: &Path) -> io::Result<()> {
     let kind = fs::symlink_metadata(folder)
         .map_err(|e| at(folder, e))?
@@ -223,7 +217,7 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
     ))
 }
 
-/// Makes the names in a folder last; some file systems refuse to sync one.
+/// Syncs the names in a folder. Some file systems reject this.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder).and_then(|file| file.sync_all()) {
         Err(e) if e.kind() != io::ErrorKind::InvalidInput => Err(at(folder, e)),
@@ -237,7 +231,7 @@ fn write_files(
     outcome: &Outcome,
     timing: &Timing,
 ) -> io::Result<()> {
-    // Those that were put there while the run was under way.
+    // Files that were written into the folder during the run.
     let mut files = serde_json::Map::new();
     mark_files(folder, "", &mut files)?;
     let summary = Summary::new(outcome, manifest.run_id, manifest.seed);
@@ -269,7 +263,7 @@ fn write_files(
     files.insert(stored::HISTOGRAMS.to_owned(), entry_of(&mark, Some(rows)));
 
     let mut timing = serde_json::to_value(timing).map_err(io::Error::from)?;
-    // The manifest has no hash of it: it is bound to its run by name.
+    // The manifest has no hash of this file; the run's name binds it to its run.
     timing["run_id"] = manifest.run_id.into();
     for (name, object) in [
         (stored::TIMING, timing),
@@ -283,7 +277,7 @@ fn write_files(
     Ok(())
 }
 
-/// Marks what lies in a folder and below, each by its path from the first.
+/// Adds marks of all files in a folder and below, by their paths relative to the first folder.
 fn mark_files(
     folder: &Path,
     prefix: &str,
@@ -300,7 +294,7 @@ fn mark_files(
             continue;
         }
         if !kind.is_file() {
-            // A link could lead to what the run has not written.
+            // A link could lead to a file that the run has not written.
             return Err(at(&path, io::Error::other("not a regular file")));
         }
         let file = File::open(&path).map_err(|e| at(&path, e))?;
@@ -319,7 +313,7 @@ fn entry_of(mark: &Mark, rows: Option<u64>) -> serde_json::Value {
     entry
 }
 
-/// The manifest as it is written, but for its seal.
+/// The content of the manifest, without its seal.
 fn identity(
     manifest: &Manifest<'_>,
     outcome: &Outcome,
@@ -352,7 +346,7 @@ fn identity(
     identity
 }
 
-/// Writes a file and syncs it; gives its mark.
+/// Writes and syncs a file. Returns its mark.
 fn written<T>(
     path: &Path,
     write: impl FnOnce(&mut Hashing<&File>) -> io::Result<T>,

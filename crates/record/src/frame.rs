@@ -1,8 +1,8 @@
-//! Headers of simulated packets as they would stand on the wire: Ethernet,
-//! IPv4, and TCP or UDP, with right lengths and checksums.
+//! Headers of simulated packets as they would be on the wire: Ethernet, IPv4, and TCP or UDP, with
+//! correct lengths and checksums.
 //!
-//! The simulator's packets have no bytes; this gives a capture what Wireshark
-//! needs. Payload is taken for zeros and not produced.
+//! The simulator's packets have no bytes. These headers give a capture what Wireshark needs. The
+//! payload counts as zeros and is not produced.
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
@@ -26,7 +26,7 @@ pub struct Host {
     pub port: u16,
 }
 
-/// What stands in front of a payload whatever the protocol.
+/// The part of a packet before the payload that does not depend on the protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
     /// Source.
@@ -68,8 +68,7 @@ pub struct Segment<'a> {
     pub options: &'a [u8],
 }
 
-/// Puts TCP options together, each padded in front to a multiple of 4 bytes as
-/// Linux does, as long as they fit into the room there is.
+/// Builds TCP options, each padded in front to a multiple of 4 bytes as in Linux, while they fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     bytes: [u8; TCP_OPTIONS],
@@ -82,7 +81,7 @@ pub struct Options {
 const NOP: u8 = 1;
 
 impl Options {
-    /// No options yet, and room for so many bytes.
+    /// Creates an empty list of options with room for this many bytes.
     pub fn new(room: usize) -> Options {
         Options {
             bytes: [NOP; TCP_OPTIONS],
@@ -92,7 +91,7 @@ impl Options {
         }
     }
 
-    /// What there is.
+    /// The options so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -113,7 +112,7 @@ impl Options {
         self.put(&[4, 2])
     }
 
-    /// TSval and TSecr; on a SYN with SACK permitted in place of the padding.
+    /// TSval and TSecr. On a SYN, SACK permitted takes the place of the padding.
     pub fn timestamps(&mut self, value: u32, echo: u32, sack_permitted: bool) -> bool {
         let mut option = [0; 12];
         option[..2].copy_from_slice(if sack_permitted { &[4, 2] } else { &[NOP, NOP] });
@@ -123,7 +122,7 @@ impl Options {
         self.put(&option)
     }
 
-    /// SACK blocks: first byte and the one behind the last.
+    /// SACK blocks: the first byte of each, and the byte behind its last.
     pub fn sack(&mut self, blocks: &[(u32, u32)]) -> bool {
         let blocks = &blocks[..blocks.len().min(4)];
         if blocks.is_empty() {
@@ -142,8 +141,8 @@ impl Options {
         fits
     }
 
-    /// AccECN in its order 1 (RFC 9768 section 3.2.3): 24-bit counters of bytes with ECT(1),
-    /// CE and ECT(0), the first ones if not all. It may take the padding before SACK blocks.
+    /// AccECN in its order 1 (RFC 9768 section 3.2.3): 24-bit counters of bytes with ECT(1), CE and
+    /// ECT(0), or only the first of these. It may use the padding before SACK blocks.
     pub fn accecn(&mut self, counters: &[u32]) -> bool {
         let counters = &counters[..counters.len().min(3)];
         let len = 2 + 3 * counters.len();
@@ -152,13 +151,13 @@ impl Options {
         for (bytes, counter) in option[2..].chunks_exact_mut(3).zip(counters) {
             bytes.copy_from_slice(&counter.to_be_bytes()[1..]);
         }
-        // After timestamps, SACK begins with two bytes of padding.
+        // After timestamps, two bytes of padding come before the SACK blocks.
         let spare = len % 4;
         if let Some(at) = self.sack.filter(|_| spare > 0 && spare <= 2) {
             if self.len + len - spare > self.room {
                 return false;
             }
-            // The blocks move on, and the option ends where their padding did.
+            // The blocks move back, and the option ends where their padding did.
             let end = self.len;
             let moved = len - spare;
             self.bytes.copy_within(at + 2..end, at + 2 + moved);
@@ -175,7 +174,7 @@ impl Options {
         if self.len + whole > self.room {
             return false;
         }
-        // The padding in front is there: the bytes begin as NOPs.
+        // The padding in front exists already: the bytes start as NOPs.
         self.len += whole;
         self.bytes[self.len - option.len()..self.len].copy_from_slice(option);
         true
@@ -211,7 +210,7 @@ pub fn udp(envelope: &Envelope, out: &mut Vec<u8>) {
     out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(&[0; 2]);
     let sum = pseudo_header(envelope, 17, UDP) + sum_of(&out[at..]);
-    // 0 would say that there is none (RFC 768).
+    // A checksum of 0 would mean that there is no checksum (RFC 768).
     let checksum = match folded(sum) {
         0 => 0xFFFF,
         other => other,
@@ -228,7 +227,7 @@ fn start(envelope: &Envelope, protocol: u8, header: usize, out: &mut Vec<u8>) {
     let length = (IPV4 + header) as u16 + envelope.payload;
     out.extend_from_slice(&[0x45, envelope.ecn & 3]);
     out.extend_from_slice(&length.to_be_bytes());
-    // No identification needed where nothing is fragmented (RFC 6864); DF; TTL 64.
+    // Identification 0, as nothing is fragmented (RFC 6864); DF; TTL 64.
     out.extend_from_slice(&[0, 0, 0x40, 0, 64, protocol, 0, 0]);
     out.extend_from_slice(&envelope.from.ip);
     out.extend_from_slice(&envelope.to.ip);
@@ -274,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Sum over an area that holds its own checksum.
+    /// Checks the sum over data that contains its own checksum.
     fn sums_up(parts: &[u32]) -> bool {
         folded(parts.iter().sum()) == 0
     }
@@ -375,7 +374,7 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // Over all ports the sum comes by 0, which is written as its other form.
+        // Over all ports the sum takes the value 0, which is written as all ones.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

@@ -1,11 +1,10 @@
 //! An exact, mergeable histogram of non-negative integers.
 //!
-//! Values below 2048 have a bucket each; above, every power of two is split
-//! into 1024 buckets, so a bucket is at most 2^-10 of its lower bound wide.
-//! Count, sum and maximum are exact.
+//! Values below 2048 have a bucket each. Above, every power of two is split into 1024 buckets, so
+//! the width of a bucket is at most 2^-10 of its lower bound. Count, sum and maximum are exact.
 //!
-//! A hundred thousand flows have one each. So a bucket is a byte, 64 of them are a page, which is
-//! a line of the cache and comes with the first value that falls there, and each 256th value of a
+//! A hundred thousand flows have one each, so memory is small. A bucket is one byte. 64 buckets are
+//! a page, which is a cache line and is allocated with its first value. Each 256th value of a
 //! bucket is carried over to a list.
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +14,7 @@ const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
 /// Buckets of a page.
 const PAGE: usize = 64;
-/// What is carried of a bucket.
+/// Number of values that a carry stands for.
 const CARRY: u64 = 1 << 8;
 /// No row, no page.
 const NO_ROW: u8 = u8::MAX;
@@ -28,19 +27,19 @@ type Row = [u16; SUB / PAGE];
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
-    /// Place in `rows` of each power of two.
+    /// Index in `rows` of each power of two.
     row: [u8; BLOCKS],
     rows: Vec<Row>,
     /// Counts, modulo [`CARRY`].
     pages: Vec<[u8; PAGE]>,
-    /// The rest of them, a multiple of [`CARRY`], by [`code`], ascending.
+    /// The carried counts, multiples of [`CARRY`], by [`code`], ascending.
     carried: Vec<(u16, u64)>,
     count: u64,
     sum: u128,
     max: u64,
 }
 
-/// A histogram on its way from one process to another: only what was counted.
+/// A histogram for transfer between processes: only the buckets in use.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     sum: u128,
@@ -60,7 +59,7 @@ impl From<Histogram> for Sparse {
     }
 }
 
-/// Another process may be a guest of unknown programs: what no histogram is, is refused.
+/// Rejects invalid histograms, because the other process may be a guest of unknown programs.
 impl TryFrom<Sparse> for Histogram {
     type Error = &'static str;
 
@@ -75,7 +74,7 @@ impl TryFrom<Sparse> for Histogram {
             if block >= BLOCKS || slot >= SUB {
                 return Err("a bucket that no histogram has");
             }
-            // The sum of all is checked first: no slot has more.
+            // The sum of all counts is checked first: no slot has more.
             let count = histogram.count.checked_add(n);
             histogram.count = count.ok_or("more values than can be counted")?;
             histogram.add(block, slot, n);
@@ -119,7 +118,7 @@ fn slot(value: u64) -> (usize, usize) {
     (shift as usize + 1, (value >> shift) as usize - SUB)
 }
 
-/// A bucket among those of all blocks.
+/// Number of a bucket among those of all blocks.
 fn code(block: usize, slot: usize) -> u16 {
     (block * SUB + slot) as u16
 }
@@ -162,7 +161,7 @@ impl Histogram {
         }
     }
 
-    /// Counts values in a bucket, which has a page from then on.
+    /// Counts values in a bucket, and allocates its page.
     #[cold]
     fn add(&mut self, block: usize, slot: usize, n: u64) {
         let row = &mut self.row[block];
@@ -313,8 +312,8 @@ mod tests {
         assert_eq!(next, 0, "the last bucket ends at 2^64");
     }
 
-    /// About every power of two: the bucket holds its value, and a larger value
-    /// is in no earlier one.
+    /// For values around every power of two: the bucket contains its value, and a larger value is
+    /// in no earlier bucket.
     #[test]
     fn about_every_power_of_two() {
         let powers = (0..64).map(|k| 1_u64 << k);
@@ -346,7 +345,7 @@ mod tests {
         assert_eq!(Histogram::new().percentile(50.0), None);
     }
 
-    /// Against a list, about where a byte is full.
+    /// Compares with a list, for counts at which a byte overflows.
     #[test]
     fn nothing_is_lost_of_what_is_carried() {
         let mut histogram = Histogram::new();
@@ -368,7 +367,7 @@ mod tests {
         assert_eq!(found, counts.map(|(_, n)| 2 * n));
     }
 
-    /// A flow whose RTTs double has a kilobyte of buckets, and little besides.
+    /// A flow whose RTTs double has a kilobyte of buckets, and little else.
     #[test]
     fn a_histogram_is_small() {
         assert!(size_of::<Histogram>() <= 176);

@@ -1,9 +1,9 @@
-//! What tailback measures, and nothing of how: histograms, counters by cause,
-//! time series, the outcome of a run and its summary.
+//! Measurements of tailback, independent of how an engine takes them: histograms, counters by
+//! cause, time series, the outcome of a run and its summary.
 //!
-//! Shared by the simulator, the kernel engine's guest agent and the bindings,
-//! so that the same measurement has the same definition whoever took it.
-//! Times are integer nanoseconds, sizes bytes, rates bit/s.
+//! The simulator, the kernel engine's guest agent and the bindings share it, so that a measurement
+//! has the same definition in every engine. Times are integer nanoseconds, sizes bytes, rates
+//! bit/s.
 
 pub mod account;
 #[cfg(feature = "folder")]

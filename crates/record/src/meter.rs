@@ -1,14 +1,12 @@
-//! What is counted at a link, by one definition for every engine.
+//! The counters of a link, with one definition for every engine.
 //!
-//! A [`Meter`] is told of packets as plain numbers: the number of a flow, a
-//! frame length, a time. The simulator tells it as things happen; the kernel
-//! engine tells it what follows from captures, where a drop is known later than
-//! it happened. So nothing here depends on the order of the calls: the integral
-//! of the backlog is the sum over packets of length x time in the queue.
+//! A [`Meter`] receives packets as plain numbers: the number of a flow, a frame length, a time. The
+//! simulator reports events as they happen. The kernel engine derives them from captures, where it
+//! learns of a drop later than it happened. So nothing here depends on the order of the calls: the
+//! integral of the backlog is the sum over packets of length x time in the queue.
 //!
-//! A packet's number says which flow, or which connection of a source, it belongs
-//! to; what is counted is counted for the owner of that number, a flow or a
-//! source.
+//! A packet's number identifies its flow, or its connection of a source. Counters belong to the
+//! owner of that number: a flow or a source.
 
 use std::sync::Arc;
 
@@ -18,10 +16,9 @@ use crate::paged::Paged;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
-/// The flow, source or program that each number in packets stands for: these have
-/// one each, sources being numbered on from the flows and programs from the sources,
-/// and behind them come those of connections, `connections` for each source (0: it
-/// has none).
+/// The owner of each number in packets: a flow, a source or a program. Each of these has one
+/// number: first the flows, then the sources, then the programs. Behind them come the numbers of
+/// connections, `connections` for each source (0: it has none).
 pub fn owners(
     flows: usize,
     connections: impl IntoIterator<Item = u32>,
@@ -43,35 +40,36 @@ pub fn owners(
 pub struct Meter {
     /// Frame bytes forwarded.
     pub bytes: u64,
-    /// From arrival to departure of each packet forwarded, ns: it knows how many they are.
+    /// From arrival to departure of each forwarded packet, ns. Its count is the number of these
+    /// packets.
     pub delay: Histogram,
     /// Drops and marks of all packets.
     pub counts: Counts,
     warmup_ns: u64,
     backlog: u64,
     backlog_max: u64,
-    /// Sum of length x time of departure less that of length x time of arrival,
-    /// byte x ns: once the queue is empty, the integral of its backlog.
+    /// Sum of length x time of departure minus length x time of arrival, byte x ns. Once the queue
+    /// is empty, this is the integral of its backlog.
     held: i128,
-    /// Flow or source by number in packets.
+    /// Owner (flow or source) of each number in packets.
     owners: Arc<[u32]>,
     by_owner: ByOwner,
-    /// Who waited, and how long.
+    /// How long the packets of each number waited.
     held_by: Held,
     /// Least delays, over windows.
     minima: Minima,
     /// Drops and marks over time.
     timeline: Timeline,
-    /// Series numbered by owner and cause until they get their names.
+    /// Series numbered by owner and cause; they get names at the end.
     events: Option<Series>,
     classes: Option<Box<ClassRecorder>>,
 }
 
-/// Counters by flow or source. Most have neither drop nor mark at most links, so
-/// each gets its row with the first.
+/// Counters by flow or source. At most links, most owners have no drops and marks, so an owner gets
+/// its row with the first one.
 #[derive(Default)]
 struct ByOwner {
-    /// Place in `rows`, from 1; 0 without.
+    /// Index in `rows` plus 1; 0 without a row.
     row: Paged<u32>,
     rows: Vec<Counts>,
 }
@@ -94,7 +92,7 @@ impl ByOwner {
 }
 
 impl Meter {
-    /// A meter that counts from `warmup_ns` on, with [`owners`] of the packets' numbers.
+    /// Creates a meter that counts from `warmup_ns` on; `owners` is the result of [`owners`].
     pub fn new(owners: Arc<[u32]>, warmup_ns: u64) -> Meter {
         Meter {
             bytes: 0,
@@ -114,27 +112,26 @@ impl Meter {
         }
     }
 
-    /// Keeps every drop and mark as a row of the series `drop.<cause>` or
-    /// `mark.<cause>`, the warm-up included; its value is the backlog, bytes.
+    /// Keeps every drop and mark as a row of the series `drop.<cause>` or `mark.<cause>`, including
+    /// the warm-up. The value of a row is the backlog, bytes.
     pub fn record_events(&mut self) {
         self.events = Some(Series::default());
     }
 
-    /// Counts by class as well, and takes samples every `interval_ns` (0: none)
-    /// up to `end_ns`.
+    /// Also counts by class, and takes samples every `interval_ns` (0: none) up to `end_ns`.
     pub fn record_classes(&mut self, classes: Vec<ClassPlan>, end_ns: u64, interval_ns: u64) {
         let recorder = ClassRecorder::new(classes, self.warmup_ns, end_ns, interval_ns);
         self.classes = recorder.map(Box::new);
     }
 
-    /// A packet came to the queue.
+    /// Notes a packet that came to the queue.
     #[inline]
     pub fn arrive(&mut self, len: u32, at_ns: u64) {
         self.backlog += u64::from(len);
         self.held -= self.byte_ns(len, at_ns);
     }
 
-    /// A packet left the queue for the link.
+    /// Notes a packet that left the queue for the link.
     #[inline(always)] // called at one place for every packet
     pub fn forward(&mut self, number: u32, len: u32, arrived_ns: u64, at_ns: u64) {
         self.leave(len, at_ns);
@@ -151,20 +148,20 @@ impl Meter {
         }
     }
 
-    /// Asks for what is kept of a number that will be forwarded.
+    /// Prefetches the counters of a number that will be forwarded.
     #[inline]
     pub fn fetch(&self, number: u32) {
         self.held_by.fetch(number);
     }
 
-    /// A packet that had arrived was dropped.
+    /// Notes a drop of a packet that had arrived.
     #[inline]
     pub fn drop(&mut self, number: u32, len: u32, cause: Cause, at_ns: u64) {
         self.leave(len, at_ns);
         self.count(number, cause, at_ns);
     }
 
-    /// Counts a mark, or a drop that does not concern the backlog (a loss behind the queue).
+    /// Counts a mark, or a drop that does not change the backlog (a loss behind the queue).
     pub fn count(&mut self, number: u32, cause: Cause, at_ns: u64) {
         let owner = self.owners[number as usize];
         if at_ns >= self.warmup_ns {
@@ -192,18 +189,19 @@ impl Meter {
         i128::from(len) * i128::from(at_ns.max(self.warmup_ns))
     }
 
-    /// Adds a packet that is not part of the backlog to its integral: one in transmission.
+    /// Adds a packet in transmission to the integral of the backlog, although it is not part of the
+    /// backlog.
     pub fn hold(&mut self, len: u32, from_ns: u64, to_ns: u64) {
         self.held += self.byte_ns(len, to_ns) - self.byte_ns(len, from_ns);
     }
 
-    /// So many bytes were queued for some time after the warm-up.
+    /// Notes a backlog that lasted for some time after the warm-up.
     #[inline]
     pub fn note_backlog(&mut self, bytes: u64) {
         self.backlog_max = self.backlog_max.max(bytes);
     }
 
-    /// What is queued now, bytes.
+    /// Current backlog, bytes.
     #[inline]
     pub fn backlog(&self) -> u64 {
         self.backlog
@@ -221,16 +219,15 @@ pub struct Measured<F> {
     pub name: String,
     /// Its queue discipline.
     pub aqm: String,
-    /// What was counted.
+    /// Its counters.
     pub meter: Meter,
-    /// How many bytes it could carry between two times, ns.
+    /// Bytes that the link could carry between two times, ns.
     pub capacity: F,
 }
 
 impl Outcome {
-    /// Completes what an engine has put together of flows, sources and samples
-    /// by what was counted at the links, in file order. `series`: whether samples and
-    /// requests become rows.
+    /// Completes the flows, sources and samples of an engine with the counters of the links, in
+    /// file order. `series`: whether samples and requests become rows.
     pub fn complete<F: Fn(u64, u64) -> f64>(
         &mut self,
         links: impl IntoIterator<Item = Measured<F>>,
@@ -290,7 +287,7 @@ impl Outcome {
             minima: meter.minima,
             events: meter.timeline,
         };
-        // What waits has waited until now.
+        // Packets that still wait have waited until the end.
         let waited = i128::from(meter.backlog) * i128::from(end_ns.max(meter.warmup_ns));
         self.links.push(LinkOutcome {
             name: link.name,
@@ -308,7 +305,7 @@ impl Outcome {
         });
     }
 
-    /// Of a flow, source or program by its number.
+    /// Name of a flow, source or program by its number.
     pub(crate) fn name_of(&self, owner: usize) -> Option<String> {
         let flow = self.flows.get(owner).map(|flow| &flow.name);
         let source = || self.traffic.get(owner.checked_sub(self.flows.len())?);
@@ -319,7 +316,7 @@ impl Outcome {
             .cloned()
     }
 
-    /// When the measurement of a flow or program by its number begins and ends, ns.
+    /// Start and end of the measurement of a flow or program by its number, ns.
     pub(crate) fn measured_time_of(&self, owner: usize) -> (u64, u64) {
         let flow = self.flows.get(owner).map(|flow| (flow.from_ns, flow.to_ns));
         let before = self.flows.len() + self.traffic.len();
@@ -367,7 +364,7 @@ mod tests {
 
     #[test]
     fn the_backlog_is_integrated_whatever_the_order_of_the_calls() {
-        // Of three packets one leaves, one is dropped at the head and one stays.
+        // Of three packets, one leaves, one is dropped at the head and one stays.
         let mut in_time = meter();
         in_time.arrive(1000, 50);
         in_time.arrive(500, 150);
@@ -405,7 +402,7 @@ mod tests {
         let source = &outcome.traffic[0].counts;
         assert_eq!((source.marks(), source.drops()), (2, 1));
         assert_eq!(outcome.links[0].counts.marks(), 2);
-        // Events are of the whole run, in the order of flow and cause.
+        // Events cover the whole run, in the order of flow and cause.
         let series = &outcome.series;
         let names = |key: &SeriesKey| format!("{} {}", key.flow.as_deref().unwrap(), key.quantity);
         let keys: Vec<_> = series.keys.iter().map(names).collect();
@@ -424,7 +421,7 @@ mod tests {
         assert_eq!(meter.counts_of(701), Counts::default());
     }
 
-    /// A flow of a class, another of none, a source with requests and a program.
+    /// A flow of a class, another without a class, a source with requests, and a program.
     #[test]
     fn everybody_is_counted_by_name_and_class() {
         let mut meter = Meter::new(owners(2, [1], 1), 100);

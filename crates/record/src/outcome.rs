@@ -1,4 +1,4 @@
-//! What a run measured, as its engine hands it over.
+//! The measurements of a run, as its engine returns them.
 //!
 //! Every counter and histogram counts events at or after the warm-up.
 
@@ -20,7 +20,8 @@ pub struct Outcome {
     pub warmup_ns: u64,
     /// One for each flow, in file order.
     pub flows: Vec<FlowOutcome>,
-    /// One for each link, in file order, the way back after the way there.
+    /// One for each link, in file order; links of the return path come after those of the forward
+    /// path.
     pub links: Vec<LinkOutcome>,
     /// One for each traffic source.
     pub traffic: Vec<TrafficOutcome>,
@@ -34,15 +35,15 @@ pub struct Outcome {
     pub data_packets: u64,
     /// Calendar events processed.
     pub events: u64,
-    /// Of the packet capture, if there is one.
+    /// Counts of the packet capture, if there is one.
     pub packets: Option<PacketCount>,
-    /// Packets were not watched: what follows from them (RTTs, delays, backlogs,
-    /// drops and marks by flow and cause) is not available. Of links there is
-    /// what [`LinkOutcome::totals`] has.
+    /// True if packets were not observed. Then all that follows from packets (RTTs, delays,
+    /// backlogs, drops and marks by flow and cause) is not available. Links only have
+    /// [`LinkOutcome::totals`].
     pub unwatched: bool,
 }
 
-/// How much of a run its packet capture holds.
+/// Completeness of a run's packet capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketCount {
     /// Packets in the capture, counted at every interface.
@@ -51,7 +52,7 @@ pub struct PacketCount {
     pub lost: u64,
 }
 
-/// What one TCP flow did.
+/// Measurements of one TCP flow.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowOutcome {
     /// Name of the flow.
@@ -66,7 +67,7 @@ pub struct FlowOutcome {
     pub delivered_bytes: u64,
     /// One sample per ACK of unretransmitted data, ns.
     pub rtt: Histogram,
-    /// What its sender was like at every record interval.
+    /// Samples of the sender's state, one at every record interval.
     pub samples: SenderSamples,
     /// Data packets sent, retransmissions included.
     pub packets: u64,
@@ -78,23 +79,23 @@ pub struct FlowOutcome {
     pub counts: Counts,
     /// From the flow's start until every byte was delivered, ns.
     pub completion_ns: Option<u64>,
-    /// What it waited for, and why its window shrank.
+    /// What its sender waited for, and why its window shrank.
     pub account: Box<Account>,
 }
 
-/// Samples of a sender that has not brought everything yet.
+/// Samples of a sender until it has delivered everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderSamples {
-    /// How many there are.
+    /// Number of samples.
     pub n: u64,
     /// Sum of the smoothed RTTs, ns.
     pub srtt_ns: u128,
-    /// Those at which the receive window held it back.
+    /// Samples at which the receive window limited the sender.
     pub rwnd_limited: u64,
 }
 
 impl SenderSamples {
-    /// Adds one.
+    /// Adds one sample.
     pub fn add(&mut self, srtt_ns: u64, rwnd_limited: bool) {
         self.n += 1;
         self.srtt_ns += u128::from(srtt_ns);
@@ -102,15 +103,14 @@ impl SenderSamples {
     }
 }
 
-/// What one link and its queue did.
+/// Measurements of one link and its queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LinkOutcome {
     /// Name of the link.
     pub name: String,
     /// Name of the queue discipline.
     pub aqm: String,
-    /// Enqueue to dequeue of every forwarded packet, own serialisation not
-    /// included, ns.
+    /// Enqueue to dequeue of every forwarded packet, without its own serialisation, ns.
     pub delay: Histogram,
     /// Packets forwarded.
     pub packets: u64,
@@ -124,7 +124,7 @@ pub struct LinkOutcome {
     pub backlog_byte_ns: u128,
     /// Largest backlog, bytes.
     pub backlog_max_bytes: u64,
-    /// What the queue itself has counted, where packets were not watched.
+    /// The queue's own counters, if packets were not observed.
     pub totals: Option<Totals>,
     /// Samples over time, if any were taken.
     pub samples: Option<LinkSamples>,
@@ -132,7 +132,7 @@ pub struct LinkOutcome {
     pub account: QueueAccount,
 }
 
-/// What a queue counts, whatever the cause and the flow.
+/// Counters of a queue, without cause and flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Packets dropped.
@@ -141,7 +141,7 @@ pub struct Totals {
     pub marks: Option<u64>,
 }
 
-/// What one source of traffic did.
+/// Measurements of one source of traffic.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrafficOutcome {
     /// Name of the source.
@@ -152,11 +152,11 @@ pub struct TrafficOutcome {
     pub from_ns: u64,
     /// End of its measurement, ns.
     pub to_ns: u64,
-    /// Packets sent; of TCP, of data.
+    /// Packets sent; for TCP, data packets.
     pub sent_packets: u64,
-    /// Packets that arrived; of TCP, of data.
+    /// Packets that arrived; for TCP, data packets.
     pub received_packets: u64,
-    /// Frame bytes that arrived; of TCP, of data.
+    /// Frame bytes that arrived; for TCP, those of data packets.
     pub received_bytes: u64,
     /// Drops and marks of its packets at every link.
     pub counts: Counts,

@@ -1,12 +1,12 @@
-//! A table by number of which most is empty: at a link, what is counted of each flow, of which
-//! only some come by. Pages come with the first number on them.
+//! A table by number that is mostly empty, such as the counters of a link by flow, where only some
+//! flows use the link. A page is allocated with the first number on it.
 
 use crate::fetch;
 
 /// Numbers of a page.
 const PAGE: usize = 128;
 
-/// Values by number; those that were never written have their default.
+/// Values by number. Numbers that were never written have the default value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Paged<T> {
     pages: Vec<Option<Box<[T; PAGE]>>>,
@@ -23,7 +23,7 @@ impl<T: Copy + Default> Paged<T> {
         }
     }
 
-    /// Asks for the value of a number.
+    /// Prefetches the value of a number.
     #[inline]
     pub fn fetch(&self, number: u32) {
         let place = number as usize;
@@ -32,7 +32,7 @@ impl<T: Copy + Default> Paged<T> {
         }
     }
 
-    /// The value of a number, to be written.
+    /// The value of a number, for writing.
     #[cold]
     pub fn at(&mut self, number: u32) -> &mut T {
         let place = number as usize;
@@ -50,7 +50,7 @@ impl<T: Copy + Default> Paged<T> {
         page.map_or_else(T::default, |page| page[number % PAGE])
     }
 
-    /// Numbers and values of the pages there are, ascending.
+    /// Numbers and values of the allocated pages, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (usize, T)> + '_ {
         let pages = self.pages.iter().enumerate();
         let pages = pages.filter_map(|(at, page)| Some((at * PAGE, page.as_ref()?)));

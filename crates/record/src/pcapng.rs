@@ -1,24 +1,24 @@
 //! Packet captures: a writer of pcapng, the format of Wireshark
 //! (draft-ietf-opsawg-pcapng), for both engines.
 //!
-//! A file has one section with an interface for each place where packets were
-//! seen. For every link that is `NAME.in` (as a packet arrives at the queue),
-//! `NAME.out` (as it leaves the queue) and `NAME.drop` (what the queue dropped or
-//! the link lost, with the cause as comment). Time is that of the run, 0 at its
-//! start, in nanoseconds; packets are Ethernet frames cut behind their headers.
+//! A file has one section, with an interface for each place where packets were seen. Each link has
+//! `NAME.in` (packets that arrive at the queue), `NAME.out` (packets that leave the queue) and
+//! `NAME.drop` (packets that the queue dropped or the link lost, with the cause as comment). Time
+//! is that of the run, 0 at its start, in nanoseconds. Packets are Ethernet frames cut behind their
+//! headers.
 //!
-//! Written here instead of with pcap-file 2.0, measured: that gives the same
-//! bytes, but takes 400 instructions a packet instead of 258 and brings eight
-//! crates (a second syn among them) into the kernel's guest.
+//! This code replaces pcap-file 2.0 because of a measurement: pcap-file gives the same bytes, but
+//! takes 400 instructions a packet instead of 258. It also brings eight crates (a second syn among
+//! them) into the kernel's guest.
 
 use std::io::{self, Write};
 
 use crate::{PacketCount, Seen};
 
-/// Packets of a capture at most, counted at every interface: some 2 GB.
+/// Largest number of packets of a capture, counted at every interface: about 2 GB.
 const MAX_PACKETS: u64 = 20_000_000;
 
-/// The interfaces of a link: suffix of the name, and what is seen there.
+/// The interfaces of a link: suffix of the name, and what is captured there.
 const INTERFACES: [(&str, &str); 3] = [
     ("in", "as packets arrive, before the queue"),
     ("out", "as packets leave the queue"),
@@ -44,8 +44,8 @@ impl<W: Write> PacketCapture<W> {
         })
     }
 
-    /// Appends a packet of so many bytes, of which `bytes` are the first; those
-    /// beyond the limit are counted only. To be called in the order of time.
+    /// Appends a packet of `len` bytes; `bytes` are the first of them. Packets beyond the limit are
+    /// only counted. Calls must be in the order of time.
     pub fn packet(
         &mut self,
         link: u32,
@@ -68,7 +68,7 @@ impl<W: Write> PacketCapture<W> {
         self.file.packet(interface, time_ns, len, bytes, comment)
     }
 
-    /// Completes the file; how many packets it holds.
+    /// Completes the file. Returns the writer and the number of packets.
     pub fn finish(self) -> io::Result<(W, PacketCount)> {
         Ok((self.file.finish()?, self.count))
     }
@@ -105,12 +105,12 @@ const IF_TSRESOL: u16 = 9;
 
 /// A capture that is being written.
 ///
-/// Nothing is buffered beyond the block at hand: give it a `BufWriter`.
+/// It buffers only the current block: give it a `BufWriter`.
 #[derive(Debug)]
 struct PacketFile<W: Write> {
     writer: W,
     interfaces: u32,
-    /// The block that is put together.
+    /// The current block.
     block: Vec<u8>,
 }
 
@@ -126,7 +126,7 @@ impl<W: Write> PacketFile<W> {
         file.u32(BYTE_ORDER);
         file.u16(1);
         file.u16(0);
-        // Length of the section: not known.
+        // The length of the section is not known.
         file.u32(u32::MAX);
         file.u32(u32::MAX);
         file.option(SHB_USERAPPL, b"tailback")?;
@@ -136,7 +136,7 @@ impl<W: Write> PacketFile<W> {
             file.begin(INTERFACE);
             file.u16(ETHERNET);
             file.u16(0);
-            // Where packets are cut differs: no fixed length.
+            // No fixed snap length: packets are cut at different lengths.
             file.u32(0);
             file.option(IF_NAME, interface.name.as_bytes())?;
             file.option(IF_DESCRIPTION, interface.description.as_bytes())?;
@@ -148,8 +148,8 @@ impl<W: Write> PacketFile<W> {
         Ok(file)
     }
 
-    /// Appends a packet: the number of its interface, nanoseconds since the
-    /// start of the run, bytes on the wire, the bytes that are kept of them.
+    /// Appends a packet: the number of its interface, nanoseconds since the start of the run, bytes
+    /// on the wire, and the bytes that are kept.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -189,7 +189,7 @@ impl<W: Write> PacketFile<W> {
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.u32(kind);
-        // The length is put here by `end`.
+        // `end` writes the length here.
         self.u32(0);
     }
 

@@ -1,5 +1,5 @@
-//! What the programs of a run did, as the network saw it: an entry of `[[programs]]`
-//! is a pair of hosts, and its packets are those between the two.
+//! Measurements of the programs of a run, taken from the network. An entry of `[[programs]]` is a
+//! pair of hosts, and its packets are those between the two.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Counts, Histogram};
 
-/// What the packets between two hosts come to, from the warm-up on.
+/// Measurements of the packets between two hosts, from the warm-up on.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measures {
     /// Start of the measured time, ns.
@@ -18,29 +18,30 @@ pub struct Measures {
     pub sent_packets: u64,
     /// Those of them that reached the receiver's host.
     pub received_packets: u64,
-    /// Payload that arrived at the receiver's host: of UDP and the others every byte,
-    /// of TCP what came in order, as the receiver's ACKs say.
+    /// Payload that arrived at the receiver's host. For TCP, the bytes in order, by the receiver's
+    /// ACKs. For UDP and other protocols, every byte.
     pub delivered_bytes: u64,
-    /// The same of the sender's host.
+    /// Payload that arrived at the sender's host, counted in the same way.
     pub back_bytes: u64,
-    /// Round-trip times, ns: of TCP a sample for each ACK of data sent once, of the others
-    /// what the queues make of the one without them.
+    /// Round-trip times, ns. For TCP, a sample for each ACK of data sent once. For other protocols,
+    /// an estimate: the round-trip time without queues plus the delay in the queues.
     pub rtt: Histogram,
-    /// Whether it holds any of the latter.
+    /// Whether `rtt` contains such estimates.
     pub rtt_estimated: bool,
     /// Enqueue to dequeue of the packets of the sender's host, at each link of its route, ns.
     pub delay: Histogram,
     /// Drops and marks of the packets of both hosts at every link.
     pub counts: Counts,
-    /// Packets of the sender's host by their ECN field as they were sent: not capable, ECT(1), ECT(0), CE.
+    /// Packets of the sender's host by the ECN field with which they were sent: not capable,
+    /// ECT(1), ECT(0), CE.
     pub ecn_sent: [u64; 4],
-    /// From the first to the last packet with payload, the warm-up included, if it is
-    /// known to be over, ns.
+    /// From the first to the last packet with payload, including the warm-up, ns. `None` if it is
+    /// not known to be over.
     pub completion_ns: Option<u64>,
 }
 
 impl Measures {
-    /// Adds what another one counted; the measured time covers both.
+    /// Adds other measurements. The measured time then covers both.
     pub fn merge(&mut self, other: &Measures) {
         self.from_ns = self.from_ns.min(other.from_ns);
         self.to_ns = self.to_ns.max(other.to_ns);
@@ -62,49 +63,49 @@ impl Measures {
     }
 }
 
-/// What an entry of `[[programs]]` did.
+/// Measurements of an entry of `[[programs]]`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProgramOutcome {
     /// Name of the entry.
     pub name: String,
-    /// What was said as kind; empty: nothing.
+    /// Its `kind` in the scenario; empty if the scenario sets none.
     pub kind: String,
-    /// What its packets come to.
+    /// Measurements of all its packets.
     pub measures: Measures,
-    /// The same by 5-tuple, in the order of their first packets; behind the first
-    /// [`MAX_TUPLES`] one for all others.
+    /// Measurements by 5-tuple, in the order of their first packets. Behind the first
+    /// [`MAX_TUPLES`], one entry sums up all others.
     pub tuples: Vec<TupleOutcome>,
-    /// How the sender's and the receiver's side ended; `None`: still running then, or
+    /// How the sender's and the receiver's side ended. `None`: the side was still running, or
     /// nothing ran there.
     pub ends: [Option<Ended>; 2],
-    /// Numbers that its own files have, by name; `None`: not found there.
+    /// Numbers from the program's own files, by name. `None`: not found there.
     pub numbers: Vec<(String, Option<f64>)>,
 }
 
-/// 5-tuples of a program that are told apart in its results.
+/// Number of 5-tuples of a program that its results list separately.
 pub const MAX_TUPLES: usize = 1000;
 
-/// What the packets of a 5-tuple come to, in both directions.
+/// Measurements of the packets of a 5-tuple, in both directions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TupleOutcome {
-    /// 5-tuples it stands for: one, or what was too many.
+    /// Number of 5-tuples that it stands for: 1, or the number beyond the limit.
     pub tuples: u64,
     /// The protocol's number.
     pub protocol: u8,
-    /// Address and port at the sender's host; the port of ICMP is the identifier of an
-    /// echo, and 0 where there is none.
+    /// Address and port at the sender's host. For ICMP the port is the identifier of an echo, or 0
+    /// without one.
     pub sender: (IpAddr, u16),
-    /// At the receiver's host.
+    /// Address and port at the receiver's host.
     pub receiver: (IpAddr, u16),
-    /// What was measured.
+    /// The measurements.
     pub measures: Measures,
 }
 
 /// How a side of a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// Exit status; 128 + n of a signal.
+    /// Exit status; 128 + n for a signal.
     pub status: i32,
-    /// When, ns.
+    /// Time of the end, ns.
     pub at_ns: u64,
 }

@@ -1,19 +1,19 @@
-//! What is sampled over time: the quantities of flows and links, each declared
-//! once, and when their samples become rows of the series.
+//! Quantities sampled over time: the quantities of flows and links, each declared once, and the
+//! times at which their samples become rows of the series.
 //!
-//! To add a quantity, add its line here; an engine that knows its value fills in the
-//! field of that name. Gauges, which an algorithm declares itself, come with them.
+//! To add a quantity, add its line here. An engine that knows its value fills in the field of that
+//! name. Gauges, which an algorithm declares itself, are additional.
 
 use crate::{Series, SeriesId};
 
 /// A quantity of the series.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
-    /// Name, with the unit as suffix where that is not a count.
+    /// Name, with the unit as suffix unless it is a count.
     pub name: &'static str,
     /// Unit.
     pub unit: &'static str,
-    /// What it is.
+    /// Meaning.
     pub doc: &'static str,
     /// When it is recorded.
     pub when: When,
@@ -22,18 +22,18 @@ pub struct Quantity {
 /// When a quantity is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Every record interval, or after every ACK where that is recorded.
+    /// Every record interval, or after every ACK if ACKs are recorded.
     State,
     /// Every record interval.
     Interval,
     /// Every record interval, unless every ACK is recorded.
     NoAcks,
-    /// After every ACK, where that is recorded.
+    /// After every ACK, if ACKs are recorded.
     Ack,
 }
 
 impl When {
-    /// What a reader of the documentation is told.
+    /// The text for the documentation.
     pub const fn doc(self) -> &'static str {
         match self {
             When::State => "every interval; with `series = \"acks\"` after every ACK",
@@ -53,12 +53,12 @@ macro_rules! quantities {
         }
 
         impl $state {
-            /// What they are, in the order of the series.
+            /// The quantities, in the order of the series.
             pub const QUANTITIES: &[Quantity] = &[
                 $(Quantity { name: stringify!($name), unit: $unit, doc: $doc, when: When::$when },)*
             ];
 
-            /// How many of them are recorded at these times.
+            /// Number of quantities recorded at these times.
             pub fn rows(when: &[When]) -> u64 {
                 let all = Self::QUANTITIES.iter();
                 all.filter(|quantity| when.contains(&quantity.when)).count() as u64
@@ -73,7 +73,7 @@ macro_rules! quantities {
 }
 
 quantities! {
-    /// A flow at one moment; `None`: not known, or there is none.
+    /// A flow at one moment. `None`: not known, or without a value.
     FlowState {
         cwnd, "segments", State, "Congestion window.";
         ssthresh, "segments", State, "Slow-start threshold, once there is one.";
@@ -96,21 +96,21 @@ quantities! {
 quantities! {
     /// A program at one moment.
     ProgramState {
-        delivered_bytes, "bytes", Interval, "Payload that has reached the receiver's host; of TCP in order.";
-        back_bytes, "bytes", Interval, "Payload that has reached the sender's host; of TCP in order.";
+        delivered_bytes, "bytes", Interval, "Payload that has reached the receiver's host; for TCP, in order.";
+        back_bytes, "bytes", Interval, "Payload that has reached the sender's host; for TCP, in order.";
         rtt_ns, "ns", Interval, "Mean of the interval's round-trip times, as the packets show them.";
         delay_ns, "ns", Interval, "Mean queue delay of the interval's packets of the sender's host.";
         cwnd, "segments", Interval, "Congestion window of the sender's busiest TCP socket.";
-        ssthresh, "segments", Interval, "Slow-start threshold of the same, once there is one.";
-        srtt_ns, "ns", Interval, "Smoothed round-trip time of the same.";
-        in_flight, "segments", Interval, "Segments of the same in flight.";
+        ssthresh, "segments", Interval, "Slow-start threshold of that socket, once there is one.";
+        srtt_ns, "ns", Interval, "Smoothed round-trip time of that socket.";
+        in_flight, "segments", Interval, "Segments in flight of that socket.";
     }
 }
 
 /// The series of a flow.
 ///
-/// They are declared one after the other: what is recorded anyway, gauges, what is recorded after
-/// every ACK. So the first says where all are, and a hundred thousand flows have no lists of them.
+/// The series are declared in this order: those recorded in any case, gauges, those recorded after
+/// every ACK. So the first id gives all others, and a hundred thousand flows need no lists of ids.
 pub struct FlowSampler {
     first: SeriesId,
     gauges: u32,
@@ -120,7 +120,7 @@ pub struct FlowSampler {
 }
 
 impl FlowSampler {
-    /// Declares the series of a flow. `acks`: its state is recorded after every ACK.
+    /// Declares the series of a flow. `acks`: whether to record its state after every ACK.
     pub fn new(series: &mut Series, flow: &str, gauges: &[&str], acks: bool) -> FlowSampler {
         let mut declare = |name: &str| series.id(Some(flow), None, name);
         let (after_acks, anyway): (Vec<_>, Vec<_>) = FlowState::QUANTITIES
@@ -155,7 +155,7 @@ impl FlowSampler {
         self.acks
     }
 
-    /// A record interval is over; `gauges` as they were declared.
+    /// Records the end of a record interval; `gauges` in the order of declaration.
     pub fn interval<G: Into<Option<f64>>>(
         &self,
         at_ns: u64,
@@ -172,7 +172,7 @@ impl FlowSampler {
         }
     }
 
-    /// The sender has had an ACK, or a timer of its own.
+    /// Records an ACK at the sender, or a timer of the sender.
     pub fn ack<G: Into<Option<f64>>>(
         &self,
         at_ns: u64,
@@ -184,7 +184,7 @@ impl FlowSampler {
         push_gauges(self.ids_of_gauges(), at_ns, gauges, series);
     }
 
-    /// The window may have changed.
+    /// Records the window if it has changed.
     pub fn window(&mut self, at_ns: u64, cwnd: f64, series: &mut Series) {
         if cwnd != self.cwnd {
             self.cwnd = cwnd;
@@ -213,7 +213,7 @@ impl FlowSampler {
     }
 }
 
-/// Gauges in the order in which they were declared; one may be unknown now.
+/// Records gauges in the order of declaration. A gauge may be unknown at this time.
 fn push_gauges<G: Into<Option<f64>>>(
     ids: impl IntoIterator<Item = SeriesId>,
     at_ns: u64,
@@ -229,7 +229,7 @@ fn push_gauges<G: Into<Option<f64>>>(
 
 /// The series of a link.
 pub struct LinkSampler {
-    /// As [`LinkState::QUANTITIES`].
+    /// Ids in the order of [`LinkState::QUANTITIES`].
     ids: Vec<SeriesId>,
     gauges: Vec<SeriesId>,
 }
@@ -246,7 +246,7 @@ impl LinkSampler {
         }
     }
 
-    /// A record interval is over; `gauges` as they were declared.
+    /// Records the end of a record interval; `gauges` in the order of declaration.
     pub fn interval<G: Into<Option<f64>>>(
         &self,
         at_ns: u64,
@@ -261,7 +261,7 @@ impl LinkSampler {
 
 /// The series of a program.
 pub struct ProgramSampler {
-    /// As [`ProgramState::QUANTITIES`].
+    /// Ids in the order of [`ProgramState::QUANTITIES`].
     ids: Vec<SeriesId>,
 }
 
@@ -273,7 +273,7 @@ impl ProgramSampler {
         ProgramSampler { ids: ids.collect() }
     }
 
-    /// A record interval is over.
+    /// Records the end of a record interval.
     pub fn interval(&self, at_ns: u64, state: &ProgramState, series: &mut Series) {
         for (id, value) in self.ids.iter().zip(state.values()) {
             if let Some(value) = value {

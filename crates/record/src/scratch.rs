@@ -1,8 +1,8 @@
-//! Folders that only one process uses, beside what it is about to write.
+//! Scratch folders: folders that only one process uses, next to the folder that it will write.
 //!
-//! A scratch folder has a lock file beside it that its process holds: where the
-//! lock can be had, the process is dead, whatever killed it, and the next one
-//! that opens a scratch folder in the same place removes what it left.
+//! A scratch folder has a lock file beside it, which its process holds. If another process can take
+//! the lock, the owner is dead, for whatever reason. The next process that opens a scratch folder
+//! in the same place removes the leftovers.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -12,22 +12,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const PREFIX: &str = ".tailback-";
 const LOCK_SUFFIX: &str = ".lock";
 
-/// A folder of this process's own; it goes when this is dropped.
+/// A folder that belongs to this process. Dropping this removes it.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
     lock_path: PathBuf,
-    /// Held as long as this process writes.
+    /// Locked as long as this process writes.
     _lock: File,
 }
 
 impl Scratch {
-    /// Makes a scratch folder in `parent`, which is there, and removes those of
-    /// dead processes.
+    /// Creates a scratch folder in the existing folder `parent`, and removes those of dead
+    /// processes.
     pub fn open(parent: &Path) -> io::Result<Scratch> {
         remove_leftovers(parent);
-        // A name is not reused while its lock file exists, in this process or
-        // another one of the same number on another host.
+        // A name is not reused while its lock file exists, in this process or in a process of the
+        // same number on another host.
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         loop {
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -39,8 +39,8 @@ impl Scratch {
                 Err(e) => return Err(at(&lock_path, e)),
             };
             match lock.try_lock() {
-                // Between its creation and the lock another process may have
-                // taken the file for a leftover and removed it.
+                // Between its creation and the lock, another process may have taken the file for a
+                // leftover and removed it.
                 Ok(()) if lock_path.exists() => {}
                 Ok(()) | Err(TryLockError::WouldBlock) => continue,
                 Err(TryLockError::Error(e)) => {
@@ -61,12 +61,12 @@ impl Scratch {
         }
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Removes a folder in it.
+    /// Removes a folder inside it.
     pub fn discard(&self, name: &str) {
         remove(&self.folder.join(name));
     }
@@ -78,15 +78,15 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the scratch folders of dead processes: those whose lock can be had.
-/// Failures are left for the next process: they harm nobody.
+/// Removes the scratch folders of dead processes: those whose lock is free. Failures do no harm and
+/// are left for the next process.
 fn remove_leftovers(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(scratch) = name.to_str().and_then(|n| n.strip_suffix(LOCK_SUFFIX)) else {
             continue;
         };
-        // A lock is an empty file; opening anything else (a pipe, say) may not return.
+        // A lock is an empty file. Opening anything else (a pipe, say) may block.
         if !is_name(scratch) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -99,7 +99,7 @@ fn remove_leftovers(parent: &Path) {
     }
 }
 
-/// The lock stays as long as the folder: who finds it tries again.
+/// The lock stays as long as the folder: the next process that finds it tries again.
 fn remove_with_lock(folder: &Path, lock_path: &Path) {
     remove(folder);
     if fs::symlink_metadata(folder).is_err() {
@@ -107,7 +107,7 @@ fn remove_with_lock(folder: &Path, lock_path: &Path) {
     }
 }
 
-/// Whether a scratch folder may be called so: prefix, process, serial.
+/// Whether this is the name of a scratch folder: prefix, process, serial.
 fn is_name(name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     name.strip_prefix(PREFIX)
@@ -115,9 +115,9 @@ fn is_name(name: &str) -> bool {
         .is_some_and(|(process, serial)| number(process) && number(serial))
 }
 
-/// Removes a folder and what is in it, as far as that can be done: the only place
-/// in Rust that does. All callers stand in this file and name a folder of
-/// scratch; links are removed, not what they lead to.
+/// Removes a folder and its content, as far as possible. This is the only code in Rust that does
+/// so. All callers are in this file and pass a scratch folder. Links are removed, not their
+/// targets.
 fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
@@ -135,11 +135,11 @@ mod tests {
     fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
         let root = tempfile::tempdir().expect("a folder");
         let living = Scratch::open(root.path()).expect("a folder");
-        // What SIGKILL leaves: a lock file that nobody holds, and its folder.
+        // The state after a SIGKILL: a lock file without a holder, and its folder.
         let dead = root.path().join(".tailback-1-0");
         fs::create_dir_all(dead.join("half")).expect("a folder");
         fs::write(root.path().join(".tailback-1-0.lock"), "").expect("a file");
-        // What is only called similarly is somebody else's.
+        // Files with similar names do not belong to tailback.
         for name in [".tailback-1", ".tailback-x-0", "tailback-1-0"] {
             fs::create_dir(root.path().join(name)).expect("a folder");
             fs::write(root.path().join(format!("{name}.lock")), "").expect("a file");
@@ -186,7 +186,7 @@ mod tests {
         let first = Scratch::open(root.path()).expect("a folder");
         let name = first.path().file_name().expect("a name").to_string_lossy();
         let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
-        // Other tests count on meanwhile: locks that somebody holds, for many of the next names.
+        // Other tests use numbers meanwhile, so this locks many of the next names.
         let serial: u64 = serial.parse().expect("a number");
         let locks: Vec<File> = (serial + 1..serial + 40)
             .map(|serial| {
@@ -219,14 +219,14 @@ mod tests {
         let name = first.path().file_name().expect("a name").to_string_lossy();
         let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
         let serial: u64 = serial.parse().expect("a number");
-        // Other tests count on meanwhile.
+        // Other tests use numbers meanwhile.
         for serial in serial + 1..serial + 40 {
             fs::create_dir(root.path().join(format!("{process}-{serial}"))).expect("a folder");
         }
         let error = Scratch::open(root.path()).expect_err("a folder is in the way");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(error.to_string().contains(process), "{error}");
-        // Its lock is gone again: that of the first is the only one.
+        // Its lock is removed: only the lock of the first remains.
         let names = fs::read_dir(root.path()).expect("a folder");
         let names = names.map(|entry| entry.expect("an entry").file_name());
         let names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_lock_stays_as_long_as_what_it_is_for() {
         let root = tempfile::tempdir().expect("a folder");
-        // A file, which is no folder to be removed.
+        // A file, not a folder, so it is not removed.
         let file = root.path().join(".tailback-1-0");
         let lock = root.path().join(".tailback-1-0.lock");
         fs::write(&file, "").expect("a file");

@@ -1,9 +1,8 @@
 //! JSON files that carry a hash of themselves, and hashes of other files.
 //!
-//! The last line of a sealed object is `"sha256"`, the SHA-256 of every byte
-//! before that line. A file that was cut, or in which a bit is not what it was,
-//! does not open its seal. It says nothing about who wrote the file: a seal is
-//! against damage, not against forgery.
+//! The last line of a sealed object is `"sha256"`, the SHA-256 of every byte before that line. If a
+//! file was cut or a bit changed, the seal does not match. The seal does not show who wrote the
+//! file: it is against damage, not against forgery.
 
 use std::io::{self, Read, Write};
 
@@ -23,7 +22,7 @@ pub fn seal(object: &str) -> Vec<u8> {
     sealed
 }
 
-/// Whether a sealed file is as it was written.
+/// Whether a sealed file is unchanged since it was written.
 pub fn is_whole(sealed: &[u8]) -> bool {
     let line = BEFORE.len() + DIGITS + AFTER.len();
     let Some((body, tail)) = sealed.len().checked_sub(line).map(|at| sealed.split_at(at)) else {
@@ -53,7 +52,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The mark of bytes that are held.
+    /// The mark of bytes in memory.
     pub fn of_bytes(bytes: &[u8]) -> Mark {
         Mark {
             bytes: bytes.len() as u64,
@@ -61,7 +60,7 @@ impl Mark {
         }
     }
 
-    /// The mark of what a reader gives.
+    /// The mark of all data of a reader.
     pub fn of(mut reader: impl Read) -> io::Result<Mark> {
         let mut hashing = Hashing::new(io::sink());
         let mut buffer = vec![0; 1 << 16];
@@ -84,7 +83,7 @@ pub struct Hashing<W> {
 }
 
 impl<W: Write> Hashing<W> {
-    /// Hashes what is written to `inner`.
+    /// Hashes the data written to `inner`.
     pub fn new(inner: W) -> Hashing<W> {
         Hashing {
             inner,
@@ -93,7 +92,7 @@ impl<W: Write> Hashing<W> {
         }
     }
 
-    /// What went through so far.
+    /// The mark of the data so far.
     pub fn mark(&self) -> Mark {
         Mark {
             bytes: self.bytes,
@@ -142,13 +141,13 @@ mod tests {
         hashing.write_all(b"c").expect("memory");
         let mark = hashing.mark();
         assert_eq!(mark.bytes, 3);
-        // FIPS 180-4's own example.
+        // The example of FIPS 180-4.
         assert!(mark.sha256.starts_with("ba7816bf8f01cfea"), "{mark:?}");
         assert_eq!(Mark::of(&b"abc"[..]).expect("memory"), mark);
         assert_eq!(Mark::of_bytes(b"abc"), mark);
     }
 
-    /// Gives a byte at a time, is interrupted before each, and fails or ends after the last.
+    /// Gives one byte at a time. Is interrupted before each byte, and fails or ends after the last.
     struct Hesitant {
         bytes: Vec<u8>,
         interrupted: bool,

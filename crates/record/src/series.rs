@@ -3,18 +3,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which series a row belongs to; made by [`Series::id`].
+/// The series of a row; [`Series::id`] creates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(u32);
 
 impl SeriesId {
-    /// That of the series that was declared so many after this one.
+    /// The id of the series that was declared this many series after this one.
     pub(crate) fn plus(self, more: u32) -> SeriesId {
         SeriesId(self.0 + more)
     }
 }
 
-/// What a series is about.
+/// The subject of a series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
     /// The flow or traffic source, if the series is about one.
@@ -26,8 +26,8 @@ pub struct SeriesKey {
     pub quantity: String,
 }
 
-/// Rows are kept up to this many; what came later is counted in
-/// [`Series::lost`] and reported, never dropped silently.
+/// Largest number of rows. Later rows are counted in [`Series::lost`] and reported, never dropped
+/// silently.
 pub const MAX_ROWS: usize = 20_000_000;
 
 /// Samples and events in the order they were recorded.
@@ -46,8 +46,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Declares a series; every flow, link and quantity is declared once,
-    /// before the run.
+    /// Declares a series. Every flow, link and quantity is declared once, before the run.
     pub fn id(&mut self, flow: Option<&str>, link: Option<&str>, quantity: &str) -> SeriesId {
         let key = SeriesKey {
             flow: flow.map(str::to_owned),
@@ -59,13 +58,14 @@ impl Series {
         SeriesId((self.keys.len() - 1) as u32)
     }
 
-    /// An id by a number of the caller's, of a series that gets its key in the end
+    /// An id with the caller's number, for a series that gets its key at the end
     /// ([`Series::name`]).
     pub(crate) fn numbered(number: u32) -> SeriesId {
         SeriesId(number)
     }
 
-    /// Gives keys to series that have numbers only: those with rows, in the order of the numbers.
+    /// Gives keys to series that only have numbers: to those with rows, in the order of the
+    /// numbers.
     pub(crate) fn name(&mut self, key: impl Fn(u32) -> SeriesKey) {
         let numbers = self.key.iter().max().map_or(0, |last| *last as usize + 1);
         let mut place = vec![None; numbers];
@@ -105,7 +105,7 @@ impl Series {
         self.value.extend(other.value.iter().take(room));
     }
 
-    /// Appends the rows of a series of the same keys, of which this one has room for all.
+    /// Appends the rows of a series with the same keys. The caller ensures that all of them fit.
     pub fn append_rows(&mut self, other: Series) {
         self.key.extend(other.key);
         self.time_ns.extend(other.time_ns);
@@ -127,7 +127,7 @@ impl Series {
 mod tests {
     use super::*;
 
-    /// A series of so many rows, of which only the number counts: 80 MB that nobody touches.
+    /// A series with this many rows, for tests of the number: 80 MB that are never written.
     fn full(rows: usize) -> Series {
         Series {
             key: vec![0; rows],

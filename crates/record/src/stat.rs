@@ -7,14 +7,14 @@ use crate::{Histogram, ratio};
 
 /// Statistics of some numbers, in their unit.
 ///
-/// It is written as an object ([`Stat::only`]).
+/// JSON has them as an object ([`Stat::only`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
-    /// How many there are.
+    /// Number of values.
     pub n: u64,
-    /// Mean; `None` without any.
+    /// Mean; `None` without values.
     pub mean: Option<f64>,
-    /// Standard deviation of a sample (n - 1); `None` for fewer than two.
+    /// Standard deviation of a sample (n - 1); `None` for fewer than two values.
     pub stddev: Option<f64>,
     /// 1st percentile.
     pub p1: Option<f64>,
@@ -31,7 +31,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Every one, in the order in which they are written.
+    /// All statistics, in the order of the JSON.
     pub const NAMES: &'static [&'static str] = &[
         "n", "mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max",
     ];
@@ -39,7 +39,7 @@ impl Stat {
     /// The statistics of some numbers, none of them NaN.
     pub fn of(mut values: Vec<f64>) -> Stat {
         let n = values.len() as f64;
-        // Before sorting: the sum is that of the order in which they were taken.
+        // Computed before sorting: the sum adds the values in the order in which they were taken.
         let mean = ratio(values.iter().sum(), n);
         let stddev = mean.and_then(|mean| {
             let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
@@ -60,7 +60,7 @@ impl Stat {
         }
     }
 
-    /// The statistics of what a histogram has counted.
+    /// The statistics of a histogram.
     pub fn of_histogram(histogram: &Histogram) -> Stat {
         let [p1, p25, p50, p75, p99] = histogram.percentiles([1.0, 25.0, 50.0, 75.0, 99.0]);
         Stat {
@@ -76,7 +76,7 @@ impl Stat {
         }
     }
 
-    /// The same in another unit, of which a value is `convert` of one in this.
+    /// The same in another unit; `convert` converts a value.
     pub fn map(self, convert: impl Fn(f64) -> f64) -> Stat {
         Stat {
             n: self.n,
@@ -91,7 +91,7 @@ impl Stat {
         }
     }
 
-    /// By name, in the order in which they are written; [`Stat::n`] comes before them.
+    /// By name, in the order of the JSON; [`Stat::n`] comes before them.
     fn values(&self) -> [(&'static str, Option<f64>); 8] {
         [
             ("mean", self.mean),
@@ -105,7 +105,7 @@ impl Stat {
         ]
     }
 
-    /// Those of these names, to be written.
+    /// The statistics with these names, for writing.
     pub fn only(&self, names: &'static [&'static str]) -> Only<'_> {
         Only { stat: self, names }
     }
@@ -133,17 +133,16 @@ impl Serialize for Only<'_> {
     }
 }
 
-/// The value of rank ceil(p/100 x n) of sorted values, `p` in 0..=100; `None`
-/// without any. [`Histogram::percentile`] has the same rank.
+/// The value of rank ceil(p/100 x n) of sorted values, `p` in 0..=100; `None` without values.
+/// [`Histogram::percentile`] uses the same rank.
 fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     let n = sorted.len();
     let rank = ((p * n as f64 / 100.0).ceil() as usize).clamp(1, n.max(1));
     sorted.get(rank - 1).copied()
 }
 
-/// Standard deviation of what a histogram has counted, of a sample (n - 1);
-/// each value as the middle of its bucket, about the exact mean. `None` for
-/// fewer than two.
+/// Standard deviation of a histogram, of a sample (n - 1). Each value counts as the middle of its
+/// bucket, around the exact mean. `None` for fewer than two values.
 fn stddev(histogram: &Histogram) -> Option<f64> {
     let mean = histogram.mean()?;
     let squares: f64 = histogram
@@ -162,8 +161,8 @@ mod tests {
 
     #[test]
     fn percentiles_are_values_by_nearest_rank() {
-        // Of five values the 25th percentile is the second (rank ceil(1.25)),
-        // the median the third, the 99th the fifth, the 1st the first.
+        // Of five values, the 25th percentile is the second (rank ceil(1.25)), the median the
+        // third, the 99th the fifth, the 1st the first.
         let stat = Stat::of(vec![50.0, 10.0, 40.0, 20.0, 30.0]);
         assert_eq!((stat.n, stat.mean, stat.max), (5, Some(30.0), Some(50.0)));
         assert_eq!(
@@ -172,10 +171,10 @@ mod tests {
         );
         // Squares 400 + 100 + 0 + 100 + 400 over 4.
         assert_eq!(stat.stddev, Some(250_f64.sqrt()));
-        // Of four the 25th percentile is the first: rank 1 exactly.
+        // Of four values, the 25th percentile is the first: rank 1 exactly.
         let stat = Stat::of(vec![4.0, 3.0, 2.0, 1.0]);
         assert_eq!([stat.p25, stat.p50, stat.p75], [1.0, 2.0, 3.0].map(Some));
-        // Of 101 the 1st percentile is the second, of 100 the first.
+        // Of 101 values, the 1st percentile is the second; of 100, the first.
         let stat = Stat::of((1..=101).map(f64::from).collect());
         assert_eq!([stat.p1, stat.p99], [Some(2.0), Some(100.0)]);
         let stat = Stat::of((1..=100).map(f64::from).collect());

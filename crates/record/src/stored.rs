@@ -1,9 +1,9 @@
-//! A run folder as it is read: every file is what was written, or it is not used.
+//! Reading of a run folder: a file is used only if it is unchanged since it was written.
 //!
-//! The folder may come from anybody. Its files are regular files and no links,
-//! of the sizes and hashes that the manifest has; the manifest is sealed, of this
-//! format and of the run that the folder is named after; the tables have the
-//! columns and rows that a run has ([`crate::table::check`]).
+//! The folder may have any origin. Its files must be regular files, not links, with the sizes and
+//! hashes of the manifest. The manifest must be sealed, in this format, and of the run that the
+//! folder is named after. The tables must have the columns and rows of a run
+//! ([`crate::table::check`]).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -25,7 +25,7 @@ pub const SUMMARY: &str = "summary.json";
 pub const SERIES: &str = "series.parquet";
 /// Buckets of the histograms.
 pub const HISTOGRAMS: &str = "histograms.parquet";
-/// What the results came about by ([`crate::account`]).
+/// The causes of the results ([`crate::account`]).
 pub const ACCOUNT: &str = "account.json";
 /// Headers of packets.
 pub const PACKETS: &str = "packets.pcapng";
@@ -34,7 +34,7 @@ pub const TIMING: &str = "timing.json";
 
 /// The largest JSON file that is read, bytes.
 const MAX_JSON: u64 = 64 << 20;
-/// The largest table that is read, bytes: twice what one of the most rows has.
+/// The largest table that is read, bytes: twice the size of a table with the most rows.
 const MAX_TABLE: u64 = 1 << 30;
 
 /// Version of the layout of a run folder.
@@ -45,7 +45,7 @@ pub const FORMAT: u32 = 2;
 pub enum Fault {
     /// There is no such folder.
     Absent(String),
-    /// It is not what was written; a sentence with the path.
+    /// It has changed since it was written; a sentence with the path.
     Damaged(String),
     /// It cannot be read.
     Io(io::Error),
@@ -65,7 +65,7 @@ pub fn is_id(name: &str) -> bool {
             .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// A run folder whose manifest is what was written.
+/// A run folder whose manifest is unchanged since it was written.
 pub struct RunFolder {
     path: PathBuf,
     run_id: String,
@@ -86,7 +86,8 @@ pub fn check(path: &Path) -> Result<()> {
 }
 
 impl RunFolder {
-    /// Opens a run folder: its manifest is read and checked, its other files when they are used.
+    /// Opens a run folder. The manifest is read and checked now, the other files when they are
+    /// used.
     pub fn open(path: &Path) -> Result<RunFolder> {
         match fs::symlink_metadata(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -104,14 +105,14 @@ impl RunFolder {
         let Some(manifest) = manifest else {
             return damaged(&file, "not what was written (no JSON)");
         };
-        // Before the seal: earlier versions had none.
+        // Checked before the seal, because earlier versions had none.
         if manifest["format"] != FORMAT {
             return damaged(&file, "written by another version of tailback, or damaged");
         }
         if !is_whole(&bytes) {
             return damaged(&file, NOT_WRITTEN);
         }
-        // A path like `.` has a name all the same.
+        // The absolute path has a name even for a path like `.`.
         let own = std::path::absolute(path).map_err(|e| Fault::Io(at(path, e)))?;
         let name = own.file_name().and_then(|name| name.to_str());
         let run_id = manifest["run_id"].as_str();
@@ -156,7 +157,7 @@ impl RunFolder {
         let Some(timing) = timing.filter(|_| is_whole(&bytes)) else {
             return damaged(&file, NOT_WRITTEN);
         };
-        // Earlier versions did not write whose it is.
+        // Earlier versions did not write the run's id.
         if timing.get("run_id").is_some_and(|id| *id != self.run_id) {
             return damaged(&file, "that of another run");
         }
@@ -168,7 +169,8 @@ impl RunFolder {
         self.files.contains_key(name)
     }
 
-    /// The bytes of a file, as they were written; of a table, such as can be read.
+    /// The bytes of a file, unchanged since they were written. A table is also checked to be
+    /// readable.
     pub fn read(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.path.join(name);
         let (mark, rows) = self.mark(name)?;
@@ -192,13 +194,13 @@ impl RunFolder {
         }
     }
 
-    /// The JSON of the summary with at most so many flows, and how many are left out.
+    /// The JSON of the summary with at most this many flows, and how many are left out.
     pub fn brief(&self, most: usize) -> Result<(Vec<u8>, usize)> {
         let whole = self.read(SUMMARY)?;
         brief(&whole, most).or_else(|_| damaged(&self.path.join(SUMMARY), NOT_WRITTEN))
     }
 
-    /// Checks a file that is too large to be held, or not needed.
+    /// Checks a file without reading it into memory.
     pub fn check_file(&self, name: &str) -> Result<()> {
         let path = self.path.join(name);
         let (mark, _) = self.mark(name)?;
@@ -225,17 +227,17 @@ impl RunFolder {
 
 const NOT_WRITTEN: &str = "not what was written";
 
-/// Folder of what programs have left.
+/// Folder for the files that programs left.
 pub const PROGRAMS: &str = "programs";
 
-/// Whether it is the path of a file that a program has left.
+/// Whether this is the path of a file that a program left.
 fn is_of_program(name: &str) -> bool {
     let mut parts = name.split('/');
     let inside = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
     parts.next() == Some(PROGRAMS) && parts.clone().count() > 1 && parts.all(inside)
 }
 
-/// The files that a manifest names; `None` if they are not those of a run.
+/// The files in a manifest; `None` if they are not those of a run.
 fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
     let mut files = BTreeMap::new();
     for (name, entry) in table.as_object()? {
@@ -262,7 +264,7 @@ fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
         .then_some(files)
 }
 
-/// A regular file, opened.
+/// Opens a regular file.
 fn open_regular(path: &Path) -> Result<File> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => File::open(path).map_err(|e| Fault::Io(at(path, e))),
@@ -272,7 +274,7 @@ fn open_regular(path: &Path) -> Result<File> {
     }
 }
 
-/// All of a regular file of at most `limit` bytes.
+/// Reads a whole regular file of at most `limit` bytes.
 fn read_whole(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let file = open_regular(path)?;
     let io = |e| Fault::Io(at(path, e));

@@ -1,7 +1,7 @@
-//! The summary of a run: the object that `--json` prints for a point, but for
-//! its sweep parameters (the same run may stand in several sweeps).
+//! The summary of a run: the object that `--json` prints for a point, without its sweep parameters
+//! (the same run may be in several sweeps).
 //!
-//! What is not available is `null`, never 0. Field names and units are fixed; fields may be
+//! A value that is not available is `null`, never 0. Field names and units are fixed. Fields may be
 //! added, each by one declaration ([`field`]).
 
 pub mod field;
@@ -53,8 +53,8 @@ fields! {
     }
 }
 
-/// The flows of a run, each summarised when it is asked for: a hundred thousand at once
-/// would be 50 MB.
+/// The flows of a run. Each is summarised when it is needed: a hundred thousand at once would take
+/// 50 MB.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowSummaries<'a> {
     flows: &'a [FlowOutcome],
@@ -169,11 +169,11 @@ fields! {
         name: String = about();
         /// Its kind.
         kind: String = about();
-        /// Frame bytes that arrived (of TCP, of data), over the measured time.
+        /// Frame bytes that arrived (for TCP, of data packets), over the measured time.
         throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
-        /// Packets sent; of TCP, of data.
+        /// Packets sent; for TCP, data packets.
         sent_packets: u64 = measured("packets", Count);
-        /// Packets that arrived; of TCP, of data.
+        /// Packets that arrived; for TCP, data packets.
         received_packets: u64 = measured("packets", Count);
         /// Drops of its packets at every link.
         drops: Option<u64> = measured("packets", Count).less();
@@ -446,8 +446,7 @@ impl ClassSummary {
     }
 }
 
-/// Jain's fairness index (sum x)^2 / (n sum x^2); `None` without flows or when
-/// nothing was delivered.
+/// Jain's fairness index (sum x)^2 / (n sum x^2); `None` without flows or if nothing was delivered.
 fn jain(throughputs: &[f64]) -> Option<f64> {
     let sum: f64 = throughputs.iter().sum();
     let squares: f64 = throughputs.iter().map(|x| x * x).sum();
@@ -462,7 +461,7 @@ fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
 
-/// Mean rate of so many bytes between two times, Mbit/s.
+/// Mean rate of this many bytes between two times, Mbit/s.
 fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
     let elapsed_ns = to_ns.checked_sub(from_ns)?;
     // bit/ns = Gbit/s
@@ -559,7 +558,7 @@ mod tests {
         assert!(json["jain"].is_null());
         assert!(json["queue"]["utilisation"].is_null());
         assert!(json["queue"]["delay_ms"]["mean"].is_null());
-        // A queue that was empty all the time is known to have been empty.
+        // A queue that was always empty has a backlog of 0, not an unknown one.
         assert_eq!(json["queue"]["occupancy_bytes_mean"], 0.0);
     }
 

@@ -1,5 +1,5 @@
-//! The tables of a run folder: series and histograms in Parquet, and what a
-//! file has to look like to be read as one of them.
+//! The tables of a run folder: series and histograms in Parquet, and the checks that a file must
+//! pass to be read as one of them.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -40,11 +40,10 @@ pub const HISTOGRAMS: &str = "message histograms {
 /// Rows of a row group: bounds the memory of writer and reader.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// Bytes that a compressed byte becomes at most: Snappy's longest copy is 64
-/// bytes in 3.
+/// Largest size of one compressed byte after decompression: Snappy's longest copy is 64 bytes in 3.
 const EXPANSION: u64 = 24;
 
-/// Writes a table of this schema; gives the number of its rows.
+/// Writes a table of this schema. Returns the number of its rows.
 pub fn write<W: Write + Send>(
     to: W,
     schema: &str,
@@ -53,8 +52,7 @@ pub fn write<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
-        // Neither is of use in files of this size, and both cost space in
-        // those of short runs.
+        // Neither is useful in files of this size, and both take space in short runs.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("tailback".to_owned())
@@ -67,7 +65,7 @@ pub fn write<W: Write + Send>(
             Ok(rows)
         })
         .map_err(|e| match e {
-            // The cause (a full disk, say) is what the user needs to read.
+            // Returns the cause (a full disk, say), which is what the user needs to read.
             ParquetError::External(inner) => match inner.downcast::<io::Error>() {
                 Ok(io) => *io,
                 Err(other) => io::Error::other(other),
@@ -76,15 +74,15 @@ pub fn write<W: Write + Send>(
         })
 }
 
-/// Whether a file is a table of this schema as [`write`] makes them, of so many
-/// rows; otherwise what is wrong. A reader of what passes needs no more memory
-/// than its rows and [`EXPANSION`] times its size: nothing is decompressed here.
+/// Checks that a file is a table of this schema with this many rows, as [`write`] makes it. An
+/// error says what is wrong. A reader of a checked table needs no more memory than for its rows and
+/// [`EXPANSION`] times its size. The check decompresses nothing.
 pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
     if rows > series::MAX_ROWS as u64 {
         return Err(format!("more than {} rows", series::MAX_ROWS));
     }
     let size = file.len() as u64;
-    // The reader of a crate may panic over what nobody has tried.
+    // The Parquet reader may panic on inputs that its authors did not test.
     let checked = std::panic::catch_unwind(|| -> Result<(), String> {
         let wrong = |e: ParquetError| format!("not a Parquet file of a run: {e}");
         let reader = SerializedFileReader::new(file).map_err(wrong)?;
@@ -131,7 +129,7 @@ fn check_group(group: &RowGroupMetaData, size: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Values that the headers of a column's pages promise.
+/// The number of values that the headers of a column's pages claim.
 fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     let mut values = 0_u64;
     while let Some(page) = pages.peek_next_page()? {
@@ -143,8 +141,9 @@ fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     Ok(values)
 }
 
-/// Writes the series one after the other, and gives the number of rows: within one, a row group's key
-/// columns are a single run, and a reader that wants one finds it in one place.
+/// Writes the series one after the other, and returns the number of rows. So the key columns of a
+/// row group are a single run within a series, and a reader that wants one series finds it in one
+/// place.
 pub fn write_series<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     series: &Series,
@@ -163,8 +162,7 @@ pub fn write_series<W: Write + Send>(
     Ok(order.len() as u64)
 }
 
-/// The rows in the order of their series, within a series as recorded
-/// (a stable counting sort).
+/// The rows in the order of their series, and within a series as recorded (a stable counting sort).
 fn by_key(series: &Series) -> Vec<u32> {
     let mut next = vec![0_u32; series.keys.len() + 1];
     for &key in &series.key {
@@ -182,24 +180,24 @@ fn by_key(series: &Series) -> Vec<u32> {
     order
 }
 
-/// What a histogram is of.
+/// The subject of a histogram.
 struct Owner<'a> {
     flow: Option<&'a str>,
     link: Option<&'a str>,
     quantity: &'a str,
 }
 
-/// A bucket in use; a million of them are held at a time.
+/// A bucket in use. A million of them are in memory at a time.
 struct Bucket {
     lower: u64,
     count: u64,
-    /// Place of what it belongs to.
+    /// Index of the owner.
     owner: u32,
-    /// Its width is this power of two.
+    /// log2 of its width.
     width_log2: u32,
 }
 
-/// Writes the buckets in use; gives the number of rows.
+/// Writes the buckets in use. Returns the number of rows.
 pub fn write_histograms<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     outcome: &Outcome,
@@ -246,7 +244,7 @@ pub fn write_histograms<W: Write + Send>(
     });
     let (mut rows, mut written) = (Vec::new(), 0);
     loop {
-        // A group at a time: of all flows together they may be many millions.
+        // One group at a time: all flows together may have many millions of buckets.
         rows.clear();
         rows.extend(buckets.by_ref().take(GROUP_ROWS));
         if rows.is_empty() {
@@ -269,7 +267,7 @@ pub fn write_histograms<W: Write + Send>(
 /// Rows handed to the column writer at a time.
 const BATCH: usize = 8192;
 
-/// Writes the next column, which has a value in every row.
+/// Writes the next column, with a value in every row.
 fn column<T: DataType, R, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     rows: &[R],
@@ -286,7 +284,7 @@ fn column<T: DataType, R, W: Write + Send>(
     })
 }
 
-/// Writes the next column, of text in every row.
+/// Writes the next column, with text in every row.
 fn text<'a, R, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     rows: &[R],
@@ -296,7 +294,7 @@ fn text<'a, R, W: Write + Send>(
     column::<ByteArrayType, _, _>(group, rows, |row| last.bytes(value(row)))
 }
 
-/// Writes the next column, of text or null.
+/// Writes the next column, with text or null.
 fn optional<'a, R, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     rows: &[R],
@@ -317,7 +315,7 @@ fn optional<'a, R, W: Write + Send>(
     })
 }
 
-/// The text of the row before, which most rows have too, and as the writer wants it.
+/// The text of the row before, in the writer's form. Most rows have the same text.
 #[derive(Default)]
 struct Last<'a>(Option<(&'a str, ByteArray)>);
 

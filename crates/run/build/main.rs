@@ -5,16 +5,17 @@ mod sources;
 
 use sources::{Hash, files, hash_rust};
 
-/// The roots of what decides a result: the simulator, what is measured, and what writes captures
-/// and run folders. Scenario files are not among them: what a file means is in the canonical point.
+/// The roots of all code that determines results: the simulator, the measurements, and the writers
+/// of captures and run folders. Scenario files are not part of it: the canonical point contains the
+/// meaning of a file.
 const ROOTS: [&str; 3] = ["../engine/src/lib.rs", "../record/src/lib.rs", "src/lib.rs"];
 
-/// What the workspace builds with, wherever it is built from: a checkout and maturin's source
-/// distribution both have it.
+/// The lock file of the workspace. It exists wherever the workspace is built: in a checkout and in
+/// maturin's source distribution.
 const LOCK: &str = "../../Cargo.lock";
 
-/// Other releases of these may give other bytes: elementary functions, the random generator,
-/// and the writers of tables and numbers.
+/// Libraries whose other releases may produce other bytes: elementary functions, the random
+/// generator, and the writers of tables and numbers.
 const LIBRARIES: [&str; 4] = ["libm", "parquet", "rand_pcg", "serde_json"];
 
 fn main() {

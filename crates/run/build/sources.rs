@@ -1,12 +1,12 @@
-//! Rust sources as what they mean: modules that are compiled into a release, as tokens. Comments,
-//! layout and tests are not part of it.
+//! Reads Rust sources as the tokens that a release compiles. Comments, layout and tests are not
+//! part of them.
 
 use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// FNV-1a, 64 bits: an accidental collision between two states of the sources is out of reach,
-/// and nothing here is adversarial.
+/// FNV-1a, 64 bits. An accidental collision between two states of the sources is practically
+/// impossible, and the input is not adversarial.
 pub struct Hash(u64);
 
 impl Default for Hash {
@@ -16,7 +16,7 @@ impl Default for Hash {
 }
 
 impl Hash {
-    /// Adds a word; where it ends counts.
+    /// Adds a word; word boundaries count.
     pub fn update(&mut self, word: &str) {
         for byte in word.bytes().chain([0]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -29,8 +29,8 @@ impl Hash {
     }
 }
 
-/// The files of a crate or module: this one, then those of its modules in the order in which they
-/// are declared, but for modules of tests.
+/// The files of a crate or module: this one, then those of its modules in the order of declaration,
+/// except modules of tests.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned()];
     let text = std::fs::read_to_string(root)
@@ -47,7 +47,7 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Adds the tokens of a file that are compiled into a release.
+/// Adds the tokens of a file that a release compiles.
 pub fn hash_rust(text: &str, hash: &mut Hash) {
     add(parse(text), hash);
 }
@@ -57,7 +57,7 @@ fn parse(text: &str) -> TokenStream {
         .unwrap_or_else(|e| panic!("a source that compiles: {e}"))
 }
 
-/// The modules that a file declares and leaves to files of their own.
+/// The modules that a file declares and that have files of their own.
 fn modules(tokens: &TokenStream) -> Vec<String> {
     let kept: Vec<TokenTree> = compiled(tokens.clone());
     let three = kept.windows(3).filter_map(|at| match at {
@@ -113,8 +113,8 @@ fn compiled(tokens: TokenStream) -> Vec<TokenTree> {
             rest.next();
         } else if attribute == "cfg(test)" && head.len() == 1 {
             rest.next();
-            // The item it belongs to ends with its body, or with a semicolon; only the latter
-            // ends an import.
+            // The item that the attribute belongs to ends with its body, or with a semicolon. An
+            // import ends only with a semicolon.
             let mut import = false;
             for token in rest.by_ref() {
                 match token {

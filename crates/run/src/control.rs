@@ -1,25 +1,25 @@
-//! What a run tells others while it is under way, and what they tell it.
+//! Progress and cancellation: how a run and its caller communicate.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tailback_engine::crates::Whereabouts;
 
-/// Progress of a run, and the wish that it stop; shared between threads.
+/// Progress of a run, and the request to stop it; shared between threads.
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
     /// Bits of a float from 0 to 1.
     fraction: AtomicU64,
-    /// Where code of plugins is at work, once the run has begun.
+    /// Which hook of a plugin is running, once the run has begun.
     at_work: OnceLock<Whereabouts>,
     panics: bool,
-    /// 0 and 1: one.
+    /// Number of cores; both 0 and 1 mean one.
     cores: usize,
 }
 
 impl Control {
-    /// The control of a run that panics halfway: for tests of what a panic costs.
+    /// The control of a run that panics halfway, so that tests can check what a panic costs.
     pub fn of_a_panic() -> Control {
         Control {
             panics: true,
@@ -27,13 +27,13 @@ impl Control {
         }
     }
 
-    /// The control of a run that may use so many cores.
+    /// The control of a run that may use this many cores.
     #[must_use]
     pub fn with_cores(self, cores: usize) -> Control {
         Control { cores, ..self }
     }
 
-    /// On how many cores the run may be played.
+    /// The number of cores that the run may use.
     pub fn cores(&self) -> usize {
         self.cores.max(1)
     }
@@ -48,7 +48,7 @@ impl Control {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Says how far the run is, from 0 to 1.
+    /// Sets how far the run is, from 0 to 1.
     pub fn progress(&self, fraction: f64) {
         self.fraction.store(fraction.to_bits(), Ordering::Relaxed);
     }
@@ -63,7 +63,7 @@ impl Control {
         self.at_work.get_or_init(Whereabouts::begin);
     }
 
-    /// The congestion control of a plugin that is at work at this moment, and its hook.
+    /// The plugin's congestion control that is running at this moment, and its hook.
     pub fn at_work(&self) -> Option<(&'static str, &'static str)> {
         self.at_work.get()?.hook()
     }

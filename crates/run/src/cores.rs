@@ -1,4 +1,4 @@
-//! A plan through the simulator on several cores.
+//! Simulates a plan on several cores.
 
 use std::sync::Arc;
 use std::thread;
@@ -11,28 +11,28 @@ use tailback_record::Outcome;
 
 use crate::{Control, machine, panics};
 
-/// What came of it.
+/// The result of a simulation on several cores.
 pub struct OnCores {
-    /// What was measured, or why nothing was.
+    /// The measurements, or why there are none.
     pub outcome: Result<Box<Outcome>, NoOutcome>,
-    /// CPU time of the cores besides this one, s.
+    /// CPU time of the other cores, s.
     pub elsewhere_s: f64,
 }
 
-/// Why nothing was measured.
+/// Why there are no measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoOutcome {
     /// It was cancelled.
     Cancelled,
-    /// What is simultaneous in this run cannot be put in order, there are more rows than are kept, or
-    /// there are no more threads: it is to be played on one core.
+    /// The run has to be simulated on one core instead. Its simultaneous events cannot be put in
+    /// order, it has more rows than can be kept, or no more threads can be started.
     Whole,
 }
 
-/// Plays a plan with a seed to its end, each part of it on a thread of its own.
+/// Simulates a plan with a seed to its end, each part of it on a thread of its own.
 ///
 /// # Panics
-/// Whatever in the engine panics, on whichever thread.
+/// If the engine panics, on any thread.
 pub fn simulate(plan: &Arc<Plan>, seed: u64, control: &Control, split: &Split) -> OnCores {
     control.begin();
     let meeting = &Meeting::new(split);
@@ -62,7 +62,7 @@ pub fn simulate(plan: &Arc<Plan>, seed: u64, control: &Control, split: &Split) -
                     others.push(network);
                     elsewhere_s += taken_s;
                 }
-                // With the place where it was.
+                // The message includes the place of the panic.
                 Ok(Err(message)) => std::panic::panic_any(Fault(message)),
                 Err(panic) => std::panic::resume_unwind(panic),
             }

@@ -1,4 +1,4 @@
-//! Plugins: what they register, and the engine's version with them.
+//! Plugins: what they register, and the version of an engine that includes them.
 
 use std::sync::mpsc;
 use std::thread;
@@ -13,10 +13,10 @@ use tailback_engine::units::Rate;
 
 use crate::panics;
 
-/// Makes what these plugins register known. To be called once, before anything else.
+/// Registers everything of these plugins. Call it once, before anything else.
 ///
 /// # Errors
-/// A sentence for everything that is wrong with them.
+/// One sentence for each thing that is wrong with them.
 pub fn install(crates: &'static [Crate]) -> Result<(), Vec<String>> {
     let registry = panics::caught(|| Registry::of(crates));
     let registry = registry.map_err(|panic| vec![format!("register: {panic}")])??;
@@ -48,7 +48,7 @@ pub fn install(crates: &'static [Crate]) -> Result<(), Vec<String>> {
     Ok(())
 }
 
-/// Why an entry cannot be built with nothing set.
+/// Why an entry cannot be built with default options.
 fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<String> {
     let built = panics::caught(|| build(&complete_defaults(entry)));
     let panic = built.err()?;
@@ -62,10 +62,10 @@ fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<St
 /// How long a probe may take: it calls every hook once.
 const PROBE_TIME: Duration = Duration::from_secs(20);
 
-/// What a congestion control that wraps one of this tree has forgotten.
+/// The message about a congestion control that wraps a built-in one but does not pass on all hooks.
 fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let (tell, told) = mpsc::channel();
-    // A hook may never return, and whoever loads a module waits for this.
+    // A hook may never return, and whatever loads a module waits for this check.
     thread::spawn(move || tell.send(panics::caught(|| forgotten(entry))));
     let name = entry.name;
     let Ok(found) = told.recv_timeout(PROBE_TIME) else {

@@ -1,4 +1,4 @@
-//! Files and folders that a scenario's programs need, by their content.
+//! The files and folders that a scenario's programs need, identified by their content.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,20 +9,20 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use tailback_record::foreign::shown;
 use tailback_scenario::{Contents, Found};
 
-/// The most that they may have, bytes.
+/// Limit of their size, bytes.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// The most entries of a folder.
+/// Limit of the entries of a folder.
 const MAX_ENTRIES: usize = 20_000;
 
-/// The most that a root may have, bytes and entries.
+/// Limits of a root, bytes and entries.
 const ROOT_BYTES: u64 = 16 << 30;
 const ROOT_ENTRIES: usize = 500_000;
 
-/// Read at once, bytes.
+/// Bytes per read.
 const BUFFER: usize = 1 << 20;
 
-/// Finds a file or folder and hashes what it has.
+/// Finds a file or folder and hashes its content.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -59,20 +59,20 @@ pub fn find(path: &Path) -> Result<Found, String> {
     })
 }
 
-/// Finds a folder that is to be the root of programs and hashes what it has, as they will see it: its
-/// folders and files with their modes and its links, which may lead anywhere. Devices, sockets and
-/// pipes are not in it: nobody who unpacks an image without being root has them, and programs find
-/// none of them either.
+/// Finds a folder that will be the root of programs, and hashes what they will see of it: folders
+/// and files with their modes, and links, which may point anywhere. Devices, sockets and pipes are
+/// omitted. A user who unpacks an image without being root does not get them, and programs do not
+/// see them either.
 ///
 /// # Errors
-/// What is wrong with it; of what cannot be read the first ten.
+/// What is wrong with it; of unreadable files the first ten.
 pub fn find_root(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     if !whole.is_dir() {
         return Err("it is a file".to_owned());
     }
     if whole.join("rootfs").is_dir() && whole.join("config.json").is_file() {
-        return Err("it is a bundle; its root is the folder rootfs in it".to_owned());
+        return Err("it is a bundle; use the folder rootfs in it".to_owned());
     }
     let mut found = Root::default();
     found.walk(&whole, "")?;
@@ -88,7 +88,7 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
             ""
         };
         return Err(format!(
-            "{}{more} cannot be read; chmod -R u+rwX lets it",
+            "{}{more} cannot be read; run chmod -R u+rwX on the folder",
             listed.join(", ")
         ));
     }
@@ -127,19 +127,20 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
     Ok(Found { path: text, hash })
 }
 
-/// By relative path: modes, and what there is.
+/// Modes and entries by relative path.
 type Entries = BTreeMap<String, (u32, Entry)>;
 
-/// What this process has hashed: an image may have gigabytes, and a scenario is read more than once.
+/// Hashes that this process has computed: an image may have gigabytes, and a scenario is read more
+/// than once.
 static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
     LazyLock::new(Mutex::default);
 
-/// What a root has.
+/// The contents of a root.
 #[derive(Default)]
 struct Root {
     entries: Entries,
     bytes: u64,
-    /// What cannot be read.
+    /// Paths that cannot be read.
     unread: Vec<String>,
 }
 
@@ -162,7 +163,7 @@ impl Root {
                 "" => plain.to_owned(),
                 name => format!("{name}/{plain}"),
             };
-            // Made anew in every guest.
+            // These folders are created in every guest.
             if matches!(&*inner, "dev" | "proc" | "sys") {
                 continue;
             }
@@ -204,14 +205,14 @@ impl Root {
 struct Entry {
     executable: bool,
     folder: bool,
-    /// When it was changed, and which file it is, where that is looked at.
+    /// Modification time and file identity, if they are checked.
     stamp: [i64; 3],
     len: u64,
-    /// Of a link.
+    /// For a link.
     target: Option<String>,
 }
 
-/// Notes what lies at a path and below it, by relative path.
+/// Notes everything at a path and below it, by relative path.
 fn walk(path: &Path, name: &str, entries: &mut BTreeMap<String, Entry>) -> Result<(), String> {
     let failed = |e: io::Error| match name {
         "" => said(&e),
@@ -265,14 +266,14 @@ fn executable(found: &fs::Metadata) -> bool {
     found.permissions().mode() & 0o111 != 0
 }
 
-/// Who may do what with it.
+/// The permission bits.
 #[cfg(unix)]
 fn mode(found: &fs::Metadata) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     found.permissions().mode() & 0o7777
 }
 
-/// When it was changed, to the nanosecond, and which file it is.
+/// Modification time in nanoseconds, and file identity.
 #[cfg(unix)]
 fn stamp(found: &fs::Metadata) -> [i64; 3] {
     use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,5 @@
-//! A point on the kernel engine, once its guest has run: the guest's result as a run folder.
-//! Booting and watching the guest is not done here.
+//! A point on the kernel engine, after its guest has run: stores the guest's result as a run
+//! folder. Booting and watching the guest is not done here.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,13 +12,13 @@ use tailback_scenario::{EngineKind, Point};
 
 use crate::{Failure, capture, machine, manifest, panics};
 
-/// More than a result with every row of its series has, bytes.
+/// Upper bound of a result file, larger than a result with every row of its series, bytes.
 const MAX_RESULT: u64 = 2 << 30;
 
 /// Numbers by name, by program.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
-/// What ran, beyond what the guest says of itself.
+/// What is known about the run, in addition to the guest's own result.
 pub struct Ran<'a> {
     /// What is known of the kernel kit, as JSON.
     pub environment: &'a str,
@@ -28,14 +28,14 @@ pub struct Ran<'a> {
     pub cpu_s: f64,
     /// The most memory it held, bytes.
     pub memory_bytes: u64,
-    /// Numbers that its programs' files have, by program and name; `None`: not found there.
+    /// Numbers from its programs' files, by program and name; `None`: not found in the file.
     pub numbers: Numbers,
 }
 
-/// Stores what the guest left in its result folder; gives its warnings about programs.
+/// Stores what the guest left in its result folder; returns its warnings about programs.
 ///
 /// # Errors
-/// Why there is no folder: what cannot be read or written, or contradicts itself.
+/// Why no folder was stored: a file that cannot be read or written, or contradictory results.
 pub fn store(
     point: &Point,
     store: &Store,
@@ -72,7 +72,7 @@ pub fn store(
         memory_bytes: Some(ran.memory_bytes),
     };
     let manifest = manifest::of(point, EngineKind::Kernel, Some(whole))?;
-    // What a guest says may contradict itself: that is this run's loss, not the sweep's.
+    // A guest's result may contradict itself. Then this run fails, and the sweep continues.
     let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
     written.map_err(|_| {
         store.discard(&point.run_id);
@@ -90,7 +90,7 @@ fn read(path: &Path) -> io::Result<GuestResult> {
     postcard::from_bytes(&std::fs::read(path)?).map_err(|e| named(e.to_string()))
 }
 
-/// Both are on one file system as a rule.
+/// Both are usually on one file system.
 fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to).or_else(|_| std::fs::copy(from, to).map(drop))
 }

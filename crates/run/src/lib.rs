@@ -1,16 +1,16 @@
-//! What runs the points of a scenario, whoever asks for it: slices of the simulator, the wish to
-//! stop, panics, packet captures, and the run folder with its manifest.
+//! Runs the points of a scenario, for any caller: slices of the simulator, cancellation, panics,
+//! packet captures, and the run folder with its manifest.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`load()`] | a scenario file with what lies beside it, checked for an engine and this memory |
+//! | [`load()`] | a scenario file with its traces, checked for an engine and the available memory |
 //! | [`simulate()`] | a plan through the simulator, without files or clocks |
 //! | [`cores`] | the same on several cores |
 //! | [`run()`] | a point on the simulator, to its run folder |
-//! | [`guest`] | what a guest of the kernel engine left, to its run folder |
+//! | [`guest`] | the result of a guest of the kernel engine, to its run folder |
 //! | [`crates`] | plugins: what they register, and the version with them |
 //! | [`capture`] | packets of the simulator as pcapng |
-//! | [`panics`] | what a panic costs |
+//! | [`panics`] | panics of a run as errors of that run |
 
 use std::fmt;
 use std::io;
@@ -33,14 +33,14 @@ pub use load::{Source, load};
 pub use sim::run;
 pub use simulate::{Recorder, simulate};
 
-/// Release, and a hash of whatever can change a result of the simulator: results of two versions
+/// Release, and a hash of whatever can change a result of the simulator. Results of two versions
 /// are never mixed.
 pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");
 
-/// Why a run left no folder.
+/// Why a run did not leave a folder.
 #[derive(Debug)]
 pub enum Failure {
-    /// It was asked to stop.
+    /// The caller cancelled it.
     Cancelled,
     /// The engine panicked, with this message.
     Panic(String),

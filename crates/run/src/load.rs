@@ -1,4 +1,4 @@
-//! A scenario file with what lies beside it.
+//! Loads a scenario file with the files that it names.
 
 use std::path::Path;
 
@@ -14,25 +14,25 @@ use crate::{VERSION, crates, files};
 /// Larger traces are not read, bytes: ten million lines have 90 MB.
 const MAX_TRACE: u64 = 128 << 20;
 
-/// What to load, and for whom.
+/// What to load, and for which engine.
 pub struct Source<'a> {
     /// The file's content.
     pub text: &'a [u8],
     /// Its name, for messages.
     pub file: &'a str,
-    /// Where the files lie that it names (traces, what programs need).
+    /// The folder of the files that it names (traces, files of programs).
     pub folder: &'a Path,
     /// `--set`, in order.
     pub overrides: &'a [Override],
     /// Replaces `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// Memory that a run may use, bytes; `None`: not looked at.
+    /// Memory that a run may use, bytes; `None`: not checked.
     pub memory: Option<u64>,
-    /// The engine that is to play it.
+    /// The engine that is to run it.
     pub engine: EngineKind,
-    /// Version of that engine; `None`: [`VERSION`], or "kernel" for a kernel that is not known.
+    /// Version of that engine; `None`: [`VERSION`], or "kernel" for an unknown kernel.
     pub engine_version: Option<&'a str>,
-    /// What the kernel has, if it is known.
+    /// The contents of the kernel kit, if known.
     pub kit: Option<&'a Kit>,
 }
 

@@ -1,4 +1,4 @@
-//! What a run folder says of the machine.
+//! What a run folder records about the machine.
 
 use rustix::time::{ClockId, clock_gettime};
 

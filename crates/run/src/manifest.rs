@@ -1,4 +1,4 @@
-//! What a run folder says of where its numbers come from.
+//! The manifest of a run folder: the origin of its numbers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use tailback_engine::{aqm, cc, traffic};
 use tailback_record::folder::Manifest;
 use tailback_scenario::{EngineKind, Point};
 
-/// The manifest of a point; `environment` is what is known of a kernel.
+/// The manifest of a point; `environment` describes the kernel, if there is one.
 pub(crate) fn of(
     point: &Point,
     engine: EngineKind,
@@ -27,7 +27,7 @@ pub(crate) fn of(
     })
 }
 
-/// What each algorithm of a plan follows (an RFC, a kernel version), each once.
+/// The source of each algorithm of a plan (an RFC, a kernel version), each once.
 fn follows(plan: &Plan) -> Vec<(String, String)> {
     fn one<B>(kind: &str, entries: &[&'static Entry<B>], name: &str) -> Option<(String, String)> {
         let entry = find(entries, name)?;

@@ -1,5 +1,5 @@
-//! Panics of a run cost that run: their message becomes its error instead of lines between a
-//! progress bar and the results.
+//! A panic ends only the run in which it happens. Its message becomes the run's error and is not
+//! printed between a progress bar and the results.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,14 +16,14 @@ thread_local! {
 static KEEP: AtomicBool = AtomicBool::new(false);
 static KEPT: Mutex<Option<String>> = Mutex::new(None);
 
-/// Has messages of panics kept for whom they concern. To be called once, before the first run;
-/// until then they are printed as ever.
+/// Keeps the messages of panics inside runs. Call it once, before the first run; until then they
+/// are printed as usual.
 pub fn keep_those_of_runs() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
             let fault = info.payload().downcast_ref::<Fault>();
-            // What is wrong with the code of a plugin, and no place of the engine's.
+            // The message about an error in a plugin, without a place in the engine.
             let text = fault.map_or_else(|| info.to_string(), |fault| fault.0.clone());
             OF_RUN.set(Some(text));
         } else if KEEP.load(Ordering::Relaxed) {
@@ -36,21 +36,21 @@ pub fn keep_those_of_runs() {
     }));
 }
 
-/// From now on the message of a panic outside of runs is kept instead of printed, too: for a
-/// program that has its own way to say it.
+/// From now on also keeps messages of panics outside of runs instead of printing them: for a
+/// program that reports them in its own way.
 pub fn keep_all() {
     KEEP.store(true, Ordering::Relaxed);
 }
 
-/// The message of the last panic outside of runs that was kept, with its place in the code.
+/// The last kept message of a panic outside of runs, with its place in the code.
 pub fn kept() -> Option<String> {
     KEPT.lock().ok()?.clone()
 }
 
-/// What `work` gives, or the message of its panic.
+/// The result of `work`, or the message of its panic.
 ///
 /// # Errors
-/// The message, where [`keep_those_of_runs`] was called.
+/// The message, if [`keep_those_of_runs`] was called.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     IN_RUN.set(true);
     let result = catch_unwind(AssertUnwindSafe(work));

@@ -11,10 +11,10 @@ use crate::cores::{self, NoOutcome};
 use crate::simulate::simulate;
 use crate::{Control, Failure, machine, manifest, panics};
 
-/// Runs a point and stores its folder; nothing is left of one that does not come to its end.
+/// Runs a point and stores its folder; a run that does not complete leaves nothing behind.
 ///
 /// # Errors
-/// Why there is no folder.
+/// Why no folder was stored.
 pub fn run(point: &Point, store: &Store, control: &Control) -> Result<(), Failure> {
     let result = run_and_write(point, store, control);
     if result.is_err() {

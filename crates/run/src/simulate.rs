@@ -1,4 +1,4 @@
-//! A plan through the simulator, in slices: no files, no clock, no threads.
+//! Simulates a plan in slices: no files, no clock, no threads.
 
 use std::io;
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use tailback_record::Outcome;
 
 use crate::Control;
 
-/// Calendar events between two looks at the control: some 20 ms of work, so that a wish to stop
-/// is answered at once and the look costs nothing.
+/// Calendar events between two checks of the control. They take some 20 ms, so that a run stops
+/// soon after a request, and the checks cost nothing.
 const SLICE_EVENTS: u64 = 200_000;
 
-/// The same where packets are recorded: what a slice leaves is kept until its end.
+/// The same where packets are recorded: a slice's packets stay in memory until its end.
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
 
-/// The same with code of plugins, which may be slow: that it goes on is seen by its progress.
+/// The same with plugins, which may be slow: their progress has to remain visible.
 const SLICE_EVENTS_WATCHED: u64 = 1_000;
 
-/// Takes the packets that were recorded since it was last called, in the order of time.
+/// Takes the packets that were recorded since the last call, in the order of time.
 pub type Recorder<'a> = dyn FnMut(&[PacketEvent]) -> io::Result<()> + 'a;
 
-/// Plays a plan with a seed to its end; `None` when it was cancelled.
+/// Simulates a plan with a seed to its end; `None` if it was cancelled.
 ///
 /// # Errors
 /// What the recorder could not write.
 ///
 /// # Panics
-/// Whatever in the engine panics: see [`crate::panics::caught`].
+/// If the engine panics: see [`crate::panics::caught`].
 pub fn simulate(
     plan: &Arc<Plan>,
     seed: u64,

@@ -1,4 +1,4 @@
-//! What is left of a run: of one that ends, is cancelled, panics, or cannot be written.
+//! What remains of a run that ends, is cancelled, panics, or cannot be written.
 
 use std::path::Path;
 
@@ -132,7 +132,7 @@ fn a_panic_is_the_error_of_its_run() {
     };
     assert!(message.contains("this run was asked to panic"), "{message}");
     assert_eq!(files(folder.path()), [""; 0]);
-    // The next run of the same thread is not concerned.
+    // The next run on the same thread is not affected.
     run(&point, &store, &Control::default()).unwrap();
 }
 

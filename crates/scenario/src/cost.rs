@@ -1,17 +1,17 @@
-//! How many packets a run has, before it is begun.
+//! The number of packets of a run, estimated before it begins.
 
 use tailback_engine::plan::{FlowPlan, Plan, RatePlan, TrafficPlan};
 use tailback_engine::traffic::{Transport, transport};
 use tailback_engine::units::Time;
 
-/// What an ACK is charged for at a link, bytes.
+/// Bytes that an ACK counts for at a link.
 const ACK: u64 = 66;
 
 /// A full frame, bytes.
 const FRAME: u64 = 1514;
 
-/// An estimate of how many packets pass the links in a run, each counted at every link: what
-/// senders offer, and no more than a link carries. ACKs count at links on their way.
+/// Estimates how many packets pass the links in a run, each counted at every link: what senders
+/// offer, but no more than a link carries. ACKs count at the links that they pass.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let mut passing = vec![Passing::default(); plan.links.len()];
     let mut add = |route: &[u32], packets: u64, frame: u64| {
@@ -57,7 +57,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         }
     }
     for program in &plan.programs {
-        // What a program sends nobody knows: as much as its links carry.
+        // What a program sends is unknown: it counts as much as its links carry.
         for link in program.route.iter().chain(&program.back) {
             if let Some(plan_of) = plan.links.get(*link as usize) {
                 let frames = capacity(&plan_of.rate, plan.duration) / FRAME;
@@ -67,7 +67,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     }
     let counts = plan.links.iter().zip(passing).map(|(link, passing)| {
         let carries = capacity(&link.rate, plan.duration);
-        // Packets of the length that those that are offered have on average.
+        // Packets with the mean length of the offered ones.
         if passing.bytes <= carries {
             return passing.packets;
         }
@@ -77,14 +77,14 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// What is offered to a link.
+/// The traffic that is offered to a link.
 #[derive(Clone, Copy, Default)]
 struct Passing {
     packets: u64,
     bytes: u64,
 }
 
-/// Segments that a flow can send: all it has, or what its window and the slowest link let it.
+/// Segments that a flow can send: all it has, or what its window and the slowest link allow.
 fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     let mss = u64::from(flow.tcp.mss).max(1);
     let active = active(plan, flow.start, flow.stop);
@@ -116,13 +116,13 @@ fn acks(segments: u64, delayed: bool) -> u64 {
     if delayed { segments / 2 } else { segments }
 }
 
-/// How long something sends.
+/// How long a sender sends.
 fn active(plan: &Plan, start: Time, stop: Option<Time>) -> Time {
     stop.map_or(plan.duration, |stop| stop.min(plan.duration))
         .since(start)
 }
 
-/// Bytes that a link carries from the beginning of a run on.
+/// Bytes that a link carries from the start of a run on.
 fn capacity(rate: &RatePlan, time: Time) -> u64 {
     rate.capacity_bytes(Time::ZERO, time) as u64
 }

@@ -19,36 +19,36 @@ fn digest(parts: &[&str]) -> String {
 pub struct Contents(Sha256);
 
 impl Contents {
-    /// The next file: its path in the folder (empty: it is the file itself), whether it can be
-    /// executed, its length; its bytes follow by [`Contents::bytes`].
+    /// Adds the next file: its path in the folder (empty: the file itself), whether it is
+    /// executable, and its length; its bytes follow by [`Contents::bytes`].
     pub fn file(&mut self, path: &str, executable: bool, len: u64) {
         self.entry(if executable { "x" } else { "f" }, path);
         self.0.update(len.to_le_bytes());
     }
 
-    /// The next link: its path in the folder, and where it leads.
+    /// Adds the next link: its path in the folder, and its target.
     pub fn link(&mut self, path: &str, target: &str) {
         self.entry("l", path);
         self.entry("", target);
     }
 
-    /// The next folder, where those count.
+    /// Adds the next folder, if folders count.
     pub fn folder(&mut self, path: &str) {
         self.entry("d", path);
     }
 
-    /// The mode of what comes next, where modes count.
+    /// Adds the mode of the next entry, if modes count.
     pub fn mode(&mut self, mode: u32) {
         self.entry("m", "");
         self.0.update(mode.to_le_bytes());
     }
 
-    /// Bytes of the file.
+    /// Adds bytes of the file.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The hash.
+    /// Returns the hash.
     pub fn hash(self) -> String {
         hex(&self.0.finalize(), 32)
     }
@@ -77,7 +77,7 @@ pub(crate) fn run_id(canonical: &str, seed: u64, engine_version: &str) -> String
     digest(&[canonical, &seed.to_string(), engine_version])
 }
 
-/// Names a sweep by the runs it consists of.
+/// Names a sweep by the runs that it contains.
 pub(crate) fn sweep_id<'a>(runs: impl Iterator<Item = &'a str>) -> String {
     let runs: Vec<&str> = runs.collect();
     digest(&runs)

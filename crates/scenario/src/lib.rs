@@ -1,16 +1,15 @@
 //! Scenario files: TOML in, runs with everything resolved out.
 //!
-//! [`load()`] parses a file, applies `--set`, expands the sweep and validates
-//! every point; all that is wrong is reported at once, each thing at its
-//! place. There is no I/O here: who calls reads the file, and hands
-//! [`Request::loader`] what reads a trace beside it.
+//! [`load()`] parses a file, applies `--set`, expands the sweep and validates every point. It
+//! reports all errors at once, each at its place. There is no I/O here: the caller reads the file,
+//! and provides [`Request::loader`], which reads a trace beside it.
 //!
-//! In the order of the way:
+//! In the order of the data flow:
 //!
 //! | module | what |
 //! |---|---|
 //! | `read` | text as a tree with spans, paths, diagnostics |
-//! | `declare` | what may stand there: keys and options by kind, read from the tree; the schema |
+//! | `declare` | what a file may contain: keys and options by kind, their reader; the schema |
 //! | `expand` | the sweep: points, seeds, assertions, baselines |
 //! | `plan` | a point's tree as the plan of a run |
 //! | `canonical`, `hash` | what names a run |

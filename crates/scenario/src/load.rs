@@ -1,4 +1,4 @@
-//! Bytes in, a scenario or everything that is wrong with them out.
+//! From bytes to a scenario, or to all of its errors.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,8 @@ use crate::read::{Diagnostic, Node, Place, Sources, parse, parse_value, render};
 use crate::request::{Loader, Override, Request};
 use crate::scenario::Scenario;
 
-/// Larger files are refused unread, bytes: a scenario is written by hand or by
-/// a script that should have used a sweep, and its errors take up to 300 times
-/// its size.
+/// Larger files are rejected unread, bytes. Scenarios are written by hand or by a script that
+/// should have used a sweep, and their errors take up to 300 times their size.
 pub const MAX_FILE: usize = 1 << 20;
 
 /// Loads a scenario that names no other files.
@@ -50,8 +49,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     if problems.is_empty() {
         return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
-    // With syntax errors, part of the file is missing from the tree: what else
-    // is wrong can be told only where the parser did not lose its way.
+    // With syntax errors, part of the file is missing from the tree: other
+    // errors are certain only where the parser did not lose its way.
     let syntax = problems.clone();
     let lost = syntax
         .iter()
@@ -59,7 +58,7 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
         .map(|problem| problem.span)
         .min();
     let lines: Vec<usize> = syntax.iter().map(|p| sources.line(p.span)).collect();
-    // One error on a line is enough: the parser stumbles on from the first.
+    // One error on a line is enough: after it the parser reports consequences.
     let mut reported = BTreeSet::new();
     problems.sort();
     problems.retain(|problem| reported.insert(sources.line(problem.span)));
@@ -74,8 +73,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
-/// The folders that a scenario names as plugins with its key `with`, each with its place. None
-/// where the key is not right, which whoever loads the scenario says.
+/// The folders that a scenario names as plugins with its key `with`, each with its place. None if
+/// the key is wrong; loading the scenario reports that.
 pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(String, Place)> {
     const KEY: &str = "with";
     let Ok(text) = decode(text, file) else {

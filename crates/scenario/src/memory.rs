@@ -1,4 +1,4 @@
-//! How much memory a run needs, before it is begun.
+//! The memory of a run, estimated before it begins.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,11 @@ use tailback_record::{FlowState, LinkState};
 use crate::read::{Diagnostic, Place, Problem, Span};
 use crate::scenario::Scenario;
 
-/// A flow whatever it does: sender, receiver, names, series keys and
-/// counters (4 KiB), and a histogram of round-trip times of four blocks of
-/// 1 KiB.
+/// A flow in any case: sender, receiver, names, series keys and counters (4 KiB), and a histogram
+/// of round-trip times of four blocks of 1 KiB.
 const FLOW: u64 = 8 << 10;
-/// What a histogram carries of a bucket: of each 256th sample at most, and of no more buckets than
-/// times of a packet lie in.
+/// Bytes of a histogram for a bucket: for each 256th sample at most, and for no more buckets than
+/// the times of a packet fall into.
 const CARRIED: u64 = 32;
 const SAMPLES_CARRIED: u64 = 256;
 const BUCKETS_CARRIED: u64 = 4096;
@@ -39,7 +38,7 @@ const SEGMENT: u64 = 384;
 const PACKET: u64 = 160;
 /// A packet that is recorded, at each place, until it is written.
 const CAPTURED: u64 = 512;
-/// What a queue holds that has no limit of its own, bytes (Cake's least is 4 MiB).
+/// Bytes in a queue that does not have a limit of its own (Cake's smallest is 4 MiB).
 const UNLIMITED: u64 = 32 << 20;
 /// A row of a series: key, time and value, and the growth of its columns.
 const ROW: u64 = 40;
@@ -52,8 +51,8 @@ const FLOW_SAMPLE: u64 = 40;
 /// The program itself.
 const BASE: u64 = 16 << 20;
 
-/// An estimate of the memory that one run needs, bytes: an upper bound for
-/// what the scenario is likely to do, not for what it could do.
+/// Estimates the memory that one run needs, bytes: an upper bound for the likely course of the
+/// scenario, not for every possible one.
 pub fn estimate_memory(plan: &Plan) -> u64 {
     let flows = plan.flow_count() as u64;
     let links = plan.links.len() as u64;
@@ -80,12 +79,12 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         bytes = bytes.saturating_add(each.saturating_mul(source.count));
     }
 
-    // Segments: what paths and queues hold, but no more than the receive windows, and an initial
-    // window for each flow.
+    // Segments in flight: what paths and queues hold, but no more than the receive windows, plus an
+    // initial window for each flow.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
     let links_hold = plan.links.iter().map(|link| {
         let on_path = carried(plan, link, rtt.unwrap_or_default() + link.delay);
-        // TCP sends no faster than its ACKs come: the queue grows by what the link carries.
+        // TCP sends no faster than its ACKs arrive: the queue grows by what the link carries.
         let queue = carried(plan, link, plan.duration).min(capacity(link).of(frame(plan)));
         on_path.saturating_add(queue)
     });
@@ -99,7 +98,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(segments.saturating_mul(SEGMENT))
         .saturating_add(unresponsive_packets(plan).saturating_mul(PACKET));
     if plan.record.packets {
-        // What leaves at once is kept until it is written.
+        // Packets of programs that leave at once are kept until they are written.
         bytes = bytes.saturating_add(initial.saturating_mul(CAPTURED * (1 + links)));
     }
 
@@ -175,15 +174,15 @@ fn frame(plan: &Plan) -> u64 {
     frames.min().unwrap_or(1514)
 }
 
-/// Full segments that a link carries in a time; a negative overhead makes them more, and where
-/// nothing is left to charge there is no bound.
+/// Full segments that a link carries in a time. A negative overhead increases them; if no bytes
+/// remain to charge, there is no bound.
 fn carried(plan: &Plan, link: &LinkPlan, time: Time) -> u64 {
     let charged = frame(plan).saturating_add_signed(i64::from(link.overhead.min(0)));
     let bytes = link.rate.nominal().bytes_in(time);
     bytes.checked_div(charged).unwrap_or(u64::MAX)
 }
 
-/// What a queue may hold.
+/// The most that a queue may hold.
 #[derive(Clone, Copy)]
 struct Capacity {
     packets: u64,
@@ -197,7 +196,7 @@ impl Capacity {
     }
 }
 
-/// By the options of its queue whose names are those of limits.
+/// From the options of its queue whose names are those of limits.
 fn capacity(link: &LinkPlan) -> Capacity {
     fn least(options: &Options) -> Option<Capacity> {
         let mut found: Option<Capacity> = None;
@@ -234,7 +233,7 @@ fn capacity(link: &LinkPlan) -> Capacity {
     })
 }
 
-/// Rate and frame length of a source that sends whatever becomes of it.
+/// Rate and frame length of a source that does not respond to congestion.
 fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
     match transport(source.kind) {
         Some(Transport::Datagrams(of)) => {
@@ -245,7 +244,7 @@ fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
     }
 }
 
-/// Packets of unresponsive sources that are in queues and pipes at most.
+/// The most packets of unresponsive sources in queues and pipes.
 fn unresponsive_packets(plan: &Plan) -> u64 {
     let active = |source: &TrafficPlan| {
         let end = source
@@ -282,7 +281,7 @@ fn unresponsive_packets(plan: &Plan) -> u64 {
     packets
 }
 
-/// Bytes by which what is offered exceeds what a link carries, as long as it does.
+/// Bytes by which the offered traffic exceeds what a link carries, while it does.
 fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
     let over = |rate: Rate, time: Time| Rate(offered.0.saturating_sub(rate.0)).bytes_in(time);
     match link {
@@ -295,7 +294,7 @@ fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
                 .map(|((start, rate), end)| over(*rate, end.since(*start)))
                 .fold(0, u64::saturating_add)
         }
-        // Evenly, and what comes in the longest gap.
+        // Evenly, plus the traffic of the longest gap.
         RatePlan::Trace(times) => {
             let period = times.last().copied().unwrap_or_default();
             over(link.nominal(), time).saturating_add(offered.bytes_in(period.min(time)))
@@ -303,7 +302,7 @@ fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
     }
 }
 
-/// Refuses a scenario of which a run does not fit into the memory there is.
+/// Rejects a scenario with a run that does not fit into the available memory.
 pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Diagnostic> {
     let largest = scenario
         .points
@@ -329,7 +328,7 @@ pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Dia
     })
 }
 
-/// Refuses so many flows if they do not fit.
+/// Rejects so many flows if they do not fit.
 pub(crate) fn refuse_flows(flows: u64, available: u64, span: Span) -> Option<Problem> {
     let needed = BASE.saturating_add(flows.saturating_mul(FLOW));
     (needed > available).then(|| {

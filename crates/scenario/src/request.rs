@@ -1,22 +1,21 @@
-//! What is to be loaded, and for whom.
+//! The request to load a scenario.
 
 use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{Plan, Refusal};
 
-/// Gives the text of a file that a scenario names, relative to the scenario,
-/// or what is wrong.
+/// Returns the text of a file that a scenario names, relative to the scenario, or the error.
 pub type Loader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
 /// A file or folder that a scenario names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where it is, absolute.
+    /// Its absolute path.
     pub path: String,
-    /// What it has, see [`crate::Contents`].
+    /// Its content, see [`crate::Contents`].
     pub hash: String,
 }
 
-/// Finds a file or folder that a scenario names, relative to the scenario, or says what is wrong.
+/// Finds a file or folder that a scenario names, relative to the scenario, or returns the error.
 pub type FileLoader<'a> = dyn Fn(&str) -> Result<Found, String> + 'a;
 
 /// `--set key=value`: the value is TOML, a bare word is a string.
@@ -28,42 +27,41 @@ pub struct Override {
     pub value: String,
 }
 
-/// Says what an engine cannot play of a plan. It is asked about every point
-/// and must cope with plans that have errors: what is wrong in the file has
-/// its default there, and what makes no sense (a flow without a known
-/// congestion control, a missing route) is left out.
+/// Reports what an engine does not support in a plan. It is called for every point and must accept
+/// plans with errors: wrong values have their default there, and meaningless parts (a flow without
+/// a known congestion control, a missing route) are left out.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 
-/// What to load.
+/// The request.
 pub struct Request<'a> {
     /// The file's content.
     pub text: &'a [u8],
     /// Its name, for messages.
     pub file: &'a str,
-    /// Applied in order. They win over the file and over its sweep: a key
-    /// that is set is no longer swept.
+    /// Applied in order. They override the file and its sweep: a key that is set is no longer
+    /// swept.
     pub overrides: &'a [Override],
     /// Replaces `sweep.seeds`.
     pub seeds: Option<u64>,
     /// Reads the files that the scenario names.
     pub loader: &'a Loader<'a>,
-    /// Finds those whose content only the programs of the scenario read.
+    /// Finds files whose content only the programs of the scenario read.
     pub files: &'a FileLoader<'a>,
     /// Finds folders that are roots of programs, in the same way.
     pub roots: &'a FileLoader<'a>,
-    /// Memory that a run may use, bytes. A scenario whose flows do not fit is
-    /// refused before they are put into memory.
+    /// Memory that a run may use, bytes. A scenario whose flows do not fit is rejected before they
+    /// are put into memory.
     pub memory: Option<u64>,
-    /// The engine that is to play it.
+    /// The engine that will run it.
     pub engine: EngineKind,
     /// Version of that engine, part of the names of runs.
     pub engine_version: &'a str,
-    /// What the engine refuses beyond what the keys and registries tell.
+    /// What the engine refuses beyond the declarations of keys and registries.
     pub judge: Option<&'a Judge<'a>>,
 }
 
 impl<'a> Request<'a> {
-    /// A file for a simulator of no particular version, nothing else set.
+    /// A request for a simulator of no particular version, without other settings.
     pub fn new(text: &'a [u8], file: &'a str, loader: &'a Loader<'a>) -> Request<'a> {
         Request {
             text,

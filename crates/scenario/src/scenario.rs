@@ -19,7 +19,7 @@ pub struct Scenario {
     pub title: String,
     /// The engine it was loaded for.
     pub engine: EngineKind,
-    /// Version of that engine; where its points have several, each once.
+    /// Version of that engine; if its points have several, each once.
     pub engine_version: String,
     /// Names the sweep: a hash of the runs it consists of.
     pub id: String,
@@ -31,29 +31,29 @@ pub struct Scenario {
     pub asserts: Vec<Assert>,
     /// What is allowed but unusual.
     pub warnings: Vec<Diagnostic>,
-    /// What it was read from.
+    /// The source that it was read from.
     pub source: Arc<Source>,
 }
 
-/// What a scenario was read from: whoever reads this again has the same scenario.
+/// The source of a scenario: reading it again gives the same scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// The file's content.
     pub text: String,
     /// `--set`, in order.
     pub overrides: Vec<Override>,
-    /// What replaced `sweep.seeds`.
+    /// The value that replaced `sweep.seeds`.
     pub seeds: Option<u64>,
     /// Traces that it names, as it names them.
     pub files: Vec<String>,
-    /// `[sweep]` with what is set in it, as JSON in the order of the file; a table without keys
-    /// where the file has no sweep.
+    /// `[sweep]` with the values that are set in it, as JSON in the order of the file; a table
+    /// without keys if the file has no sweep.
     pub sweep: String,
 }
 
 impl Scenario {
-    /// The same scenario for other versions of its engine, by the kernel that a point names:
-    /// only names change.
+    /// Returns the same scenario for other versions of its engine, by the kernel that a point
+    /// names: only names change.
     pub fn versioned(mut self, version_of: impl Fn(Option<&str>) -> Arc<str>) -> Scenario {
         let mut versions: Vec<Arc<str>> = Vec::new();
         for point in &mut self.points {
@@ -75,8 +75,8 @@ impl Scenario {
 pub struct Axis {
     /// The paths, as they are written.
     pub keys: Vec<String>,
-    /// The values: one for each key, position by position. A number that
-    /// depends on the point (a multiple of the bdp) is shown as it is written.
+    /// The values: one for each key, position by position. A number that depends on the point (a
+    /// multiple of the bdp) is shown as in the file.
     pub values: Vec<Vec<Param>>,
 }
 
@@ -89,25 +89,25 @@ pub enum Param {
     Name(String),
 }
 
-/// One run. What the seeds of a point have in common they share.
+/// One run. It shares data with the other seeds of its point.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// The swept keys and their values here.
     pub params: Arc<[(String, Param)]>,
-    /// The same values as they are written, for people: "10Mbit", "0.5bdp".
+    /// The same values as in the file, for people: "10Mbit", "0.5bdp".
     pub labels: Arc<[String]>,
     /// The seed.
     pub seed: u64,
     /// Names the run: a hash of `canonical`, the seed and the engine's version.
     pub run_id: String,
-    /// Version of the engine that plays it.
+    /// Version of the engine that runs it.
     pub engine_version: Arc<str>,
     /// JSON: everything but the seed, with defaults filled in, base units and sorted keys.
     pub canonical: Arc<str>,
-    /// The point with the same seed in which every flow has its standard
-    /// backoff, by its place in the sweep: what gains are over. `None` if no
-    /// flow has a backoff of its own for ECN-Echo, or there is no such point.
+    /// The point with the same seed in which every flow has its standard backoff, by its index in
+    /// the sweep: the baseline of gains. `None` if no flow has its own backoff for ECN-Echo, or if
+    /// this point does not exist.
     pub baseline: Option<usize>,
-    /// What the engine is given, with the seed.
+    /// The input of the engine, with the seed.
     pub plan: Arc<Plan>,
 }

@@ -277,7 +277,7 @@ fn every_registry_entry() {
     }
 }
 
-/// An entry's option may not have the name of a key that stands beside it.
+/// An entry's option may not have the name of a key in the same table.
 #[test]
 fn options_do_not_hide_keys() {
     let none = |options: &[Opt], keys: &[&str], entry: &str| {

@@ -172,7 +172,7 @@ cc = "cubik"
         f.toml:7:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
         "#,
     );
-    // Where the parser has lost its way, nothing is said about what follows.
+    // Where the parser has lost its way, it reports nothing about what follows.
     check(
         "warmpu = \"5s\"\nduration = \"60s\"\n[bottleneck\nrate = \"100Mbit\"\nquue = 1\n",
         r#"
@@ -1112,8 +1112,8 @@ fn what_the_kernel_has_not() {
     }
 }
 
-/// What an engine refuses of a plan stands at the place in the file that the
-/// plan's index leads to, once, among the other problems.
+/// What an engine refuses in a plan is reported once, among the other problems, at the
+/// place in the file that the plan's index leads to.
 #[test]
 fn refusals_of_an_engine() {
     let judge = |plan: &Plan| {
@@ -1281,7 +1281,7 @@ fn a_factor_for_marks() {
         f.toml:7:44: wrong value 0 for "beta_ecn"; expected a number from 0.001 to 0.999
         "#,
     );
-    // Without ECN, as it stands, set, and swept.
+    // Without ECN: in the file, set on the command line, and swept.
     let message = "beta_ecn of reno answers CE marks, which a flow without ECN never gets; expected ecn = true, or no beta_ecn";
     check(
         &flow("cc = { name = \"reno\", beta_ecn = 0.8 }"),

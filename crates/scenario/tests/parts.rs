@@ -174,7 +174,7 @@ proptest! {
             return Ok(());
         };
         let (ended, joined) = in_parts(&plan, &split);
-        // Where order cannot be told all parts say so.
+        // Where the order cannot be decided, all parts report it.
         prop_assert!(ended.iter().all(|e| *e == ended[0]), "{ended:?}");
         if ended[0] == Ended::Done {
             let joined = digest(joined);

@@ -957,7 +957,7 @@ fn members_of_groups_have_numbers_and_names() {
     }
 }
 
-/// The seed stands outside: what it does not touch is shared, and written the same.
+/// The seed is outside the plan: what it does not touch is shared, and written the same.
 #[test]
 fn a_plan_is_the_same_at_any_seed() {
     let of = |seed| {
@@ -1269,7 +1269,7 @@ fn packets_and_bytes_are_no_equal_parameters() {
     assert_eq!(codel.points[0].params[0].1, Param::Number(100.0));
 }
 
-/// Long tables that differ at their end only are told apart.
+/// Labels of long tables that differ only at their end stay distinct.
 #[test]
 fn long_values_are_not_cut_to_one() {
     let steps = |last: u32| {

@@ -47,7 +47,7 @@ impl Draw {
         (low.ln() + (high / low).ln() * self.share()).exp()
     }
 
-    /// A random order of what is there.
+    /// Puts the items in a random order.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);

@@ -2,10 +2,10 @@
 
 use std::fmt::Display;
 
-/// Something that must not be.
+/// A violation of something that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is, the same words for the same kind of failure.
+    /// The kind of failure: the same text for the same kind.
     pub kind: String,
     /// Where, and by how much.
     pub detail: String,

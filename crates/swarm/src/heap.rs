@@ -1,5 +1,5 @@
-//! How much memory a run takes, whatever else the process does: allocations
-//! counted by thread. A program that measures installs [`Heap`] as its allocator.
+//! Measures how much memory a run takes, independent of the rest of the process: counts allocations
+//! by thread. A program that measures installs [`Heap`] as its allocator.
 
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
 
@@ -10,14 +10,14 @@ use std::cell::Cell;
 pub struct Heap;
 
 thread_local! {
-    /// Bytes of this thread now, and the most since [`reset`]. What one thread
-    /// allocates and another frees makes one of them negative.
+    /// Bytes that this thread has now, and the maximum since [`reset`]. If one thread allocates
+    /// memory and another frees it, one of the counts becomes negative.
     static NOW: Cell<i64> = const { Cell::new(0) };
     static MOST: Cell<i64> = const { Cell::new(0) };
 }
 
 fn add(bytes: i64) {
-    // A thread that is ending has neither any more.
+    // A thread that is ending no longer has the two counters.
     let _ = NOW.try_with(|now| {
         now.set(now.get() + bytes);
         let _ = MOST.try_with(|most| most.set(most.get().max(now.get())));
@@ -51,14 +51,14 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// Begins to count anew; gives what the thread holds now, bytes.
+/// Restarts the count; returns the bytes that the thread holds now.
 pub fn reset() -> i64 {
     let now = NOW.get();
     MOST.set(now);
     now
 }
 
-/// The most that this thread held since [`reset`], bytes.
+/// The maximum that this thread has held since [`reset`], bytes.
 pub fn most() -> i64 {
     MOST.get()
 }

@@ -8,10 +8,10 @@ use crate::finding::Finding;
 /// Series that may be below zero: differences and credits.
 const SIGNED: [&str; 5] = ["credit", "correction", "gap", "red_count", "_count"];
 
-/// Frames that may be on either side of an end of the measurement, bytes.
+/// Frames that may be on either side of each end of the measured time, bytes.
 const TWO_FRAMES: f64 = 2.0 * 65_600.0;
 
-/// Looks at what a run measured.
+/// Checks the measurements of a run.
 pub(crate) fn check(plan: &Plan, seed: u64, outcome: &Outcome, found: &mut Vec<Finding>) {
     let summary = Summary::new(outcome, "swarm", seed);
     numbers(&format!("{summary:?}"), found);
@@ -32,8 +32,8 @@ pub(crate) fn check(plan: &Plan, seed: u64, outcome: &Outcome, found: &mut Vec<F
     }
 }
 
-/// Every number of a summary is finite and not negative. JSON would not tell:
-/// what is not finite is null there, as is what is not available.
+/// Checks that every number of a summary is finite and not negative. JSON would not show it: a
+/// number that is not finite is null there, like one that is not available.
 fn numbers(text: &str, found: &mut Vec<Finding>) {
     let around = |at: usize| {
         let before: String = text[..at].chars().rev().take(100).collect();

@@ -1,16 +1,16 @@
-//! Random scenarios and random input, and what must hold whatever they are.
+//! Random scenarios and random input, and what must hold for all of them.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`generate`] | a scenario from a seed, drawn from the registries and the schema |
-//! | [`trial`] | a scenario tried: loaded for both engines, run, run again, looked at |
+//! | [`trial`] | tries a scenario: loads it for both engines, runs it twice, checks the results |
 //! | [`finding`] | what a check reports |
 //! | `invariants` | what must hold of every run |
-//! | [`laws`] | what a change of a scenario must do to its results, or must not |
+//! | [`laws`] | how a change of a scenario must affect its results, or that it must not |
 //! | [`swarm`] | many trials |
-//! | [`reduce`] | a scenario that fails, made smaller |
+//! | [`reduce`] | makes a failing scenario smaller |
 //! | [`heap`] | how much memory a run takes |
-//! | [`readers`] | every reader of foreign bytes, for the fuzz targets |
+//! | [`readers`] | every reader of untrusted bytes, for the fuzz targets |
 //! | [`traces`] | the traces that scenarios of the swarm name |
 
 mod draw;

@@ -1,4 +1,4 @@
-//! `tailback-swarm`: random scenarios, and what must hold of each.
+//! `tailback-swarm`: tries random scenarios, and checks what must hold for each.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ const USAGE: &str = "\
 usage: tailback-swarm run [--from SEED] [--seeds N] [--seconds S] [--jobs J]
        tailback-swarm gen SEED            prints a scenario
        tailback-swarm file PATH           tries one
-       tailback-swarm reduce SEED|PATH    makes one that fails smaller, and keeps it
+       tailback-swarm reduce SEED|PATH    makes a failing scenario smaller, and keeps it
        tailback-swarm laws                lists the laws of changed scenarios
        tailback-swarm law NAME [--from SEED] [--seeds N] [--seconds S] [--jobs J]
        tailback-swarm law NAME gen SEED   prints a scenario of a law
-       tailback-swarm law NAME reduce SEED   makes one that breaks it smaller, and prints it
+       tailback-swarm law NAME reduce SEED   makes a scenario that breaks the law smaller, and prints it
        tailback-swarm words               a dictionary for fuzzing scenarios
-Ends with 0, with 1 if something was found, with 2 for bad arguments.";
+Exit status: 0 without findings, 1 with findings, 2 for bad arguments.";
 
-/// Progress is shown after this time, and as often.
+/// Progress is shown after this time, and at this interval.
 const PROGRESS: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
@@ -96,7 +96,7 @@ fn show(what: &str, finding: &Finding) {
     println!("{what}: {}: {detail}", finding.kind);
 }
 
-/// The plan that options ask for: of a thousand seeds where they do not say.
+/// The trials that the options ask for; by default a thousand seeds.
 fn plan(options: &[&str]) -> Result<Plan, String> {
     let mut plan = Plan {
         from: 0,
@@ -219,7 +219,7 @@ fn reduce_broken(law: &'static Law, seed: u64) -> Result<bool, String> {
     Ok(false)
 }
 
-/// Where scenarios that failed once are kept.
+/// The folder of scenarios that failed once.
 fn regressions() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions")
 }
@@ -233,7 +233,7 @@ fn shrink(what: &str) -> Result<bool, String> {
             (table, Limits::default())
         }
     };
-    // Whatever does not end took minutes before; a reduced one has less to do.
+    // Scenarios that did not end took minutes before; a reduced one has less to do.
     let limits = Limits {
         patience: Duration::from_secs(60),
         ..limits

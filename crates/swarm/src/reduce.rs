@@ -1,4 +1,4 @@
-//! Makes a scenario that fails smaller, as long as it fails the same way.
+//! Makes a failing scenario smaller as long as it fails in the same way.
 
 use toml::{Table, Value};
 
@@ -14,9 +14,8 @@ enum Step {
     Item(usize),
 }
 
-/// The smallest scenario found that still has a finding of this kind, and that
-/// finding, among those that `findings` has of a scenario; `told` is called with the number of
-/// trials after each.
+/// The smallest scenario found that still has a finding of this kind, with that finding. `findings`
+/// gives all findings of a scenario. Calls `told` with the number of trials after each.
 pub fn reduce(
     scenario: &Table,
     kind: &str,
@@ -59,8 +58,8 @@ pub fn reduce(
     }
 }
 
-/// The way to every part, from the outside in and from the last to the first,
-/// so that what is removed does not move what is still to come.
+/// The paths to all parts, from the outside in and from the last to the first, so that a removal
+/// does not move the parts that are still to come.
 fn all_paths(value: &Value, at: &mut Vec<Step>, paths: &mut Vec<Vec<Step>>) {
     let inner: Vec<(Step, &Value)> = match value {
         Value::Table(table) => {
@@ -92,7 +91,7 @@ fn part<'v>(value: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
         })
 }
 
-/// Takes a part out; whether it was there.
+/// Removes a part; returns whether it existed.
 fn remove(value: &mut Value, path: &[Step]) -> bool {
     let Some((last, outer)) = path.split_last() else {
         return false;
@@ -107,7 +106,7 @@ fn remove(value: &mut Value, path: &[Step]) -> bool {
     }
 }
 
-/// Puts a plainer value in place of a number: one digit and zeros.
+/// Replaces a number by a plainer one: one digit and zeros.
 fn simplify(value: &mut Value, path: &[Step]) -> bool {
     let Some(value) = part(value, path) else {
         return false;
@@ -132,7 +131,7 @@ fn simplify(value: &mut Value, path: &[Step]) -> bool {
     changed
 }
 
-/// The first digit, zeros in place of the others.
+/// The first digit, followed by zeros.
 fn round(number: u64) -> u64 {
     let unit = 10_u64.pow(number.checked_ilog10().unwrap_or(0));
     number / unit * unit
@@ -158,7 +157,7 @@ mod tests {
 
     #[test]
     fn what_does_not_matter_goes() {
-        // No scenario at all is refused; that is not a finding, so nothing is left to reduce.
+        // An invalid scenario is rejected. That is not a finding, so nothing remains to be reduced.
         let table: Table = "duration = \"1s\"".parse().expect("TOML");
         let findings = |table: &Table| trial(&table.to_string(), &Limits::default()).findings;
         assert!(reduce(&table, "does not end", findings, |_| {}).is_none());

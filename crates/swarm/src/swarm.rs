@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::generate;
 use crate::trial::{End, Limits, trial};
 
-/// Which trials.
+/// The trials to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The first seed.
@@ -29,24 +29,24 @@ pub struct Tally {
     pub tried: u64,
     /// Runs that ended.
     pub done: u64,
-    /// Runs that were left after so many events.
+    /// Runs that were stopped at the limit of events.
     pub cut: u64,
     /// Scenarios that were too large.
     pub large: u64,
-    /// Scenarios that were refused, by message without its numbers.
+    /// Scenarios that were rejected, by message without its numbers.
     pub refused: BTreeMap<String, u64>,
     /// Trials with findings.
     pub failed: u64,
 }
 
 impl Tally {
-    /// Scenarios that were refused.
+    /// Scenarios that were rejected.
     pub fn refusals(&self) -> u64 {
         self.refused.values().sum()
     }
 }
 
-/// The limits of a seed: every fourth run is made twice.
+/// The limits for a seed: every fourth run is made twice.
 pub fn limits(seed: u64) -> Limits {
     Limits {
         twice: seed.is_multiple_of(4),
@@ -54,8 +54,8 @@ pub fn limits(seed: u64) -> Limits {
     }
 }
 
-/// Tries the scenarios of seeds; `told` is called after each of them with what
-/// there is so far, the seed and its findings.
+/// Tries the scenarios of seeds. Calls `told` after each of them with the tally so far, the seed
+/// and its findings.
 pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tally {
     let mut tally = Tally::default();
     let try_seed = |seed| trial(&generate::scenario(seed).to_string(), &limits(seed));
@@ -77,7 +77,7 @@ pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tall
     tally
 }
 
-/// Calls `task` with each seed of a plan, several at a time, and `told` with what it gave.
+/// Calls `task` with each seed of a plan, several at a time, and `told` with each result.
 pub(crate) fn for_each_seed<T: Send>(
     plan: &Plan,
     task: impl Fn(u64) -> T + Sync,

@@ -1,4 +1,4 @@
-//! Traces that scenarios of the swarm name: each has a shape of its own.
+//! Traces that scenarios of the swarm name: each has a different shape.
 
 /// Names of the traces.
 pub const NAMES: &[&str] = &[

@@ -1,4 +1,4 @@
-//! One scenario, tried: loaded for both engines, run, run again, looked at.
+//! Tries one scenario: loads it for both engines, runs it twice, checks the results.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,11 +26,11 @@ pub enum End {
     Refused(String),
     /// It would take more memory than a trial may.
     Large,
-    /// It ran out of events; what there was is looked at all the same.
+    /// It reached the limit of events; its results so far are checked all the same.
     Cut,
     /// It ran to its end.
     Done,
-    /// A panic, or no end.
+    /// It panicked, or did not end.
     Failed,
 }
 
@@ -39,22 +39,22 @@ pub enum End {
 pub struct Report {
     /// How it ended.
     pub end: End,
-    /// What must not be.
+    /// Violations of what must hold.
     pub findings: Vec<Finding>,
 }
 
-/// What a trial may take.
+/// The limits of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Events of a run.
     pub events: u64,
     /// Estimated memory of a run, bytes.
     pub memory: u64,
-    /// Whether the run is made a second time, in other slices and with other
-    /// numbers of segments.
+    /// Whether the run is made a second time, in slices of another size and with other segment
+    /// numbers.
     pub twice: bool,
-    /// Time after which it is said not to end: as long as no loaded machine
-    /// takes for so many events.
+    /// Time after which the trial reports that the run does not end: longer than a loaded machine
+    /// needs for this many events.
     pub patience: Duration,
 }
 
@@ -69,26 +69,26 @@ impl Default for Limits {
     }
 }
 
-/// Events at one time after which it stands still: more than the segments
-/// that fit into the memory of a trial.
+/// Events at one time after which time counts as standing still: more than the segments that fit
+/// into the memory of a trial.
 const STANDSTILL: u64 = 5_000_000;
 
-/// Events between two looks at a run.
+/// Events between two checks of a run.
 const SLICE: u64 = 4096;
 
-/// What all rows of events take at most, bytes: 20 each, in buffers that double, and both while
-/// they are copied.
+/// Upper bound of the rows of all events, bytes: 20 each, in buffers that double. While a buffer is
+/// copied, the old and the new one exist.
 const EVENT_ROWS: u64 = 20 * 3 * (tailback_record::series::MAX_ROWS.next_power_of_two() / 2) as u64;
 
-/// Of the second run: other slices, and segments that are counted from just
-/// below 2^32 on. Neither means anything.
+/// Parameters of the second run: another slice size, and segment numbers that start just below
+/// 2^32. Neither may change the result.
 const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
 
 thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Panics are findings: they are kept, not printed.
+/// Keeps panics instead of printing them: they are findings.
 pub fn keep_panics() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location();
@@ -123,7 +123,7 @@ pub(crate) fn caught<T>(
     }
 }
 
-/// A kit that has everything Linux calls by a name.
+/// A kit that has everything for which Linux has a name.
 static KIT: LazyLock<Kit> = LazyLock::new(|| {
     fn names<B>(entries: &[&'static Entry<B>]) -> BTreeMap<String, Option<String>> {
         let names = entries
@@ -145,7 +145,7 @@ static KIT: LazyLock<Kit> = LazyLock::new(|| {
     kit
 });
 
-/// Loads a scenario of the swarm; the first diagnostic if it is refused.
+/// Loads a scenario of the swarm; the first diagnostic if it is rejected.
 pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
     load_as(&Request {
         engine,
@@ -153,7 +153,7 @@ pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
     })
 }
 
-/// Loads a scenario for the simulator with keys set from outside.
+/// Loads a scenario for the simulator with overrides.
 pub(crate) fn load_with(
     text: &str,
     overrides: &[Override],
@@ -178,8 +178,8 @@ fn load_as(request: &Request<'_>) -> Result<Scenario, String> {
     })
 }
 
-/// Tries a scenario; one that does not end is left to itself after the patience
-/// of [`Limits`], in a thread that goes on as long as the process.
+/// Tries a scenario. One that does not end within the patience of [`Limits`] is abandoned; its
+/// thread continues until the process ends.
 pub fn trial(text: &str, limits: &Limits) -> Report {
     let (text, limits) = (text.to_owned(), *limits);
     let report = patiently(limits.patience, move || {
@@ -193,14 +193,14 @@ pub fn trial(text: &str, limits: &Limits) -> Report {
     })
 }
 
-/// What a task gives, or a finding where it does not end in this time.
+/// The result of a task, or a finding if it does not end in this time.
 pub(crate) fn patiently<T: Send + 'static>(
     patience: Duration,
     task: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Finding> {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        // Nobody listens any more if the patience was over.
+        // Nothing listens any more if the time was over.
         let _ = sender.send(task());
     });
     receiver.recv_timeout(patience).map_err(|_| {
@@ -236,8 +236,8 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
     };
     found.append(&mut broken);
     let took = (heap::most() - before).max(0) as u64;
-    // How many marks and drops a storm of retransmissions brings nobody can foretell; their rows
-    // have a cap.
+    // Nothing predicts how many marks and drops a storm of retransmissions causes; their rows have
+    // a limit.
     let rows = if plan.record.events { EVENT_ROWS } else { 0 };
     if took > 2 * estimate + (16 << 20) + rows {
         let what = format!("{} MiB, estimated {} MiB", took >> 20, estimate >> 20);
@@ -257,7 +257,7 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
         .for_each(|mut wrong| found.append(&mut wrong));
     }
     if limits.twice && whole {
-        // Smaller slices must not reach a limit that larger ones stepped over.
+        // Smaller slices must not reach a limit that larger slices stepped over.
         let limits = &Limits {
             events: 2 * limits.events,
             ..*limits
@@ -278,7 +278,7 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
     if whole { End::Done } else { End::Cut }
 }
 
-/// What Linux cannot do is refused; the rest has a job.
+/// What Linux cannot do is rejected; everything else gives a job.
 fn linux(text: &str, found: &mut Vec<Finding>) {
     let mut wrong = None;
     caught("when loaded for the kernel", found, || {
@@ -298,7 +298,7 @@ fn linux(text: &str, found: &mut Vec<Finding>) {
     }
 }
 
-/// The same scenario has the same runs: loaded again, and however it is written.
+/// The same scenario has the same runs: loaded again, and in another notation.
 fn same_ids(text: &str, scenario: &Scenario, found: &mut Vec<Finding>) {
     let Ok(mut table) = text.parse::<toml::Table>() else {
         return;
@@ -318,20 +318,20 @@ fn same_ids(text: &str, scenario: &Scenario, found: &mut Vec<Finding>) {
     }
 }
 
-/// What a run has measured, and when it was left.
+/// The measurements of a run, and when it was stopped.
 struct Ran {
     measured: Outcome,
     now_ns: u64,
 }
 
-/// Runs a plan for at most so many events; what it measured if that was enough.
+/// Runs a plan for at most this many events; returns the measurements if that was enough.
 pub(crate) fn run_whole(plan: &Arc<Plan>, seed: u64, limits: &Limits) -> Option<Outcome> {
     let (ran, _) = run(plan, seed, SLICE, 0, limits, false);
     let ran = ran.filter(|ran| ran.now_ns >= plan.duration.ns());
     ran.map(|ran| ran.measured)
 }
 
-/// Runs a plan; no outcome: it did not end.
+/// Runs a plan; without an outcome if it does not end.
 fn run(
     plan: &Arc<Plan>,
     seed: u64,

@@ -1,5 +1,5 @@
-//! A fixed part of the swarm, what failed once, and the seeds of the fuzz
-//! targets: the same on every machine.
+//! A fixed part of the swarm, scenarios that failed once, and the seeds of the fuzz targets: the
+//! same on every machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use toml::{Table, Value};
 #[global_allocator]
 static HEAP: heap::Heap = heap::Heap;
 
-/// Scenarios tried: a minute of one core, less than half of that of two.
+/// Scenarios tried: a minute on one core, less than half of that on two.
 const SEEDS: u64 = 2_000;
 
 /// Files of a folder, by name.
@@ -43,13 +43,13 @@ fn nothing_is_found() {
         found.is_empty(),
         "{found:#?}\nlook at one with: tailback-swarm reduce SEED"
     );
-    // It is of use only as long as most of it runs.
+    // The swarm is useful only as long as most scenarios run.
     assert_eq!(tally.tried, SEEDS);
     assert!(tally.done > SEEDS * 3 / 4, "{tally:#?}");
     assert!(tally.refusals() < SEEDS / 50, "{tally:#?}");
 }
 
-/// Checks a law on scenarios: it must hold of most, and be broken by none.
+/// Checks a law on scenarios: it must hold for most, and be broken by none of them.
 fn holds(name: &str, seeds: u64, most: f64) {
     keep_panics();
     let law = Law::named(name).expect("a law");
@@ -166,13 +166,13 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
     }
 }
 
-/// A key, option or word that no scenario has is not tested by any: a new one
-/// that is not drawn by itself is drawn in `generate`.
+/// A key, option or word that no scenario uses is not tested. A new one that is not drawn
+/// automatically has to be drawn in `generate`.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// Of kits, a metric of sweeps, and plugins, which are compiled.
+    /// Keys of kits, a metric of sweeps, and plugins, which have to be compiled.
     const NOT_DRAWN: [&str; 4] = ["module", "args", "throughput_gain", "with"];
-    /// Of programs, which a kernel runs and nothing here: their keys, kinds and options.
+    /// Keys, kinds and options of programs, which only the kernel engine runs.
     const OF_PROGRAMS: [&str; 65] = [
         "programs",
         "sender",
@@ -240,10 +240,10 @@ fn every_key_and_word_is_drawn() {
         "v2",
         "connectionmigration",
     ];
-    /// The rarest word is in one of some thousand.
+    /// The rarest word is in one of some thousand scenarios.
     const MOST: u64 = 20_000;
-    // Metrics are as many as numbers in a summary: that they are drawn is enough, and a test of the
-    // Python package goes over all.
+    // There are as many metrics as numbers in a summary. It is enough that metrics are drawn; a
+    // test of the Python package covers all of them.
     let metrics: BTreeSet<String> = (tailback_scenario::metrics().iter())
         .flat_map(|metric| [metric.path.clone(), metric.name.clone()])
         .collect();

@@ -1,4 +1,4 @@
-"""Arguments of the functions of Python: what is of another kind is a sentence, and no TypeError."""
+"""Checks arguments of the functions of Python: a wrong type gives a sentence, not a TypeError."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tailback.errors import InputError
 
 
 def _is(value: object) -> str:
-    """A value, short, and its kind."""
+    """A value, shortened, and its type."""
     text = f"{quoted(value)}, text" if isinstance(value, str) else quoted(repr(value))[1:-1]
     return text if isinstance(value, str) else f"{text} ({type(value).__name__})"
 
 
 def count(name: str, value: object, least: int = 1) -> int:
-    """A whole number of at least `least`; NumPy's are some, `True` is none."""
+    """A whole number of at least `least`; NumPy's integers count, `True` does not."""
     expected = f"expected a whole number of at least {least}"
     if isinstance(value, bool):
         raise InputError(f"{name} is {value}; {expected}")
@@ -32,7 +32,7 @@ def count(name: str, value: object, least: int = 1) -> int:
 
 
 def names(name: str, value: object) -> list[str]:
-    """A list of names; a single one may stand for itself."""
+    """A list of names; a single name counts as a list of one."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, Sequence) and all(isinstance(one, str) for one in value):

@@ -15,8 +15,8 @@ from tailback.base.foreign import shown
 class PlainConsole(Console):
     """A console without markup, emoji codes and highlighting; control characters are escaped.
 
-    In `[bold]`, `:smile:` and links of a title there is nothing but letters. Style comes from
-    `Text` and from the columns of a table.
+    `[bold]`, `:smile:` and links in a title are plain letters. Style comes from `Text` and from the
+    columns of a table.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -29,7 +29,7 @@ class PlainConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Escapes whatever came another way: a `Text`, a renderable of Rich's own."""
+        """Escapes texts that arrive in another way: a `Text`, a renderable of Rich's own."""
         for segment in super().render(renderable, options):
             if segment.control is None:
                 yield Segment(shown(segment.text), segment.style)

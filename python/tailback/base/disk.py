@@ -1,4 +1,4 @@
-"""Says which disk is full."""
+"""Names the disk that is full."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _IN_TEXT = re.compile(r"(?:(?P<path>.*?): )?(?:No space left on device|Disk quota exceeded)")
-"""Errors of the engine's side are text: the path, then what is wrong."""
+"""The engine's errors are text: the path, then what is wrong."""
 
 
 def where_full(error: OSError) -> str:
-    """Name the disk in brackets, after a space, where a full disk is what is wrong; else empty.
+    """Name the disk in brackets, after a space, if the error is a full disk; otherwise empty.
 
-    A disk is named by its mount point. Where the error has no path, those that this process writes
-    to and that have no room are named.
+    A disk is named by its mount point. If the error has no path, the full disks that this process
+    writes to are named.
     """
     text = _IN_TEXT.match(str(error))
     if error.errno not in FULL and not (error.errno is None and text):
@@ -34,7 +34,7 @@ def where_full(error: OSError) -> str:
 
 
 STDOUT = "standard output"
-"""The name of what is printed to, where it takes no more."""
+"""Return the name of the output that takes no more."""
 
 
 def mount_point(path: Path) -> Path:

@@ -1,8 +1,8 @@
-"""Makes folders that go away, and removes folders: the only place that does.
+"""Makes temporary folders and removes folders. No other module removes folders.
 
-A name that was read from a file must never decide what is deleted. Whoever removes
-a folder says below which folder of its own that has to be; anything else is a bug and
-raises, before a file is touched.
+A name that was read from a file must never decide what is deleted. A caller that removes a folder
+therefore names the folder of its own that must contain it. Anything else is a bug and raises,
+before a file is touched.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tailback import _native
 
 
 def remove(folder: Path, *, inside: Path) -> None:
-    """Removes a folder and what is in it, as far as that can be done.
+    """Remove a folder with its content, as far as possible.
 
-    `folder` has to lie below `inside` once all links on the way to it are resolved; it
-    may not be a link itself (that what it leads to is removed). What is not there is fine, and
-    what cannot be removed stays. Raises `ValueError` for a folder anywhere else.
+    `folder` must be below `inside` once all links on the way to it are resolved. It may not be a
+    link itself, because what it leads to is removed. A missing folder is no error, and what cannot
+    be removed stays. Raises `ValueError` for a folder anywhere else.
     """
     place = Path(os.path.realpath(folder.parent)) / folder.name
     root = Path(os.path.realpath(inside))
@@ -32,10 +32,10 @@ def remove(folder: Path, *, inside: Path) -> None:
 
 @contextmanager
 def scratch(parent: Path) -> Iterator[Path]:
-    """A folder in `parent` that only this process uses, and that goes with this block.
+    """A folder in `parent` that only this process uses, and that is removed after this block.
 
-    What is made there takes its place by a rename. What a killed process left in `parent` goes when
-    the next one comes here.
+    A rename moves finished content to its final place. Leftovers of a killed process in `parent`
+    are removed by the next process that calls this.
     """
     made = _native.Scratch(parent)
     try:

@@ -1,8 +1,8 @@
-"""Reads what others wrote: files of unknown origin, and text on its way to a terminal.
+"""Reads untrusted files, and prepares untrusted text for a terminal.
 
-A foreign file is data. It is a regular file of a bounded size, before
-and after it is decompressed; its JSON is of bounded depth and its numbers are
-finite. Whatever it is instead is one sentence that names the file, an `InputError`.
+A foreign file is data. It must be a regular file of a bounded size, before and after it is
+decompressed; its JSON must have bounded depth and finite numbers. Anything else gives an
+`InputError`, one sentence that names the file.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from typing import Any, NoReturn
 from tailback.errors import InputError
 
 MAX_BYTES = 64 << 20
-"""Of a file, unless its reader says otherwise."""
+"""The size limit of a file, unless its reader sets another."""
 
 MAX_NAME = 255
-"""Letters of a path that is repeated in a message as it is."""
+"""The most letters of a path that a message repeats."""
 
 MAX_MEMBERS = 100
-"""Of a gzip file: after each the rest is copied."""
+"""The most members of a gzip file: the rest is copied after each."""
 
 MAX_DEPTH = 64
-"""Of nested lists and tables in JSON."""
+"""The largest depth of lists and tables in JSON."""
 
 MAX_VALUES = 4_000_000
-"""Of lists, tables and what is in them in JSON: each takes some 100 bytes."""
+"""The most lists, tables and values in JSON: each takes some 100 bytes."""
 
 
 def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a regular file of at most `limit` bytes."""
     try:
-        # A pipe without a writer would be waited for.
+        # Opening a pipe without a writer would wait for one.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        # Text that was meant to be read, and not to be a name, may be long.
+        # A text that should be the content, rather than a name, may be long.
         name = line(path) if len(str(path)) <= MAX_NAME else quoted(path)
         raise InputError(f"{name}: {reason}") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -58,7 +58,7 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
 
 
 def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
-    """What a gzip file has in it, of at most `limit` bytes; `path` is for messages."""
+    """Return the content of a gzip file, at most `limit` bytes; `path` is for messages."""
     out = bytearray()
     try:
         for _ in range(MAX_MEMBERS):
@@ -70,7 +70,7 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
                 raise InputError(f"{line(path)}: larger than {limit >> 20} MiB when unpacked")
             if not inflate.eof:
                 raise InputError(f"{line(path)}: truncated, ends in its gzip data")
-            # As gzip itself: members follow one another, zeros may fill the rest.
+            # Like gzip itself: members follow one another, zeros may fill the rest.
             data = inflate.unused_data.lstrip(b"\0")
     except zlib.error:
         what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
@@ -97,14 +97,15 @@ def parse_json(data: bytes, path: Path) -> Any:
 
 
 def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
-    """A JSON file; as `read` and `parse_json`."""
+    """Read a JSON file; limits and errors as in `read` and `parse_json`."""
     return parse_json(read(path, limit=limit), path)
 
 
 def shown(text: object) -> str:
     r"""Return text that a terminal prints literally: control characters as `\x1b`.
 
-    Line breaks and tabs stay. Also what reorders text (the bidirectional controls) is escaped.
+    Line breaks and tabs stay. Characters that reorder text (the bidirectional controls) are escaped
+    too.
     """
     said = str(text)
     if said.isprintable():
@@ -113,7 +114,7 @@ def shown(text: object) -> str:
 
 
 def line(text: object) -> str:
-    """As `shown`, on one line: what follows a line break would look like ours."""
+    """Like `shown`, on one line: text after a line break would look like a message of ours."""
     return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -124,7 +125,8 @@ def quoted(text: object, most: int = 60) -> str:
 
 
 def _harmless(c: str) -> bool:
-    # Not printable: controls, and what reorders or hides text; spaces of other widths are not harm.
+    # Not printable: controls, and characters that reorder or hide text. Spaces of other widths are
+    # harmless.
     return c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs"
 
 
@@ -136,7 +138,7 @@ def _escaped(c: str) -> str:
 
 
 class _OutOfRange(ValueError):
-    """What JSON can write and nothing here can have."""
+    """Words for numbers that JSON can contain and that are not allowed here."""
 
 
 def _no_constant(word: str) -> NoReturn:
@@ -151,18 +153,19 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    # Whoever computes with it makes a float of it; and thousands of digits take seconds.
+    # Arithmetic makes a float of such a number, and thousands of digits take seconds.
     _finite(text)
     return int(text)
 
 
 def _check_shape(data: bytes) -> bytes:
-    """Refuses what nests too deep or has too much in it, before any of it is made; returns the rest
-    without its strings."""
+    """Rejects JSON that is too deep or too large before parsing it; returns the rest without its
+    strings.
+    """
     escapes = _PAIR.sub(b"", data.replace(b"\\\\", b""))
     if _HALF.search(escapes):
         raise _OutOfRange("half a character (a lone surrogate)")
-    # What is between quotes does not count; an escaped quote does not end it.
+    # Brackets between quotes do not count; an escaped quote does not end a string.
     plain = _STRING.sub(b"", escapes.replace(b'\\"', b""))
     if plain.count(b",") + plain.count(b"[") + plain.count(b"{") > MAX_VALUES:
         raise _OutOfRange(f"more than {MAX_VALUES} values")
@@ -181,6 +184,7 @@ _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING = re.compile(rb'"[^"]*"?')
 _EXTREME = re.compile(rb"\d{200}|[eE]\+?\d{3}")
-"""Only numbers with one of these can be beyond floating point, or take long: without, none is
-looked at by itself, which takes as long as all the rest."""
+"""Only numbers with one of these can exceed floating point or take long. Without them, no number is
+checked by itself, which would take as long as all the rest.
+"""
 _NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")

@@ -1,4 +1,4 @@
-"""What this machine has left for runs."""
+"""The resources of this machine that are free for runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ def cores() -> int:
 
 
 def memory_available() -> int | None:
-    """Bytes that can be used without swapping: what machine, container and limits leave."""
+    """Bytes that can be used without swapping, within the limits of machine, container and
+    process.
+    """
     found = [m for m in (_of_machine(), _of_container(), _of_process()) if m is not None]
     return min(found, default=None)
 
@@ -40,7 +42,7 @@ def _of_container() -> int | None:
 
 
 def _of_process() -> int | None:
-    """What a limit of the address space (ulimit -v) leaves to this process."""
+    """Bytes that a limit of the address space (ulimit -v) leaves to this process."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return None

@@ -13,9 +13,10 @@ MOST_NAMED = 24
 def unknown(
     kind: str, name: str, valid: Sequence[str], also: Sequence[str] = (), where: str = ""
 ) -> str:
-    """Message about a name that does not exist: what does, and the nearest, of `also` too.
+    """Message about a name that does not exist: the valid names, and the nearest one, also from
+    `also`.
 
-    Of many only those near to it are named; `where` says what lists them all.
+    If there are many, only those close to it are listed; `where` says what lists them all.
     """
     import difflib
 
@@ -33,7 +34,7 @@ def unknown(
 
 
 def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:
-    """The name that may have been meant."""
+    """The name that the user probably meant."""
     import difflib
 
     near = [one for one in valid if name and one.startswith(f"{name}_")][:1]
@@ -42,7 +43,7 @@ def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | 
 
 
 def runs(names: Sequence[str]) -> list[str]:
-    """The names, each once; those that count on (fig1, fig2, fig3) as "fig1 to fig3"."""
+    """The names, each once; numbered ones (fig1, fig2, fig3) as "fig1 to fig3"."""
     groups: list[list[str]] = []
     for name in dict.fromkeys(names):
         if groups and name == _next(groups[-1][-1]):
@@ -57,6 +58,6 @@ def runs(names: Sequence[str]) -> list[str]:
 
 
 def _next(name: str) -> str:
-    """The name with its last number one higher."""
+    """The name with its last number increased by one."""
     stem = name.rstrip("0123456789")
     return f"{stem}{int(name[len(stem) :]) + 1}" if stem != name else ""

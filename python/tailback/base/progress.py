@@ -1,9 +1,8 @@
-"""How far something is, on stderr, for what lasts longer than two seconds.
+"""Shows progress on stderr for what lasts longer than two seconds.
 
-A bar with the time left on a terminal, the same as a line of text that is replaced in a notebook,
-and elsewhere a line every few seconds: what is piped into a file is read there. Where nobody wants
-to know there is nothing (`--quiet` or TAILBACK_QUIET=1; TAILBACK_PROGRESS=off takes these away and
-leaves what else a command says).
+A terminal shows a bar with the time left, a notebook a line of text that is replaced. Elsewhere a
+line is printed every few seconds, because output in a file is read there. `--quiet` or
+TAILBACK_QUIET=1 hides progress and messages; TAILBACK_PROGRESS=off hides progress only.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 PATIENCE_S = 2.0
-"""Before a bar appears."""
+"""Seconds before a bar appears."""
 
 EVERY_S = 5.0
-"""Between lines, at the least."""
+"""The least seconds between lines."""
 
 SHARE = 0.02
-"""And of the time that has passed: a day has some hundred lines."""
+"""The least time between lines, as a share of the time passed: a day has some hundred lines."""
 
 QUIET, SHOWN = "TAILBACK_QUIET", "TAILBACK_PROGRESS"
 
@@ -45,14 +44,14 @@ def _is_wanted() -> bool:
 
 
 def say(text: str) -> None:
-    """A line about what goes on, on stderr."""
+    """Print a line about the current step on stderr."""
     if not is_quiet():
         terminal.complain(text)
 
 
 @contextmanager
 def within(text: str) -> Iterator[None]:
-    """Names what the batches in it are a part of: "codel, 3 of 12"."""
+    """The name of the whole that its batches are parts of: "codel, 3 of 12"."""
     _around.append(text)
     try:
         yield
@@ -81,17 +80,17 @@ def bar() -> RichProgress:
 
 
 class _View(Protocol):
-    """One way to show it."""
+    """One way to show progress."""
 
     def update(self, what: str, fraction: float) -> None:
         """So much is done; `what` has the numbers in words."""
 
     def close(self) -> None:
-        """It has ended, well or not."""
+        """The work has ended, successfully or not."""
 
 
 class _Bar:
-    """On a terminal. Rich is imported when the bar appears, not before."""
+    """Progress on a terminal. Rich is imported only when the bar appears."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
@@ -114,8 +113,9 @@ class _Bar:
 
 
 class _Lines:
-    """Where stderr is no terminal. Batches that follow one another have one clock: many short ones
-    are long together."""
+    """Progress where stderr is no terminal. Consecutive batches share one clock: many short ones
+    take long together.
+    """
 
     started: float | None = None
     last = 0.0
@@ -134,11 +134,11 @@ class _Lines:
         terminal.complain(_text(what, fraction, now - self._since))
 
     def close(self) -> None:
-        """What has been said stays."""
+        """Printed lines stay."""
 
 
 class _Notebook:
-    """In a notebook: IPython's own display, which needs no widgets."""
+    """Progress in a notebook: IPython's own display, which needs no widgets."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
@@ -148,7 +148,7 @@ class _Notebook:
 
     def update(self, what: str, fraction: float) -> None:
         now = time.monotonic()
-        # What stays when it is over, whether it was shown or not.
+        # The last line stays after the end, whether it was shown or not.
         self._said = what
         if now - self._since < PATIENCE_S or now - self._last < 0.25:
             return
@@ -169,7 +169,7 @@ class _Notebook:
 
 
 class _Shown:
-    """What a notebook displays."""
+    """Return what a notebook displays."""
 
     def __init__(self, text: str, fraction: float | None) -> None:
         self._text = text
@@ -188,7 +188,7 @@ class _Shown:
 
 
 def _in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this; IPython is there then, and is not looked for else."""
+    """Whether a Jupyter kernel runs this process; only then is IPython loaded."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
@@ -202,7 +202,7 @@ def _text(what: str, fraction: float, elapsed_s: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: "40 s", "12 min", "3 h 20 min"."""
+    """A time in words: "40 s", "12 min", "3 h 20 min"."""
     minutes = round(seconds / 60)
     if seconds < 99.5:
         return f"{seconds:.0f} s"
@@ -210,7 +210,7 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Shows how far a batch of runs (or of `what` else) is; `enabled` is None where nobody says."""
+    """Shows the progress of a batch of runs (or of `what`); `enabled` is None if nobody sets it."""
 
     def __init__(self, total: int, *, enabled: bool | None, what: str = "runs") -> None:
         self._total = total
@@ -226,7 +226,7 @@ class Progress:
             self._view = _Lines()
 
     def update(self, done: int, fraction: float) -> None:
-        """So many runs are done, and this part of the work of all of them."""
+        """So many runs are done, and this share of the work of all runs."""
         if self._view is not None:
             around = "".join(f"{text}: " for text in _around)
             self._view.update(f"{around}{done}/{self._total} {self._what}", fraction)

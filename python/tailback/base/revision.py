@@ -1,4 +1,4 @@
-"""Which revision of the sources this is."""
+"""The revision of the sources."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 
 @cache
 def revision() -> str:
-    """The commit of the sources, with `+changes` if files differ from it; of an installed release
-    its number."""
+    """The commit of the sources, with `+changes` if files differ from it; for an installed release,
+    its number.
+    """
     here = Path(__file__).resolve().parent
     try:
         result = subprocess.run(

@@ -1,7 +1,7 @@
 """Writes to stdout and stderr; nothing else does (tables: `tailback.base.console`).
 
-Titles, names and messages come from files that others wrote, and a terminal obeys what
-control characters tell it. Everything that is printed passes through here.
+Titles, names and messages come from untrusted files, and a terminal obeys control characters in
+them. Everything that is printed passes through here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tailback.base.foreign import shown
 
 def prepare() -> None:
     """Let stdout and stderr take any text: escape what their encoding does not have."""
-    # Closed by who called: then there is nobody to tell.
+    # The caller closed them: nobody can read a message.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:
@@ -40,14 +40,14 @@ def err(text: object) -> None:
 
 
 def complain(text: object) -> None:
-    """Prints on stderr what concerns the user, with the program's name."""
+    """Print a message for the user on stderr, with the program's name."""
     err(f"tailback: {text}")
 
 
 def out_json(data: Any) -> None:
     """Prints data as JSON on stdout."""
     text = json.dumps(data, indent=1, ensure_ascii=not _is_unicode(sys.stdout))
-    # Control characters occur inside strings only, and JSON has its own way to write them.
+    # Control characters occur only inside strings, and JSON escapes them in its own way.
     _write(sys.stdout, _NOT_ASCII.sub(_escaped, text).replace("\x7f", "\\u007f") + "\n")
 
 
@@ -67,7 +67,7 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
     except OSError as error:
-        # A reader that has had enough is no error; a full disk behind stdout has no path.
+        # A reader that closes its end is no error; a full disk behind stdout has no path.
         if stream is not sys.stdout or isinstance(error, BrokenPipeError) or error.filename:
             raise
         raise type(error)(error.errno, error.strerror, disk.STDOUT) from error

@@ -1,4 +1,4 @@
-"""Writes scenarios that were made in Python as TOML: the validator knows one form only."""
+"""Writes scenarios that were made in Python as TOML, the only form that the validator reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def dumps(table: Mapping[str, object]) -> str:
 class Document:
     """A table as TOML, with the place of each of its values.
 
-    The first line is empty: what is wrong with the whole has no value's place.
+    The first line is empty: an error of the whole document has no value's place.
     """
 
     def __init__(self, table: Mapping[str, object]) -> None:
@@ -92,7 +92,7 @@ def key(name: str) -> str:
 
 
 def text(item: str) -> str:
-    """A string. JSON's escapes are TOML's, but for DEL, which TOML wants escaped."""
+    """A string. JSON's escapes are valid in TOML, except for DEL, which TOML requires escaped."""
     if any("\ud800" <= c <= "\udfff" for c in item):
         raise InputError(f"{quoted(item)} is not UTF-8 text")
     return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -117,5 +117,5 @@ def _plain(item: object, path: str) -> str:
             return repr(item)
     where = f"{path}: " if path else ""
     raise InputError(
-        f"{where}{item!r} cannot stand in a scenario: expected text, numbers, lists, tables"
+        f"{where}{item!r} cannot be in a scenario: expected text, numbers, lists, tables"
     )

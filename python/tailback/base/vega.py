@@ -1,6 +1,6 @@
 """Untrusted texts in a specification of Vega-Lite, made safe to draw.
 
-It is a module of its own, so that drawing a figure does not load everything that draws figures.
+It is a module of its own, so that drawing a figure does not load the modules that build figures.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from tailback.base.foreign import shown
 
 
 def cleaned(part: Any) -> Any:
-    """The same with every text such that it can be drawn, and titles plain text on one line.
+    """The same specification, with every text safe to draw, and titles as plain text on one line.
 
-    XML has no control characters: what draws ends the process if it meets one. Vega-Lite puts
-    titles into expressions, for tooltips, and escapes no backslash and no line break there: a title
-    could end its own text.
+    XML has no control characters: the process that draws ends if it meets one. Vega-Lite puts
+    titles into expressions, for tooltips, and escapes neither a backslash nor a line break there: a
+    title could end its own string.
     """
     if isinstance(part, str):
         return part if part.isprintable() else shown(part)

@@ -1,12 +1,12 @@
-"""Variants of a scenario, or stored sweeps, side by side: what differs, and by more than noise.
+"""Compares variants of a scenario, or stored sweeps: what differs, and by more than noise.
 
-Points are matched by their parameters. The first variant is the baseline; each other one has a
-difference to it in every quantity of every flow, source of traffic, link and class of flows, with
-an interval, and false discoveries are controlled over all of them together, point by point.
+Points are matched by their parameters. The first variant is the baseline. Each other variant has a
+difference to it, with an interval, in every quantity of every flow, source of traffic, link and
+class of flows. False discoveries are controlled over all of them together, point by point.
 
-The way: `variants` (what is asked for) or `stored` (what is there) -> `run` -> `judging` (cells and
-their differences) and `families` (which of them are flagged) -> `model.Comparison`; `thresholds`
-holds it against `--fail-if`.
+Data flow: `variants` (what is requested) or `stored` (what is stored) -> `run` -> `judging` (cells
+and their differences) and `families` (which of them are flagged) -> `model.Comparison`;
+`thresholds` compares it with `--fail-if`.
 """
 
 from tailback.comparison.model import Comparison

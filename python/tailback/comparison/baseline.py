@@ -1,6 +1,6 @@
-"""A baseline in a file: what a scenario gave once, small enough to be checked in.
+"""A baseline in a file: the results of a scenario, small enough to be checked in.
 
-It has every value of every run of the quantities that are compared, by seed, so that a later run
+It has every value of every run for the quantities that are compared, by seed, so that a later run
 with the same seeds is compared seed by seed. It has no series, no histograms and no scenario.
 """
 
@@ -28,13 +28,13 @@ from tailback.store.results import Results
 SUFFIX = ".tailback.json"
 FORMAT = 1
 NAME = "baseline"
-"""Of the variant that it is in a comparison."""
+"""Name of the variant that it is in a comparison."""
 
 LIMIT = 32 << 20
-"""Bytes; what is checked in has some thousands."""
+"""The most bytes of such a file; a baseline that is checked in has some thousands."""
 
 DIGITS = 10
-"""Significant digits of a value: so few that rounding makes no difference."""
+"""Significant digits of a value: enough that rounding makes no difference."""
 
 _SHAPE: dict[str, Any] = {
     "format": shape.whole,
@@ -66,7 +66,7 @@ def is_named_so(path: Path) -> bool:
 
 
 def write(results: Results, wanted: Sequence[Metric], target: Path) -> int:
-    """Writes what a sweep gave; returns the number of cells."""
+    """Write the results of a sweep; return the number of cells."""
     for metric in wanted:
         refuse_of_two(metric, "baseline")
     points = [_point(Ran(runs), [r.seed for r in runs], wanted) for runs in results.groups()]
@@ -107,7 +107,7 @@ def _point(side: Ran, seeds: Sequence[int], wanted: Sequence[Metric]) -> dict[st
                         "mean": _rounded(estimate.mean),
                         "ci95": _rounded(estimate.half_width),
                         "values": [_rounded(reading.value) for reading in by_seed],
-                        # Of what had not finished, how long it had taken.
+                        # How long unfinished flows had taken.
                         **({"at_least": bounds} if any(b is not None for b in bounds) else {}),
                     }
                 )
@@ -119,14 +119,14 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _text(point: Mapping[str, Any]) -> str:
-    """A line for each cell: a change of the file is read in a diff."""
+    """A line for each cell: a diff then shows the changed cells."""
     head = ", ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in point.items() if k != "cells")
     cells = ",\n".join(f"   {json.dumps(cell)}" for cell in point["cells"])
     return f'  {{{head}, "cells": [\n{cells}\n  ]}}'
 
 
 def read(path: Path) -> VariantResults:
-    """The baseline of a file, as a variant that has values and no runs."""
+    """The baseline of a file, as a variant with values and without runs."""
     data = foreign.read(path, limit=LIMIT)
     document = foreign.parse_json(data, path)
     if not isinstance(document, dict) or document.get("tailback") != "baseline":
@@ -159,7 +159,7 @@ def read(path: Path) -> VariantResults:
 
 
 def _refuse_values_of_one(points: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Refuses what an earlier version kept under the name of a metric of two results."""
+    """Rejects what an earlier version stored under the name of a metric of two results."""
     of_two = {metric.path for metric in METRICS if metric.of_two is not None}
     for point in points:
         for cell in point["cells"]:
@@ -179,7 +179,7 @@ def _short(points: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _twice(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What is there more than once, where one would take the place of the other."""
+    """Entries that occur more than once, where one would replace the other."""
     at: dict[Key, int] = {}
     for i, point in enumerate(points):
         first = at.setdefault(key_of(point["params"], point["labels"]), i)
@@ -210,13 +210,13 @@ def _kept(point: Mapping[str, Any]) -> KeptRun:
 
 
 def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantResults:
-    """The baseline with the seeds that a run has too, so that both are compared seed by seed."""
+    """The baseline restricted to the seeds of the run, so that both are compared seed by seed."""
     assert base.kept is not None
     seeds, kept = {}, {}
     for params, point in base.kept.items():
         both = [seed for seed in base.seeds[params] if seed in set(planned.get(params, ()))]
         if not both:
-            # Other seeds altogether: two samples.
+            # No common seeds: two samples.
             return base
         seeds[params] = both
         cells: dict[Kind, dict[str, dict[str, dict[int, Reading]]]] = {
@@ -236,7 +236,7 @@ def most_seeds(base: VariantResults) -> int:
 
 
 def quantities(base: VariantResults) -> list[str]:
-    """What it has, `link.drops` of links only."""
+    """The quantities of the file, `link.drops` for links only."""
     paths: dict[str, None] = {}
     for point in (base.kept or {}).values():
         for kind, names in point.cells.items():

@@ -1,14 +1,14 @@
-"""What is flagged among differences that are not independent of each other.
+"""Decides which differences are flagged, although they are not independent of each other.
 
-All quantities of one point come from the same runs: where a flow by chance gets more, its RTT,
-the queue's delay and marks move with it, and the other flow's share the other way. They are one
-family, and what is asked first is whether anything differs in it. As the dependence has both
-signs, a family is tested by the method of Benjamini and Yekutieli (2001), which holds under any
-(of Simes's p the multiple by 1 + 1/2 + ... + 1/n: Hommel 1983). Families are chosen by Benjamini
-and Hochberg (1995) over all of them. In a chosen family Benjamini and Yekutieli's method goes on
-at the level that Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown to keep the
-expected share of false ones, averaged over the chosen families, below the level: the level times
-the share of families that were chosen.
+All quantities of one point come from the same runs. If chance gives a flow more throughput, its RTT
+and the queue's delay and marks change with it, and the other flow's share changes the other way.
+These quantities are one family; the first test is whether anything differs in it. As the dependence
+has both signs, a family is tested by the method of Benjamini and Yekutieli (2001), which holds
+under any dependence. (It is Simes's p times 1 + 1/2 + ... + 1/n: Hommel 1983.) The method of
+Benjamini and Hochberg (1995) chooses families over all of them. In a chosen family the method of
+Benjamini and Yekutieli is applied at a lower level: the level times the share of chosen families.
+Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that this keeps the expected share
+of false discoveries, averaged over the chosen families, below the level.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from collections.abc import Hashable, Sequence
 
 
 def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) -> list[float | None]:
-    """The q value of each p: the level at which it would just be flagged.
+    """The q value of each p: the smallest level at which it would be flagged.
 
-    `families` says of each p whose it is. Where there is no p there is no q, and it counts for
-    nothing.
+    `families` gives the family of each p. A missing p has no q and does not count.
     """
     members: dict[Hashable, list[int]] = {}
     for at, (p, family) in enumerate(zip(ps, families, strict=True)):
@@ -40,8 +39,9 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
 
 
 def _level(p: float, q: float, ordered: Sequence[float]) -> float:
-    """The smallest level at which the family, of q `q`, is chosen, and in it this adjusted p is
-    below the level times the share of families that are chosen then. `ordered` are the q of all."""
+    """Return the smallest level at which the family with this `q` is chosen and this adjusted p is
+    below the level times the share of chosen families. `ordered` are the q of all families.
+    """
     n = len(ordered)
     chosen = bisect_right(ordered, q)
     while chosen < n:

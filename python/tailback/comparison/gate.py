@@ -1,13 +1,14 @@
 """`compare --fail-if`: whether a difference is beyond a threshold, is not, or is undecided.
 
-Passing is a claim, and is tested as one. A cell holds if the one-sided test at the level shows
-that the difference is not beyond the threshold; that every cell holds needs no correction, since
-each has to (Berger 1982). A cell exceeds if the test of the contrary shows that it is beyond, over
-all cells together by Holm's method (1979), so that one of many does not by chance. What neither
-shows is undecided, and so is a value of the baseline that a variant does not have.
+Passing is a claim, and is tested as one. A cell holds if the one-sided test at the level shows that
+the difference is not beyond the threshold. That every cell holds needs no correction, since each
+has to (Berger 1982). A cell exceeds if the opposite test shows that it is beyond, over all cells
+together by Holm's method (1979), so that one of many does not exceed by chance. If neither test
+shows anything, the cell is undecided. A value of the baseline that a variant does not have is
+undecided too.
 
-`until_told` adds seeds. Looking again and again would find something in the end, so the looks are
-fixed beforehand, each with twice the seeds, and the level is shared out among them.
+`until_told` adds seeds. Repeated tests would find something in the end. The tests are therefore
+fixed beforehand, each with twice the seeds, and they share the level.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from tailback.metrics.margins import Contrast, Samples
 from tailback.store.points import point_key
 
 LEVEL = 0.05
-"""Of the one-sided tests."""
+"""Level of the one-sided tests."""
 
 FIRST_LOOK = 10
-"""Seeds with which `until_told` begins."""
+"""Number of seeds with which `until_told` begins."""
 
 LAST_LOOK = 80
-"""And where it ends, unless somebody says."""
+"""Number of seeds with which it ends, by default."""
 
 LEAST_PROMISED = 10_000
 """No message recommends more seeds than this."""
@@ -44,8 +45,9 @@ Answer = Literal["exceeds", "holds", "unknown"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """A threshold against one quantity of one flow, link, class or run, at one point, of one
-    variant."""
+    """A threshold applied to one quantity of one flow, link, class or run, at one point, of one
+    variant.
+    """
 
     threshold: Threshold
     cell: Cell
@@ -53,10 +55,13 @@ class Verdict:
     baseline: str
     answer: Answer
     bounds: tuple[float | None, float | None] = (None, None)
-    """What the difference is not below and not above, each at the level; a share of the baseline
-    where the threshold is in percent."""
+    """Lower and upper bound of the difference, each at the level; a share of the baseline if the
+    threshold is in percent.
+    """
     seeds: int | None = None
-    """About how many seeds could decide; None: it is decided, or no number would."""
+    """About how many seeds could decide; None: it is decided, or no number of seeds would
+    decide.
+    """
     reason: str = ""
     """Why there is nothing to test."""
 
@@ -116,7 +121,7 @@ class Gate:
 
     @property
     def answer(self) -> Answer:
-        """Exceeds if one does, holds if all do."""
+        """ "Exceeds" if one cell does, "holds" if all do."""
         answers = {verdict.answer for verdict in self.verdicts}
         return "exceeds" if "exceeds" in answers else "unknown" if "unknown" in answers else "holds"
 
@@ -148,7 +153,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Case:
-    """What is to be judged: a cell of a variant, with its values where there are enough."""
+    """A cell to test: a cell of a variant, with its values if there are enough."""
 
     threshold: Threshold
     cell: Cell
@@ -159,7 +164,7 @@ class _Case:
     """Whether both are identical runs."""
 
     def contrasts(self) -> list[Contrast]:
-        """By how much it is beyond the threshold, for each direction."""
+        """By how much the difference exceeds the threshold, in each direction."""
         assert self.samples is not None
         relative, margin = self.threshold.relative, self.threshold.margin
         return [
@@ -171,15 +176,15 @@ class _Case:
 
 
 def hold(comparison: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL) -> Gate:
-    """Holds a comparison against thresholds.
+    """Compare a comparison with thresholds.
 
-    Raises `InputError` if there is nothing that one could be held against.
+    Raises `InputError` if a threshold matches nothing.
     """
     if not thresholds:
         raise InputError("no thresholds; expected some such as delay_p99_ms:+10%")
     cases = [case for threshold in thresholds for case in _cases(comparison, threshold)]
     contrasts = [case.contrasts() if case.samples else [] for case in cases]
-    # Beyond one of two sides cannot be beyond the other.
+    # A difference beyond one side cannot be beyond the other.
     beyond = [min((contrast.more() for contrast in sides), default=1.0) for sides in contrasts]
     exceeding = _holm(beyond, level)
     verdicts = []
@@ -235,7 +240,7 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
             b = cell.samples.get(variant.name, {})
             case = (threshold, cell, variant.name)
             if not a:
-                # There is nothing that it could have become worse than.
+                # The baseline has no value that could become worse.
                 continue
             runs = len(variant.seeds.get(point_key(cell), ()))
             had = len(base.seeds.get(point_key(cell), ()))
@@ -254,20 +259,20 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
                 cases.append(_Case(*case, None, same=True))
             elif min(len(samples.base), len(samples.other)) < 2:
                 cases.append(
-                    _Case(*case, None, "one run says nothing about noise; 5 seeds are a start")
+                    _Case(*case, None, "one run shows nothing about noise; start with 5 seeds")
                 )
             else:
                 cases.append(_Case(*case, samples))
     if not cases:
         raise InputError(
-            f"--fail-if {threshold.text}: {base.name} has no {threshold.quantity} that a variant "
-            "could be held against"
+            f"--fail-if {threshold.text}: {base.name} has no {threshold.quantity} to compare a "
+            "variant with"
         )
     return cases
 
 
 def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
-    """Where a variant is the baseline itself: its runs have the same ids."""
+    """Whether a variant is the baseline itself: its runs have the same ids."""
     pairs = set()
     for params, (first, *others) in comparison.points():
         ids = [run.run_id for run in first]
@@ -278,7 +283,9 @@ def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
 
 
 def _holm(ps: Sequence[float], level: float) -> list[bool]:
-    """Which are rejected, with the chance of one false rejection among all below the level."""
+    """Return which hypotheses are rejected, with the chance of any false rejection below the
+    level.
+    """
     rejected = [False] * len(ps)
     for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
         if ps[at] > level / (len(ps) - rank):
@@ -288,9 +295,9 @@ def _holm(ps: Sequence[float], level: float) -> list[bool]:
 
 
 def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | None:
-    """About how many seeds could tell, if the difference is as it is measured."""
+    """About how many seeds could decide, if the true difference is the measured one."""
     above = [contrast for contrast in sides if contrast.mean > 0]
-    # To show that it is beyond, one side; to show that it is within, all.
+    # One side shows that it is beyond; all sides show that it is within.
     counts = [contrast.runs(strict) for contrast in above] or [
         contrast.runs(level) for contrast in sides
     ]
@@ -298,12 +305,12 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
     most = max(known) if len(known) == len(counts) else None
     if most is None or most > LEAST_PROMISED:
         return None
-    # It has been tried with as many as there are.
+    # As many seeds have already been tried.
     return max(most, min(contrast.n for contrast in sides) + 1)
 
 
 def looks(most: int) -> list[int]:
-    """The numbers of seeds with which `until_told` looks."""
+    """Return the numbers of seeds with which `until_told` tests."""
     found = [min(FIRST_LOOK, most)]
     while found[-1] < most:
         found.append(min(2 * found[-1], most))
@@ -324,5 +331,5 @@ def until_told(
         if gate.answer != "unknown" or comparison.failures or seeds == planned[-1]:
             break
         open_ = len(gate.of("unknown"))
-        say(f"{seeds} seeds: {open_} of {len(gate.verdicts)} cells cannot be told yet")
+        say(f"{seeds} seeds: {open_} of {len(gate.verdicts)} cells are undecided")
     return comparison, gate

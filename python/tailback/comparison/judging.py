@@ -1,5 +1,6 @@
-"""From runs to cells: flows and links matched by name, differences tested over all of them; what
-differs at one point is a family."""
+"""From runs to cells: flows and links matched by name, and differences tested over all of them. The
+differences at one point are a family.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from tailback.store.points import Key, point_key
 def judge(
     columns: Sequence[VariantResults], wanted: Sequence[Metric], failures: Sequence[str] = ()
 ) -> Comparison:
-    """Compares what has been run."""
+    """Compare the results of runs."""
     sides = [_sides(column) for column in columns]
     drafts: list[Cell] = []
     for params in columns[0].seeds:
@@ -45,7 +46,7 @@ def judge(
 
 
 def _sides(column: VariantResults) -> Mapping[Key, Side]:
-    """What it has at every point."""
+    """The values of a variant at every point."""
     if column.kept is not None:
         return column.kept
     return {params: Ran(runs) for params, runs in runs_by_point(column.results).items()}
@@ -88,7 +89,7 @@ def _cells_of_point(
 
 
 Place = tuple[dict[str, float | str], dict[str, str], Kind, str]
-"""Parameters, their labels, and what a cell is of."""
+"""Parameters, their labels, and the object of a cell."""
 
 
 def _of_each(
@@ -97,7 +98,7 @@ def _of_each(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """A value of every variant, and the differences to the baseline's."""
+    """A value of every variant, and the differences to the baseline's value."""
     values = {
         column.name: pooling.over_runs(metric, by_seed.values())
         for column, by_seed in zip(columns, readings, strict=True)
@@ -125,8 +126,8 @@ def _of_both(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """A metric of two results: a value for each variant but the baseline, and no test. What it is
-    made of is tested under its own name.
+    """A metric of two results: a value for each variant but the baseline, without a test. The
+    quantities behind it are tested under their own names.
     """
     base = readings[0]
     values = {columns[0].name: estimate(())}
@@ -141,9 +142,10 @@ def _of_both(
 def _difference(
     base: VariantResults, other: VariantResults, a: Readings, b: Readings
 ) -> Difference | None:
-    """Of the seeds that have both values where runs are paired.
+    """If runs are paired, use the seeds with both values.
 
-    Unpaired, finished runs are no sample where other runs did not finish: there is no difference.
+    If they are unpaired and some runs did not finish, the finished runs are no sample: there is no
+    difference.
     """
     if other.paired_with(base):
         left, right = pooling.values(a), pooling.values(b)

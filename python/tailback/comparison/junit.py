@@ -16,7 +16,7 @@ from tailback.store import layout
 
 
 def write(comparison: Comparison, gate: Gate | None, broken: Sequence[str], target: Path) -> None:
-    """Writes the file: the gate's verdicts, assertions that do not hold, runs that failed."""
+    """Write the file: the gate's verdicts, assertions that do not hold, runs that failed."""
     verdicts = gate.verdicts if gate else []
     suite = ElementTree.Element("testsuite", name=line(comparison.title))
     for verdict in verdicts:

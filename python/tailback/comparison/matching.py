@@ -1,8 +1,9 @@
-"""Which flow (source, program, link, class) of a variant is which of the baseline.
+"""Decides which flow (source, program, link, class) of a variant corresponds to which of the
+baseline.
 
-Names decide. Only what is left of both, and is of the same number, is matched by its order in the
-file: a default name is that of the congestion control, which a variant may change. Classes are
-matched by name alone.
+Names decide first. If the unmatched ones are equally many on both sides, they are matched by their
+order in the file. (A default name is that of the congestion control, which a variant may change.)
+Classes are matched by name alone.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Match:
-    """A flow, link or class, wherever it is."""
+    """A flow, link or class, in all variants."""
 
     name: str
-    """As the baseline calls it; what the baseline does not have, as its variant does."""
+    """Its name in the baseline; if the baseline does not have it, its name in its variant."""
     places: tuple[int | None, ...]
-    """Among the names of each variant."""
+    """Its index among the names of each variant."""
     by_order: tuple[bool, ...]
-    """In which variants it has another name and is matched by its order."""
+    """The variants in which it has another name and is matched by its order."""
 
 
 def matched(named: Sequence[Sequence[str]], *, by_name: bool = False) -> Iterator[Match]:
-    """Matches the names that each variant has, the baseline's first; `by_name`: never by order."""
+    """Match the names that each variant has, the baseline's first; `by_name`: never by order."""
     first = next((names for names in named if names), ())
     places: dict[str, list[int | None]] = {name: [None] * len(named) for name in first}
     ordered: dict[str, list[bool]] = {}

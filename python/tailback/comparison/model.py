@@ -1,4 +1,4 @@
-"""What a comparison consists of: variants with their results, cells, differences."""
+"""The parts of a comparison: variants with their results, cells, differences."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 FLENT = "flent"
-"""The engine of a column of data files of Flent."""
+"""The engine name of a column of data files of Flent."""
 
 
 @dataclass(frozen=True)
 class VariantResults:
-    """A variant and what it gave."""
+    """A variant and its results."""
 
     name: str
     engine: str
@@ -47,7 +47,7 @@ class VariantResults:
     """Every point and its seeds, those whose run failed included."""
     kernel: str | None = None
     kept: dict[Key, KeptRun] | None = None
-    """Of a baseline that was kept in a file: what it has at every point, instead of runs."""
+    """Values of a baseline from a file, at every point, instead of runs."""
 
     def paired_with(self, other: VariantResults) -> bool:
         """Whether the runs of both belong together seed by seed.
@@ -70,16 +70,16 @@ class VariantResults:
 
 @dataclass(frozen=True)
 class Judged(Difference):
-    """A difference in its place among all of a comparison."""
+    """A difference, ranked among all of a comparison."""
 
     runs: int | None = None
-    """Seeds that either side has; more than `n` where not every seed has both values."""
+    """Seeds that either side has; more than `n` if some seeds do not have both values."""
     q: float | None = None
-    """The false discovery rate at which it would just be flagged; `None` where there is no p."""
+    """The smallest false discovery rate at which it would be flagged; `None` if it has no p."""
 
     @property
     def complete(self) -> bool:
-        """Whether every seed is in it."""
+        """Whether it includes every seed."""
         return self.runs is None or self.n >= self.runs
 
     @property
@@ -97,25 +97,25 @@ class Cell:
     """The parameters as the scenario file has them."""
     kind: Kind
     name: str
-    """Of the flow, link or class, as the baseline calls it; empty for a run."""
+    """Name of the flow, link or class in the baseline; empty for a run."""
     metric: Metric
     values: dict[str, Estimate]
-    """By variant, over seeds."""
+    """Means over seeds, by variant."""
     differences: dict[str, Judged]
-    """By variant, but for the baseline; without undecided ones."""
+    """Differences by variant, without the baseline and without undecided ones."""
     samples: dict[str, dict[int, float]] = field(default_factory=dict)
-    """What `values` are of: by variant, then by seed."""
+    """The single values behind `values`: by variant, then by seed."""
     other_names: dict[str, str] = field(default_factory=dict)
-    """What variants call it that call it otherwise: it is matched by its order there."""
+    """Its name in variants that name it differently: it is matched by its order there."""
 
     @property
     def quantity(self) -> str:
-        """What the JSON calls the metric; people read `metric.name`."""
+        """The key of the metric in JSON; tables show `metric.name`."""
         return self.metric.path
 
     @property
     def nothing(self) -> bool:
-        """Whether it is 0 in every run: drops where none happen."""
+        """Whether it is 0 in every run, e.g. drops where none happen."""
         return all(
             found.mean in (None, 0) and found.at_least is None for found in self.values.values()
         )
@@ -176,7 +176,7 @@ class Comparison:
     """Runs that failed; the others are compared."""
 
     def failed_assertions(self) -> list[str]:
-        """What the `[[assert]]` tables found wanting, by variant; empty when all hold."""
+        """The `[[assert]]` tables that do not hold, by variant; empty when all hold."""
         return [
             f"{variant.name}: {message}"
             for variant in self.variants
@@ -185,7 +185,7 @@ class Comparison:
 
     @property
     def baseline(self) -> VariantResults:
-        """What the others are compared with."""
+        """The variant that the others are compared with."""
         return self.variants[0]
 
     @property
@@ -195,7 +195,7 @@ class Comparison:
 
     @cached_property
     def id(self) -> str:
-        """Names what was compared: variants, points, seeds, engines, quantities."""
+        """What was compared: variants, points, seeds, engines, quantities."""
         identity = [
             [[v.name, v.engine, v.engine_version, v.kernel, v.results.id] for v in self.variants],
             sorted({f"{cell.metric.on}.{cell.quantity}" for cell in self.cells}),
@@ -218,7 +218,7 @@ class Comparison:
 
     @cached_property
     def reasons(self) -> list[why.At]:
-        """What of the runs' explanations differs, by point."""
+        """The differences between the runs' explanations, by point."""
         return why.of(self)
 
     @property
@@ -249,7 +249,8 @@ class Comparison:
     def summary(self) -> list[dict[str, Any]]:
         """By quantity and variant: cells, how many are flagged, how large the differences are.
 
-        `median_rel_difference` has a sign, `p90_rel_difference` is of magnitudes, by nearest rank.
+        `median_rel_difference` has a sign; `p90_rel_difference` is the 90th percentile of
+        magnitudes, by nearest rank.
         """
         groups: dict[tuple[str, str], list[Judged]] = {}
         for cell in self.cells:
@@ -271,7 +272,7 @@ class Comparison:
         return rows
 
     def notes(self) -> list[str]:
-        """What has to be known to read the numbers."""
+        """What readers must know to understand the numbers."""
         notes = []
         for column in self.others:
             if column.paired_with(self.baseline):
@@ -312,11 +313,11 @@ class Comparison:
                 "have it on both sides; > is a bound of the mean over all seeds"
             )
         if self.most_runs < 2:
-            notes.append("one run of each point says nothing about noise: nothing can be flagged")
+            notes.append("one run of each point shows nothing about noise: nothing can be flagged")
         return notes
 
     def _matched_by_order(self) -> list[str]:
-        """What is compared under another name."""
+        """Names that differ between the compared variants."""
         matches: dict[tuple[str, str], dict[str, None]] = {}
         for cell in self.cells:
             for variant, name in cell.other_names.items():
@@ -338,7 +339,7 @@ class Comparison:
         }
 
     def gate(self, limits: Sequence[str] | str) -> Gate:
-        """Holds it against thresholds as `--fail-if` does: `["delay_p99_ms:+10%", "jain:2%"]`."""
+        """Compare it with thresholds, as `--fail-if` does: `["delay_p99_ms:+10%", "jain:2%"]`."""
         from tailback.comparison.gate import hold
         from tailback.comparison.thresholds import Threshold
 
@@ -379,7 +380,7 @@ class Comparison:
         return rows
 
     def frame(self) -> pl.DataFrame:
-        """The same rows as a Polars frame, quantities called as `tailback list metrics` does."""
+        """Return the same rows as a Polars frame, with the names of `tailback list metrics`."""
         import polars as pl
 
         rows = [{**row, "quantity": identifier(row["quantity"])} for row in self.rows()]
@@ -407,9 +408,9 @@ class Comparison:
 
 
 def qualified(cell: Cell) -> str:
-    """`flow.drops`: a quantity and what it is of, where there are several."""
+    """`flow.drops`: a quantity and its scope, if it exists in several scopes."""
     on = cell.metric.on
-    # Quantities of programs and sources of traffic alone have no counterpart of a link.
+    # Only quantities of programs and sources of traffic have no counterpart of a link.
     alike = (m for m in metrics.METRICS if m.path == cell.quantity)
     kinds = {m.on for m in alike if m.on != "flow" or on == "flow" or "flow" in m.parts}
     # A link's delay has its plain name, with classes beside it or without.

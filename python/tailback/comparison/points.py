@@ -1,4 +1,4 @@
-"""Points of sweeps that are laid side by side: every variant has the same ones."""
+"""Checks that all variants of a comparison have the same points."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def runs_by_point(results: Results) -> dict[Key, list[Run]]:
 
 
 def refuse_other_points(labels: Sequence[str], planned: Sequence[dict[Key, list[int]]]) -> None:
-    """Every variant has the points of the baseline and no others."""
+    """Check that every variant has the points of the baseline and no others."""
     first = planned[0]
     for name, points in zip(labels[1:], planned[1:], strict=True):
         for has, lacks, missing in (
@@ -45,13 +45,14 @@ def refuse_other_points(labels: Sequence[str], planned: Sequence[dict[Key, list[
                 at = ", ".join(f"{path} = {short(value)}" for path, value in missing[0])
                 more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
                 raise InputError(
-                    f'"{has}" has a point that "{lacks}" has not: {at or "no parameters"}{more}; '
+                    f'"{has}" has a point that "{lacks}" does not have: '
+                    f"{at or 'no parameters'}{more}; "
                     "expected the same sweep in all"
                 )
 
 
 def refuse_mixed_axes(variants: Sequence[Variant], loaded: Sequence[_native.Scenario]) -> None:
-    """A value set for one variant is not swept in another."""
+    """Check that a value set for one variant is not swept in another."""
     axes = [{path for axis in case.axes for path in axis} for case in loaded]
     for variant in variants:
         for path in variant.sets:
@@ -59,5 +60,5 @@ def refuse_mixed_axes(variants: Sequence[Variant], loaded: Sequence[_native.Scen
                 if path in swept:
                     raise InputError(
                         f'variant "{variant.name}" sets {path}, which is swept in "{other.name}": '
-                        "take it out of [sweep], or set it in every variant"
+                        "remove it from [sweep], or set it in every variant"
                     )

@@ -1,4 +1,4 @@
-"""What is compared: the metrics asked for, or those of every comparison."""
+"""What is compared: the requested metrics, or those of every comparison."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ METRICS = (
     "run.class_rate_ratio",
     "run.class_window_ratio",
 )
-"""What is compared unless something else is asked for."""
+"""The metrics that are compared by default."""
 
 
 TEST_BED = (
@@ -43,7 +43,7 @@ TEST_BED = (
     "run.jain",
     "run.throughput_ratio",
 )
-"""The same where data files of Flent are among what is compared: what those have too."""
+"""The default if data files of Flent are compared: the metrics that those have too."""
 
 
 def select(chosen: Sequence[str]) -> list[Metric]:

@@ -1,4 +1,4 @@
-"""Why variants differ: the explanations of their runs, set against each other."""
+"""Why variants differ: compares the explanations of their runs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ FLENT = "flent"
 """The engine of measured data, which has no account."""
 
 Facts = dict[Key, float]
-"""Numbers of an explanation by what they are of."""
+"""Numbers of an explanation, by the object that they belong to."""
 
 MOST_RUNS = 2000
-"""Of a larger comparison no reasons are looked for."""
+"""Larger comparisons get no reasons."""
 
 
 @dataclass(frozen=True)
 class At:
-    """What differs at a point."""
+    """The reasons that differ at a point."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
@@ -39,7 +39,7 @@ class At:
 
 
 def of(comparison: Comparison) -> list[At]:
-    """The points at which some reason differs; empty where the runs have no account."""
+    """The points at which some reason differs; empty if the runs have no account."""
     if any(column.engine == FLENT or column.kept is not None for column in comparison.variants):
         return []
     points = comparison.points()
@@ -49,7 +49,7 @@ def of(comparison: Comparison) -> list[At]:
     coarse = len({variant.engine for variant in comparison.variants}) > 1
     out = []
     for _, groups in points:
-        # A baseline of a file has no runs, a failed variant none here.
+        # A baseline from a file has no runs; a failed variant has none here.
         if not all(groups):
             continue
         by_variant = {name: _facts(g, coarse) for name, g in zip(names, groups, strict=True)}
@@ -63,8 +63,9 @@ def of(comparison: Comparison) -> list[At]:
 
 
 def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
-    """The same facts under the baseline's names and places; what a variant does not have at all
-    is no reason."""
+    """The same facts under the baseline's names and places. Facts about what a variant does not
+    have are no reason.
+    """
     matched: dict[str, list[Facts]] = {
         name: [{} for _ in runs] for name, runs in by_variant.items()
     }
@@ -97,8 +98,8 @@ def _names(runs: Sequence[Facts], kind: str) -> list[str]:
 
 
 def _facts(group: Sequence[Run], coarse: bool) -> list[Facts]:
-    """Of every seed that has an account."""
-    # Its summary is all that is known of a run without a folder.
+    """The facts of every seed that has an account."""
+    # For a run without a folder only its summary is known.
     stored = [run.stored for run in group if (run.path / MANIFEST).exists()]
     found = [explain(run, series=False) for run in stored]
     return [facts(one, coarse=coarse) for one in found if one.flows or one.links]

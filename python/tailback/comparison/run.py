@@ -22,7 +22,7 @@ from tailback.running.options import RunKeywords, RunOptions
 from tailback.store.results import Results
 
 SEEDS = 10
-"""Seeds of every point where neither the file nor the caller says how many."""
+"""Seeds of every point, if neither the file nor the caller sets a number."""
 
 
 def compare(
@@ -35,16 +35,16 @@ def compare(
 ) -> Comparison:
     """Run a scenario and its sweep in several variants and compare them.
 
-    `variants` has for each name the values to replace, by path, `{}` for the scenario as it is; the
+    `variants` has for each name the values to replace, by path; `{}` is the unchanged scenario. The
     first is the baseline. The keys `engine` and `kernel` choose what runs a variant. `metrics`
-    names what is compared (`tailback list metrics`). Unless the scenario or `seeds` says how many,
-    each point has 10 seeds. `baseline` is a file that `tailback baseline` has written: every
-    variant is compared with that, with its seeds. All other keywords are those of `tailback.run`.
+    names what is compared (`tailback list metrics`). Each point has 10 seeds unless the scenario or
+    `seeds` sets a number. `baseline` is a file that `tailback baseline` has written: every variant
+    is compared with it, with its seeds. All other keywords are those of `tailback.run`.
     """
     chosen = RunOptions.of(**options)
     base = kept_baseline.read(Path(baseline)) if baseline is not None else None
     named = arguments.table("variants", variants, "of names and what each replaces")
-    of = "of paths and values, {} for the scenario as it is"
+    of = "of paths and values, {} for the unchanged scenario"
     tables = {name: arguments.table(f"variant {name}", sets, of) for name, sets in named.items()}
     asked = [
         variant_of(
@@ -69,21 +69,21 @@ def run_variants(
     metrics: Sequence[str] = (),
     base: VariantResults | None = None,
 ) -> Comparison:
-    """Compare variants with values as text, each on its own engine; otherwise as `compare`.
+    """Compare variants with values as text, each on its own engine; otherwise like `compare`.
 
-    With `base`, what a file has kept, all variants are compared with that, by default with its
-    seeds.
+    With `base`, the content of a baseline file, all variants are compared with it, by default with
+    its seeds.
     """
     if base is not None:
         if any(variant.name == base.name for variant in variants):
-            raise InputError(f'variant "{base.name}": the file is called so; expected another name')
+            raise InputError(f'variant "{base.name}": the file has this name; choose another name')
         metrics = metrics or kept_baseline.quantities(base)
         if options.seeds is None:
             options = replace(options, seeds=kept_baseline.most_seeds(base))
     elif len(variants) < 2:
         raise InputError(
             f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: at least two are "
-            "compared; a name alone is the file as it is (--variant base)"
+            "compared; a name alone is the unchanged file (--variant base)"
         )
     wanted = select(metrics)
     for variant in variants:
@@ -125,11 +125,11 @@ def load_one(
     seeds: int | None,
     plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
-    """The one place where a variant is read: what an engine wants to know of it goes in here."""
+    """Variants are read only here. Add here what else an engine needs to know about one."""
     try:
         values = list(variant.sets.items())
         if variant.kernel is not None:
-            # Over what the file says: a key of the scenario like the others.
+            # It overrides the file, like any other key of the scenario.
             values.append(("kernel", toml.value(variant.kernel)))
         runner = engines.get(variant.engine)
         return scenarios.load(scenario, values, seeds, runner, plugins=plugins)
@@ -138,7 +138,9 @@ def load_one(
 
 
 def _of_variant(one: _native.Diagnostic, variant: Variant) -> _native.Diagnostic:
-    """At the place where the user has written it: what a variant sets is no `--set`."""
+    """An error names what the user has written, rather than a `--set` that the user did not
+    write.
+    """
     if one.option is None:
         return one
     return one.at(f"--variant {variant.name}:{one.place.removeprefix('--set ')}")
@@ -150,7 +152,7 @@ def load_with_seeds(
     seeds: int | None,
     runner: engines.Engine,
 ) -> _native.Scenario:
-    """As `running.load`, with as many seeds as a comparison has where nobody says how many."""
+    """Like `running.load`, with the default number of seeds of a comparison."""
     loaded = scenarios.load(scenario, values, seeds, runner)
     if seeds is None and not _says_seeds(loaded):
         loaded = scenarios.load(scenario, values, SEEDS, runner)
@@ -158,14 +160,14 @@ def load_with_seeds(
 
 
 def _says_seeds(loaded: _native.Scenario) -> bool:
-    """Whether the file or a value that is set says how many seeds there are, be it one."""
+    """Whether the file or a value that is set gives the number of seeds, even if it is one."""
     return "seeds" in json.loads(loaded.sweep)
 
 
 def _run(
     variants: Sequence[Variant], loaded: Sequence[_native.Scenario], options: RunOptions
 ) -> tuple[list[Results], list[str]]:
-    """Run the variants in one pool; also return what failed."""
+    """Run the variants in one pool; also return the failures."""
     runners = [engines.get(variant.engine) for variant in variants]
     try:
         return execution.run_loaded(loaded, runners, options), []

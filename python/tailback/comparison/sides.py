@@ -1,4 +1,4 @@
-"""What a variant has at one point: its runs, or what a baseline's file kept of some.
+"""A variant at one point: its runs, or values from a baseline's file.
 
 A comparison asks each side for the names of its flows or links and for the values of a quantity,
 and does not know where they come from.
@@ -28,10 +28,10 @@ class Side(Protocol):
         """The parameters in the order of the sweep."""
 
     def names(self, kind: Kind) -> list[str]:
-        """Of its flows, links or classes; of a run the empty one."""
+        """Names of its flows, links or classes; for a run the empty name."""
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
-        """Of the part at this place among its names, by seed."""
+        """Values of the object at this index among its names, by seed."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Ran:
         return self.runs[0].params
 
     def names(self, kind: Kind) -> list[str]:
-        """Of its flows, links or classes; of a run the empty one."""
+        """Names of its flows, links or classes; for a run the empty name."""
         if kind == "run":
             return [""]
         return [part["name"] for part in parts.of(self.runs[0].summary, kind)]
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
-        """Of the part at this place among its names, by seed."""
+        """Values of the object at this index among its names, by seed."""
         return {
             run.seed: pooling.read(metric, parts.of(run.summary, kind)[at]) for run in self.runs
         }
@@ -65,7 +65,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """What was kept of a point that ran some time ago."""
+    """The stored values of a point that ran some time ago."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
@@ -73,10 +73,10 @@ class KeptRun:
     """Readings by kind, name, path of the quantity and seed."""
 
     def names(self, kind: Kind) -> list[str]:
-        """Of its flows, links or classes; of a run the empty one."""
+        """Names of its flows, links or classes; for a run the empty name."""
         return list(self.cells.get(kind, ()))
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
-        """Of the part at this place among its names, by seed."""
+        """Values of the object at this index among its names, by seed."""
         named = self.cells.get(kind, {})
         return dict(named[self.names(kind)[at]].get(metric.path, {}))

@@ -1,4 +1,4 @@
-"""Stored sweeps, runs and data files of Flent side by side."""
+"""Compares stored sweeps, runs and data files of Flent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tailback.store.results import Results
 
 
 def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Comparison:
-    """Compares what is stored, the first being the baseline.
+    """Compare stored results; the first source is the baseline.
 
     A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a data file of Flent
     (`.flent.gz`), or a folder of those: replicates of one set-up. A data file has no parameters: it
@@ -35,7 +35,7 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
         if baseline.is_named_so(source)
     }
     if files and (list(files) != [0] or beds):
-        raise InputError("the file of a baseline comes first, and stands beside runs")
+        raise InputError("the file of a baseline comes first, and is compared with runs")
     if files:
         chosen = chosen or baseline.quantities(files[0])
     wanted = select(chosen or (TEST_BED if beds else METRICS))
@@ -69,7 +69,7 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
 
 
 def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:
-    """A stored sweep or run, and the points that it has or had to have."""
+    """A stored sweep or run, and its points, including those that are missing."""
     from tailback.store.results import open_results, open_run
 
     if not source.is_dir():
@@ -92,7 +92,7 @@ def _refuse_many_points(
     if len(planned) > 1:
         hint = f", e.g. {results.points[0].path}" if results.points else ""
         raise InputError(
-            f"{source}: {len(planned)} points, and a data file of Flent stands beside one; "
+            f"{source}: {len(planned)} points, and a data file of Flent is compared with one; "
             f"expected the folder of a run{hint} or of a sweep of one point"
         )
     if not results.points:
@@ -100,7 +100,7 @@ def _refuse_many_points(
 
 
 def _names(opened: Sequence[Results]) -> list[str]:
-    """What tells stored sweeps apart: their titles, else their engines, else their ids.
+    """Names that distinguish stored sweeps: their titles, else their engines, else their ids.
 
     Beside an engine, a data file of Flent has its own name.
     """

@@ -1,4 +1,4 @@
-"""Differences as people read them."""
+"""Differences in words."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def with_spread_of(found: Estimate | None) -> str:
 
 
 def quantity_text(word: str) -> str:
-    """A quantity of the summary as `tailback list metrics` calls it: `link.delay_mean_ms`."""
+    """The name of a quantity of the summary in `tailback list metrics`: `link.delay_mean_ms`."""
     of, dot, path = word.partition(".")
     qualified = dot and of in ("flow", "link", "class", "run")
     return f"{of}.{identifier(path)}" if qualified else identifier(word)
 
 
 def difference_text(difference: Difference | None) -> str:
-    """A difference as people read it: in percent where the baseline is not 0."""
+    """A difference in words: in percent unless the baseline is 0."""
     if difference is None:
         return "–"
     relative = difference.relative is not None
@@ -35,13 +35,13 @@ def difference_text(difference: Difference | None) -> str:
     text = f"{value:+.{decimals}f}"
     if float(text) == 0:
         text = text.replace("+", "").replace("-", "")
-    # What is gone altogether is gone for sure.
+    # A quantity that is always missing is missing for certain.
     spread = f" ±{half:.{decimals}f}" if half else ""
     return f"{text}{spread}{' %' if relative else ''}{_of(difference)}"
 
 
 def _of(difference: Difference) -> str:
-    """Of how many seeds, where that is not all."""
+    """The number of seeds, if it is not all."""
     runs = getattr(difference, "runs", None)
     return f" ({difference.n} of {runs})" if runs is not None and difference.n < runs else ""
 
@@ -54,5 +54,5 @@ def percent(share: float | None) -> str:
 
 
 def _decimals(size: float) -> int:
-    """As many as a number of this size has digits that say something."""
+    """As many decimals as are significant for a number of this size."""
     return 0 if size >= 10 else 1 if size >= 1 else 2 if size >= 0.1 else 3

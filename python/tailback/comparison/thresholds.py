@@ -1,4 +1,4 @@
-"""What difference is too much: `compare --fail-if`."""
+"""Limits for differences: `compare --fail-if`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _THRESHOLD = re.compile(r"(?P<sign>[+-]?)(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<p
 
 @dataclass(frozen=True)
 class Threshold:
-    """What difference is too much: `--fail-if throughput_mbit:-5%`."""
+    """A limit for a difference: `--fail-if throughput_mbit:-5%`."""
 
     text: str
     quantity: str
     name: str
-    """Of the flow, link or class that it is for; empty: all that have the quantity."""
+    """Name of the flow, link or class; empty: all that have the quantity."""
     sign: str
     """`+` for a rise, `-` for a fall, empty for both."""
     limit: float
@@ -42,7 +42,7 @@ class Threshold:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The directions that are too much."""
+        """The directions that the limit is for."""
         return (self.sign,) if self.sign else ("+", "-")
 
     @property
@@ -51,7 +51,7 @@ class Threshold:
         return self.limit / 100 if self.relative else self.limit
 
     def words(self, unit: str) -> str:
-        """What is too much, in words: "a rise beyond 10 %"."""
+        """The limit in words: "a rise beyond 10 %"."""
         what = {"+": "a rise", "-": "a fall", "": "a change"}[self.sign]
         unit = "%" if self.relative else unit
         return f"{what} beyond {self.limit:g}{f' {unit}' if unit else ''}"

@@ -1,4 +1,4 @@
-"""Variants as they are asked for, on the command line and in Python."""
+"""Requested variants, from the command line and from Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailback.running import engines
 
 @dataclass(frozen=True)
 class Variant:
-    """What is asked for: the scenario with values replaced, on an engine."""
+    """A requested variant: the scenario with values replaced, on an engine."""
 
     name: str
     sets: dict[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ def toml_text(path: str, value: object) -> str:
 
 
 def values_of(sets: Mapping[str, str]) -> dict[str, object]:
-    """What the texts mean: TOML, bare words being strings."""
+    """The values of the texts: TOML, where bare words are strings."""
     values: dict[str, object] = {}
     for path, text in sets.items():
         try:
@@ -72,7 +72,7 @@ def variant_of(name: str, sets: Mapping[str, str], engine: str) -> Variant:
     kernel = kernel.strip().strip('"') if kernel is not None else None
     if kernel is not None and chosen not in engines.KERNELS:
         raise InputError(
-            f'variant "{name}": kernel = {kernel} is for engine kernel, and this one runs on '
+            f'variant "{name}": kernel = {kernel} is for engine kernel, but this one runs on '
             f"{chosen}; add --variant {name}:engine=kernel"
         )
     return Variant(name, rest, chosen, kernel)

@@ -18,12 +18,12 @@ def names() -> list[str]:
 
 
 def text(name: str) -> str:
-    """The file of one, as it is."""
+    """Return the file of an example, unchanged."""
     if name not in names():
         raise InputError(unknown("example", name, names()))
     return files(__name__).joinpath(name + _SUFFIX).read_text(encoding="utf-8")
 
 
 def title(name: str) -> str:
-    """What it shows, by its title."""
+    """Return the titles of the examples."""
     return str(tomllib.loads(text(name)).get("title", ""))

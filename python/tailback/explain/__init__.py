@@ -1,15 +1,15 @@
-"""Why a run gave what it gave: numbers, and sentences that are made from them.
+"""Explains the results of a run: numbers, and sentences made from them.
 
 | module | what |
 |---|---|
-| `account` | what the run recorded of it |
+| `account` | what the run recorded about it |
 | `flows`, `reductions` | where the time of a flow went; every reduction of its window |
 | `slow_start` | how its slow start ended |
 | `links` | what made a queue, and what its AQM did |
 | `programs` | which programs have no explanation |
-| `between` | what sets two flows at one queue apart |
-| `series` | what only the series tell |
-| `variants` | what of it differs between variants |
+| `between` | why two flows at one queue differ |
+| `series` | what only the series show |
+| `variants` | which reasons differ between variants |
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ OLD = (
     "scenario again"
 )
 PAIRS = 6
-"""More pairs of flows are not set against each other."""
+"""The most pairs of flows that are compared."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What is explained under one heading."""
+    """The explanation under one heading."""
 
     title: str
     sentences: list[str]
@@ -44,16 +44,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a run gave what it gave."""
+    """The explanation of a run's results."""
 
     run_id: str
     engine: str
     flows: list[dict[str, Any]]
     links: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
-    #: Programs, of which nothing is known but what the network saw.
+    #: Programs: only what the network saw is known about them.
     programs: list[dict[str, Any]]
-    #: What is missing, or coarser than it could be, and how to get it.
+    #: What is missing or coarse, and how to get it.
     notes: list[str]
 
     def parts(self) -> list[Part]:
@@ -95,10 +95,10 @@ def _link(link: dict[str, Any]) -> str:
 
 
 def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) -> Explanation:
-    """Explains a stored run; `only` names the flows and sources that are wanted, if not all, and
-    without `series` leaves out what needs the series.
+    """Explain a stored run; `only` names the flows and sources to explain (default: all). Without
+    `series`, leave out what needs the series.
 
-    Raises `InputError` where the run has no such flow.
+    Raises `InputError` if the run has no such flow.
     """
     summary = run.summary
     recorded = account.read(run)
@@ -156,7 +156,7 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
 
 
 def _targets(run: StoredRun) -> dict[str, float]:
-    """The delay that the AQM of each link aims at, ms, of those that do."""
+    """Return the delay that the AQM of each link aims at, ms, for AQMs with such a target."""
     targets = {}
     for link in run.manifest["canonical"].get("links", ()):
         target = links.target_ms(link.get("queue", {}).get("options"))
@@ -190,7 +190,7 @@ def _warned(run: StoredRun) -> list[str]:
 
 
 def _pairs(senders: list[dict[str, Any]], frame: Any, warmup_s: float) -> list[dict[str, Any]]:
-    """The flow that brings most against each of the others."""
+    """Compare the flow with the highest throughput with each of the others."""
     rivals = [s for s in senders if s["kind"] == "flow" and s["throughput_mbit"] is not None]
     rivals.sort(key=lambda s: -s["throughput_mbit"])
     if not 2 <= len(rivals) <= PAIRS:

@@ -1,4 +1,6 @@
-"""What a run recorded of how its results came about: `account.json`, read and checked."""
+"""The account of a run, `account.json`: what it recorded to explain its results, read and
+checked.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _SENDER = {
         "from": [shape.whole],
         "to": [shape.whole],
     },
-    # Earlier versions did not note it.
+    # Earlier versions did not record it.
     "slow_start": shape.Absent(
         shape.maybe(
             {
@@ -71,7 +73,7 @@ SHAPE = {
 
 
 def read(run: StoredRun) -> dict[str, Any] | None:
-    """The account of a run; None if it has none: it is older than accounts."""
+    """The account of a run; None if the run is older than accounts."""
     if not run.has(ACCOUNT):
         return None
     file = run.path / ACCOUNT
@@ -90,7 +92,7 @@ def read(run: StoredRun) -> dict[str, Any] | None:
 
 
 def _stranger(account: dict[str, Any], summary: dict[str, Any]) -> str | None:
-    """What the run does not have, or a name of nothing."""
+    """A part that the run does not have, or an unknown name."""
     for kind, known in (("flows", summary["flows"]), ("links", summary["queues"])):
         # Both in the order of the scenario.
         if len(account[kind]) != len(known):

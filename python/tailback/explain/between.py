@@ -1,4 +1,4 @@
-"""What sets flows at one queue apart: how each answers what the queue tells it."""
+"""Why flows at one queue differ: how each responds to the queue's signals."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any
 from tailback.explain import reductions, words
 
 UNLIKE = 1.25
-"""Rates that differ by less are alike."""
+"""Rates closer than this count as equal."""
 DECISIVE = 0.2
-"""Of a window reduction: steps that differ by less are alike."""
+"""Steps of window reductions closer than this count as equal."""
 STATES = 0.2
-"""Each of two flows leads for this share of the time at least: they take turns. Where neither
-leads for less than each of them does, there are two states."""
+"""Two flows take turns if each leads for at least this share of the time. There are two states if,
+in addition, the time without a leader is shorter than the time of each lead.
+"""
 FLOOR = 2
-"""Segments: no congestion control goes below."""
+"""Segments: no congestion control reduces the window further."""
 
 
 def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) -> dict[str, Any]:
-    """Two flows: `first` brings more."""
+    """Two flows: `first` has the higher throughput."""
     answers = [_answer(flow) for flow in (first, other)]
     high, low = first["throughput_mbit"], other["throughput_mbit"]
     turns = bool(lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES)
@@ -37,7 +38,7 @@ def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None
 
 
 def _answer(flow: dict[str, Any]) -> dict[str, Any]:
-    """What a flow gives up each time, and how often."""
+    """What a flow gives up at each reduction, and how often."""
     signals = (*words.MARKS, *words.LOSSES)
     groups = [g for g in flow["reductions"]["groups"] if g["reason"] in signals]
     main = groups[0] if groups else None
@@ -59,7 +60,7 @@ def _answer(flow: dict[str, Any]) -> dict[str, Any]:
 
 
 def sentences(pair: dict[str, Any]) -> list[str]:
-    """What there is to say of two flows."""
+    """Return the sentences about two flows."""
     first, other = pair["flows"]
     out = []
     ratio = pair["throughput_ratio"]
@@ -80,21 +81,20 @@ def sentences(pair: dict[str, Any]) -> list[str]:
                 f"{answer['name']} does not give way to {signal}{heard}: {model}, and is restored "
                 "after recovery."
                 if answer["restored"]
-                else f"{answer['name']} hears of {signal}{heard}: {model}, and "
-                "there is no fixed step."
+                else f"{answer['name']} sees {signal}{heard}: {model}, and there is no fixed step."
             )
             continue
         floor = ", the least there is" if answer["to"] <= FLOOR else ""
         out.append(
-            f"{answer['name']} answers {signal}{heard} with × {answer['step']:.2f}{often}, to "
-            f"{answer['to']:.0f} segments{floor}."
+            f"{answer['name']} multiplies its window by {answer['step']:.2f} on {signal}{heard}"
+            f"{often}, to {answer['to']:.0f} segments{floor}."
         )
     if len(told) == 2:
         a, b = told
         shares = [x["mark_share"] or 0.0 for x in told]
         if ratio and ratio >= UNLIKE and a["step"] - b["step"] > DECISIVE:
             out.append(
-                f"The queue tells both alike, and {b['name']} gives up "
+                f"Both get the same signals, and {b['name']} gives up "
                 f"{words.percent(1 - b['step'])} of its window each time, {a['name']} "
                 f"{words.percent(1 - a['step'])}: what one yields the other takes."
                 if shares[1] * 4 > shares[0]

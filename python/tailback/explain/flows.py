@@ -7,7 +7,7 @@ from typing import Any
 from tailback.explain import reductions, slow_start, words
 
 SEEN = 0.005
-"""A smaller share is not worth a word; the JSON has it."""
+"""Smaller shares get no sentence; the JSON has them."""
 
 
 def of(recorded: dict[str, Any], summary: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _seconds(times: dict[str, int]) -> dict[str, float]:
 
 
 def _told(told: dict[str, Any]) -> dict[str, float]:
-    """By Linux's chrono; what lies between, by its congestion states at the samples."""
+    """By Linux's chrono; the rest is divided by its congestion states at the samples."""
     rwnd, sndbuf = told["rwnd_limited_ns"], told["sndbuf_limited_ns"]
     elapsed = max(told["elapsed_ns"], 1)
     busy = min(told["busy_ns"], elapsed)
@@ -68,7 +68,7 @@ def _told(told: dict[str, Any]) -> dict[str, float]:
 
 
 def modelled(flow: dict[str, Any]) -> list[str]:
-    """What reductions are not, where a model sets the window."""
+    """Explain why reductions have no fixed step, where a model sets the window."""
     restored, followed = reductions.restored(flow["reductions"]["groups"], words.LOSSES)
     if not followed:
         return []
@@ -88,7 +88,7 @@ def modelled(flow: dict[str, Any]) -> list[str]:
 
 
 def sentences(flow: dict[str, Any], warmup_s: float) -> list[str]:
-    """What there is to say of a flow."""
+    """Return the sentences about a flow."""
     out = []
     connections = flow["kind"] == "source"
     if not flow["shares"]:

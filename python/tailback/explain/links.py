@@ -7,20 +7,21 @@ from typing import Any
 from tailback.explain import words
 
 STANDING = 0.5
-"""From this share of its mean on, a delay that never goes is what the queue is made of."""
+"""From this share of its mean on, a delay that is always there makes a standing queue."""
 PACKET = 1514
 """A mean backlog below one packet is no queue, bytes."""
 SHOWN = 4
-"""Of an AQM's state so many quantities have a sentence; the JSON has all."""
+"""The most quantities of an AQM's state that get a sentence; the JSON has all."""
 SEEN = 0.01
-"""A smaller share of a queue is not worth a word; the JSON has it."""
+"""Smaller shares of a queue get no sentence; the JSON has them."""
 
 DROPS = ("overflow", "aqm", "blue", "overload", "loss", "scheduled", "ack_filter")
 
 
 def target_ms(options: Any) -> float | None:
-    """The delay that a queue discipline aims at, of its options in the canonical point; None where
-    it has no such aim."""
+    """The target delay of a queue discipline, from its options in the canonical point; None if it
+    has no target.
+    """
     target = options.get("target") if isinstance(options, dict) else None
     return target / 1e6 if isinstance(target, int | float) and target > 0 else None
 
@@ -31,7 +32,7 @@ def of(
     duration_s: float,
     target: float | None = None,
 ) -> dict[str, Any]:
-    """The facts of a link; `target` is the delay that its AQM aims at, ms."""
+    """The facts of a link; `target` is the target delay of its AQM, ms."""
     minima = recorded["minima"]
     mean = summary["delay_ms"]["mean"]
     windows = minima["windows"]
@@ -70,7 +71,7 @@ def _kind(
         return "none"
     if standing < STANDING * mean:
         return "bursts"
-    # What an AQM allows is no bloat: it keeps the link busy.
+    # A queue up to the AQM's target is no bloat: it keeps the link busy.
     return "held" if target is not None and standing <= target else "standing"
 
 
@@ -105,7 +106,7 @@ def _events(
 
 
 def sentences(link: dict[str, Any], warmup_s: float) -> list[str]:
-    """What there is to say of a link."""
+    """Return the sentences about a link."""
     out = []
     mean, standing = link["delay_mean_ms"], link["standing_ms"]
     if link["queue"] == "none":

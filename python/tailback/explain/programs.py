@@ -1,4 +1,4 @@
-"""Programs, which are not explained: nothing is recorded inside them."""
+"""Programs have no explanation, because nothing is recorded inside them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def of(summary: dict[str, Any], links: Sequence[dict[str, Any]]) -> list[dict[st
 
 
 def sentence(found: Sequence[dict[str, Any]]) -> str:
-    """That there are some, and what they held of the queues."""
+    """Name the programs, and their shares of the queues."""
     parts = []
     for program in found:
         held = [

@@ -1,4 +1,4 @@
-"""Every reduction of a window, grouped by what brought it about."""
+"""Every reduction of a window, grouped by its cause."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from tailback.explain import words
 
 WHOLE = 0.9
-"""A window that is so much of what it was is what it was."""
+"""From this share of its earlier size on, a window counts as restored."""
 
 
 def of(recorded: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def of(recorded: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mark_undone(listed: list[dict[str, Any]]) -> None:
-    """What is taken back is the last reduction by a loss before."""
+    """The reduction that is undone is the last one caused by a loss."""
     last: dict[str, Any] | None = None
     for reduction in listed:
         if reduction["reason"] in words.UNDONE:
@@ -71,26 +71,27 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
         "from": median([reduction["from"] for reduction in matches]),
         "to": median([reduction["to"] for reduction in matches]),
         "undone": sum(reduction.get("undone", False) for reduction in matches),
-        # Whether the window was what it had been when something next reduced it.
+        # Whether the window was restored when something next reduced it.
         "followed": len(again),
         "restored": sum(after >= WHOLE * window for window, after in again),
     }
 
 
 def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
-    """After how many reductions for these reasons the window was back at the next, and of how many
-    that is known."""
+    """Return after how many reductions for these reasons the window was restored at the next one,
+    and for how many that is known.
+    """
     own = [group for group in groups if group["reason"] in reasons]
     return sum(group["restored"] for group in own), sum(group["followed"] for group in own)
 
 
 def median(values: list[float] | list[int]) -> float | None:
-    """The middle one, the lower of two."""
+    """Return the median, the lower of two."""
     return float(sorted(values)[(len(values) - 1) // 2]) if values else None
 
 
 def sentences(reductions: dict[str, Any], kernel: bool) -> list[str]:
-    """What there is to say of the reductions of a flow."""
+    """Return the sentences about the reductions of a flow."""
     reasons = words.KERNEL_REASONS if kernel else words.REASONS
     if not reductions["count"] and not reductions["undone"]:
         return ["Its window was never reduced."]
@@ -125,7 +126,7 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
             text += f", from {first} to {last}"
             step = "; median step"
         else:
-            # Later ones are counted and no more.
+            # Later ones are only counted.
             several = f"; medians of the first {group['listed']}, from {first} up to {last}"
             text += several if group["listed"] > 1 else f"; the first at {first}"
             step = ", step"

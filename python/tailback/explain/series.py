@@ -1,4 +1,4 @@
-"""What only the series of a run tell: an AQM's state, and which of two flows leads when."""
+"""What only the series of a run show: an AQM's state, and which of two flows leads when."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 LEAD = 2.0
-"""A flow leads while it brings so many times what the other brings."""
+"""A flow leads while its throughput is so many times that of the other."""
 SECOND = 1_000_000_000
 ROWS = 3_000_000
 """Longer series are not read: `explain` answers at once."""
 PLAIN = ("backlog_packets", "backlog_bytes")
-"""Of every link, and told otherwise."""
+"""These quantities exist for every link and are explained elsewhere."""
 
 
 def of(run: StoredRun) -> pl.DataFrame | None:
@@ -28,7 +28,7 @@ def of(run: StoredRun) -> pl.DataFrame | None:
 
 
 def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, Any]]:
-    """What the queue of a link says of itself, over time."""
+    """The AQM's state of a link over time."""
     import polars as pl
 
     samples = series.filter(
@@ -61,7 +61,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
 
 
 def lead(series: pl.DataFrame, first: str, other: str, warmup_s: float) -> dict[str, Any] | None:
-    """Which of two flows brings more in each second of the measured time."""
+    """Which of two flows has the higher throughput in each second of the measured time."""
     import polars as pl
 
     rates = []

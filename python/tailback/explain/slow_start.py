@@ -1,4 +1,4 @@
-"""How slow start ended: when, why, and how far it went beyond what the path holds."""
+"""How slow start ended: when, why, and how far it exceeded what the path holds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
         "why": end["why"],
         "cwnd": end["cwnd"],
         "rtt_ms": end["srtt_ns"] / 1e6,
-        # What the queue had come to, as the sender measures it.
+        # The queueing delay at that time, as the sender measures it.
         "queue_ms": max(end["srtt_ns"] - end["min_rtt_ns"], 0) / 1e6,
         "lost": end["lost"],
         "settled": end["settled"],
@@ -42,7 +42,7 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | None:
-    """The same of a flow of Linux, as far as its samples tell: from the first threshold it has."""
+    """The same for a flow of Linux, as far as its samples show it: from its first threshold on."""
     import polars as pl
 
     samples = series.filter(pl.col("flow") == flow["name"])
@@ -69,7 +69,7 @@ def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | No
 
 
 def sentences(flow: dict[str, Any]) -> list[str]:
-    """What there is to say of it."""
+    """Return the sentences about the end of slow start."""
     if flow["kind"] != "flow" or "slow_start" not in flow:
         return []
     end = flow["slow_start"]

@@ -9,23 +9,24 @@ from typing import Any
 from tailback.explain import Explanation, words
 
 SHARE = 0.05
-"""Shares that differ by less are alike."""
+"""Shares closer than this count as equal."""
 TIMES = 1.25
-"""Of rates and times one is so many times the other, or they are alike."""
+"""Rates and times count as different from this ratio on."""
 RATE = 0.1
-"""Reductions a second below which nothing is made of a rate."""
+"""Fewer reductions a second are not compared."""
 DELAY_MS = 0.5
-"""The same of a delay."""
+"""Smaller delays are not compared."""
 
 Key = tuple[str, int, str, str]
-"""What it is of (flow, source or link), its place, its name, and the quantity."""
+"""Kind of object (flow, source or link), its index, its name, and the quantity."""
 
 
 @dataclass(frozen=True)
 class Reason:
     """A quantity of an explanation that differs from the baseline's in some variant.
 
-    The values over all seeds of the two lie apart, and by more than the least that matters.
+    The ranges over seeds do not overlap, and the means differ by more than the smallest difference
+    that matters.
     """
 
     kind: str
@@ -55,7 +56,7 @@ class Reason:
 
 
 def described(quantity: str) -> tuple[str, Any]:
-    """A quantity in words, and how its value is shown."""
+    """Return the words for a quantity, and how to format its value."""
     head, _, tail = quantity.partition(".")
     if head == "limited":
         return f"held back by {words.SHORT_LIMITS[tail]}", words.percent
@@ -73,8 +74,9 @@ def described(quantity: str) -> tuple[str, Any]:
 
 
 def facts(found: Explanation, *, coarse: bool = False) -> dict[Key, float]:
-    """The numbers of an explanation that are set against those of another; `coarse` where one of
-    them is of a Linux, which tells less."""
+    """Return the numbers of an explanation that are compared with those of another; `coarse` if one
+    of them comes from Linux, which reports less.
+    """
     return dict(_facts(found, coarse))
 
 
@@ -91,7 +93,7 @@ def _facts(explanation: Explanation, coarse: bool) -> Iterator[tuple[Key, float]
             after = group["count"] - group["before_warmup"]
             if flow["time_s"]:
                 yield (*at, f"reductions_per_s.{group['reason']}"), after / flow["time_s"]
-            # What recovery takes off a window that a model sets is no step of its own.
+            # If a model sets the window, the reduction by recovery is no step of its own.
             if flow["cc"] in words.MODELLED or group["reason"] in words.UNDONE:
                 continue
             if group["mean_step"] is not None:
@@ -109,7 +111,9 @@ def _facts(explanation: Explanation, coarse: bool) -> Iterator[tuple[Key, float]
 
 
 def differing(runs: Mapping[str, Sequence[Mapping[Key, float]]]) -> list[Reason]:
-    """What differs from the first variant; of each variant the facts of every seed."""
+    """Return the differences from the first variant, from the facts of every seed of each
+    variant.
+    """
     base, *others = runs
     keys = dict.fromkeys(key for seeds in runs.values() for run in seeds for key in run)
     out = []
@@ -130,7 +134,7 @@ def differing(runs: Mapping[str, Sequence[Mapping[Key, float]]]) -> list[Reason]
 
 
 def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
-    """Every value of one is beyond every value of the other, and the means by what matters."""
+    """Whether the ranges of both do not overlap and the means differ by what matters."""
     if not (max(one) < min(other) or max(other) < min(one)):
         return False
     low, high = sorted((sum(one) / len(one), sum(other) / len(other)))
@@ -144,7 +148,7 @@ def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
 
 
 def _size(reason: Reason) -> float:
-    """Shares first, by how far they are apart."""
+    """Shares come first, the largest difference first."""
     values = list(reason.values.values())
     gap = max(values) - min(values)
     top = max(map(abs, values)) or 1.0

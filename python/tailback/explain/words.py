@@ -1,4 +1,4 @@
-"""Words for what an account has by name, and numbers as sentences have them."""
+"""Words for the names in an account, and the format of numbers in sentences."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REASONS = {
     "idle": "an idle time",
     "undo_dsack": "undone: the receiver had it already (D-SACK)",
     "undo_original": "undone: the original arrived (timestamp or F-RTO)",
-    "unknown": "something that the samples do not tell",
+    "unknown": "a cause that the samples do not show",
 }
 """Why a window was reduced, or a reduction taken back."""
 
@@ -47,17 +47,20 @@ KERNEL_REASONS = REASONS | {
     "rack": "a loss (fast recovery)",
     "ece": "CE marks (CWR)",
 }
-"""What tcp_info tells apart."""
+"""States that tcp_info distinguishes."""
 
 LOSSES = ("dupthresh", "rack", "rack_timer", "probe", "timeout")
 UNDONE = ("undo_dsack", "undo_original")
 MARKS = ("ece", "sce")
 
 HEEDLESS = ("bbr",)
-"""Congestion controls whose window is that of a model of the path, in which losses have no part:
-what recovery takes off the window is given back after it."""
+"""Congestion controls whose window comes from a model of the path without losses: what recovery
+takes off the window is given back afterwards.
+"""
 MODELLED = (*HEEDLESS, "bbr3")
-"""Those with a model; where losses and marks have a part in it, they set bounds and no step."""
+"""Congestion controls with a model. Where losses and marks are part of it, they set bounds and no
+step.
+"""
 
 CAUSES = {
     "overflow": "dropped because the queue was full",
@@ -83,7 +86,7 @@ def percent(share: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time in the unit that suits it."""
+    """A time in a suitable unit."""
     if value == 0:
         return "0 s"
     if abs(value) < 1e-3:
@@ -99,15 +102,15 @@ def moment(value: float) -> str:
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """So many of something."""
+    """A count with its unit, in singular or plural."""
     return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
 
 
 def grouped(number: int) -> str:
-    """A whole number, its thousands set apart."""
+    """A whole number with separated thousands."""
     return f"{number:,}".replace(",", "\u202f")
 
 
 def listed(parts: list[str]) -> str:
-    """a, b and c."""
+    """A list in words: a, b and c."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1] if parts else ""]))

@@ -1,4 +1,4 @@
-"""Differences to a baseline: a dot and its interval for each place where something was measured.
+"""Differences to a baseline: a dot and its interval for each place with a measurement.
 
 A filled dot is more than noise, a hollow one is not.
 """
@@ -16,7 +16,7 @@ from tailback.figures.theme import INK, WIDTH, Chart, colour_scale, shape_scale
 ROW_HEIGHT = 15
 """Height of a dot with the space around it."""
 SAID = 150
-"""Width of what is written at the right."""
+"""Width of the text at the right."""
 
 
 def differences(
@@ -31,9 +31,8 @@ def differences(
     """Dots with intervals, a row for each place and variant.
 
     `frame` has the columns place (as in `order`), variant (as in `variants`), value, low, high
-    (null where there is no interval), flagged and says, which is written at the right. The first
-    colour and shape are kept for `baseline`, so that a variant looks the same in the other figures
-    of a report.
+    (null without an interval), flagged and says, the text at the right. The first colour and shape
+    are reserved for `baseline`, so that a variant looks the same in the other figures of a report.
     """
     height = max(2, len(order)) * (ROW_HEIGHT * len(variants) + 5)
     x_scale = alt.Scale(zero=True, nice=True, padding=8)

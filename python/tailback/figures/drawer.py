@@ -1,7 +1,8 @@
-"""Draws figures for another process: a specification a line on stdin, its SVG a line on stdout.
+"""Draws figures for another process: each line of stdin is a specification, each line of stdout its
+SVG.
 
-It is run as a file, so that it loads the drawing and nothing else of tailback. What cannot be drawn
-is an empty line: the other process finds out why.
+It runs as a script, so that it loads only the drawing. A figure that cannot be drawn gives an empty
+line; the other process finds out why.
 """
 
 import json
@@ -10,12 +11,12 @@ import sys
 
 
 def main() -> None:
-    """Draws until there is no more."""
-    # Ctrl-C is for the other process, which ends this one.
+    """Draw until stdin ends."""
+    # The other process handles Ctrl-C and ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import vl_convert
 
-    # A pipe: only the other process reads this.
+    # stdout is a pipe that only the other process reads.
     with open(1, "w", encoding="ascii", closefd=False) as pipe:
         for line in sys.stdin:
             try:

@@ -1,7 +1,8 @@
-"""Figures of a report drawn while it is made, by processes of their own.
+"""Draws the figures of a report in separate processes while the report is made.
 
-Drawing takes most of a report's time and holds the interpreter's lock, so that threads of one
-process would draw one after the other. An SVG is the same whoever draws it, and after whatever.
+Drawing takes most of a report's time and holds the interpreter's lock, so threads of one process
+would draw one after the other. The SVG does not depend on the process, nor on the figures drawn
+before.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tailback.base import machine
 from tailback.figures import export
 
 ENOUGH = 40
-"""Marks in figures that take about twice as long as another process needs to begin."""
+"""Marks in figures that take about twice the start-up time of another process to draw."""
 
 
 class Drawing:
@@ -35,7 +36,7 @@ class Drawing:
         self._threads: list[threading.Thread] = []
 
     def add(self, name: str, text: str) -> None:
-        """Has a figure drawn; `text` is its specification as JSON."""
+        """Start drawing a figure; `text` is its specification as JSON."""
         self._asked[name] = text
         self._waiting.put(name)
         self._marks += text.count('"mark"')
@@ -52,12 +53,12 @@ class Drawing:
         self._threads[-1].start()
 
     def svgs(self) -> dict[str, str]:
-        """All of them, in the order in which they were asked for."""
+        """Return all figures, in the order in which they were requested."""
         for _ in self._threads:
             self._waiting.put(None)
         for thread in self._threads:
             thread.join()
-        # Those that nobody could draw say here what is wrong with them.
+        # Figures that no process could draw are drawn here, which raises their error.
         return {
             name: self._made[name] if name in self._made else export.svg_of(text)
             for name, text in self._asked.items()
@@ -77,7 +78,7 @@ class Drawing:
                     self._made[name] = export.numbered(json.loads(drawn))
 
     def end(self) -> None:
-        """Ends the processes, whatever they are at."""
+        """End the processes, even in the middle of a figure."""
         for process in self._processes:
             process.kill()
             process.communicate()
@@ -85,7 +86,7 @@ class Drawing:
 
 @contextmanager
 def drawing(jobs: int | None = None) -> Iterator[Drawing]:
-    """Draws figures with at most so many processes (default: one for each core)."""
+    """Draw figures with at most so many processes (default: one for each core)."""
     made = Drawing(machine.cores() if jobs is None else jobs)
     try:
         yield made
@@ -94,7 +95,7 @@ def drawing(jobs: int | None = None) -> Iterator[Drawing]:
 
 
 def svgs(texts: Mapping[str, str], jobs: int | None = None) -> dict[str, str]:
-    """Figures by name, of their specifications as JSON."""
+    """Return figures by name, from their specifications as JSON."""
     with drawing(jobs) as made:
         for name, text in texts.items():
             made.add(name, text)
@@ -106,7 +107,7 @@ def _helper() -> subprocess.Popen[str] | None:
     script = Path(__file__).with_name("drawer.py")
     if not sys.executable or not script.is_file():
         return None
-    # Beside the script lie modules with names that others have, too.
+    # The folder of the script has modules whose names other packages use, too.
     command = [sys.executable, "-P", str(script), export.VEGA_LITE]
     try:
         return subprocess.Popen(

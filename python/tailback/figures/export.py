@@ -27,12 +27,12 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """
     with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
         # Errors of a chart are reported where it is made and where it is drawn: Altair's check of
-        # the whole takes as long as all the rest.
+        # the whole takes as long as everything else together.
         options: dict[str, Any] = (
             {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
         )
         made: dict[str, Any] = chart.to_dict(**options)
-    # Whatever theme the caller's notebook has enabled, a report's figures are in the house style.
+    # A report's figures are in the house style, whatever theme the caller's notebook has enabled.
     made["config"] = theme()["config"]
     drawable: dict[str, Any] = cleaned(made)
     return drawable
@@ -44,12 +44,14 @@ def svg(made: dict[str, Any]) -> str:
 
 
 def svg_of(text: str) -> str:
-    """As `svg`, of the specification as JSON."""
+    """Like `svg`, from the specification as JSON."""
     return numbered(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE))
 
 
 def numbered(drawn: str) -> str:
-    """An SVG whose gradients and clips count from 0: Vega goes on from one figure to the next."""
+    """An SVG whose gradients and clips are numbered from 0: Vega continues from one figure to the
+    next.
+    """
     first: dict[str, int] = {}
     for kind, number in _MADE.findall(drawn):
         first[kind] = min(int(number), first.get(kind, int(number)))
@@ -91,6 +93,6 @@ def javascript() -> str:
 
 
 def _cache_folder() -> Path:
-    """Where a program may keep what it can make again (XDG)."""
+    """The folder where a program may store what it can make again (XDG)."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "tailback"

@@ -1,7 +1,7 @@
-"""Small panels of the same axes, one for each point of a sweep: values with their intervals over a
-key of the sweep, and distributions.
+"""Small panels with the same axes, one for each point of a sweep: values with their intervals over
+a key of the sweep, and distributions.
 
-The specification is put together here and not by Altair, which takes seconds for so many panels.
+The specification is built here rather than by Altair, which takes seconds for so many panels.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Panels:
     ordered: bool = False
     """Whether the series are values of a parameter."""
     columns: int = 0
-    """Panels in a row, where that means something; 0: as many as fit."""
+    """Panels in a row, if the number matters; 0: as many as fit."""
 
 
 @dataclass(frozen=True)
 class FacetAxis:
-    """An axis: its title, the values that have ticks, how far it reaches."""
+    """An axis: its title, the values that have ticks, its ends."""
 
     title: str
     ticks: Sequence[float] = ()
@@ -61,7 +61,8 @@ class FacetAxis:
 
 def log_axis(title: str, values: Sequence[float]) -> FacetAxis:
     """A logarithmic axis just around these values, with ticks at 1, 2 and 5 of each decade, or at
-    the decades where there are many."""
+    the decades if there are many.
+    """
     low, high = min(values) / 1.2, max(values) * 1.2
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ones = (1, 2, 5) if len(decades) <= 4 else (1,)
@@ -71,8 +72,9 @@ def log_axis(title: str, values: Sequence[float]) -> FacetAxis:
 
 
 def around(rows: Sequence[Row], *, zero: bool, most: float | None = None) -> tuple[float, float]:
-    """The ends of a linear axis for values with intervals: an interval that is longer than all that
-    is between the values does not press them together, and is cut."""
+    """The ends of a linear axis for values with intervals. An interval that is longer than the
+    range of all values is cut, so that it does not press them together.
+    """
     values = [row["y"] for row in rows]
     low, high = min(values), max(values)
     room = 0.6 * ((high - min(low, 0.0) if zero else high - low) or abs(high) or 1.0)
@@ -92,7 +94,7 @@ def over_numbers(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) ->
     colour = _colour(of)
     x_channel = {"field": "x", **x.spec()}
     y_channel = {"field": "y", **y.spec()}
-    # Points on the edge are whole.
+    # Points on the edge are drawn whole.
     x_channel["scale"] = {**x_channel["scale"], "padding": 8, "nice": False}
     tooltip = [
         *([_tip("series", of.series_title)] if len(of.series) > 1 else []),
@@ -179,12 +181,12 @@ def beside(charts: Sequence[Drawn], columns: int) -> Drawn:
 
 
 def _with_intervals(rows: Sequence[Row], layers: list[Spec]) -> list[Spec]:
-    """The layers, without the first, of intervals, if there are none."""
+    """The layers without the first one, that of intervals, if there are none."""
     return layers if any("low" in row for row in rows) else layers[1:]
 
 
 def _size(of: Panels, y_title: str) -> tuple[int, int, int]:
-    """Width and height of a panel, and panels in a row; long titles of axes need their height."""
+    """Width and height of a panel, and panels in a row; long axis titles need height."""
     panels = len(of.panels)
     if panels == 1:
         return WIDTH, 260, 1
@@ -209,7 +211,7 @@ def _faceted(rows: Sequence[Row], inner: Spec, of: Panels, columns: int) -> Draw
     }
     made = {**head, "facet": facet, "columns": columns, "spacing": 18, "spec": inner}
     if len(of.panels) % columns:
-        # Else the axis of a column is in the last row, below a panel that does not exist.
+        # Otherwise the axis of a column is in the last row, below a panel that does not exist.
         made["resolve"] = {"axis": {"x": "independent"}}
     return Drawn(made)
 

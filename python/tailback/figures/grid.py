@@ -1,4 +1,4 @@
-"""A table as coloured cells with their numbers: how far off each one is."""
+"""A table as coloured cells with their numbers: the error of each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def grid(
         scale=alt.Scale(scheme="blueorange", domain=[-span, 0, span], clamp=True),
         legend=alt.Legend(format="+.0f"),
     )
-    # On the dark ends of the scale black is not read.
+    # Black text is not readable on the dark ends of the scale.
     ink = alt.condition(f"abs(datum.percent) > {0.7 * span}", alt.value("white"), alt.value(INK))
     boxes = alt.Chart().mark_rect(stroke="white")
     boxes = boxes.encode(
@@ -69,10 +69,10 @@ def grid(
 
 @dataclass(frozen=True)
 class Tables:
-    """A figure of tables that differ by their names and data only.
+    """A figure of tables that differ only in their names and data.
 
-    Altair's own concatenation copies and joins every part of every table several times over, which
-    takes as long as drawing them.
+    Altair's own concatenation copies and joins every part of every table several times, which takes
+    as long as drawing them.
     """
 
     table: Chart
@@ -81,12 +81,12 @@ class Tables:
     columns: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The specification, as that of `altair.concat`."""
+        """Return the specification, as `altair.concat` would."""
         spec = self.table.to_dict(validate=False)
         datasets, tables = {}, []
         for title, part in self.parts.items():
             values = part.to_dicts()
-            # Of what it holds, as Altair names it.
+            # The hash of its content, as Altair names data.
             text = json.dumps(values, sort_keys=True, default=str)
             name = f"data-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
             datasets[name] = values

@@ -64,7 +64,7 @@ def heatmap(
             y=alt.Y("y:Q", scale=y_scale, title=y_title),
             order="x:Q",
         )
-        # Black on white is seen on every colour of the scale.
+        # Black on white is visible on every colour of the scale.
         layers.append(line.mark_line(strokeWidth=5, color="white", clip=True))
         layers.append(line.mark_line(strokeWidth=2, color="black", clip=True))
         end = curve.filter(pl.col("x").is_between(*x_range), pl.col("y").is_between(*y_range)).tail(

@@ -1,8 +1,8 @@
-"""What a figure does on a page: legends that pick, curves that zoom and say their values.
+"""The behaviour of a figure on a page: legends that select, curves that zoom and show their values.
 
-It is added to the specification of any figure, whoever made it; files and paper
-have none of it. The page's script does the rest: a value of the nearest curve is shown as
-the pointer moves (`templates/report.js`), from the tooltip that each curve gets here.
+It is added to the specification of any figure, whatever made it. Files and paper have none of it.
+The page's script does the rest: it shows a value of the nearest curve as the pointer moves
+(`templates/report.js`), from the tooltip that each curve gets here.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any
 Spec = dict[str, Any]
 
 AS_IT_IS = ("datasets", "config")
-"""Nothing is added to these, and the data is most of a figure."""
+"""Nothing is added to these keys; data is most of a figure."""
 
 FADED = 0.07
-"""Opacity of what the legend has not picked."""
+"""Opacity of what is not selected in the legend."""
 
 CURVES = ("line", "trail")
 CLIPPED = (*CURVES, "area", "point", "rule", "tick")
 _SEVERAL = ("hconcat", "vconcat", "concat")
 _SEE_THROUGH = ("point", "circle", "square", "tick")
-"""Marks that Vega-Lite draws a little transparent."""
+"""Marks that Vega-Lite draws slightly transparent."""
 
 
 def interactive(made: Spec) -> Spec:
-    """The same figure with a legend that picks, zoom along x, and tooltips on curves."""
+    """The same figure with a legend that selects, zoom along x, and tooltips on curves."""
     spec = {key: part if key in AS_IT_IS else copy.deepcopy(part) for key, part in made.items()}
     numbers = count()
     titles = _titles(spec)
@@ -43,7 +43,7 @@ def interactive(made: Spec) -> Spec:
 
 
 def _views(spec: Spec) -> Iterator[Spec]:
-    """Every part with axes of its own: a unit, or layers of them."""
+    """Every part with its own axes: a unit, or layers of units."""
     for several in _SEVERAL:
         for part in spec.get(several, ()):
             yield from _views(part)
@@ -66,12 +66,12 @@ def _mark(unit: Spec) -> str:
 
 
 def _channels(view: Spec, unit: Spec) -> Spec:
-    """What a unit encodes, with what its layers have in common."""
+    """The encoding of a unit, with what its layers share."""
     return {**view.get("encoding", {}), **unit.get("encoding", {})}
 
 
 def _titles(spec: Spec) -> dict[str, str]:
-    """What a field is called: of panels under each other only the last says it of their x."""
+    """The title of a field. Of panels above each other only the last has the title of x."""
     titles: dict[str, str] = {}
     for view in _views(spec):
         for unit in _units(view):
@@ -105,10 +105,10 @@ def _tooltip(channels: Spec, titles: Mapping[str, str]) -> list[Spec]:
 
 
 def _add_zoom(spec: Spec, numbers: Iterator[int], common: str = "") -> None:
-    """Dragging moves along x, the wheel with Ctrl zooms, a double click goes back.
+    """Dragging moves along x, the wheel with Ctrl zooms, a double click resets.
 
-    Panels that share their axis move together. Without Ctrl the wheel scrolls the page, and
-    so does a finger.
+    Panels that share their axis move together. Without Ctrl the wheel scrolls the page, and so does
+    a finger.
     """
     for several in _SEVERAL:
         if several in spec:
@@ -144,13 +144,13 @@ def _add_zoom(spec: Spec, numbers: Iterator[int], common: str = "") -> None:
 
 
 def _runs(channels: Spec) -> bool:
-    """Whether x is a number, as it is and not in bins."""
+    """Whether x is a number and not binned."""
     x = channels.get("x", {})
     return x.get("type") == "quantitative" and "field" in x and not x.get("bin")
 
 
 def _add_legends(spec: Spec, numbers: Iterator[int]) -> None:
-    """A click picks what is drawn, more clicks add to it; none is all."""
+    """A click selects what is drawn, more clicks add to it; no selection shows all."""
     names: dict[str, str] = {}
     views = list(_views(spec))
     for view in views:
@@ -178,10 +178,10 @@ def _add_legends(spec: Spec, numbers: Iterator[int]) -> None:
 
 
 def _field(view: Spec, unit: Spec) -> str | None:
-    """What the colours of a unit tell apart."""
+    """What the colours of a unit distinguish."""
     colour = _channels(view, unit).get("color")
     if not isinstance(colour, dict) or colour.get("type") not in ("nominal", "ordinal"):
         return None
     field = colour.get("field")
-    # What only its layers say, this unit does not know itself.
+    # An encoding that only its layers have is unknown to this unit.
     return field if isinstance(field, str) and "encoding" in unit else None

@@ -29,7 +29,7 @@ class LinePanel:
     high: str | None = None
     scale: Literal["linear", "log"] = "linear"
     domain: tuple[float, float] | None = None
-    #: Horizontal lines: value and what it says.
+    #: Horizontal lines: value and label.
     rules: Sequence[tuple[float, str]] = ()
     #: Published points: columns x, series and y as in the frame.
     published: pl.DataFrame | None = None
@@ -137,7 +137,7 @@ def panel(
 
 
 def _rules(spec: LinePanel, y_scale: alt.Scale, width: int) -> list[Any]:
-    """Dashed horizontal lines with what they say."""
+    """Dashed horizontal lines with their labels."""
     layers: list[Any] = []
     for value, says in spec.rules:
         at = pl.DataFrame({"at": [float(value)], "says": [says]})
@@ -154,7 +154,7 @@ def _rules(spec: LinePanel, y_scale: alt.Scale, width: int) -> list[Any]:
 
 
 def _legend(title: str, points: bool) -> alt.Legend:
-    """Swatches as the curves are drawn, not as their bands."""
+    """Swatches look like the curves, not like their bands."""
     if points:
         return alt.Legend(title=title or None, symbolOpacity=1)
     return alt.Legend(

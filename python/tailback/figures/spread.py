@@ -1,9 +1,9 @@
 """Statistics of a quantity, versions side by side: a column for each, a row for each setting.
 
-A thin line from the 1st to the 99th percentile, a thick one from the 25th to the 75th, a point at
-the mean. Every row has the same axes in all its columns.
+A thin line goes from the 1st to the 99th percentile, a thick one from the 25th to the 75th, and a
+point is at the mean. Every row has the same axes in all its columns.
 
-The specification is put together here and not by Altair, which takes seconds for so many panels.
+The specification is built here rather than by Altair, which takes seconds for so many panels.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ GAP = 12
 LETTER = 6.5
 """Width of a letter of an axis, roughly."""
 HEADING = 8
-"""The same of a heading."""
+"""The same for a heading."""
 FLAG = "∗"
-"""Stands over what is more than noise."""
+"""The mark over values that differ by more than noise."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 Spec = dict[str, Any]
@@ -72,7 +72,7 @@ class Look:
     x_title: str
     scale: Literal["linear", "log"] = "linear"
     floor: float | None = None
-    """On a logarithmic axis what is smaller is drawn here."""
+    """On a logarithmic axis smaller values are drawn here."""
     zero: bool = True
     """On a linear axis."""
     rule: float | None = None
@@ -179,7 +179,7 @@ def _panels(
     return Drawn(
         {
             "$schema": _SCHEMA,
-            # Titles of axes reach beyond what Vega measures.
+            # Axis titles reach beyond the size that Vega measures.
             "padding": {"left": 5, "top": 16, "right": 5, "bottom": 18},
             "concat": panels,
             "columns": len(columns),
@@ -322,7 +322,7 @@ def _domain(values: Iterable[float], look: Look) -> tuple[float, float]:
 
 
 def _ticks(domain: tuple[float, float]) -> list[float]:
-    """1 of every decade; 2 and 5 too where there are few."""
+    """1 of every decade; also 2 and 5 if there are few decades."""
     low, high = domain
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low < 60 else (1,)

@@ -1,4 +1,6 @@
-"""House style of every figure: fonts, sizes, colours that colour-blind readers tell apart."""
+"""House style of every figure: fonts, sizes, and colours that colour-blind readers can
+distinguish.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,15 @@ Chart: TypeAlias = Any
 CATEGORIES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
 #: Five steps from dark to light for curves that follow a parameter, all darker than 3:1 on white.
 ORDERED = ["#2d1160", "#721f81", "#b5367a", "#e2592f", "#c98a00"]
-#: Shapes go with colours, so that a printed page in grey still tells curves apart.
+#: Shapes go with colours, so that curves stay distinct on a page printed in grey.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke"]
 
 FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 INK = "#1f2933"
 MUTED = "#52606d"
 GRID = "#e4e7eb"
-#: What these colours are on a dark ground, for pages that follow the reader's setting. Every colour
-#: that a figure names is here.
+#: These colours on a dark background, for pages that follow the reader's setting. Every colour that
+#: a figure names is here.
 DARK = {
     "white": "#14181d",
     "black": "#f0f3f6",
@@ -43,7 +45,8 @@ DARK = {
 }
 WIDTH = 620
 HEIGHT = 240
-#: Altair refuses more rows than this; a figure with more bins by a rule its caption states.
+#: Altair rejects more rows than this. A figure with more rows bins them by a rule that its caption
+#: states.
 MAX_ROWS = 5000
 
 
@@ -53,8 +56,8 @@ def theme() -> alt.theme.ThemeConfig:
     return {
         "config": {
             "background": "white",
-            # A page's figure has its title as label; these descriptions would hold names of
-            # others as expressions.
+            # On a page the title of a figure is its label; these descriptions would contain
+            # untrusted names as expressions.
             "aria": False,
             "font": FONT,
             "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},

@@ -1,7 +1,7 @@
 """Quantities of flows over time, with ticks for drops and marks.
 
-A series is drawn as steps: a congestion window holds until it changes. Long series are thinned by
-`thin`, whose rule the caption states.
+A series is drawn as steps: a congestion window holds until it changes. `thin` reduces long series,
+by a rule that the caption states.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tailback.figures.theme import WIDTH, Chart, colour_scale
 
 
 def thin(frame: pl.DataFrame, *, by: Sequence[str], limit: int) -> tuple[pl.DataFrame, str | None]:
-    """At most about `limit` rows: of each of equally long time bins the first row, the smallest and
-    the largest value are kept.
+    """Keep at most about `limit` rows: of each of equally long time bins the first row, the
+    smallest and the largest value.
 
     Returns the rows and, if any were left out, the sentence that says so in the caption.
 

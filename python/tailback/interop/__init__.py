@@ -31,9 +31,9 @@ class Format(Protocol):
         """Ending of the file, with the dot."""
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
-        """Writes a run folder to a file; returns what was written.
+        """Write a run folder to a file; return what was written.
 
-        `interfaces` are the places of a packet capture to take; empty: all.
+        `interfaces` are the interfaces of a packet capture to write; empty: all.
         """
 
 

@@ -26,7 +26,7 @@ class Csv:
             raise InputError("--interface: only for --format pcapng")
         import polars as pl
 
-        # By digits: a quotient would have 0.30000000000000004 for 300 ms.
+        # Formatted by digits: a quotient would give 0.30000000000000004 for 300 ms.
         whole = (pl.col("time_ns") // 10**9).cast(pl.String)
         part = (pl.col("time_ns") % 10**9).cast(pl.String).str.zfill(9)
         time_s = pl.concat_str(whole, part, separator=".").alias("time_s")
@@ -49,12 +49,12 @@ Row = tuple[str, str, str, object]
 
 
 def _plain(program: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without its 5-tuples, which are tables of their own."""
+    """The summary without its 5-tuples, which are tables of their own."""
     return {key: value for key, value in program.items() if key != "tuples"}
 
 
 def _rows(summary: Mapping[str, Any]) -> Iterator[Row]:
-    """A row for each value of a summary; the first link is not told twice."""
+    """A row for each value of a summary; the first link is not repeated."""
     parts = [("flow", part["name"], part) for part in summary["flows"]]
     parts += [("link", name, part) for name, part in summary["queues"].items()]
     parts += [("traffic", part["name"], part) for part in summary["traffic"]]

@@ -1,10 +1,10 @@
 """A run as a data file of Flent, the network tester, which opens and plots it as its own.
 
-The file is what Flent 2 writes (format version 4) after a test of the same shape: one flow is
-`tcp_1up`, two are `tcp_2up`, more `tcp_nup`; data on the way back alone `tcp_ndown` or
-`tcp_2down`; both ways `tcp_bidirectional` or `rrul_be_nflows`. Times count from the start of the
-run, which is set to the start of 1970: simulated time has no date, and the same run gives the same
-bytes.
+The file is what Flent 2 writes (format version 4) after a test of the same shape. One flow is
+`tcp_1up`, two are `tcp_2up`, more `tcp_nup`. Data only on the way back is `tcp_ndown` or
+`tcp_2down`; data both ways is `tcp_bidirectional` or `rrul_be_nflows`. Times count from the start
+of the run, which is set to the start of 1970: simulated time has no date, and the same run gives
+the same bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tailback.store.run_folder import StoredRun
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 SINGLE, BIDIRECTIONAL, BOTH_WAYS = "tcp_1up", "tcp_bidirectional", "rrul_be_nflows"
-"""Tests of Flent's with series of their own names; the others are `tcp_2up`, `tcp_ndown`, ..."""
+"""Tests of Flent with their own names of series; the others are `tcp_2up`, `tcp_ndown`, ..."""
 
 PING = "Ping (ms) ICMP"
 
@@ -66,7 +66,7 @@ class Flent:
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The canonical point is believed to be one: its hash was right.
+            # The canonical point is not checked again: its hash was right.
             raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
         with (
             layout.replacing(out) as part,
@@ -82,7 +82,7 @@ FORMAT = Flent()
 
 @dataclass(frozen=True)
 class _Stream:
-    """A flow as Flent has it."""
+    """A flow in Flent's form."""
 
     series: str
     flow: str
@@ -90,13 +90,13 @@ class _Stream:
     mean: float | None
     """Throughput over the flow's measured time, Mbit/s."""
     raw: list[Raw]
-    """In order of time: `t`, with `val` and `dur` and socket statistics where there are any."""
+    """In order of time: `t`, with `val` and `dur`, and socket statistics if there are any."""
     columns: dict[str, list[float | None]]
     """By key of `raw`, a value for each x."""
 
 
 class _Export:
-    """One run on its way into a data file."""
+    """The conversion of one run to a data file."""
 
     def __init__(self, run: Path, name: str) -> None:
         self.run = run
@@ -107,7 +107,7 @@ class _Export:
         self.point: dict[str, Any] = self.manifest["canonical"]
         self.interval: int = self.point["record"]["interval"]
         self.duration: int = self.point["duration"]
-        # A last interval that the run cut short counts as one.
+        # A last interval that the end of the run shortens counts as one.
         self.steps: int = -(-self.duration // self.interval)
 
     @cached_property
@@ -120,7 +120,7 @@ class _Export:
         return found
 
     def data(self) -> dict[str, Any]:
-        """What the file holds."""
+        """The content of the file."""
         if self.point["record"]["series"] == "off":
             raise InputError(
                 f"{self.run}: no series were recorded, and Flent plots series; run the scenario "
@@ -152,7 +152,7 @@ class _Export:
         }
 
     def _test(self) -> tuple[str, list[str]]:
-        """The test of Flent's that a run is like, and the name of each flow's series there."""
+        """The test of Flent that a run resembles, and the name of each flow's series there."""
         down = [self._is_download(flow["name"]) for flow in self.summary["flows"]]
         ups, downs = down.count(False), down.count(True)
         if not ups or not downs:
@@ -172,7 +172,7 @@ class _Export:
         return BOTH_WAYS, names
 
     def _is_download(self, flow: str) -> bool:
-        """Whether a flow's data takes the way back."""
+        """Whether a flow's data goes the way back."""
         plan = self._plan(flow)
         links = [self.point["links"][i]["name"] for i in plan["route"]]
         if links:
@@ -180,7 +180,7 @@ class _Export:
         return bool(plan["back"])
 
     def _plan(self, flow: str) -> dict[str, Any]:
-        """What the scenario says of a flow; those of one table share it."""
+        """The scenario's table of a flow; flows of one table share it."""
         plans: list[dict[str, Any]] = self.point["flows"]
         for wanted in (flow, group_of(flow)):
             for plan in plans:
@@ -204,10 +204,10 @@ class _Export:
         return _Stream(series, name, flow["cc"], flow["throughput_mbit"], raw, columns)
 
     def _throughput(self, flow: Mapping[str, Any]) -> list[tuple[int, int, float]]:
-        """Start, end and Mbit/s of payload in each interval in which a flow was there.
+        """Start, end and Mbit/s of payload in each interval with the flow.
 
-        The first begins with the flow where that is known (else with the interval it starts in),
-        the last ends when it stopped, completed or the run ended.
+        The first begins with the flow if that is known (otherwise with the interval it starts in).
+        The last ends when the flow stopped or completed, or the run ended.
         """
         name = flow["name"]
         rows = self.rows.get((name, None, "delivered_bytes"))
@@ -216,7 +216,7 @@ class _Export:
             rows = self.rows.get((name, None, "acked_bytes"), [])
         total: dict[int, float] = {}
         for at, value in rows:
-            # The last one of an interval counts for its end.
+            # The last sample of an interval counts for its end.
             total[-(-at // self.interval) * self.interval] = value
         if not total:
             return []
@@ -226,7 +226,7 @@ class _Export:
         if measured_from is not None and (measured_from > warmup or warmup == 0):
             begin = max(begin, measured_from)
         end = round(flow["to_s"] * NS) if flow.get("to_s") is not None else self.duration
-        # The summary has what the samples miss at the end.
+        # The summary has the end that the samples miss.
         before = 0.0 if measured_from != warmup or warmup == 0 else total.get(warmup)
         if before is not None and flow.get("delivered_bytes") is not None:
             total = {at: value for at, value in total.items() if at < end}
@@ -239,10 +239,10 @@ class _Export:
         ]
 
     def _ping(self) -> Rows:
-        """What a ping would take: the path and, before it, every queue as it was found.
+        """The time that a ping would take: the path and, before it, the length of every queue.
 
-        A path with a queue that keeps flows apart has no value: a ping is a flow of its own
-        there, and waits for less than what is there.
+        A path with a queue that keeps flows apart has no value: a ping would be a flow of its own
+        there, and would wait for less than the whole queue.
         """
         plan = self._plan(self.summary["flows"][0]["name"])
         links = [self.point["links"][i] for i in (*plan["route"], *plan["back"])]
@@ -302,8 +302,8 @@ class _Export:
             "HOSTS": ["receiver"],
             "LOCAL_HOST": f"tailback-{engine}",
             "DATA_FILENAME": self.name,
-            # Box and cumulative plots leave out so much at both ends of TOTAL_LENGTH: the warm-up
-            # before, and nothing behind.
+            # Box and cumulative plots leave out this time at both ends of TOTAL_LENGTH: the warm-up
+            # at the beginning, nothing at the end.
             "DELAY": warmup,
             "LENGTH": length - warmup,
             "TOTAL_LENGTH": length + warmup,
@@ -315,7 +315,7 @@ class _Export:
                 **{
                     stream.series: {
                         "UNITS": "Mbits/s",
-                        # As netperf's own result: Flent's summary prefers it.
+                        # Like netperf's own result, which Flent's summary prefers.
                         "MEAN_VALUE": stream.mean,
                         "FLOW": stream.flow,
                         "CONG_CONTROL": stream.cc,
@@ -339,7 +339,7 @@ class _Export:
         }
 
     def _title(self, streams: Sequence[_Stream]) -> str:
-        """The scenario's title and the point, as the sweep has them that the run belongs to."""
+        """The scenario's title and the point, as in the sweep of the run."""
         seed = f"seed {self.manifest['seed']}"
         found = layout.sweep_of(self.run.resolve().parent.parent, self.manifest["run_id"])
         if found is None:

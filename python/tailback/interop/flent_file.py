@@ -1,4 +1,4 @@
-"""Flent's data files: gzip-compressed JSON, and what has to be in it."""
+"""Flent's data files: gzip-compressed JSON, and its required content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback.errors import InputError
 SUFFIX = ".flent.gz"
 
 VERSION = 4
-"""Of the format, as Flent 2 writes it."""
+"""Version of the format that Flent 2 writes."""
 
 REQUIRED = ("NAME", "TITLE", "HOST", "LOCAL_HOST", "LENGTH", "STEP_SIZE")
 """Metadata that every file of Flent's has."""
@@ -25,16 +25,18 @@ REQUIRED = ("NAME", "TITLE", "HOST", "LOCAL_HOST", "LENGTH", "STEP_SIZE")
 _NUMBERS = ("LENGTH", "STEP_SIZE")
 
 MAX_PROBLEMS = 20
-"""The most problems that are reported of one file."""
+"""The most problems that are reported for one file."""
 
 MAX_TOGETHER = 256 << 20
-"""Of all files that are compared, unpacked, bytes: they are in memory together."""
+"""The most bytes of all compared files, unpacked: they are in memory together."""
 
 MAX_SECONDS = 1e12
-"""Of any time: beyond, sums of times lose their milliseconds."""
+"""The largest time: beyond it sums of times lose their milliseconds."""
 
 MAX_SPAN = 1e9
-"""Between any two samples, seconds: 31 years, in nanoseconds well within 64 bits."""
+"""The longest time between two samples, seconds: 31 years, which in nanoseconds fits into 64
+bits.
+"""
 
 MAX_VALUE = 1e15
 """Of any sample."""
@@ -50,7 +52,7 @@ class Sample:
     """Payload of a flow over a time."""
 
     begin: float
-    """Seconds; of the same clock as `end`."""
+    """Seconds, on the same clock as `end`."""
     end: float
     mbit: float
     """Mbit/s."""
@@ -58,7 +60,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data file that has been read and found whole."""
+    """A data file that has been read and checked."""
 
     path: Path
     metadata: Mapping[str, Any]
@@ -75,7 +77,7 @@ class DataFile:
 
     @property
     def title(self) -> str:
-        """What its author called it."""
+        """The title that its author gave it."""
         return str(self.metadata["TITLE"] or "")
 
     @property
@@ -131,7 +133,7 @@ def is_named_so(path: Path) -> bool:
 
 
 def read_all(paths: Sequence[Path]) -> list[DataFile]:
-    """Reads data files; says what is wrong with any of them at once."""
+    """Read data files; report the errors of all of them at once."""
     files: list[DataFile] = []
     problems: list[str] = []
     together = 0
@@ -153,7 +155,7 @@ def read_all(paths: Sequence[Path]) -> list[DataFile]:
 
 
 def read(path: Path) -> DataFile:
-    """Reads a data file; `InputError` has a line for each thing that is wrong with it."""
+    """Read a data file; `InputError` has a line for each error."""
     return _read(path)[0]
 
 
@@ -174,7 +176,7 @@ def _read(path: Path) -> tuple[DataFile, int]:
 
 
 def _problems_of(file: DataFile) -> list[str]:
-    """What keeps the samples from being those of a test."""
+    """Return why the samples cannot be those of a test."""
     if not file.flows:
         has = ", ".join(map(foreign.quoted, list(file.raw)[:5])) or "none"
         return [
@@ -193,7 +195,7 @@ def _problems_of(file: DataFile) -> list[str]:
 
 
 def _json(path: Path) -> tuple[Any, bytes, int]:
-    """What is in a file, the file itself, and how large it is when unpacked."""
+    """The content of a file, the file itself, and its size when unpacked."""
     packed = foreign.read(path)
     if not packed:
         raise InputError(f"{foreign.line(path)}: empty; expected {_WHAT}")
@@ -205,7 +207,7 @@ def _json(path: Path) -> tuple[Any, bytes, int]:
 
 
 def _problems(data: Any) -> list[str]:
-    """What keeps this from being a data file, all of it."""
+    """Return every reason why this is not a data file."""
     if not isinstance(data, dict):
         return [f"a JSON {_kind(data)}; expected an object with version, metadata, raw_values"]
     if "version" not in data and "metadata" not in data:
@@ -242,7 +244,7 @@ def _version(data: Mapping[str, Any]) -> str | None:
     if version == VERSION and not isinstance(version, bool | float):
         return None
     if not isinstance(version, int) or isinstance(version, bool):
-        # Files of the first version did not say it.
+        # Files of the first version do not state it.
         said = "no format version" if value is None else "a format version that is no number"
         return f"{said}; expected version {VERSION}"
     if version > VERSION:
@@ -257,7 +259,7 @@ def _version(data: Mapping[str, Any]) -> str | None:
 
 
 def _wrong(metadata: Mapping[str, Any]) -> list[str]:
-    """Metadata that is there and is not what it should be."""
+    """Return the metadata that have a wrong type."""
     problems = []
     if "NAME" in metadata and not (isinstance(metadata["NAME"], str) and metadata["NAME"]):
         problems.append(_expected("metadata NAME", metadata["NAME"], "the name of a test"))
@@ -322,14 +324,14 @@ def _is_flow(name: str) -> bool:
 
 
 def _order(name: str) -> list[tuple[int, int, str]]:
-    """Uploads before downloads, 2 before 10."""
-    # Every second part is digits; longer ones are no numbers that anybody counts to.
+    """Uploads come before downloads, 2 before 10."""
+    # Every second part is digits; longer ones are no realistic numbers.
     parts = re.split(r"([0-9]{1,9})", name)
     order = [(0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts)]
     return [(0 if name.startswith("TCP upload") else 1, 0, ""), *order]
 
 
 def _seconds(text: Any) -> float:
-    """A time of Flent's as Unix time."""
+    """Convert a time of Flent to Unix time."""
     time = datetime.fromisoformat(text)
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()

@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENGINE = "flent"
-"""Used as the engine's name."""
+"""The engine's name of such results."""
 
-#: Socket statistic, the quantity of a run it is, factor to its unit.
+#: Socket statistic, the corresponding quantity of a run, factor to its unit.
 _STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
 
 
 @dataclass(frozen=True)
 class FlentRun(Run):
-    """A data file as a run; what it does not have is not available."""
+    """A data file as a run; values that it does not have are missing."""
 
     file: DataFile
     warmup_s: float
-    """What is left out at the start of the load, as the runs beside it do."""
+    """The time that is left out at the start of the load: the warm-up of the runs beside it."""
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What it has of a run's summary."""
+        """The part of a run's summary that it has."""
         flows = [self._flow(name) for name in self.file.flows]
         rates = [flow["throughput_mbit"] for flow in flows]
         return {
@@ -56,7 +56,7 @@ class FlentRun(Run):
 
     def _flow(self, name: str) -> dict[str, Any]:
         since = self.file.origin + self.warmup_s
-        # A sample that began a rounding error before belongs to it.
+        # A sample that began earlier by a rounding error belongs to it.
         samples = [s for s in self.file.throughput(name) if s.begin >= since - self.file.step / 100]
         time = sum(s.end - s.begin for s in samples)
         rtts = [rtt for at, rtt in self.file.statistic(name, "tcp_rtt") if at >= since]
@@ -97,7 +97,7 @@ class FlentRun(Run):
     def histogram(
         self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
     ) -> pl.DataFrame:
-        """Flent keeps no histograms: none has a bucket."""
+        """Flent keeps no histograms, so there are no buckets."""
         import polars as pl
 
         _ = (quantity, flow, link)
@@ -141,7 +141,7 @@ class FlentSource:
 
 
 def is_source(path: Path) -> bool:
-    """Whether this is Flent's: a data file, or a folder that holds some and no results."""
+    """Whether this belongs to Flent: a data file, or a folder that has some and no results."""
     if path.is_dir():
         ours = any((path / name).exists() for name in ("index.json", "manifest.json", "sweeps"))
         return not ours and any(map(is_named_so, path.iterdir()))
@@ -149,7 +149,7 @@ def is_source(path: Path) -> bool:
 
 
 def read_sources(paths: Sequence[Path]) -> list[FlentSource]:
-    """Reads data files and folders of them; says all that is wrong at once."""
+    """Read data files and folders of them; report all errors at once."""
     groups = [
         sorted(file for file in path.iterdir() if is_named_so(file)) if path.is_dir() else [path]
         for path in paths
@@ -167,7 +167,7 @@ def read_sources(paths: Sequence[Path]) -> list[FlentSource]:
 
 
 def _strangers(source: FlentSource) -> list[str]:
-    """Files of a folder that are not of the same set-up as its first."""
+    """Files of a folder whose set-up differs from that of the first."""
     first = source.files[0]
     return [
         f"{file.path}: {file.test} with {', '.join(file.flows)}; expected {first.test} with "

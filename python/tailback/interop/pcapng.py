@@ -1,4 +1,4 @@
-"""The packet capture of a run, for Wireshark and everything that reads pcapng."""
+"""The packet capture of a run, for Wireshark and every other program that reads pcapng."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback.store.run_folder import StoredRun
 INTERFACE, PACKET = 1, 6
 
 MAX_BLOCK = 1 << 20
-"""The largest block, bytes; a packet's has its headers only."""
+"""The largest block, bytes; the block of a packet has only its headers."""
 
 _IF_NAME = 2
 
@@ -53,7 +53,7 @@ def _select(capture: Path, out: Path, wanted: Sequence[str]) -> None:
     for name in wanted:
         if name not in names:
             raise InputError(unknown("interface", name, names))
-    # Every interface stays declared, so that the packets keep their numbers.
+    # Every interface stays declared, so that packets keep the numbers of their interfaces.
     kept = {number for number, name in enumerate(names) if name in wanted}
     with capture.open("rb") as source, out.open("wb") as target:
         for kind, block in blocks(source):

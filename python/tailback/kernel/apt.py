@@ -1,7 +1,7 @@
 """Debian packages without installing any: apt with a configuration of its own.
 
-Own sources, own lists, own cache, an empty status file. What the machine says
-about proxies, credentials and certificates stays in force. No root needed.
+It has its own sources, lists and cache, and an empty status file. The machine's settings for
+proxies, credentials and certificates stay in force. Root is not needed.
 """
 
 from __future__ import annotations
@@ -99,10 +99,9 @@ def parse_deb822(text: str) -> list[Entry]:
 def choose_mirror(entries: Iterable[Entry]) -> str:
     """Address of Debian's main archive among the entries, or the public one.
 
-    An entry counts if it has a component `main`, is no security archive and
-    looks like Debian's own: signed by Debian's keyring, a host of debian.org,
-    or, where it names no key, a path that ends in /debian. The first of the
-    surest kind is taken.
+    An entry counts if it has a component `main`, is no security archive and looks like Debian's
+    own. The surest sign is a signature by Debian's keyring, then a host of debian.org, then, if it
+    names no key, a path that ends in /debian. The first entry with the surest sign is taken.
     """
     best = (3, FALLBACK_MIRROR)
     for entry in entries:
@@ -203,7 +202,7 @@ class Apt:
         )
 
     def conf(self) -> str:
-        """The apt.conf. Read after the machine's own, so it has the last word."""
+        """The apt.conf. It is read after the machine's own, so it overrides that."""
         folder = self._folder
         return f"""\
 Dir::Etc::SourceList "{folder}/sources.list";
@@ -232,9 +231,9 @@ Acquire::Retries "3";
 """
 
     def update(self, steps: Steps) -> None:
-        """Gets the lists of packages, unless those there are fresh.
+        """Get the lists of packages, unless the existing ones are fresh.
 
-        Lists that cannot be renewed are used as they are.
+        If the lists cannot be renewed, the old ones are used.
         """
         if not KEYRING.exists():
             raise InputError(f"{KEYRING} is missing; install: debian-archive-keyring")
@@ -268,7 +267,7 @@ Acquire::Retries "3";
         return [row[1].strip() for row in rows if len(row) == 3 and row[0].strip() == name]
 
     def dependencies(self, name: str) -> list[str]:
-        """A package and all that it depends on, directly or not."""
+        """A package and all packages that it depends on, directly or not."""
         but = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
         no = [f"--no-{kind}" for kind in but]
         lines = self._apt("apt-cache", "depends", "--recurse", *no, name)
@@ -277,7 +276,7 @@ Acquire::Retries "3";
     def closure(self, packages: Sequence[str]) -> list[str]:
         """Packages and all that they need, as apt would install them: each NAME=VERSION.
 
-        Raises `CommandFailed` for what does not exist or does not fit together.
+        Raises `CommandFailed` for packages that do not exist or do not fit together.
         """
         options = ("-q", "--print-uris", "--yes", "--no-install-recommends")
         lines = self._apt("apt-get", *options, "install", *packages, at=self._folder)
@@ -287,7 +286,8 @@ Acquire::Retries "3";
 
     def locate(self, packages: Sequence[str]) -> list[Deb]:
         """The files of packages, each NAME or NAME=VERSION; in the order of the names."""
-        # Not among the downloads: apt says nothing about what is there already.
+        # A package that is missing in the downloads: apt prints nothing about files that exist
+        # already.
         lines = self._apt("apt-get", "-q", "--print-uris", "download", *packages, at=self._folder)
         found = {deb.name: deb for deb in parse_uris(lines)}
         names = [package.partition("=")[0] for package in packages]
@@ -296,7 +296,7 @@ Acquire::Retries "3";
         return [found[name] for name in names]
 
     def fetch(self, debs: Sequence[Deb], steps: Steps) -> list[Path]:
-        """Downloads what is not there yet; every file is checked."""
+        """Download missing files; every file is checked."""
         self._downloads.mkdir(parents=True, exist_ok=True)
         absent = [deb for deb in debs if not self._is_whole(deb)]
         if absent:
@@ -342,7 +342,8 @@ Acquire::Retries "3";
 def unpack(deb: Path, into: Path) -> None:
     """The files of a package, without its scripts; a link to a folder stays one."""
     into.mkdir(parents=True, exist_ok=True)
-    # dpkg-deb -x makes a folder of a link (/bin), where a package still has files there.
+    # dpkg-deb -x replaces a link to a folder (/bin) by a folder, where a package still has files
+    # there.
     words = "tar -xp --keep-directory-symlink -C"
     script = f'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | {words} "$2"'
     process.run(["bash", "-c", script, "bash", deb, into])

@@ -2,15 +2,15 @@
 
     downloads/          packages as fetched
     apt/, apt-tools/    lists of packages
-    tools/              flex, bison, ... where the machine has none
+    tools/              flex, bison, ... if the machine does not have them
     sources/            kernel trees
     kernels/HASH/       linux, ko/, build/ (what modules are compiled against), modules/
     kits/HASH/          a kernel with a guest root
     current             the kit in use, a link
 
-A kernel is there once its kernel.json is, a kit once its kit.json is; until
-then the folder is work in progress, which the next build goes on with. Newer
-packages for the root make another kit, not another kernel.
+A kernel is complete once its kernel.json exists, a kit once its kit.json exists. Until then the
+folder is unfinished work, which the next build resumes. Newer packages for the root make another
+kit, not another kernel.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from tailback.kernel.steps import Steps
 
 KERNEL = "kernel.json"
 RECIPE = 1
-"""To be raised when a change to this package makes other kits from the same input."""
+"""Raise this number when a change to this package makes other kits from the same input."""
 
 LINES_OF_A_BUILD = 1200
-"""Lines make prints for a whole build, until there has been one to count them."""
+"""Lines that make prints for a whole build, until one has been counted."""
 
 ALWAYS_QDISCS = ("mq", "noqueue", "pfifo_fast", "pfifo_head_drop")
-"""What every kernel has besides what is registered."""
+"""What every kernel has in addition to what is registered."""
 
 
 def build(
@@ -72,14 +72,14 @@ def build(
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Kit:
-    """Builds what is not built yet and returns it.
+    """Build what is not built yet and return it.
 
-    `origin` is a tree, a tarball or a linux-source package in the place of
-    Debian's newest, `release` an older one of Debian's; `with_patch` applies tailback's patch for
-    programs to `origin`, as it is to Debian's where it fits; `extra` are modules, `NAME=DIR` or
-    `DIR`; `programs` are tailback's own by name. With modules or programs only, they are built for
-    the current kit, or for that of the release.
-    What is built becomes the current kit, but for a release, which is kept beside it.
+    `origin` is a tree, a tarball or a linux-source package instead of Debian's newest, `release` an
+    older one of Debian's. `with_patch` applies tailback's patch for programs to `origin`, as it is
+    applied to Debian's where it fits. `extra` are modules, `NAME=DIR` or `DIR`; `programs` are
+    tailback's own by name. With modules or programs only, they are built for the current kit, or
+    for that of the release. The built kit becomes the current one, except for a release, which is
+    kept beside it.
     """
     if origin is not None and release is not None:
         raise InputError("--source and --release: one of them says which kernel is built")
@@ -102,7 +102,7 @@ def build(
         else:
             wanted = Wanted(origin, release or releases.NEWEST, suites, theirs, with_patch)
             folder = _kit(cache, wanted, cores, steps)
-            # The base of programs' packages too, so that what has run once needs no network.
+            # The base of programs' packages too, so that a second build needs no network.
             roots.forget()
             roots.get((), steps)
             if not beside or not (cache / "current" / kit.MANIFEST).exists():
@@ -123,18 +123,18 @@ class Wanted:
     """Which kernel is to be built."""
 
     origin: Path | None
-    """The user's tree, tarball or package, if there is one."""
+    """The user's tree, tarball or package; None: Debian's."""
     release: str
-    """Else Debian's, of these suites."""
+    """Otherwise Debian's, from these suites."""
     suites: tuple[str, ...]
     fragments: Sequence[config.Fragment]
     """Options on top of the kit's own."""
     with_patch: bool
-    """Whether the user's tree has to take tailback's patch for programs."""
+    """Whether tailback's patch for programs must apply to the user's tree."""
 
 
 def _built(cache: Path, release: str | None) -> Path | None:
-    """The kit that modules alone are built for, if it is there."""
+    """The kit that modules alone are built for, if it exists."""
     if release is not None and release != releases.NEWEST:
         found = [one for one in kit.all_kits() if one.release == release]
         return found[0].path if found else None
@@ -143,12 +143,12 @@ def _built(cache: Path, release: str | None) -> Path | None:
 
 
 def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
-    """What a compiled kernel is known by: its source and configuration."""
+    """The identity of a compiled kernel: its source and configuration."""
     return _digest({"recipe": RECIPE, "source": identity, "config": config.recipe(fragments)})
 
 
 def kit_hash(identity: str, fragments: Sequence[config.Fragment], packages: dict[str, str]) -> str:
-    """What goes into a kit: its kernel and the packages of its root."""
+    """The content of a kit: its kernel and the packages of its root."""
     return _digest(
         {
             "kernel": kernel_hash(identity, fragments),
@@ -169,10 +169,10 @@ def _kit(
     jobs: int,
     steps: Steps,
 ) -> Path:
-    """The folder of a kit, built if need be."""
+    """Return the folder of a kit; build it if necessary."""
     env = tools.environment(cache, steps)
     debian = _archive(cache, releases.NEWEST_SUITES, steps)
-    # The guest's root is the same beneath every kernel, so that only the kernel differs.
+    # The guest's root is the same for every kernel, so that only the kernel differs.
     archive = debian
     if wanted.suites != releases.NEWEST_SUITES:
         archive = _archive(cache, wanted.suites, steps)
@@ -182,7 +182,7 @@ def _kit(
         tree = source.debian(archive, cache, wanted.release)
     debs = root.packages(debian)
     packages = dict(apt.versions_of(debs))
-    # For a kit that is built too: modules are compiled against these headers.
+    # Also for a kit that is built already: modules are compiled against these headers.
     source.prepare(tree, archive, env, steps)
     if wanted.origin is None or wanted.with_patch:
         tree = patches.apply(tree, env, steps, required=wanted.with_patch)
@@ -202,7 +202,7 @@ def _kit(
         for module in (compiled / "ko").iterdir():
             shutil.copy2(module, folder / "root/modules")
         shutil.copy2(compiled / "linux", folder / "linux")
-        # They belong to the kernel: newer packages for the root leave them valid.
+        # Modules belong to the kernel: newer packages for the root leave them valid.
         for name in ("build", "modules"):
             (compiled / name).mkdir(exist_ok=True)
             (folder / name).symlink_to(os.path.relpath(compiled / name, folder))
@@ -231,7 +231,7 @@ def _archive(cache: Path, suites: tuple[str, ...], steps: Steps) -> apt.Apt:
 
 
 def _sound(folder: Path) -> bool:
-    """Whether a kit is there and its kernel and root are what was built."""
+    """Whether a kit exists and its kernel and root are as built."""
     try:
         facts = manifest.read(folder / kit.MANIFEST, manifest.KIT)
     except InputError:
@@ -241,11 +241,11 @@ def _sound(folder: Path) -> bool:
 
 
 def _compiled(folder: Path) -> bool:
-    """Whether a kernel is there and it and its modules are what was built."""
+    """Whether a kernel exists and it and its modules are as built."""
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
-        # Kernels from before it was noted: their kit notes it.
+        # Kernels from before this was recorded: their kit has it.
         expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
     except (InputError, KeyError, TypeError, AttributeError):
         return False
@@ -262,14 +262,14 @@ def _kernel(
     jobs: int,
     steps: Steps,
 ) -> None:
-    """Compiles a kernel, or goes on with it."""
+    """Compile a kernel, or resume compiling it."""
     folder.mkdir(parents=True, exist_ok=True)
     make = Make(tree.folder, folder, env, jobs)
     try:
         newest = tree.origin is None and releases.of(make.version) >= source.OLDEST
         final, lacks = configure(make, fragments, steps, lenient=not newest)
     except InputError:
-        # Nothing to go on with: other options make another kernel.
+        # There is nothing to resume: other options make another kernel.
         folders.remove(folder, inside=folder.parent)
         raise
     _compile(make, folder.parent, steps)
@@ -302,7 +302,7 @@ class Make:
         self._env = process.environment(
             {
                 **env,
-                # Beside it, so that it stays what this kernel was configured by.
+                # It is beside the folder, so that it stays the configuration of this kernel.
                 "KBUILD_KCONFIG": str(folder / config.KCONFIG.name),
                 "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
                 "KBUILD_BUILD_USER": "tailback",
@@ -314,7 +314,7 @@ class Make:
         (folder / config.KCONFIG.name).write_text(config.kconfig(own), encoding="utf-8")
 
     def __call__(self, *targets: str, on_line: Any = None) -> None:
-        """Makes targets; what make prints goes to build.log."""
+        """Make targets; make's output goes to build.log."""
         flags = modules.build_flags(self.version)
         command = ["make", "-C", str(self.tree), f"O={self.build}", *flags]
         try:
@@ -326,15 +326,16 @@ class Make:
             )
         except process.CommandFailed as error:
             shown = "\n".join(modules.diagnostics(error.lines)[-40:])
-            message = f"make {' '.join(targets)} failed; all it said is in {self.log}\n{shown}"
+            message = f"make {' '.join(targets)} failed; its whole output is in {self.log}\n{shown}"
             raise TailbackError(message) from error
 
 
 def configure(
     make: Make, fragments: Sequence[config.Fragment], steps: Steps, *, lenient: bool
 ) -> tuple[str, list[str]]:
-    """Configures, unless an earlier attempt has; returns the .config, and options of ours that
-    the tree lacks."""
+    """Configure, unless an earlier attempt has; return the .config, and our options that the tree
+    does not have.
+    """
     dot_config = make.build / ".config"
     configured = make.build / ".tailback-configured"
     if not configured.exists():
@@ -358,7 +359,7 @@ def _verify(
     lacks: list[str] = []
     for name, refused in config.refused(fragments, values).items():
         if name == fragments[0].name and lenient:
-            # A tree may be older than some queue of ours.
+            # A tree may be older than some of our queues.
             absent = [
                 text
                 for text in refused
@@ -370,7 +371,7 @@ def _verify(
             refused = [text for text in refused if text not in absent]
         if refused:
             listed = "\n  ".join(refused)
-            raise InputError(f"{name}: the kernel's configuration refuses\n  {listed}")
+            raise InputError(f"{name}: the kernel's configuration rejects\n  {listed}")
     if values.get("CONFIG_HZ") != "1000":
         raise TailbackError(f"CONFIG_HZ is {values.get('CONFIG_HZ')}, not 1000")
     return lacks
@@ -397,7 +398,7 @@ def _compile(make: Make, cache: Path, steps: Steps) -> None:
 
 
 def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
-    """Collects the modules; what they and the kernel itself bring."""
+    """Collect the modules, and the names that they and the kernel itself register."""
     built = folder / "build"
     (folder / "ko").mkdir(exist_ok=True)
     order = (built / "modules.order").read_text(encoding="utf-8").split()
@@ -426,7 +427,9 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
 
 
 def _prune(build: Path) -> None:
-    """Delete what no module needs. Once the kernel is done: without these make starts over."""
+    """Delete what no module needs, once the kernel is done: without these files make starts
+    over.
+    """
     if (build / ".tailback-pruned").exists():
         return
     for folder, _inner, files in os.walk(build):

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What modules for the newest Linux find missing in an older one.
+ * Adapts modules for the newest Linux to an older one.
  *
- * Put before every source of a module that is built for a kernel before 7.1
- * (`kernel build --module`). Macros only: a header of the kernel's that came first would
- * take effect before what the module defines for it (pr_fmt). What a macro cannot hide (a
- * member of a structure, a function of other arguments) has a name of its own here, and the
- * module asks for it with #ifdef.
+ * `kernel build --module` includes this before every source of a module that is built for a
+ * kernel before 7.1. It has macros only: a kernel header included here would take effect
+ * before the module's definitions for it (pr_fmt). Differences that a macro cannot hide (a
+ * member of a structure, a function with other arguments) have a name of their own here, and
+ * the module tests for it with #ifdef.
  */
 #ifndef TAILBACK_COMPAT_H
 #define TAILBACK_COMPAT_H
@@ -19,7 +19,7 @@
 #define tcp_snd_cwnd_set(tp, value) ((void)((tp)->snd_cwnd = (value)))
 #endif
 
-/* Linux 6.2, and 6.1 as it is maintained. */
+/* Linux 6.2, and the maintained releases of 6.1. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #define get_random_u32_below(ceil) prandom_u32_max(ceil)
 #endif
@@ -39,7 +39,7 @@
 #define BTF_KFUNCS_END(name) BTF_SET8_END(name)
 #endif
 
-/* tcp_congestion_ops.cwnd_event_tx_start: Linux 7.1. Before it, FUNCTION_event for cwnd_event. */
+/* tcp_congestion_ops.cwnd_event_tx_start: Linux 7.1. Before: FUNCTION_event for cwnd_event. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define TAILBACK_TX_START_EVENT(function)                                            \
 	static void function##_event(struct sock *sk, enum tcp_ca_event event)       \

@@ -1,4 +1,4 @@
-"""The kernel's configuration: fragments, and whether what they ask for came out."""
+"""The kernel's configuration: fragments, and a check that their options took effect."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ HERE = Path(__file__).parent
 OURS = HERE / "kernel.config"
 KCONFIG = HERE / "kernel.kconfig"
 MAX_FRAGMENT = 1 << 20
-"""Of a fragment, bytes."""
+"""The largest size of a fragment, bytes."""
 OPTIONAL_MARK = "# tailback: optional"
-# Options that a tree of the user's may lack because it is older than they are.
+# Options that a tree of the user may lack because it is older than the options.
 DEVELOPED = re.compile(r"CONFIG_(NET_SCH|TCP_CONG)_\w+")
 
 
@@ -27,7 +27,7 @@ class Fragment:
     """Options to be set."""
 
     name: str
-    """Where they are from: a path, or what to call ours."""
+    """Origin of the options: a path, or a name for ours."""
     options: Mapping[str, str]
     """Option to value, as .config writes it: y, m, a number, a quoted text; n if not set."""
     optional: frozenset[str] = frozenset()
@@ -76,19 +76,19 @@ def ours() -> Fragment:
 
 
 def older(version: str) -> list[Fragment]:
-    """What the kit's own asks for under other names in a kernel that is older than it."""
+    """The options of the kit's own fragment under other names, for an older kernel."""
     options = {k: v for one in releases.helps(version) for k, v in one.options.items()}
     name = f"the kit's configuration for {releases.text(version)}"
     return [Fragment(name, options)] if options else []
 
 
 def recipe(fragments: Sequence[Fragment]) -> str:
-    """All that decides the configuration, for the hash of the kit."""
+    """Everything that decides the configuration, for the hash of the kit."""
     return "".join(fragment.text() for fragment in fragments) + KCONFIG.read_text(encoding="utf-8")
 
 
 def kconfig(tree: str) -> str:
-    """The top Kconfig of a tree with ours put in, after its title, which has to be first."""
+    """Insert our menu into the top Kconfig of a tree, after its title, which has to be first."""
     lines = tree.splitlines(keepends=True)
     title = next((n for n, line in enumerate(lines) if line.startswith("mainmenu")), -1)
     return "".join([*lines[: title + 1], KCONFIG.read_text(encoding="utf-8"), *lines[title + 1 :]])
@@ -100,9 +100,9 @@ def values(dot_config: str) -> dict[str, str]:
 
 
 def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str, list[str]]:
-    """What did not come out as asked, by the fragment that asked: "CONFIG_X=m (is y)".
+    """Options that did not take effect, by the fragment that set them: "CONFIG_X=m (is y)".
 
-    A later fragment overrides an earlier one, so each option is asked for once.
+    A later fragment overrides an earlier one, so each option is checked once.
     """
     asked: dict[str, tuple[Fragment, str]] = {}
     for fragment in fragments:
@@ -121,7 +121,7 @@ def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str
 
 
 def digest(dot_config: str) -> str:
-    """Hash of a finished configuration; what describes the compiler is left out."""
+    """Hash of a finished configuration, without the description of the compiler."""
     compiler = re.compile(r"CONFIG_(CC|GCC|CLANG|AS|LD|LLD|RUSTC|PAHOLE|BINDGEN)_\w+")
     lines = [
         f"{option}={value}"

@@ -1,8 +1,8 @@
-"""What keeps a guest from the rest of this machine: the launcher, and which walls it could build.
+"""Confines a guest: the launcher, and the walls that it could build on this machine.
 
-A guest's kernel is a process of this machine and modules run in it, so that whatever a
-module does is done by that process. The launcher (launch/main.c) starts it behind
-walls; a warning lists those that a machine does not have.
+A guest's kernel is a process of this machine, and modules run in it. Whatever a module does, that
+process does. The launcher (launch/main.c) starts the process behind walls; a warning lists the
+walls that a machine does not have.
 """
 
 from __future__ import annotations
@@ -42,23 +42,25 @@ WALLS = {
 SAYS = "tailback: walls "
 
 UNCONFINED = 126
-"""Status of a launcher that did not start the guest, for want of walls."""
+"""Exit status of a launcher that did not start the guest because walls are missing."""
 
 SPARE_MIB = 576
-"""What a guest may take of this machine's memory beyond its own, as the launcher limits it."""
+"""Memory of this machine that a guest may use beyond its own; the launcher limits it."""
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 
 READABLE = ("/etc/ld.so.cache", "/proc/cpuinfo")
-"""Of this machine, besides libraries: where those are, and what the processor has."""
+"""Readable paths of this machine besides libraries: library folders, and the processor's
+properties.
+"""
 
 
 @dataclass(frozen=True)
 class Walls:
-    """What came of each wall."""
+    """The result of each wall."""
 
     missing: dict[str, str]
-    """Those that this machine does not have, with its reason."""
+    """The walls that this machine does not have, with its reason."""
 
     @classmethod
     def parse(cls, line: str) -> Walls:
@@ -69,17 +71,17 @@ class Walls:
 
     @property
     def refused(self) -> bool:
-        """Whether the launcher has not started the guest: nothing kept it from files."""
+        """Whether the launcher has not started the guest, because nothing kept it from files."""
         return {"mount", "landlock"} <= self.missing.keys() and not allowed()
 
     @property
     def lacks(self) -> str:
         """Name the missing walls that no other replaces; empty if all are there."""
         lacks = dict(self.missing)
-        # Each keeps signals and sockets in as well; before Linux 6.12 there are no scopes.
+        # Each also confines signals and sockets; before Linux 6.12 there are no scopes.
         if not {"pid", "net"} & lacks.keys():
             lacks.pop("scopes", None)
-        # What they are for is done by the others.
+        # The others replace these walls.
         if "mount" not in lacks:
             lacks.pop("user", None)
         return ", ".join(f"{WALLS[name]} ({reason})" for name, reason in lacks.items())
@@ -90,8 +92,8 @@ class Walls:
         if not self.lacks:
             return None
         return (
-            f"this machine does not give guests {self.lacks}: a module that means harm "
-            "could reach more of it than its run; docs/concepts/kernel.md says what"
+            f"this machine does not give guests {self.lacks}: a malicious module could reach more "
+            "of it than its run; docs/concepts/kernel.md explains what"
         )
 
 
@@ -107,9 +109,9 @@ def allowed() -> bool:
 
 
 def check_programs(kit: Kit) -> None:
-    """Refuses to run programs of a scenario's on a machine that lacks a wall.
+    """Refuse to run programs of a scenario on a machine without a wall.
 
-    They are foreign code more often than modules are; the user may trust them.
+    Programs are foreign code more often than modules are. The user may trust them.
     """
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return
@@ -128,7 +130,7 @@ _found: dict[Path, Walls] = {}
 
 
 def walls(kit: Kit) -> Walls:
-    """What comes of each wall on this machine: the launcher is asked, with no guest in it."""
+    """The walls of this machine: runs the launcher without a guest."""
     if kit.launcher not in _found:
         with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
             done = subprocess.run(
@@ -148,7 +150,7 @@ def walls(kit: Kit) -> Walls:
 
 
 MOST_PLACES = 16
-"""Of a run with programs: folders of a scenario, and package roots."""
+"""Places of a run with programs: folders of a scenario, and package roots."""
 
 
 def command(
@@ -158,7 +160,7 @@ def command(
     boot: Sequence[str],
     readable: Iterable[Path] = (),
 ) -> list[str]:
-    """The words that start the kernel, `boot`, in its workplace; it may read `readable` too."""
+    """The command that starts the kernel, `boot`, in its workplace; it may read `readable` too."""
     launcher = kit.launcher.resolve()
     linux = kit.linux.resolve()
     # Libraries by the names that the loader looks for, which may be links.
@@ -168,7 +170,7 @@ def command(
     words += [word for path in programs for word in ("-x", str(path))]
     words += ["-w", str(workplace.resolve())]
     confined = "unconfined" if allowed() else "confined"
-    # It must not outlive us, whatever ends us.
+    # It must end when we end, for whatever reason.
     start = [str(launcher), str(os.getpid()), str(memory_mib), confined, mode(kit)]
     return [*start, *words, "--", *boot]
 

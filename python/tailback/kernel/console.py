@@ -1,4 +1,4 @@
-"""What a guest says: lines of tailback's own, and what its kernel complains of."""
+"""The console of a guest: lines of tailback's own, and warnings of its kernel."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ TAIL = 40
 """Lines of the console that an error shows."""
 
 LONGEST_LINE = 1 << 16
-"""Bytes of the console without a line break that are taken for a line."""
+"""This many bytes of the console without a line break count as a line."""
 
 POLL_S = 0.2
 
 LONGEST_WAIT_S = 1.0
-"""A poll that took longer was not waiting for the guest: we, or the machine, were stopped."""
+"""A poll that took longer did not wait for the guest: this process or the machine was stopped."""
 
 FAILURE = re.compile(
     r"Kernel panic|Out of memory|\bBUG\b[: !]|\bOops\b"
     r"|general protection fault|stack is corrupted|KASAN|scheduling while atomic"
 )
-"""Says a kernel after which nothing it measures counts."""
+"""A kernel prints this if nothing it measures counts any more."""
 
 WARNING = re.compile(
     r"WARNING: |possible (circular|recursive|irq)\b.*\b(lock|detected)|inconsistent lock state"
@@ -41,26 +41,26 @@ WARNING = re.compile(
     r"|suspicious RCU usage|UBSAN|refcount_t: |unregister_netdevice: waiting|corruption"
     r"|page allocation failure|soft lockup|hung_task|KCSAN|Object already free"
 )
-"""Says a kernel that something in it is wrong; it goes on."""
+"""A kernel prints this if something in it is wrong, and continues."""
 
 VARYING = re.compile(r"\bCPU#?:?\s*\d+|\bPID:?\s*\d+|/\d+\b|\+?0x[0-9a-f]+|\d+ seconds|\s+")
-"""What is another in the same warning the next time."""
+"""Parts of a warning that differ each time."""
 
 TAINT_FAILED = 1 << 5 | 1 << 7
-"""Of the kernel's taint: a bad page, an oops."""
+"""Bits of the kernel's taint: a bad page, an oops."""
 TAINT_WARNED = 1 << 9 | 1 << 14
-"""Of it: a warning, a CPU that hung for a while."""
+"""Bits of the kernel's taint: a warning, a CPU that hung for a while."""
 
 MOST_WARNINGS = 10
-"""Different ones that are kept."""
+"""The most different warnings that are kept."""
 
 DOUBTFUL = re.compile(r"\s*\[<[0-9a-f]+>\] \? ")
-"""Lines of a trace of the stack that are whatever lay on it."""
+"""Lines of a stack trace that only show what lay on the stack."""
 
 
 @dataclass
 class Console:
-    """What the guest has printed, as far as it matters."""
+    """The relevant output of the guest."""
 
     duration_ns: int
     progress: Callable[[float], None]
@@ -80,7 +80,7 @@ class Console:
         """Takes a line."""
         text = shown(text)
         if self.walls is None and text.startswith(confine.SAYS):
-            # The first line, before there is a guest that could say it.
+            # The first line, before a guest exists that could print it.
             self.walls = confine.Walls.parse(text)
         elif text.startswith(SAYS):
             self._own(text.removeprefix(SAYS))
@@ -91,7 +91,7 @@ class Console:
             self._judge(text.strip())
 
     def waited(self, seconds: float) -> None:
-        """Counts time in which the guest could have said something."""
+        """Count time in which the guest could have printed something."""
         self.quiet_s += min(seconds, LONGEST_WAIT_S)
 
     @property
@@ -113,7 +113,7 @@ class Console:
         elif word == "error":
             self.error = rest.replace("\\n", "\n")
         elif word == "tainted" and rest.isdecimal():
-            # Whatever has become of the lines that say why.
+            # This holds even if the lines that explain it are lost.
             if int(rest) & TAINT_FAILED:
                 self.alarm = self.alarm or f"it is tainted ({rest})"
             elif int(rest) & TAINT_WARNED and not self._counts:
@@ -135,7 +135,7 @@ class Console:
 
 
 def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
-    """Lines as they come, and None a few times a second; with each how long we waited for it."""
+    """Yield lines as they arrive, and None a few times a second, each with the time we waited."""
     assert child.stdout is not None
     rest = b""
     ended = False
@@ -149,9 +149,9 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
             waited, since = now - since, now
             if not ready:
                 if ended:
-                    # Something it has started holds the console, and has nothing to say.
+                    # A process that the guest started holds the console, and prints nothing.
                     break
-                # What it said before its end may be there only now.
+                # Output from before its end may arrive only now.
                 ended = has_ended(child)
                 yield None, waited
                 continue
@@ -171,5 +171,5 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
 
 
 def has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Whether the process has ended; it is not waited for, so that its number stays its own."""
+    """Whether the process has ended. It is not waited for, so that its number stays reserved."""
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

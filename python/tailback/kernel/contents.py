@@ -1,8 +1,8 @@
-"""What files have in them, as hashes: taken when a kit is built, compared when it is used.
+"""Content of files, as hashes: taken when a kit is built, compared when it is used.
 
-A file is read once in a process, and again only when it was changed since. Nothing is
-kept between processes: whoever may write to a kit could write that too, and to read a
-whole kit takes a tenth of a second.
+A process reads a file once, and again only if it has changed since. Nothing is kept between
+processes: whoever may write to a kit could write that too, and reading a whole kit takes a tenth of
+a second.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 FOLDER = "/"
-"""Stands for a folder; a link is `-> ` and where it leads."""
+"""The value for a folder; for a link it is `-> ` and its target."""
 
 RACY_NS = 10**9
-"""What was changed less than this ago may be changed again without another time stamp."""
+"""A file that changed less than this ago may change again without a new time stamp."""
 
 SHOWN = 6
-"""Names of files that a message has at most."""
+"""The most file names in a message."""
 
 _hashes: dict[tuple[object, ...], str] = {}
-"""By path, and by what no program can put back once a file is changed: its ctime."""
+"""By path, and by the ctime of the file: no program can restore it after a change."""
 
 
 def sha256(path: Path) -> str:
@@ -49,7 +49,7 @@ def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """The files, links and folders of these names in a folder and all below them, by path."""
     entries = {}
     for name in names:
-        # A whole kit may be behind links: what counts is where they lead.
+        # A whole kit may be behind links: their targets count.
         top = folder / name
         for path in (top, *_below(top)) if top.exists() else ():
             entries[str(path.relative_to(folder))] = _what(path, top)
@@ -57,7 +57,7 @@ def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[str]:
-    """What is not as expected, one phrase each."""
+    """Return the differences, one phrase each."""
     phrases = []
     for path in sorted({*expected, *actual}):
         if path not in actual:
@@ -88,5 +88,5 @@ def _what(path: Path, top: Path) -> str:
         return f"-> {os.readlink(path)}"
     if path.is_dir():
         return FOLDER
-    # Empty for what is no file: a pipe, a device.
+    # Empty for a pipe, a device or anything else that is no file.
     return sha256(path)

@@ -1,7 +1,7 @@
 """One core for each guest.
 
 A kernel and the stub of its programs take turns: at each system call one stops and the other
-goes on. Across two cores that is a wake-up each time, and a guest takes twice as long.
+continues. Across two cores that is a wake-up each time, and a guest takes twice as long.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tailback.kernel import kit
 def reserved() -> Iterator[int | None]:
     """A core that no other guest of this user has until the block ends.
 
-    It is held by a lock on a file, so that processes share the machine too. None where
-    every core has its guest, or where the files cannot be made: then the scheduler decides.
+    A lock on a file holds it, so that processes share the machine too. None if every core has its
+    guest, or if the files cannot be made: then the scheduler decides.
     """
     cores = sorted(os.sched_getaffinity(0))
     folder = kit.cache() / "cores"
@@ -30,12 +30,12 @@ def reserved() -> Iterator[int | None]:
 
 @contextlib.contextmanager
 def on(core: int | None) -> Iterator[None]:
-    """What this thread starts inside stays on a core; None: on any."""
+    """Processes that this thread starts inside stay on a core; None: on any."""
     if core is None:
         yield
         return
     before = os.sched_getaffinity(0)
-    # Of this thread alone, as Linux counts; a process started by it inherits that.
+    # For this thread alone, in Linux's terms; a process that it starts inherits this.
     os.sched_setaffinity(0, {core})
     try:
         yield

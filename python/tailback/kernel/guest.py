@@ -1,10 +1,9 @@
 """Boots the kernel as a process of this machine and watches it.
 
-The guest sees the kit's root (read-only), the folder of its job and the folder
-of its results: `hostfs=` makes every mount of the machine's files one below the
-workplace of the run, and the launcher keeps the kernel's process itself from
-everything else (confine.py). Time in it is virtual, unless the run asks for the
-machine's clock, and its random numbers follow from the seed.
+The guest sees the kit's root (read-only), the folder of its job and the folder of its results:
+`hostfs=` puts every mount of the machine's files below the workplace of the run. The launcher keeps
+the kernel's process itself from everything else (confine.py). Time in it is virtual, unless the run
+uses the machine's clock, and its random numbers follow from the seed.
 """
 
 from __future__ import annotations
@@ -31,40 +30,43 @@ from tailback.kernel.programs import said
 from tailback.kernel.programs.places import FOLDER, Places
 
 Clock = Literal["virtual", "real"]
-"""Virtual time, which stands still while the guest works, or the machine's."""
+"""Virtual time, which is frozen while the guest works, or the machine's."""
 
 MEMORY_MIB = 2048
-"""Memory of a guest; only what it touches is taken from the machine."""
+"""Memory of a guest; the machine only provides what the guest touches."""
 
 STALL_S = 120.0
-"""Wall time without progress of virtual time after which a guest is taken for hung."""
+"""Wall time without progress of virtual time after which a guest counts as hung."""
 
 START_NS = 1_700_000_000
-"""Where a guest's clock starts, ns since 1970, so that two runs of a seed see the same times:
-nobody in it looks at the date, unless there are programs."""
+"""Start of a guest's clock, ns since 1970, so that two runs of a seed see the same times. Only
+programs read the date.
+"""
 
 PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000", "tt-counter=1")
-"""For programs: they read the clock without a call so many times in a row; behind so many
-calls without waiting each takes 2 us, and who computes for 1 s of a processor is interrupted; and
-the processor's counter shows them the clock."""
+"""For programs. After so many readings of the clock in a row, and after so many calls without
+waiting, each takes 2 us. A program that computes for 1 s of a processor is interrupted. The
+processor's counter shows programs the clock.
+"""
 
 END_S = 10.0
-"""Wall time that a kernel has for ending after the last of its console."""
+"""Wall time that a kernel has to end after the end of its console."""
 
 MEMORY = re.compile(r"memory|oom", re.IGNORECASE)
 
 WRITTEN_BYTES = 16 << 30
-"""What a guest may write to this machine's disk."""
+"""Bytes that a guest may write to this machine's disk."""
 
 WRITTEN_FILES = 1000
-"""Files that it may make."""
+"""Files that a guest may create."""
 
 LOOK_S = 1.0
-"""Wall time between two looks at what it has written."""
+"""Wall time between two checks of what it has written."""
 
 HERE = "/proc/self/cwd"
-"""The workplace as the kernel's process sees it: the same in every run, and without a
-character that the boot line would take for its own."""
+"""The workplace as the kernel's process sees it: the same in every run, and without a character
+that is special in the boot line.
+"""
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,9 @@ class Finished:
     cpu_s: float
     memory_bytes: int
     warnings: list[str]
-    """What its kernel complained of."""
+    """Warnings of its kernel."""
     walls: confine.Walls
-    """What kept it from the rest of this machine."""
+    """The walls between it and the rest of this machine."""
 
 
 def run(
@@ -95,12 +97,11 @@ def run(
     stall_s: float = STALL_S,
     places: Places | None = None,
 ) -> Finished:
-    """Runs a job in a workplace of its own; its results are then in `workplace / "results"`.
+    """Run a job in a workplace of its own; its results are then in `workplace / "results"`.
 
-    `agent` is the program of the first process, or where it is; `places` is what programs of the
-    job are given. Raises `GuestFailed` with
-    the last lines of the console, `InputError` where nothing would keep the guest
-    from this machine's files, and `Cancelled`. Nothing it has started is left behind.
+    `agent` is the program of the first process, or its path; `places` is what programs of the job
+    get. Raises `GuestFailed` with the last lines of the console, `InputError` if nothing would keep
+    the guest from this machine's files, and `Cancelled`. No process that it started is left behind.
     """
     for name in ("job", "results"):
         (workplace / name).mkdir()
@@ -174,11 +175,12 @@ def boot_words(
     if places is not None and kit.lets_time_pass:
         travel += PROGRAM_WORDS
     release = releases.of(kit.version)
-    # Without a word of it a kernel traces: older ones know nothing else.
+    # Without this option a kernel traces; older kernels know nothing else.
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
-    # Without it User-mode Linux asks for a block device of its own, and older ones look for that.
+    # Without this option User-mode Linux wants a block device of its own, and older kernels search
+    # for it.
     root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
-    # random_init() mixes the boot line in: where the machine gives no random numbers, a seed.
+    # random_init() mixes the boot line in: a seed, where the machine gives no random numbers.
     seeded = [f"TAILBACK_SEED={seed}"] if release < releases.HOST_RANDOM else []
     return [
         str(kit.linux.resolve()),
@@ -203,7 +205,9 @@ def boot_words(
 
 
 def environment(kit: Kit, seed: int) -> dict[str, str]:
-    """As little as possible: what the kernel's process sees of ours could change a run."""
+    """As little as possible: what the kernel's process sees of our environment could change a
+    run.
+    """
     return {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "LC_ALL": "C",
@@ -229,11 +233,11 @@ def _start(
 
 
 def _check_written(workplace: Path) -> None:
-    """Ends a guest that fills the disk, or leaves what is neither file nor folder."""
+    """End a guest that fills the disk, or leaves something other than files and folders."""
     size = count = 0
     places = str(workplace / FOLDER)
     for base, folders, files in os.walk(workplace):
-        # Beside these are the two links of ours, and those of places: a guest makes none.
+        # Besides these there are two links of ours, and those of places: a guest makes no links.
         for name in (*files, *(folders if base != str(workplace) else ())):
             try:
                 status = os.lstat(os.path.join(base, name))
@@ -253,7 +257,7 @@ def _check_written(workplace: Path) -> None:
 
 
 def _wait(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
-    """Waits for a guest that has closed its console; gives what it used."""
+    """Wait for a guest that has closed its console; return what it used."""
     late = time.monotonic() + END_S
     while not has_ended(child) and time.monotonic() < late:
         time.sleep(0.001)
@@ -265,7 +269,7 @@ def _wait(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends the guest with all its processes, if it has not been waited for."""
+    """End the guest with all its processes, if it has not been waited for."""
     if child.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -1,4 +1,4 @@
-"""The kits that have been built, and what the engine wants to know of one.
+"""The kits that have been built, and their properties for the engine.
 
     from tailback.kernel import kit
 
@@ -49,7 +49,7 @@ SCHEDULE = "tbsched"
 """The queue discipline that marks and drops by packet number."""
 FORMAT = 2
 OF_KIT = ("linux", "root")
-"""What of a kit is hashed whole, when it is put together."""
+"""The files of a kit that are hashed whole when it is assembled."""
 HASHED = (
     "recipe",
     "files",
@@ -62,7 +62,7 @@ HASHED = (
     "cc",
     "modules",
 )
-"""What of its manifest makes a kit another one; the rest tells where it came from."""
+"""The keys of its manifest that make a kit another one; the others describe its origin."""
 
 
 @dataclass(frozen=True)
@@ -102,19 +102,19 @@ class Kit:
 
     @property
     def library(self) -> Path:
-        """Preloaded: random numbers that follow from a seed, memory that has no name."""
+        """Preloaded: random numbers that follow from a seed, and anonymous memory."""
         return self.path / LIBRARY
 
     @property
     def launcher(self) -> Path:
-        """Starts the kernel so that it reaches nothing of this machine but what it is given."""
+        """Starts the kernel so that it reaches nothing of this machine beyond its places."""
         return self.path / LAUNCHER
 
     def verify(self, modules: Iterable[str] = ()) -> None:
-        """Refuses a kit that is not what was built, and such modules of the user's.
+        """Reject a kit that is not as built, and modules of the user that are not as built.
 
-        `modules` are folders of `extras`, those that are to be used. Cheap but for the
-        first time: a file that has not changed since is not read again.
+        `modules` are the folders of `extras` to use. After the first time this is fast: a file that
+        has not changed since is not read again.
         """
         faults = contents.differences(self.manifest["files"], contents.of(self.path, OF_KIT))
         if content_hash(self.manifest) != self.manifest["hash"]:
@@ -149,10 +149,10 @@ class Kit:
             )
 
     def with_modules(self, chosen: Iterable[str]) -> Kit:
-        """This kit with modules of the user's in the place of its own of the same kind.
+        """This kit, with modules of the user replacing its own of the same kind.
 
-        Names are those of `--module NAME=DIR`: the version built last, or
-        NAME-HASH for a certain one.
+        Names are those of `--module NAME=DIR`: the version built last, or NAME-HASH for a certain
+        one.
         """
         kit = self
         taken: dict[str, str] = {}
@@ -183,7 +183,7 @@ class Kit:
 
         def add(module: str) -> None:
             if module in order or module not in self.modules:
-                # Not in `modules`: built in, as far as anyone depends on it.
+                # Not in `modules`: built in, as far as dependencies matter.
                 return
             for needed in self.depends.get(module, ()):
                 add(needed)
@@ -219,7 +219,7 @@ class Kit:
         depends = {name: tuple(entry["depends"]) for name, entry in manifest["modules"].items()}
         hashes = [f"{name}={entry['sha256']}" for name, entry in manifest["modules"].items()]
         chosen = sorted([*self.manifest.get("chosen", []), manifest], key=lambda one: one["name"])
-        # By what was chosen, not by the order in which: the result is the same.
+        # By the choice, not by its order: the result is the same.
         inherited = self.manifest.get("module_hashes", [])
         all_hashes = sorted([*inherited, *hashes])
         identity = hashlib.sha256(
@@ -269,14 +269,14 @@ def all_kits() -> list[Kit]:
 
 
 HASH_DIGITS = 6
-"""Fewest of a hash that name a kit."""
+"""The fewest characters of a hash that name a kit."""
 
 
 def named(name: str, in_use: Kit | None = None) -> Kit:
     """A kit by its kernel's release or version, or by the beginning of its hash.
 
-    Of several the one in use, else the one built last. What a scenario's `kernel` names follows
-    the same rule (`map::kits`).
+    If several match, the one in use, else the one built last. The key `kernel` of a scenario
+    follows the same rule (`map::kits`).
     """
     kits = all_kits()
     link = cache() / "current"
@@ -288,7 +288,7 @@ def named(name: str, in_use: Kit | None = None) -> Kit:
             candidate.verify()
             return candidate
     have = sorted({candidate.version for candidate in kits}, key=releases.numbers)
-    there_are = f"there are {', '.join(have)}" if have else "there is none"
+    there_are = f"there are {', '.join(have)}" if have else "there are no kits yet"
     raise InputError(f"no kit of {name}; run `{COMMAND} --release {name}`; {there_are}")
 
 
@@ -298,7 +298,7 @@ def with_modules(chosen: Sequence[str]) -> Kit:
 
 
 def load(folder: Path) -> Kit:
-    """The kit in a folder, of whatever content: `verify` compares that."""
+    """The kit in a folder; `verify` checks its content."""
     found = foreign.read_json(folder / MANIFEST, limit=manifests.MAX_BYTES)
     linux, root = folder / "linux", folder / "root"
     known = isinstance(found, dict) and found.get("format") == FORMAT
@@ -326,7 +326,7 @@ def _stems(files: dict[str, str | None]) -> dict[str, str | None]:
 
 
 def content_hash(manifest: Mapping[str, Any]) -> str:
-    """What a kit is known by: what went into it, and every byte that came out."""
+    """The identity of a kit: everything that went into it, and every byte of the result."""
     parts = {name: manifest[name] for name in HASHED if name in manifest}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -338,7 +338,7 @@ def source_hash(texts: Iterable[str]) -> str:
 
 
 def shelf_differences(shelf: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """What in the folder of a module is not what was built."""
+    """Return the differences between a module's folder and what was built."""
     entries = manifest["modules"].values()
     expected = {entry["file"]: entry["sha256"] for entry in entries}
     return contents.differences(expected, contents.of(shelf, expected))

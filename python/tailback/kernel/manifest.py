@@ -1,7 +1,7 @@
-"""The manifests of a kit and of its modules, kit.json and module.json, as foreign input.
+"""The manifests of a kit and of its modules, kit.json and module.json, as untrusted input.
 
-Whatever wrote them, nothing of them is believed before its shape is known: what becomes
-part of a path is a plain name, and hashes are hashes.
+Nothing in them is used before its shape is checked: parts of a path are plain names, and hashes are
+hashes.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from tailback.base import foreign
 from tailback.errors import InputError
 
 MAX_BYTES = 4 << 20
-"""Of a manifest: that of a kit with a thousand files has 150 kB."""
+"""The largest size of a manifest: that of a kit with a thousand files has 150 kB."""
 
 Check = Callable[[Any, str], Iterator[str]]
-"""Gives what is wrong with a value at a place, one phrase each."""
+"""Yields the errors of a value at a place, one phrase each."""
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}"
 HASH = r"[0-9a-f]{64}"
 
 
 def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
-    """A manifest of this shape; `InputError` with everything that is wrong."""
+    """Read a manifest of this shape; `InputError` has every error."""
     data = foreign.read_json(path, limit=MAX_BYTES)
     wrong = list(table(shape)(data, ""))
     if wrong:
@@ -37,7 +37,7 @@ def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
 
 
 def write(path: Path, facts: Mapping[str, Any]) -> None:
-    """A manifest, whole or not at all."""
+    """Write a manifest, whole or not at all."""
     draft = path.with_name(f"{path.name}.part")
     draft.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     draft.replace(path)
@@ -140,7 +140,7 @@ KIT: Mapping[str, Check] = {
     "cc": KINDS,
     "modules": MODULES,
 }
-"""What kit.json has; docs of the fields are with who writes them."""
+"""The shape of kit.json; the code that writes the fields documents them."""
 
 MODULE: Mapping[str, Check] = {
     "name": PLAIN,

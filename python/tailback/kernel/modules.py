@@ -1,4 +1,4 @@
-"""Kernel modules: what is in one, and building those that are not in the tree."""
+"""Kernel modules: their content, and building those that are not in the tree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tailback.kernel import process, releases, source
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 COMPAT = Path(__file__).with_name("compat.h")
-"""What older kernels lack; every module is built with it there."""
+"""A header for older kernels; every module is built with it there."""
 
 OUTPUT = re.compile(r"^export KBUILD_OUTPUT = (.+)$", re.MULTILINE)
 IS_MODULE = re.compile(r"\b(module_init|MODULE_LICENSE)\s*\(")
@@ -27,12 +27,12 @@ IS_MODULE = re.compile(r"\b(module_init|MODULE_LICENSE)\s*\(")
 
 @dataclass(frozen=True)
 class Kinds:
-    """What a module brings, by the names that tc and the sockets use."""
+    """What a module registers, by the names that tc and the sockets use."""
 
     qdiscs: tuple[str, ...]
     ccs: tuple[str, ...]
     guessed: bool = False
-    """Whether names are those of files: the sources do not say any."""
+    """Whether the names are those of files, because the sources do not state any."""
 
 
 def build_flags(version: str) -> list[str]:
@@ -51,15 +51,15 @@ def modinfo(module: Path) -> dict[str, list[str]]:
 
 
 def depends(module: Path) -> list[str]:
-    """Names of the modules that have to be loaded before."""
+    """Names of the modules that have to be loaded first."""
     return [name for text in modinfo(module).get("depends", []) for name in text.split(",") if name]
 
 
 def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes) -> Kinds:
-    """What a module of this file name registers.
+    """Return what a module of this file name registers.
 
-    `texts` are its C sources, the best witness; then its aliases; then, if the
-    object in `calls` refers to the registering functions, its file name.
+    `texts` are its C sources, the best evidence; then its aliases; then, if the object in `calls`
+    refers to the registering functions, its file name.
     """
     qdiscs: list[str] = []
     ccs: list[str] = []
@@ -139,8 +139,8 @@ def content(folder: Path) -> dict[str, bytes]:
 def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
     """Builds the modules of a folder against a kit; returns their manifest.
 
-    Nothing is written into the folder. A version that is built already is
-    taken as it is; other versions of the same name stay.
+    Nothing is written into the folder. A version that is already built is reused; other versions of
+    the same name stay.
     """
     facts = manifests.read(kit / kits.MANIFEST, manifests.KIT)
     tree, version = facts["source_tree"], facts["kernel"]
@@ -178,7 +178,7 @@ def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
 
 
 def _sound(shelf: Path) -> bool:
-    """Whether a module is there and is what was built."""
+    """Whether a module exists and is as built."""
     try:
         manifest = manifests.read(shelf / kits.SHELF, manifests.MODULE)
     except InputError:
@@ -195,15 +195,16 @@ def name_it(link: Path, target: str) -> None:
 
 
 def check_place(kit: Path) -> None:
-    """The build folder of a kernel names itself by its whole path: moved or copied with a cache,
-    it compiles modules into the wrong folder."""
+    """The build folder of a kernel contains its own full path: after a move or copy with a cache,
+    it compiles modules into the wrong folder.
+    """
     makefile = kit / "build" / "Makefile"
     found = OUTPUT.search(makefile.read_text(encoding="utf-8"))
     if found is not None and Path(found[1]).resolve() != makefile.parent.resolve():
         raise InputError(
             f"the kit was built in {found[1]} and is now in {makefile.parent.resolve()}, where "
-            "modules cannot be built for it; expected its cache where it was, or a kernel built "
-            "anew: remove it and run: tailback kernel build"
+            "modules cannot be built for it; move its cache back, or remove the kit and run: "
+            "tailback kernel build"
         )
 
 
@@ -238,7 +239,7 @@ def _compile(
 
 
 def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
-    """The sources of a module: its namesake, or all of them where it is the only one."""
+    """The sources of a module: those of its name, or all of them if it is the only one."""
     own = [path for path in sources if path.stem == module.stem]
     return own or (list(sources) if count == 1 else [])
 
@@ -265,13 +266,13 @@ def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[s
 
 
 def diagnostics(lines: Sequence[str]) -> list[str]:
-    """What compiler and linker said, without make's own lines."""
+    """The output of compiler and linker, without make's own lines."""
     quiet = re.compile(r"  [A-Z][A-Z ]*(\[M\])?  ?\S|make(\[\d+\])?: (Entering|Leaving|\*\*\*)")
     return [line for line in lines if not quiet.match(line)] or list(lines)
 
 
 def _registered(text: str, struct_name: str, function: str, field: str) -> list[str]:
-    """Names in the definitions of a struct that are handed to a function."""
+    """Names in the definitions of a struct that is passed to a function."""
     names = []
     pattern = rf"struct\s+{struct_name}\s+(\w+)[^=;{{}}]*=\s*\{{(.*?)\n\}}\s*;"
     for match in re.finditer(pattern, text, re.DOTALL):

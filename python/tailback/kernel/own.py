@@ -1,8 +1,8 @@
-"""What a kit has of tailback's own.
+"""tailback's own parts of a kit.
 
-The program that starts it and the library that is preloaded to it, the schedule of marks and
-losses, and congestion controls and queue disciplines that Linux does not have, or not with such
-options.
+These are the program that starts the kit, the library that is preloaded to it, the schedule of
+marks and losses, and congestion controls and queue disciplines that Linux does not have, or not
+with such options.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def names() -> tuple[str, ...]:
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
-    """Adds what is missing, is not what was built, or has other sources."""
+    """Add parts that are missing, are not as built, or have other sources."""
     path = folder / kit.MANIFEST
     facts = manifest.read(path, manifest.KIT)
     before = dict(facts["programs"])

@@ -43,7 +43,7 @@ KBUILD_VARIABLES = (
 
 
 class CommandFailed(TailbackError):
-    """A program ended with an error; `lines` is everything it printed."""
+    """A program ended with an error; `lines` is its whole output."""
 
     def __init__(self, message: str, lines: Sequence[str]) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class CommandFailed(TailbackError):
 
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
-    """The environment of a program: ours without what would change the build."""
+    """The environment of a program: ours, without variables that would change the build."""
     kept = {name: value for name, value in os.environ.items() if name not in KBUILD_VARIABLES}
     return {**kept, "LC_ALL": "C", **(extra or {})}
 
@@ -67,8 +67,8 @@ def run(
 ) -> list[str]:
     """Runs a program, returns its lines (stdout and stderr as they come).
 
-    Whatever ends the wait, an interrupt included, ends the program and all it
-    has started.
+    Whatever ends the wait, an interrupt included, ends the program and all processes that it
+    started.
     """
     try:
         child = _start([str(word) for word in command], cwd, env or environment())
@@ -99,12 +99,12 @@ def run(
 
 
 def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Starts a program; an interrupt in the midst of that waits until we know its id."""
+    """Start a program; an interrupt during that waits until its id is known."""
     pending: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
-            # None: not set from Python, so not ours to put back.
+            # None: not set from Python, so this code must not restore it.
             if signal.getsignal(number) not in (None, signal.SIG_IGN):
                 before[number] = signal.signal(number, lambda number, _: pending.append(number))
     try:
@@ -127,7 +127,7 @@ def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subproc
 
 
 def stop(child: subprocess.Popen[bytes]) -> None:
-    """Ends a program and its group; make gets the time to delete half-written files."""
+    """End a program and its group; make gets the time to delete half-written files."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)

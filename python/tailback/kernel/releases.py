@@ -1,6 +1,6 @@
 """Releases of Linux: where Debian has their sources, and what each does not have.
 
-Each table is the one place where a difference is declared; who adds a release begins here.
+Each difference is declared in one of these tables. Start here to add a release.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Release = tuple[int, int]
 NEWEST = "newest"
 
 NEWEST_SUITES = ("trixie", "trixie-backports", "sid")
-"""Where the newest source and the packages of the guest's root are from."""
+"""Suite of the newest source and of the packages of the guest's root."""
 
 SUITES: dict[str, tuple[str, ...]] = {
     "5.10": ("bullseye",),
@@ -34,7 +34,7 @@ ROOT_WITHOUT_DEVICE: Release = (6, 6)
 """First Linux that mounts a file system without a device whatever device is named."""
 
 COMPAT: Release = (7, 1)
-"""First Linux that modules are built for as they are; before it compat.h comes first."""
+"""First Linux for which modules are built unchanged; before it compat.h is included."""
 
 HOST_RANDOM: Release = (5, 19)
 """First User-mode Linux that takes its entropy from this machine's getrandom()."""
@@ -42,7 +42,7 @@ HOST_RANDOM: Release = (5, 19)
 
 @dataclass(frozen=True)
 class Help:
-    """What an older kernel needs to be built as the newest is."""
+    """What an older kernel needs to build and run like the newest."""
 
     before: Release
     """The kernels it is for: those before this release."""
@@ -99,5 +99,5 @@ def suites(release: str) -> tuple[str, ...]:
 
 
 def helps(version: str) -> Sequence[Help]:
-    """What the build of a kernel needs, all that is for it."""
+    """Return what the build of a kernel needs, everything that applies to it."""
     return [one for one in HELPS if of(version) < one.before]

@@ -12,12 +12,12 @@ from tailback.kernel import apt, process
 from tailback.kernel.apt import Apt, Deb
 
 RECIPE = 3
-"""Raised when a root of the same packages is assembled in another way."""
+"""Raise this number when a root of the same packages is assembled in another way."""
 
 PACKAGES = ("libc6", "iproute2", "busybox-static")
-"""What the guest runs; the libraries follow from iproute2's dependencies."""
+"""The programs that the guest runs; the libraries follow from iproute2's dependencies."""
 
-# Of everything that iproute2 depends on, the rest is for installing it.
+# The rest of iproute2's dependencies is only for installing it.
 LIBRARY = re.compile(
     r"lib(?!debian-installer|c-gconv|newt|readline|slang|textwrap)(?!.*-bin).*\d.*|zlib1g"
 )
@@ -36,8 +36,9 @@ if [ -e /job/places ]; then
 fi
 exec /job/agent
 """
-"""Mounts what a run has of its own, and each place of a run with programs; all else is the
-agent's."""
+"""Mounts the run's own folders, and each place of a run with programs; the agent does everything
+else.
+"""
 TO_USR = ("bin", "sbin", "lib", "lib64")
 SUPERFLUOUS = (
     "usr/share/doc",
@@ -94,7 +95,7 @@ def assemble(debs: Sequence[Path], into: Path) -> None:
 
 
 def missing_libraries(root: Path, program: str) -> list[str]:
-    """Libraries a program of the root needs and does not find inside the root."""
+    """Libraries that a program of the root needs and does not find inside the root."""
     loader = root / "usr/lib64/ld-linux-x86-64.so.2"
     folders = [root / "usr/lib/x86_64-linux-gnu", root / "usr/lib"]
     try:
@@ -109,7 +110,7 @@ def missing_libraries(root: Path, program: str) -> list[str]:
             ]
         )
     except process.CommandFailed as error:
-        # The loader stops at the first that it cannot find anywhere.
+        # The loader stops at the first library that it cannot find anywhere.
         return re.findall(r"libraries: (\S+):", str(error)) or [str(error)]
     found = re.findall(r"^\s*(\S+) => (\S+)", "\n".join(lines), re.MULTILINE)
     # Without one in the root, the loader takes the machine's own.

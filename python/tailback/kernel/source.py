@@ -1,7 +1,7 @@
-"""Kernel sources: Debian's of a release, a tree, a tarball. Kept unpacked, once each.
+"""Kernel sources: Debian's of a release, a tree, a tarball. Each is kept unpacked, once.
 
-Parts that no User-mode Linux compiles (other processors, graphics, sound) are
-left out: a third of the size. Their Kconfig files stay, the others refer to them.
+Parts that User-mode Linux never compiles (other processors, graphics, sound) are left out, which
+saves a third of the size. Their Kconfig files stay, because the others refer to them.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class KernelSource:
     """A kernel tree in the cache."""
 
     identity: str
-    """What it is, exactly: a package and its version, or a hash of the content."""
+    """Its exact identity: a package and its version, or a hash of the content."""
     folder: Path
-    """Where it is, or will be once `prepare` has run."""
+    """Its folder, which exists once `prepare` has run."""
     package: dict[str, str] | None = None
     """Debian package (name, version), if it is one."""
     deb: Deb | None = None
@@ -75,7 +75,7 @@ def newest_package(apt: Apt) -> tuple[str, str]:
         if match and (number := (int(match[1]), int(match[2]))) >= OLDEST:
             candidates.append((number, name))
     for _number, name in sorted(candidates, reverse=True):
-        # A name may be left of a package that the suite no longer has.
+        # The archive may still list a package that the suite no longer has.
         if versions := apt.versions(name):
             return name, newest(versions)
     raise TailbackError(
@@ -85,7 +85,7 @@ def newest_package(apt: Apt) -> tuple[str, str]:
 
 
 def package_of(apt: Apt, release: str) -> tuple[str, str]:
-    """Name and version of Debian's linux-source of a release: "6.1", or the newest there is."""
+    """Name and version of Debian's linux-source of a release: "6.1", or the newest."""
     if release == releases.NEWEST:
         return newest_package(apt)
     name = f"linux-source-{release}"
@@ -127,7 +127,7 @@ def users(path: Path, cache: Path, steps: Steps) -> KernelSource:
 
 
 def prepare(source: KernelSource, apt: Apt | None, env: dict[str, str], steps: Steps) -> None:
-    """Puts the tree into its folder, unless it is there."""
+    """Put the tree into its folder, unless it is there already."""
     if source.folder.exists():
         return
     begun = source.folder.with_name(source.folder.name + ".part")
@@ -152,11 +152,11 @@ def prepare(source: KernelSource, apt: Apt | None, env: dict[str, str], steps: S
 
 
 def tree_files(tree: Path) -> Iterator[str]:
-    """Yield the files of a tree that matter, sorted; skip products of a build."""
+    """Yield the relevant files of a tree, sorted; skip products of a build."""
     for folder, inner, files in os.walk(tree):
         at = os.path.relpath(folder, tree)
         prefix = "" if at == "." else at + "/"
-        # A link to a folder is a file to us.
+        # A link to a folder counts as a file.
         linked = [name for name in inner if os.path.islink(os.path.join(folder, name))]
         inner[:] = sorted(
             name
@@ -171,7 +171,7 @@ def tree_files(tree: Path) -> Iterator[str]:
 
 
 def left_out(relative: str) -> bool:
-    """Whether a file is of a part that this kernel never compiles."""
+    """Whether a file belongs to a part that this kernel never compiles."""
     for endings, places in NEVER_FOR_UML.items():
         if relative.endswith(endings):
             return any(relative.startswith(place + "/") for place in places)
@@ -179,7 +179,7 @@ def left_out(relative: str) -> bool:
 
 
 def tree_hash(tree: Path) -> str:
-    """Hash over the names and contents of the files that matter."""
+    """Hash over the names and contents of the relevant files."""
     total = hashlib.sha256()
     for relative in tree_files(tree):
         path = tree / relative
@@ -202,14 +202,14 @@ def kernel_version(folder: Path) -> str:
 def _unpack(archive: Path, into: Path, env: dict[str, str]) -> None:
     variables = process.environment(env)
     if archive.suffix == ".deb":
-        # The package holds one tarball: straight through, it is large.
+        # The package holds one large tarball, so it is piped through.
         stream = 'dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards "./usr/src/*.tar.xz" | xz -dc'
         file = "-"
     else:
         stream, file = ":", '"$1"'
     script = f"{stream} | tar -tf {file} 2>/dev/null | head -n 1"
     names = process.run(["bash", "-c", script, "bash", archive], env=variables)
-    # Everything is in one folder, whose name is the archive's affair.
+    # Everything is in one folder, whose name depends on the archive.
     match = re.match(r"(\./)?[^/]+", names[0]) if names else None
     if match is None:
         raise InputError(f"{archive}: not an archive of kernel source")

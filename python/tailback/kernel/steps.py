@@ -1,4 +1,4 @@
-"""What a build is doing, on stderr: a bar on a terminal, one line per step elsewhere."""
+"""Shows the steps of a build on stderr: a bar on a terminal, one line per step elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """Shows one step at a time. Rich is imported when it appears, not before."""
+    """Shows one step at a time. Rich is imported only when it appears."""
 
     def __init__(self, *, enabled: bool | None = None) -> None:
         self._enabled = enabled if enabled is not None else not is_quiet()
@@ -25,7 +25,7 @@ class Steps:
         self._text = ""
 
     def step(self, text: str, total: float | None = None) -> None:
-        """Begins a step; without a total nobody knows how long it lasts."""
+        """Begin a step; without a total its duration is unknown."""
         if not self._enabled or text == self._text:
             return
         self._text = text
@@ -45,7 +45,7 @@ class Steps:
             self._bar.update(self._task, completed=completed)
 
     def note(self, text: str) -> None:
-        """Something worth knowing that stops nothing."""
+        """Report something worth knowing that stops nothing."""
         if not self._enabled:
             return
         if self._bar is not None:

@@ -1,7 +1,7 @@
-"""What a kernel build needs of the machine, and the small programs we can fetch.
+"""What a kernel build needs of the machine, and the small programs that tailback can fetch.
 
-gcc and make have to be there. flex, bison, m4, bc and xz are small: where they
-are missing, their packages are unpacked into the cache and used from there.
+gcc and make have to be installed. flex, bison, m4, bc and xz are small: if they are missing, their
+packages are unpacked into the cache and used from there.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ FETCHABLE = {
     "xz": ("xz-utils",),
     "patch": ("patch",),
 }
-"""Program to the packages to unpack for it: its own, then libraries that a small
-machine may lack, by all the names they have had; a release has some of them."""
+"""Program to the packages to unpack for it: its own, then libraries that a small machine may lack,
+under all their names over time; a release has some of them.
+"""
 
 Which = Callable[[str], str | None]
 
@@ -60,7 +61,7 @@ def missing_message(packages: Sequence[str]) -> str:
 
 
 def check() -> None:
-    """Refuses a machine that cannot build the kit."""
+    """Reject a machine that cannot build the kit."""
     machine = platform.machine()
     if machine != "x86_64":
         raise InputError(f"the kernel kit is built and runs on x86_64 only; this is {machine}")
@@ -69,7 +70,7 @@ def check() -> None:
 
 
 def environment(cache: Path, steps: Steps) -> dict[str, str]:
-    """Variables under which every program of the build is found."""
+    """Variables with which every program of the build is found."""
     absent = [program for program in FETCHABLE if not shutil.which(program)]
     if not absent:
         return {}
@@ -88,7 +89,7 @@ def _fetch(cache: Path, folder: Path, absent: Sequence[str], steps: Steps) -> No
     suite = apt.machine_suite()
     if suite is None:
         raise InputError(missing_message([FETCHABLE[program][0] for program in absent]))
-    # Of the machine's own release: programs of a newer one may want a newer libc.
+    # From the machine's own release: programs of a newer one may need a newer libc.
     source = apt.Apt(cache / "apt-tools", [suite], downloads=cache / "downloads")
     source.update(steps)
     wanted = sorted({package for program in absent for package in FETCHABLE[program]})
@@ -99,8 +100,8 @@ def _fetch(cache: Path, folder: Path, absent: Sequence[str], steps: Steps) -> No
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     libraries = [unpacked / "usr/lib/x86_64-linux-gnu", unpacked / "lib/x86_64-linux-gnu"]
     for program in absent:
-        # A wrapper, because the libraries are the program's own affair: set for
-        # the whole build, the path would reach gcc and make too.
+        # A wrapper, because the library path is only for the program: set for the whole build, it
+        # would reach gcc and make too.
         path = folder / "bin" / program
         path.write_text(
             "#!/bin/sh\n"

@@ -1,8 +1,8 @@
-"""Metrics: numbers computed from what runs recorded; how runs are pooled: `pooling`.
+"""Metrics: numbers computed from what runs recorded. `pooling` defines how runs are pooled.
 
-They see summaries, series and histograms, never an engine. Those that are plain fields of the
-summary are made from its declarations (`recorded`). One with a computation of its own is a file
-here and a line in `_COMPUTED`.
+They see summaries, series and histograms, never an engine. Metrics that are plain fields of the
+summary are made from its declarations (`recorded`). A metric with a computation of its own is a
+file here and a line in `_COMPUTED`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tailback.metrics.statistics import Estimate, estimate
 _COMPUTED = (throughput, gain, ratio, completion, requests, classes, harm)
 
 METRICS: tuple[Metric, ...] = tuple(
-    # A field that more is known of than its declaration says keeps its place.
+    # A field with more than its declaration keeps its place.
     {
         (metric.on, metric.path): metric
         for metrics in (recorded.METRICS, *(module.METRICS for module in _COMPUTED))
@@ -56,8 +56,9 @@ def offered(word: str) -> list[Metric]:
 
 
 def find(name: str, on: On | None = None) -> Metric:
-    """The metric of this name or path (of a flow, a link, a class or a run, if `on` names one;
-    a name that several have is that of the link)."""
+    """The metric of this name or path. It is of a flow, a link, a class or a run, if `on` names
+    one; a name that several have is that of the link.
+    """
     if matches := [metric for metric in offered(name) if on in (None, metric.on)]:
         return min(matches, key=lambda metric: ONS.index(metric.on))
     raise unknown(name)

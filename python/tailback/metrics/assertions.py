@@ -66,8 +66,9 @@ class Assertion:
     def _flows(
         self, metric: Metric, summary: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """What has the metric: all of this name, or without one all flows; of a run that has none,
-        or of a metric that none has, the programs, then the sources of traffic."""
+        """The objects with the metric: all of this name, or without a name all flows. In a run
+        without flows, or for a metric that no flow has, the programs, then the sources of traffic.
+        """
         kinds = [kind for kind in parts.LIKE_FLOWS if kind in metric.parts]
         if self.flow is not None:
             named = ((kind, part) for kind in kinds for part in parts.of(summary, kind))
@@ -76,14 +77,14 @@ class Assertion:
             own = metric.path.partition(".")[2]
             programs = parts.of(summary, "program")
             return [("program", part) for part in programs if own in part["results"]]
-        # One that only probes is no flow.
+        # A program that only probes does not count as a flow.
         for kind in kinds:
             if every := parts.of(summary, kind):
                 return [(kind, part) for part in every]
         return []
 
     def _on(self) -> On | None:
-        """What is named, if anything; a name that several have is the link's."""
+        """The object of this name, if one is given; a name that several have is the link's."""
         subjects: tuple[tuple[On, str | None], ...] = (
             ("flow", self.flow),
             ("link", self.link),

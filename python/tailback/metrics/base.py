@@ -1,5 +1,6 @@
-"""What a metric is: a number computed from what a run recorded, and the rules by which several
-such numbers become one."""
+"""A metric: a number computed from what a run recorded, and the rules that combine several such
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ On = Literal["flow", "link", "class", "run"]
 Weight = Literal[
     "count", "bytes", "packets", "samples", "requests", "time", "intervals", "flows", "once"
 ]
-"""What each value within a run counts by; `WEIGHTS` says it in words."""
+"""The weight of each value within a run; `WEIGHTS` has it in words."""
 
 WEIGHTS: Mapping[Weight, str] = {
     "count": "a count of events",
@@ -34,11 +35,11 @@ Better = Literal["less", "more"]
 
 @dataclass(frozen=True)
 class OfTwo:
-    """How a metric of two results is made: from a quantity of both."""
+    """How a metric of two results is computed from a quantity of both."""
 
     quantity: Metric
     between: Callable[[float, float], float | None]
-    """Of the result without the competitor and the one with it."""
+    """From the result without the competitor and the one with it."""
 
 
 @dataclass(frozen=True)
@@ -51,28 +52,28 @@ class Metric:
     """
 
     path: str
-    """What the JSON and `[[assert]]` call it, e.g. `rtt_ms.p99`."""
+    """Its name in the JSON and in `[[assert]]`, e.g. `rtt_ms.p99`."""
     on: On
     unit: str
     doc: str
     value: Callable[[Mapping[str, Any]], float | None]
-    """Given the flow's, the link's or the class's part of a summary, or the summary."""
+    """Takes the part of the summary of the flow, link or class, or the whole summary."""
     weight: Weight = "once"
-    """What each value within a run counts by."""
+    """The weight of each value within a run."""
     at_least: Callable[[Mapping[str, Any]], float | None] | None = None
-    """Where there is no value because it was still growing at the end: what it exceeds."""
+    """If there is no value because it was still growing at the end: the bound that it exceeds."""
     most: float | None = None
-    """No value is larger; an interval ends there."""
+    """No value is larger, so intervals end here."""
     better: Better | None = None
-    """Which way is better, where that matters."""
+    """Which direction is better, if that matters."""
     only: tuple[str, ...] = ()
-    """Of a metric of flows, the kinds of parts that have it, where not all do; see `parts`."""
+    """For a metric of flows, the kinds of parts that have it, if not all do; see `parts`."""
     of_two: OfTwo | None = None
-    """Of a metric of two results (`harm`), how it is made; a single run has no value then."""
+    """For a metric of two results (`harm`), how it is computed; a single run has no value then."""
 
     @property
     def name(self) -> str:
-        """What it is called elsewhere, e.g. `rtt_p99_ms`."""
+        """Its name elsewhere, e.g. `rtt_p99_ms`."""
         return identifier(self.path)
 
     @property
@@ -88,7 +89,7 @@ class Metric:
 
     @property
     def missing(self) -> str:
-        """What becomes of a run without a value, in words."""
+        """How a run without a value is treated, in words."""
         if self.of_two is not None:
             return "only pairs of runs that have both"
         if self.at_least is not None:

@@ -11,16 +11,16 @@ from tailback.metrics.base import field
 from tailback.metrics.groups import group_of
 
 UNFINISHED = "unfinished_s"
-"""What a transfer without a completion time has: how long it had taken when it was last seen."""
+"""For a transfer without a completion time: how long it had taken when it was last seen."""
 
 METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFINISHED)),)
 
 
 def add(summary: Mapping[str, Any], canonical: Mapping[str, Any]) -> None:
-    """Puts into a summary how long each transfer had taken that was not finished.
+    """Put into a summary how long each unfinished transfer had taken.
 
-    That is known to be exceeded: it runs from the flow's start, or where that was in the warm-up
-    from the latest start there can have been, to the end of the flow or of the run.
+    This is a known lower bound. It runs from the flow's start to the end of the flow or of the run;
+    if the start was in the warm-up, from the latest possible start.
     """
     try:
         starts_s = {
@@ -29,7 +29,7 @@ def add(summary: Mapping[str, Any], canonical: Mapping[str, Any]) -> None:
             if flow["bytes"] is not None
         }
     except (KeyError, TypeError):
-        # Of another format; nothing is known of its sizes.
+        # Another format; its sizes are unknown.
         return
     for flow in summary["flows"] if starts_s else ():
         latest_s = starts_s.get(flow["name"], starts_s.get(group_of(flow["name"])))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 class Crossing:
     """A crossing between two neighbours of the grid."""
 
-    #: Where the interpolated curve has the level.
+    #: Where the interpolated curve reaches the level.
     x: float
     #: Index of the neighbour before it (the same as `right` if a grid value is on the level).
     left: int
@@ -45,8 +45,8 @@ def crossing(
 ) -> Crossing | None:
     """Where the curve through (xs, ys), made monotone, has `level`; None if it stays on one side.
 
-    `xs` ascends. Where the monotone curve lies on the level over several grid values, the middle of
-    them counts.
+    `xs` ascends. If the monotone curve is on the level over several grid values, their middle
+    counts.
     """
     if len(xs) != len(ys):
         raise ValueError("as many values as grid points are needed")

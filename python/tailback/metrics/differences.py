@@ -1,8 +1,8 @@
 """Differences between two sets of runs: size, interval, whether they are more than noise.
 
 Runs that share their seeds are compared seed by seed (paired t test), others as two samples with
-variances of their own (Welch's t test). What is flagged of many differences is decided in
-`tailback.comparison.families`.
+their own variances (Welch's t test). `tailback.comparison.families` decides which of many
+differences are flagged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FALSE_DISCOVERY = 0.05
 """A difference is flagged if its q is below this."""
 
 ROUNDING = 1e-9
-"""A spread that is smaller than this part of the values is rounding of the arithmetic."""
+"""A spread below this share of the values is rounding of the arithmetic."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Difference:
     """How a variant differs from the baseline in one quantity."""
 
     n: int
-    """Pairs of runs; of unpaired runs the smaller number."""
+    """Pairs of runs; for unpaired runs the smaller number."""
     paired: bool
     absolute: float
     """Mean of the variant less that of the baseline, in the quantity's unit."""
@@ -34,7 +34,9 @@ class Difference:
     ci95: float | None = None
     """Half the 95 % interval of `absolute`; `None` for one run and for values without spread."""
     relative_ci95: float | None = None
-    """Half the 95 % interval of `relative`; the baseline's own spread is in it (delta method)."""
+    """Half the 95 % interval of `relative`; it includes the baseline's own spread (delta
+    method).
+    """
     effect_size: float | None = None
     """Cohen's d: `absolute` over the standard deviation, of the pairs' differences or, unpaired,
     of both samples (root of the mean variance)."""
@@ -44,7 +46,7 @@ class Difference:
 
 
 def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
-    """The difference of runs that belong together one by one; `None` without any.
+    """The difference of runs that are paired one by one; `None` without any pair.
 
     A difference that is the same in all n pairs, and not 0, has no spread for a t test: its p is
     that of the sign test, 2^(1 - n).
@@ -78,7 +80,7 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
 
 
 def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
-    """The difference of runs that have nothing to do with each other; `None` without any.
+    """The difference of independent runs; `None` without any.
 
     Where neither sample has any spread the p of a difference is that of the permutation test: 2
     over the number of ways to choose the baseline's runs among all.

@@ -1,4 +1,4 @@
-"""Estimates as people read them: a mean, its interval, and how many runs it is of."""
+"""Estimates in words: a mean, its interval, and the number of runs behind it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tailback.metrics import Estimate
 
 
 def mean_text(found: Estimate) -> str:
-    """A mean without its interval, or the bound that stands for it."""
+    """A mean without its interval, or the bound that replaces it."""
     return short(found.mean) if found.at_least is None else f"> {short(found.at_least)}"
 
 
@@ -19,10 +19,10 @@ def has_spread(found: Estimate) -> bool:
 def with_spread(estimate: Estimate, *, counted: bool = True) -> str:
     """A mean and, if there is one, half of its interval to the same decimal place.
 
-    `counted`: whether to print the number of runs beside it where it is not all.
+    `counted`: whether to print the number of runs if it is not all.
 
-    An interval that is less than the digits shown is none. A mean that is not of all runs says of
-    how many, and where some had not finished the bound of the mean over all stands for it.
+    An interval that is smaller than the digits shown is omitted. A mean over some runs only states
+    how many. If some had not finished, the bound of the mean over all is shown instead.
     """
     of = "" if estimate.whole or not counted else f" ({estimate.n} of {estimate.of})"
     if estimate.at_least is not None:
@@ -36,7 +36,7 @@ def _spread(estimate: Estimate) -> str:
     mean = short(estimate.mean)
     if estimate.half_width is None:
         return mean
-    # A whole mean of a spread that is not whole has decimals too.
+    # A whole mean has decimals too if its spread is not whole.
     if "." not in mean and estimate.mean is not None and estimate.half_width < 10:
         mean = f"{estimate.mean:.1f}"
     decimals = len(mean.partition(".")[2])
@@ -48,7 +48,7 @@ def _spread(estimate: Estimate) -> str:
         and estimate.mean is not None
         and estimate.ci95[1] - estimate.mean < estimate.half_width
     ):
-        # It ends where values do.
+        # The interval ends where values do.
         above = f"{estimate.ci95[1] - estimate.mean:.{decimals}f}"
         return f"{mean} −{half} +{above}" if above != half else f"{mean} ±{half}"
     return f"{mean} ±{half}"

@@ -1,7 +1,7 @@
-"""The fields of a run's summary, as `tailback_record::summary` declares them: what each is in JSON,
-and which metrics they are.
+"""The fields of a run's summary, as `tailback_record::summary` declares them: the JSON type of
+each, and which metrics they are.
 
-A field is declared once, in Rust. What is here only reads the declarations.
+A field is declared once, in Rust. This module only reads the declarations.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Field:
     kind: str
     """A word of the binding: `optional count`, `list`, `statistics` ..."""
     fields: Sequence[Field]
-    """Those of the tables that it holds."""
+    """Fields of the tables that it holds."""
     statistics: Sequence[str]
-    """Those that are written, of statistics."""
+    """For statistics, the fields that are written."""
     may_lack: bool
-    """The key may be absent: there is no value, or an earlier version wrote the summary."""
+    """Whether the key may be absent: there is no value, or an earlier version wrote the summary."""
     measured: bool
-    """Its numbers are metrics; else it describes what was measured."""
+    """Whether its numbers are metrics; otherwise it describes what was measured."""
 
 
 @cache
@@ -80,6 +80,7 @@ def bins() -> tuple[tuple[str, int], ...]:
 
 @cache
 def names() -> Mapping[str, str]:
-    """The names of metrics by the places of their fields, where these have others:
-    `requests` for `completions.started`."""
+    """The names of metrics by the paths of their fields, if these have another name: `requests` for
+    `completions.started`.
+    """
     return {one["field"]: one["name"] for one in metrics()}

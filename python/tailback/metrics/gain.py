@@ -12,7 +12,7 @@ METRICS = (
         "throughput_gain",
         "flow",
         "",
-        "Throughput over that at the sweep's point with the standard backoff and all else equal.",
+        "Throughput over that at the sweep's point with the standard backoff, all else equal.",
         field("throughput_gain"),
         "bytes",
         better="more",
@@ -22,8 +22,8 @@ METRICS = (
 
 
 def add(summary: dict[str, Any], other: Mapping[str, Any]) -> None:
-    """Puts the gain of every flow into a summary; `other` is that of the run with the standard
-    backoff.
+    """Put the gain of every flow into a summary; `other` is the summary of the run with the
+    standard backoff.
 
     A flow that sent nothing there has no gain over it.
     """

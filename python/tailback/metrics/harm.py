@@ -1,9 +1,9 @@
-"""Harm (Ware and others, HotNets 2019): how much worse something fares with a competitor.
+"""Harm (Ware and others, HotNets 2019): how much a competitor worsens a result.
 
-A share of what could be had: of the time that is taken with the competitor, where less is better,
-or of the rate that was had alone, where more is better. It is of two results, one without the
-competitor and one with it, so that a single run has none. 0: nothing was lost; 1: all of it.
-Negative: the competitor helped.
+Where less is better, it is the share of the time with the competitor that the competitor adds.
+Where more is better, it is the share of the rate without the competitor that is lost. It needs two
+results, one without the competitor and one with it, so a single run has none. 0: nothing was lost;
+1: everything. Negative: the competitor helped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tailback.metrics.base import Better, Metric, OfTwo
 
 
 def harm(alone: float, contended: float, better: Better) -> float | None:
-    """What the competitor costs, as a share; `None` where that has no meaning."""
+    """The cost of the competitor, as a share; `None` if that has no meaning."""
     whole = contended if better == "less" else alone
     if whole <= 0:
         return None
@@ -34,7 +34,7 @@ def _metric(name: str, quantity: Metric, words: str) -> Metric:
         f"harm.{name}",
         "flow",
         "",
-        f"Harm to {words}: of a variant with a competitor, the baseline being without.",
+        f"Harm to {words}: of a variant with a competitor, against a baseline without it.",
         _of_one,
         quantity.weight,
         most=1.0,

@@ -1,13 +1,14 @@
-"""Whether a difference lies beyond a margin: two one-sided tests, of what is more and what is less.
+"""Decides whether a difference is beyond a margin: two one-sided tests, for more and for less.
 
-A test that finds nothing has not shown that there is nothing. Here both are tested: that the
-variant is beyond the margin, and that it is not (for a margin on both sides Schuirmann's two
-one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15). What neither of them shows is undecided.
+A test that finds nothing has not shown that there is nothing. Here both claims are tested: that the
+variant is beyond the margin, and that it is not. (For a margin on both sides these are Schuirmann's
+two one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15.) If neither test shows anything, the
+difference is undecided.
 
-A margin in percent is one of the baseline's mean, which is measured too. Of "10 % more" the values
-`b - 1.1 a` are tested against 0 (Sasabuchi 1988), which needs no approximation of a ratio and
-holds where the baseline is 0. Runs that share their seeds are taken seed by seed, others as two
-samples (Welch).
+A margin in percent is one of the baseline's mean, which is measured too. For "10 % more" the values
+`b - 1.1 a` are tested against 0 (Sasabuchi 1988), which needs no approximation of a ratio and holds
+if the baseline is 0. Runs that share their seeds are compared seed by seed, others as two samples
+(Welch).
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ class Contrast:
     """By how much a variant is beyond a limit: an estimate with its error."""
 
     n: int
-    """Runs of each; unpaired, of the smaller."""
+    """Runs of each side; if unpaired, of the smaller one."""
     mean: float
     error: float
-    """Standard error of the mean; 0 where every run says the same."""
+    """Standard error of the mean; 0 if all runs agree."""
     freedom: float
     alike: float
     """Probability that runs without any spread fall on the same side by chance."""
@@ -42,21 +43,23 @@ class Contrast:
     """Standard error times the root of n."""
 
     def more(self) -> float:
-        """p of what is tested: that it is beyond the limit."""
+        """p of the claim that it is beyond the limit."""
         if self.error == 0:
             return self.alike if self.mean > 0 else 1.0
         return _tail(self.freedom, self.mean / self.error)
 
     def less(self) -> float:
-        """p of the contrary: that it stays below. At the limit is not beyond it."""
+        """p of the opposite: that it stays within the limit. A value at the limit is not beyond
+        it.
+        """
         if self.error == 0:
             return self.alike if self.mean <= 0 else 1.0
         return _tail(self.freedom, -self.mean / self.error)
 
     def runs(self, level: float) -> int | None:
-        """About how many runs could tell, if this is how it is; None: no number would."""
+        """About how many runs could decide, if the estimate is true; None: no number would."""
         if self.error == 0:
-            # As many as heads in a row are less likely than the level.
+            # As many runs as make equal signs less likely than the level.
             return math.ceil(-math.log2(level))
         size = abs(self.mean) / self.deviation
         if not _enough(MOST_RUNS, size, level):
@@ -88,7 +91,7 @@ class Samples:
         base, other = self.base, self.other
         n, m = len(base), len(other)
         mean_base, mean_other = math.fsum(base) / n, math.fsum(other) / m
-        # More than a negative value is what is nearer to 0.
+        # "More" than a negative value is closer to 0.
         share = 1 + math.copysign(limit, limit * mean_base) if relative else 1.0
         fixed = 0.0 if relative else limit
         mean = mean_other - share * mean_base - fixed
@@ -112,8 +115,9 @@ class Samples:
         return Contrast(min(n, m), mean, error, freedom, alike, error * math.sqrt(min(n, m)))
 
     def bounds(self, level: float, *, relative: bool) -> tuple[float | None, float | None]:
-        """What the difference is not below and not above, each at this level; None where that
-        cannot be said. They are the limits at which the tests change their answer."""
+        """Lower and upper bound of the difference, each at this level; None without one. The
+        tests change their answer at these limits.
+        """
         middle = self.against(0.0, relative=relative)
         mean = math.fsum(self.base) / len(self.base)
         if middle.error == 0:
@@ -139,7 +143,7 @@ class Samples:
 
 
 def _edge(start: float, step: float, told: Callable[[float], bool]) -> float | None:
-    """Where a test begins to hold, from where it does not in the direction of a step."""
+    """Return where a test begins to hold, stepping from where it does not."""
     for _ in range(30):
         if told(start + step):
             break

@@ -1,4 +1,4 @@
-"""What a number is called: a path in the JSON, an identifier with its unit everywhere else."""
+"""Names of numbers: a path in the JSON, an identifier with its unit everywhere else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def has_unit(name: str) -> bool:
 def flat(part: Mapping[str, Any]) -> dict[str, Any]:
     """A part of a summary as columns: `{"rtt_ms": {"mean": 1}}` as `{"rtt_mean_ms": 1}`.
 
-    What is a metric has its name: `requests` for `completions.started`.
+    A metric has its own name: `requests` for `completions.started`.
     """
     return {flat_name(path): value for path, value in _paths(part)}
 
@@ -34,7 +34,7 @@ def _paths(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
     for key, value in part.items():
         if isinstance(value, Mapping):
             yield from _paths(value, f"{prefix}{key}.")
-        # No samples were taken, and nothing else says so.
+        # No samples were taken, and nothing else shows that.
         elif key != "samples":
             yield f"{prefix}{key}", value
 

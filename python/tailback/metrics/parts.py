@@ -1,7 +1,7 @@
-"""The parts of a run that are of one sort: what throughput is shared among, and what sends at all.
+"""The parts of a run of one kind: those that share the throughput, and those that send at all.
 
-A program of `[[programs]]` is listed like a flow: its throughput is the payload that reached
-the receiver's host, its RTT what its packets show.
+A program of `[[programs]]` is listed like a flow. Its throughput is the payload that reached the
+receiver's host, its RTT is computed from its packets.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Kind = Literal["flow", "traffic", "program", "link", "class", "run"]
 KINDS: tuple[Kind, ...] = ("flow", "traffic", "program", "link", "class", "run")
 
 LIKE_FLOWS: tuple[Kind, ...] = ("flow", "traffic", "program")
-"""What has the metrics of a flow."""
+"""The kinds with the metrics of a flow."""
 
 _KEYS: Mapping[Kind, str] = {
     "flow": "flows",
@@ -27,11 +27,11 @@ _KEYS: Mapping[Kind, str] = {
     "link": "queues",
     "class": "classes",
 }
-"""What a summary calls them."""
+"""Their names in a summary."""
 
 
 def on(kind: Kind) -> On:
-    """What the metrics of parts of a kind are about."""
+    """The scope of metrics for the parts of a kind."""
     return "flow" if kind in LIKE_FLOWS else kind  # type: ignore[return-value]
 
 
@@ -39,13 +39,13 @@ def of(summary: Part, kind: Kind) -> Sequence[Part]:
     """The parts of a kind, in the order of the file; a run is its only part."""
     if kind == "run":
         return [summary]
-    # Runs without programs say nothing of them.
+    # Summaries of runs without programs do not list them.
     found: Any = summary.get(_KEYS[kind], ())
     return list(found.values()) if isinstance(found, Mapping) else found
 
 
 def programs(summary: Part) -> Sequence[Part]:
-    """Its programs; a run without any says nothing of them."""
+    """Its programs; empty for a run without any."""
     found: Sequence[Part] = summary.get("programs", ())
     return found
 
@@ -61,5 +61,5 @@ def senders(summary: Part) -> list[Part]:
 
 
 def kind(part: Part) -> str:
-    """What a flow, source or program is: its congestion control, or its kind."""
+    """The kind of a flow, source or program: its congestion control, or its kind."""
     return part.get("cc") or part.get("kind") or "program"

@@ -1,7 +1,7 @@
-"""From the numbers of runs to what is shown: the one place where seeds become a mean.
+"""From the numbers of runs to the numbers shown: only here seeds become a mean.
 
-Commands ask for a metric of a part of some runs, and lay out what they get. The rules are the
-metric's own (`Metric`): what it is worth where a run has no value, and where its interval ends.
+Commands ask for a metric of a part of some runs, and lay out the result. The metric itself has the
+rules (`Metric`): its value if a run has none, and the end of its interval.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ RULE = (
 
 @dataclass(frozen=True)
 class Reading:
-    """What one run says."""
+    """The value of one run."""
 
     value: float | None
     at_least: float | None = None
-    """Where there is no value: what it exceeds."""
+    """If there is no value: the bound that it exceeds."""
 
 
 Readings = Mapping[int, Reading]
@@ -37,7 +37,7 @@ NOTHING = Reading(None)
 
 
 def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
-    """A metric of a part of a summary; of a part that is not there nothing."""
+    """Read a metric of a part of a summary; empty if the part does not exist."""
     if part is None:
         return NOTHING
     value = metric.value(part)
@@ -56,7 +56,7 @@ def together(readings: Sequence[Reading]) -> Reading:
 
 
 def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
-    """What runs of one point with different seeds say together."""
+    """Pool the values of runs of one point with different seeds."""
     every = list(readings)
     bounds = [one.at_least for one in every if one.at_least is not None]
     if not bounds:
@@ -67,7 +67,7 @@ def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
 
 
 def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) -> Estimate:
-    """A metric of two results: seed by seed where they are paired, of the means otherwise."""
+    """Pool a metric of two results: seed by seed if they are paired, from the means otherwise."""
     assert metric.of_two is not None
     make, quantity = metric.of_two.between, metric.of_two.quantity
     if paired:

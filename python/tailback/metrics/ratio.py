@@ -28,7 +28,7 @@ def ratio(summary: Mapping[str, Any], one: str, other: str) -> float | None:
 def _first_two(summary: Mapping[str, Any]) -> float | None:
     groups = _groups(summary["flows"])
     if len(groups) < 2:
-        # A program that only probes beside two groups of flows is no third one.
+        # A program that only probes beside two groups of flows does not count as a third group.
         groups = _groups(parts.flows(summary))
     return ratio(summary, groups[0], groups[1]) if len(groups) == 2 else None
 
@@ -42,8 +42,8 @@ METRICS = (
         "throughput_ratio",
         "run",
         "",
-        "With two groups of flows, or of flows and programs where flows are of fewer: mean "
-        "throughput of the first over that of the second.",
+        "With two groups of flows, or of flows and programs if flows have fewer: mean throughput "
+        "of the first over that of the second.",
         _first_two,
         "flows",
     ),

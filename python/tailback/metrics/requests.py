@@ -7,7 +7,7 @@ from tailback.metrics import fields
 from tailback.metrics.base import Metric, field
 
 BINS = fields.bins()
-"""Name and upper bound in bytes of each bin; each begins where the one before it ends."""
+"""Name and upper bound in bytes of each bin; each begins at the end of the one before."""
 
 SOURCES = ("traffic",)
 """What has requests."""

@@ -1,4 +1,4 @@
-"""Numbers out of the files of a program: a metric for each name that a scenario gives one."""
+"""Numbers from the files of a program: a metric for each name that a scenario gives one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def metric(name: str) -> Metric | None:
         head = f"{PREFIX}{dot}"
         if name.startswith(head) and len(name) > len(head):
             own = name.removeprefix(head)
-            doc = f"The number {own} out of a file of a program."
+            doc = f"The number {own} from a file of a program."
             return Metric(f"{PREFIX}.{own}", "flow", "", doc, partial(_number, name=own))
     return None
 

@@ -1,8 +1,8 @@
-"""Recorded series, weighted by time: the one place where a series becomes a number.
+"""Recorded series, weighted by time: only here a series becomes a number.
 
 A sample of a state (a window, a backlog, a gauge) holds until the next one of the same series,
-however far apart they are: with `record.series = "changes"` or `"acks"` they are close together
-while the state moves. What was taken over equal intervals counts once for each, and so does an
+however far apart they are. With `record.series = "changes"` or `"acks"` samples are close together
+while the state moves. A value over equal intervals counts once for each, and so does an event.
 event.
 """
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Held = Literal["state", "growth", "each"]
-"""How long a value of a series holds: until the next one, since the one before, or for a moment
-(an event, or an interval as long as all others)."""
+"""How long a value of a series holds: until the next one, since the one before, or for a moment (an
+event, or an interval as long as all others).
+"""
 
 EVENTS = (
     *(f"drop.{cause}" for cause in ("overflow", "aqm", "blue", "overload", "loss")),
@@ -27,12 +28,12 @@ EVENTS = (
     *(f"mark.{cause}" for cause in ("mark", "step_mark", "sce_mark", "scheduled_mark")),
     *("completion_ns", "completion_bytes", "rate_mbit"),
 )
-"""Series of events and of statistics, which a run may have none of."""
+"""Series of events and of statistics, which may be missing in a run."""
 
 _EACH = re.compile(
     r"(?:completion_(?:ns|bytes)|rate_mbit|(?:drop|mark|sce_mark|class)\..+|rtt_ns|delay_ns)"
 )
-"""Events, and what is of an interval as a whole: statistics of classes, means of programs."""
+"""Events, and values of a whole interval: statistics of classes, means of programs."""
 
 
 def held(quantity: str) -> Held:
@@ -41,8 +42,9 @@ def held(quantity: str) -> Held:
 
 
 def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, int]:
-    """Between when a part of a run is measured, ns: a flow from its start or the warm-up on until
-    it stops or is done, everything else until the end."""
+    """When a part of a run is measured, ns: a flow from its start or the warm-up on until it stops
+    or is done, everything else until the end.
+    """
     begin = part.get("from_s", summary["warmup_s"])
     end = part.get("to_s", summary["duration_s"])
     return round(1e9 * begin), round(1e9 * end)
@@ -77,8 +79,8 @@ def means_between(
 ) -> NDArray[np.float64]:
     """The means of a state between neighbouring edges; NaN where it is not known.
 
-    A sample holds until the next one, the last until `end`. Where an interval has no more than the
-    moment of the last sample its value is taken.
+    A sample holds until the next one, the last until `end`. If an interval has only the moment of
+    the last sample, its value is taken.
     """
     import numpy as np
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 LEAST_SEEDS = 5
-"""Fewer values say too little of their spread to take a miss for noise."""
+"""Fewer values do not show their spread well enough to explain a miss by noise."""
 
 
 @dataclass(frozen=True)
@@ -19,20 +19,21 @@ class Estimate:
     """A mean over seeds."""
 
     n: int
-    """The runs that have a value."""
+    """How many runs have a value."""
     mean: float | None
-    """`None` without any, and where some had not finished: those that had are no sample."""
+    """`None` without any, and if some had not finished: the finished ones are no sample."""
     ci95: tuple[float, float] | None
-    """95 % interval of the mean; `None` for one run and for identical ones: they say nothing
-    about what another seed would give. It ends where values do."""
+    """95 % interval of the mean; `None` for one run and for identical runs, which show nothing
+    about another seed. It ends where values do.
+    """
     runs: int | None = None
-    """All runs, those without a value included; `None`: `n`."""
+    """How many runs there are, including those without a value; `None`: `n`."""
     at_least: float | None = None
-    """What the mean over all runs exceeds, where some had not finished."""
+    """The bound that the mean over all runs exceeds, if some had not finished."""
 
     @property
     def half_width(self) -> float | None:
-        """Half the length of the interval, as it is where values have no end."""
+        """Half the length of the interval, before it is cut where values end."""
         if self.ci95 is None or self.mean is None:
             return None
         return max(self.mean - self.ci95[0], self.ci95[1] - self.mean)
@@ -61,7 +62,7 @@ class Estimate:
 
 
 def estimate(values: Iterable[float | None], *, most: float | None = None) -> Estimate:
-    """Mean and interval of what is available; `most`: no value is larger."""
+    """Mean and interval of the available values; `most`: no value is larger."""
     every = list(values)
     numbers = [value for value in every if value is not None]
     n = len(numbers)
@@ -74,21 +75,21 @@ def estimate(values: Iterable[float | None], *, most: float | None = None) -> Es
     half = t_quantile(n - 1) * math.sqrt(variance / n)
     high = mean + half
     if most is not None:
-        # Rounding may put a mean above what it is a mean of.
+        # Rounding may put a mean above all its values.
         high = max(min(high, most), mean)
     return Estimate(n, mean, (mean - half, high), len(every))
 
 
 @cache
 def t_quantile(freedom: float) -> float:
-    """The t that |T| stays below in 95 % of cases, for so many degrees of freedom."""
+    """The t that |T| does not exceed in 95 % of cases, for this many degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))
 
 
 def median(values: Iterable[float]) -> float | None:
-    """The middle value, or the mean of the two in the middle; `None` without any."""
+    """The median; `None` without values."""
     ordered = sorted(values)
     if not ordered:
         return None

@@ -1,4 +1,4 @@
-"""Figures of one's own from stored runs: any metric, any recorded series, over what was swept.
+"""Custom figures from stored runs: any metric, any recorded series, over what was swept.
 
     chart = results.plot(x="path.rtt", y="delay_ms.p99", color="bottleneck.queue.aqm")
     chart.save("figure.svg")
@@ -32,7 +32,7 @@ LEAST_FONT, MOST_FONT = 4.0, 40.0
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure in its size, and what it shows."""
+    """A figure in its size, and its content."""
 
     made: LaidOut
     plan: PlotPlan
@@ -48,15 +48,15 @@ class Figure:
         return self.made.svg
 
     def save(self, target: Path, title: str = "") -> Path:
-        """Writes it; the ending of the name says as what."""
+        """Write it; the ending of the name decides the format."""
         from tailback.plot import output
 
         return output.save(self.made, target, title)
 
 
 def _warm_up() -> None:
-    """What draws takes a while to start; that can be while results are read."""
-    # Its errors are reported where it is needed.
+    """The process that draws takes a while to start, which can overlap with reading results."""
+    # Its errors are reported where it is used.
     with suppress(Exception):
         import vl_convert
 
@@ -71,7 +71,7 @@ def figure(
     height: str | None = None,
     font_size: float = FONT_SIZE,
 ) -> Figure:
-    """What is asked for, drawn from results."""
+    """Draw the requested figure from results."""
     wrong = []
     wide = high = None
     for option, text in (("--width", width), ("--height", height)):
@@ -92,7 +92,7 @@ def figure(
             wrong.append(f"{option}: {unknown('scale', word, scales)}")
     Thread(target=_warm_up, daemon=True).start()
     results.require_whole()
-    # Imports Altair, as late as can be.
+    # Imports Altair, as late as possible.
     from tailback.plot.resolve import resolve
 
     try:

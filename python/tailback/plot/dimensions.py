@@ -1,4 +1,6 @@
-"""What distinguishes points and parts of a run: swept keys, the seed, flow, link, class."""
+"""Dimensions: what distinguishes points and parts of a run: swept keys, the seed, flow, link,
+class.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ PARTS: Mapping[On, tuple[str, ...]] = {
     "class": ("class",),
     "run": (),
 }
-"""What distinguishes the parts of a run that have a quantity; the first names them."""
+"""The dimensions of parts with a quantity; the first names them."""
 
 SEED = "seed"
 
@@ -31,17 +33,17 @@ class Dimension:
     name: str
     title: str
     texts: Sequence[str]
-    """As people write them."""
+    """Values in the form of the scenario."""
     unit: str = ""
     numbers: Sequence[float] | None = None
     """The same as numbers of the unit; None: names."""
     keys: tuple[str, ...] = ()
     raw: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By text, how the scenario and the results have it."""
+    """Indexes by text, in the form of the scenario and of the results."""
 
     @property
     def label(self) -> str:
-        """With its unit, as an axis says it."""
+        """The title with its unit, for an axis."""
         return words.with_unit(self.title, self.unit)
 
     def number(self, text: str) -> float:
@@ -50,11 +52,11 @@ class Dimension:
         return self.numbers[list(self.texts).index(text)]
 
     def short(self, text: str) -> str:
-        """A value where the title says its unit."""
+        """A value without the unit, which the title has."""
         return text if self.numbers is None else f"{self.number(text):.12g}"
 
     def text_of(self, word: str) -> str | None:
-        """The value that somebody means by a word."""
+        """Return the value that a word means."""
         return next((t for t in self.texts if word == t or word in self.raw.get(t, ())), None)
 
 
@@ -68,7 +70,7 @@ def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
         texts = [words.value(label) for label in labels]
         spellings: dict[str, set[str]] = {}
         for text, label in zip(texts, labels, strict=True):
-            # Two labels of one value (0.02s, 20ms) stay apart where their texts do.
+            # Two labels of one value (0.02s, 20ms) stay separate if their texts do.
             spellings.setdefault(text, set()).update((label, raw[label]))
         numbers = None
         unit = ""
@@ -111,13 +113,13 @@ def text_at(dimension: Dimension, run: Mapping[str, str]) -> str:
 
 
 def texts(run: Run, dimensions: Mapping[str, Dimension]) -> dict[str, str]:
-    """A run's values of the swept keys, as people write them."""
+    """A run's values of the swept keys, in the form of the scenario."""
     made = {path: words.value(label) for path, label in run.labels.items() if path in dimensions}
     return {**made, SEED: str(run.seed)}
 
 
 def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], Mapping[str, Any]]]:
-    """The parts of a run that a quantity is of, and what tells them apart.
+    """The parts of a run with a quantity, and their dimensions.
 
     Flows that come from one table (`count`) are one, `cubic` for cubic/1 and cubic/2; sources of
     traffic follow the flows, programs those.

@@ -1,7 +1,7 @@
-"""Panels, legend and the size of the whole: a figure is as wide as it was asked to be.
+"""Panels, legend and the size of the whole: a figure has exactly the requested width.
 
-Vega gives a panel its size and lets axes, titles and legend add to it. So a figure is drawn, its
-size is read, and panels take what the rest leaves.
+Vega gives a panel its size and lets axes, titles and legend add to it. A figure is therefore drawn,
+its size is read, and the panels get the remaining space.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tailback.plot.plan import PlannedDrawing, PlotPanel, PlotPlan
 
 VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 SHAPE = 0.64
-"""Height of a panel over its width, where nothing says how high the figure is."""
+"""Height of a panel over its width, if the height of the figure is not set."""
 TALLEST = 190.0
 LEAST_PANEL = 24.0
 TRIES = 4
@@ -33,17 +33,17 @@ NARROW = 75.0
 
 @dataclass(frozen=True)
 class Size:
-    """Of the whole figure, pixels; None: as high as suits its width."""
+    """Height of the whole figure, pixels; None: a height that suits its width."""
 
     width: float
     height: float | None
     points: float
-    """Of titles; other letters are a point smaller."""
+    """Size of the letters in titles; other letters are a point smaller."""
 
 
 @dataclass(frozen=True)
 class LaidOut:
-    """A figure in its size, and as it is drawn."""
+    """A figure in its size, and its drawing."""
 
     chart: Any
     svg: str
@@ -79,7 +79,7 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
         rough = False
         wider = width + off / columns
         if wider < LEAST_PANEL and per_row > 1:
-            # The legend is what is too wide.
+            # The legend is too wide.
             per_row -= 1
             continue
         width = max(LEAST_PANEL, wider)
@@ -96,7 +96,7 @@ def specification(chart: Any) -> dict[str, Any]:
 
 
 def drawn(chart: Any) -> str:
-    """Return it as SVG; renumber names inside, since Vega counts on from figure to figure."""
+    """Return it as SVG; renumber names inside, since Vega continues numbering over figures."""
     made = vl_convert.vegalite_to_svg(json.dumps(specification(chart)), vl_version=VEGA_LITE)
     numbers: dict[str, str] = {}
     return _NAMES.sub(lambda found: numbers.setdefault(found[0], f"{found[1]}{len(numbers)}"), made)
@@ -129,7 +129,7 @@ def _grid(plan: PlotPlan, size: Size) -> tuple[int, int]:
     columns = len(column.texts) if column else 1
     if row is not None or column is None:
         return columns, len(row.texts) if row else 1
-    # Of one key: as many beside one another as there is room for, in full rows if they can be.
+    # For one key: as many beside one another as there is room for, in full rows if possible.
     most = max(1, int(size.width / NARROW))
     even = -(-columns // -(-columns // most))
     whole = [n for n in range(most, most // 2, -1) if columns % n == 0]
@@ -144,7 +144,7 @@ def _height(width: float, rows: int, size: Size, letter: float) -> float:
 
 
 def _legend_columns(plan: PlotPlan, size: Size) -> int:
-    """Entries of the legend beside one another, from the length of their names."""
+    """How many entries of the legend fit beside one another, from the length of their names."""
     if plan.series is None:
         return 1
     letter = (size.points - 1) * style.POINT
@@ -162,7 +162,7 @@ def _chart(
     chart = layered.properties(width=round(panel.width, 2), height=round(panel.height, 2))
     column, row = plan.roles.get("column"), plan.roles.get("row")
     spacing = round(0.9 * panel.letter, 1)
-    # The headers of columns and rows have the titles of the axes, which are the same in all.
+    # The headers of columns and rows have the axis titles, which are the same in all.
     below = alt.Header(
         title=panel.lines(plan.across or "", columns * panel.width),
         titleOrient="bottom",
@@ -211,7 +211,7 @@ def _chart(
 
 
 def _lifted(chart: Any, **facets: Any) -> Any:
-    """Panels of a chart; its data go to the top, where panels take theirs from."""
+    """Panels of a chart; its data go to the top, from which the panels take theirs."""
     data = chart.data
     chart = chart.copy(deep=False)
     chart.data = alt.Undefined
@@ -219,7 +219,7 @@ def _lifted(chart: Any, **facets: Any) -> Any:
 
 
 def _said(dimension: Dimension | None, room: float, panel: PlotPanel) -> dict[str, Any]:
-    """Labels of panels: with the title of what they are values of, where there is room for it."""
+    """Labels of panels, with the title of the dimension if there is room for it."""
     if dimension is None:
         return {}
     longest = max(len(text) for text in dimension.texts) + len(dimension.title) + 1

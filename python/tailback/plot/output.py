@@ -1,4 +1,4 @@
-"""Figures as files: what ends in .pdf, .svg, .png, .html or .vl.json."""
+"""Figures as files: names that end in .pdf, .svg, .png, .html or .vl.json."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tailback.plot.layout import LaidOut, measured, specification
 from tailback.store import layout
 
 ON_SCREEN = 1.6
-"""A screen is further away than paper: a page shows a figure so many times as large, if it can."""
+"""A screen is further away than paper: a page enlarges a figure by this factor, if it can."""
 PPI = 300.0
-"""Of PNG: what journals ask for."""
+"""Resolution of PNG, as journals require."""
 
 
 Writer = Callable[[LaidOut, str], bytes]
@@ -40,7 +40,7 @@ def _png(figure: LaidOut, _title: str) -> bytes:
 def _pdf(figure: LaidOut, _title: str) -> bytes:
     """One page of the size of the figure, vector graphics, letters as letters.
 
-    Typst sets the page: it keeps the bytes the same, whenever it is made, and knows lengths.
+    Typst sets the page: its output does not depend on the time, and it knows lengths.
     """
     import typst
 
@@ -59,8 +59,8 @@ def _pdf(figure: LaidOut, _title: str) -> bytes:
 
 
 def _html(figure: LaidOut, title: str) -> bytes:
-    """A page that needs nothing else; values are shown under the pointer."""
-    # The figures of reports come with it.
+    """A page that needs no other files; tooltips show values."""
+    # The figures of reports have the library too.
     from tailback.figures import export
 
     scripts = [export.javascript(), _START]
@@ -137,7 +137,7 @@ WRITERS: dict[str, Writer] = {
 
 
 def writer(target: Path) -> Writer:
-    """What writes a file of this name."""
+    """Return the function that writes a file of this name."""
     for ending, found in WRITERS.items():
         if target.name.endswith(ending):
             return found

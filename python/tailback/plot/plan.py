@@ -1,4 +1,4 @@
-"""What is asked for, what is drawn of it, and what a kind of plot is."""
+"""The request for a figure, the plan of what is drawn, and the interface of a kind of plot."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Scale = Literal["auto", "linear", "log", "free"]
 """`free`: every panel has its own ends."""
 
 Rows = list[dict[str, Any]]
-"""Data of a figure. Columns have the names of what they do there: x, y, series, column, row."""
+"""Data of a figure. Columns are named by their role: x, y, series, column, row."""
 
 ROLES = ("x", "series", "column", "row")
 
 
 @dataclass(frozen=True)
 class PlotRequest:
-    """What somebody asks for; what is left out is chosen for the sweep."""
+    """A request; options that are left out are chosen for the sweep."""
 
     x: str | None = None
     y: str | None = None
@@ -40,13 +40,13 @@ class PlotRequest:
 
     @property
     def nothing(self) -> bool:
-        """Whether everything is left to the sweep."""
+        """Whether all options are left out."""
         return not (self.x or self.y or self.color or self.facet or self.kind)
 
 
 @dataclass(frozen=True)
 class Member:
-    """A run that is drawn, and its values of the swept keys as people write them."""
+    """A run that is drawn, and its values of the swept keys in the form of the scenario."""
 
     run: Run
     texts: Mapping[str, str]
@@ -62,19 +62,19 @@ class PlotPlan:
     """None: time, or the values of `y` themselves."""
     members: Sequence[Member]
     roles: Mapping[str, Dimension]
-    """What series, column and row are; x too, where it is a dimension."""
+    """The dimensions of series, column and row; of x too, if it is a dimension."""
     parts: Mapping[On, Mapping[str, frozenset[str]]]
     """By scope of a quantity, the parts of a run that are drawn: values by dimension."""
     own_link: bool = False
-    """Whether a quantity of links is, for each flow, that of the first link of its route."""
+    """For a quantity of links, whether each flow has that of the first link of its route."""
     down: Dimension | None = None
-    """Of a map, what its rows are."""
+    """For a map, the dimension of its rows."""
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
     notes: Sequence[str] = ()
-    """What was chosen that nobody asked for."""
+    """Choices that the user did not make."""
     missing: list[str] = field(default_factory=list)
-    """What is not drawn, or not of all runs; known once it is drawn."""
+    """Values that are missing or not from all runs; known after drawing."""
 
     @property
     def series(self) -> Dimension | None:
@@ -101,7 +101,7 @@ class PlotPlan:
         return "column" in self.roles or "row" in self.roles
 
     def command(self) -> str:
-        """The options that draw the same."""
+        """The options that give the same figure."""
         named = [f"--kind {self.kind.name}"]
         if self.x is not None and self.x.name:
             named.append(f"--x {self.x.name}")
@@ -126,7 +126,7 @@ class PlotPanel:
     own_y: bool = True
     """Whether the axis has its title here; many panels share one title."""
     rough: bool = False
-    """Whether it is only to be measured: what is inside does not matter."""
+    """Whether it is drawn only to be measured: its content does not matter."""
 
     def across(self, title: str) -> list[str] | None:
         """The title of the horizontal axis, if it is here."""
@@ -137,40 +137,41 @@ class PlotPanel:
         return self.lines(title, self.height) if self.own_y and title else None
 
     def lines(self, title: str, room: float) -> list[str]:
-        """A title in as many lines as it needs where there is so much room."""
-        # It may stand out beyond its panel a little, and is a point larger than other letters.
+        """A title in as many lines as it needs for this much room."""
+        # It may reach beyond its panel a little, and is a point larger than other letters.
         most = max(8, int(1.2 * room / (LETTER * self.letter)))
         return textwrap.wrap(title, most, break_long_words=False) or [title]
 
 
 @dataclass(frozen=True)
 class PlannedDrawing:
-    """What was taken from the runs, to be laid out for a panel of any size."""
+    """Values from the runs, to be laid out for a panel of any size."""
 
     layers: Callable[[PlotPanel], Any]
     free: tuple[str, ...] = ()
-    """Axes, x or y, that every panel has for itself."""
+    """Axes, x or y, that each panel has for itself."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plot. A new one is a file and a line in `kinds`."""
+    """A kind of plot. Add a kind as a file and a line in `kinds`."""
 
     name: str
     doc: str
-    """What is drawn, in a sentence that ends up in the help."""
+    """What it draws, in a sentence for the help."""
     draw: Callable[[PlotPlan], PlannedDrawing]
     default: str
-    """What is drawn by default."""
+    """The quantity that is drawn by default."""
     x: Literal["key", "name", "quantity", "none"] = "none"
-    """The horizontal axis: a key, best one of numbers, or one of names; a quantity;
-    nothing that is chosen."""
+    """The horizontal axis: a key, preferably of numbers, or one of names; a quantity; or no
+    choice.
+    """
     over_time: bool = False
     up: str = ""
-    """The title of the vertical axis, where it is not the quantity."""
+    """The title of the vertical axis, if it is not the quantity."""
     lines: bool = False
-    """Whether all that is drawn are lines."""
+    """Whether it draws only lines."""
     coloured: bool = True
-    """Whether series have colours; a map's colours are its values."""
+    """Whether series have colours; the colours of a map are its values."""
     facts: str = ""
-    """How values are pooled, for those who read the figure."""
+    """How values are pooled, for readers of the figure."""

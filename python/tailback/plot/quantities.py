@@ -20,30 +20,30 @@ Source = Literal["metric", "histogram", "series", "rate"]
 """`rate`: the growth of a series of bytes, over intervals."""
 
 Recorded = Mapping[str, tuple[On, frozenset[str]]]
-"""The series there are: what each is of, and who has it."""
+"""The recorded series: the scope of each, and the parts that have it."""
 
 NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
 class PlotQuantity:
-    """Something that runs have a value of, or many."""
+    """A quantity: runs have one value of it, or many."""
 
     name: str
-    """As it is typed."""
+    """Its name on the command line."""
     title: str
     unit: str
     on: On
     source: Source
     stored: str = ""
-    """Of a distribution or a series, its name in the files of a run."""
+    """For a distribution or a series, its name in the files of a run."""
     scale: float = 1.0
-    """What is stored is so many times what is shown."""
+    """Factor from the shown value to the stored one."""
     metric: Metric | None = None
 
     @property
     def label(self) -> str:
-        """With its unit, as an axis says it."""
+        """The title with its unit, for an axis."""
         return words.with_unit(self.title, self.unit)
 
     @property
@@ -62,7 +62,7 @@ RATE = PlotQuantity(
 def find(
     name: str, recorded: Recorded, *, over_time: bool = False, classes: Collection[str] = ()
 ) -> PlotQuantity:
-    """The quantity of a name; `recorded` are the series there are, with what each is of.
+    """The quantity of a name; `recorded` has the recorded series with the scope of each.
 
     A metric comes first, then a distribution, then a series; with `over_time` a series.
     """
@@ -82,7 +82,7 @@ def find(
 
 
 def unknown(name: str, recorded: Recorded) -> InputError:
-    """A quantity that does not exist, with the nearest that does."""
+    """Message about a quantity that does not exist, with the nearest name."""
     valid = [word for found in metrics.METRICS for word in (found.path, found.name)]
     valid += [DELAY.name, RTT.name, *_names(recorded)]
     near = difflib.get_close_matches(name, valid, n=1)
@@ -110,7 +110,7 @@ def _metric(name: str) -> PlotQuantity | None:
 
 
 def of_metric(name: str, metric: Metric) -> PlotQuantity:
-    """A metric as a quantity, typed so."""
+    """A metric as a quantity of that name."""
     title, unit = words.metric(metric)
     return PlotQuantity(name, title, unit, metric.on, "metric", metric=metric)
 

@@ -1,4 +1,4 @@
-"""From what is asked for to what is drawn: names are looked up, and what is left out is chosen."""
+"""From the request to the plan: looks up names, and chooses what is left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIME = "time"
 MOST_PANELS = 64
 MOST_FACETS = 2
 BUFFER = "limit"
-"""Whoever sweeps the size of a buffer asks what it is good for: the utilisation."""
+"""A sweep over the size of a buffer shows what the buffer achieves: the utilisation."""
 
 
 def resolve(results: Results, asked: PlotRequest) -> PlotPlan:
@@ -74,14 +74,14 @@ class _Search:
         return {tuple(member.texts.get(key, "") for key in axis) for member in self.members}
 
     def _known_key(self, word: str) -> str | None:
-        """A swept key by its name, or by the end of it that no other has; then a part."""
+        """A swept key by its name or a unique end of it; then a part."""
         ends = [name for name in self.keys if word == name or name.endswith(f".{word}")]
         if word in self.keys or len(ends) == 1:
             return word if word in self.keys else ends[0]
         return word if word in self.part_names else None
 
     def _key(self, word: str, option: str) -> str | None:
-        """The swept key or part of a word: its name, or the end of one that no other has."""
+        """The swept key or part of a word: its name, or a unique end."""
         valid = [*self.keys, *self.part_names]
         found = self._known_key(word)
         if found is not None:
@@ -122,7 +122,7 @@ class _Search:
         return kinds.KINDS[name]
 
     def _names(self, kind: Kind | None) -> None:
-        """Look up what stands for a key in every case, so that every mistake is reported."""
+        """Look up the options that are always keys, so that every mistake is reported."""
         asked = self.asked
         for word in asked.facet:
             self._key(word, "--facet")
@@ -137,7 +137,7 @@ class _Search:
             self._quantity(asked.y, values.recorded(self.members), "--y")
 
     def _recorded(self, kind: Kind | None) -> Recorded:
-        """The series there are; they are only looked for where one may be meant."""
+        """The recorded series; they are only read if the request may mean one."""
         asked = [word for word in (self.asked.x, self.asked.y, self.asked.color) if word]
         known = all(self._is_known(word) for word in asked)
         if known and asked and kind is not None and not kind.over_time:
@@ -214,12 +214,12 @@ class _Search:
     def _quantities(
         self, kind: Kind | None, recorded: Recorded
     ) -> tuple[Kind, PlotQuantity, str | PlotQuantity | None, str | None]:
-        """Kind, quantity, what is across (a key, a quantity, or left open), what is down."""
+        """Kind, quantity, x (a key, a quantity, or left open), y."""
         x, y, color = self.asked.x, self.asked.y, self.asked.color
         kind = kind or self._kind(recorded)
         down = None
         if not kind.coloured:
-            # Of a map one of y and colour is a key, the other what is shown.
+            # For a map, one of y and colour is a key, the other is what is shown.
             if self._is_key(y):
                 y, down = color, self._key(str(y), "--y")
             elif self._is_key(color):
@@ -259,7 +259,7 @@ class _Search:
         return kind, chosen, across, down
 
     def _kind(self, recorded: Recorded) -> Kind:
-        """What fits what is asked for."""
+        """Choose the kind that fits the request."""
         x, y = self.asked.x, self.asked.y
         numeric = any(self._numeric(axis) for axis in self.axes)
         if x == TIME:
@@ -378,7 +378,7 @@ class _Search:
     def _own_link(
         self, across: PlotQuantity, y: PlotQuantity, links: Mapping[str, Dimension]
     ) -> bool:
-        """Whether each flow has a link of its own across; of a run the first is taken."""
+        """Whether each flow has its own first link; for a run the first link is taken."""
         if across.on != "link" or len(links["link"].texts) < 2:
             return False
         if y.on in ("flow", "class"):
@@ -390,7 +390,7 @@ class _Search:
         return False
 
     def _of_link(self, quantity: PlotQuantity, *, own_link: bool = False) -> PlotQuantity:
-        """A quantity of links whose title says which one is drawn, where there are several."""
+        """A quantity of links whose title names the drawn link, if there are several."""
         wanted = self.wanted.get("link", frozenset())
         several = any(len(member.run.summary["queues"]) > 1 for member in self.members)
         if quantity.on != "link" or not several:
@@ -407,7 +407,7 @@ class _Search:
         return {name for name in (*found, x if isinstance(x, str) else None) if name}
 
     def _uses(self, axis: Sequence[str], keys: set[str]) -> bool:
-        """Whether these keys tell the values of an axis apart."""
+        """Whether these keys distinguish the values of an axis."""
         own = [key for key in axis if key in keys]
         return bool(own) and len(self._tuples(own)) == len(self._tuples(axis))
 
@@ -416,7 +416,7 @@ class _Search:
             return self.keys[name]
         if name in parts:
             return parts[name]
-        self._say(f'"{name}" is nothing that {" or ".join(parts) or "runs"} can be told apart by')
+        self._say(f'"{name}" does not distinguish {" or ".join(parts) or "runs"}')
         return Dimension(name, name, [""])
 
     def _axis(self, axis: Sequence[str]) -> Dimension:
@@ -430,14 +430,14 @@ class _Search:
         several: list[str],
         parts: Mapping[str, Dimension],
     ) -> Dimension:
-        """What an axis that nobody named has: it is taken from what is free."""
+        """Choose an axis that the user did not name, from the free dimensions."""
 
         def fits(axis: Sequence[str]) -> tuple[bool, int]:
             numeric = self._numeric(axis)
             return numeric == (kind.x == "key"), len(self._tuples(axis))
 
         if free:
-            # Of equals the last: it is the fastest of the sweep.
+            # Of several equals the last: it varies fastest in the sweep.
             best = max(reversed(free), key=fits)
             free.remove(best)
             numeric = [key for key in best if self.keys[key].numbers is not None]
@@ -459,7 +459,7 @@ class _Search:
         several: list[str],
         parts: Mapping[str, Dimension],
     ) -> None:
-        """Gives what is left a role: nothing that differs is pooled, but seeds."""
+        """Give the remaining dimensions a role: only seeds are pooled."""
         open_ = [role for role in ("series", "column", "row") if role not in roles]
         if kind.x == "quantity":
             open_ = open_[:1] if self.asked.color is None else []
@@ -468,13 +468,13 @@ class _Search:
         if self.asked.facet:
             open_ = [role for role in open_ if role == "series"]
         if y.on == "link" and several and ("series" not in open_ or free):
-            # A link beside the first is the way back, or one further on.
+            # A second link is the way back, or a link further on.
             first = parts["link"].texts[0]
             self.notes.append(f"of link only {first}")
             self.wanted["link"] = frozenset([first])
             several = []
         waiting = [parts[name] for name in several]
-        # Names have colours before numbers do.
+        # Names get colours before numbers do.
         for axis in sorted(free, key=self._numeric):
             waiting.append(self._axis(axis))
         for dimension in list(waiting):
@@ -482,7 +482,7 @@ class _Search:
                 roles[open_.pop(0)] = dimension
                 waiting.remove(dimension)
         if kind.x == "quantity":
-            # Whatever differs is a point of its own.
+            # Each value gives a point of its own.
             return
         for dimension in waiting:
             if self.asked.nothing and dimension.keys:
@@ -496,12 +496,12 @@ class _Search:
             raw = self.keys[name].raw if name in self.keys else {}
             example = min(next(iter(raw.values()), [dimension.texts[0]]), key=len)
             self._say(
-                f"{dimension.title} differs too and would be pooled: say --color {name}, "
-                f"--facet {name} or --where '{name}={line(example)}'"
+                f"{dimension.title} differs too and would be pooled: set --color {name}, --facet "
+                f"{name} or --where '{name}={line(example)}'"
             )
 
     def _parts(self, quantity: PlotQuantity, recorded: Recorded) -> dict[str, Dimension]:
-        """Return what distinguishes the parts of the runs, as far as they are wanted."""
+        """Return the dimensions of the runs' parts, as far as they are requested."""
         parts: dict[tuple[tuple[str, str], ...], None] = {}
         for known in self._parts_with_values(quantity, recorded):
             if all(known.get(name, "") in self.wanted[name] for name in self._wanted(quantity.on)):

@@ -1,7 +1,7 @@
-"""Paper style: lengths as papers have them, letters in points, colours that print in grey.
+"""Paper style: lengths as in papers, letters in points, colours that print in grey.
 
-A figure is laid out in the pixels of CSS, 96 to an inch: what is 8 points here is 8 points on
-paper when the figure is included at its own width.
+A figure is laid out in CSS pixels, 96 to an inch: 8 points here are 8 points on paper if the figure
+is included at its own width.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ UNITS = {"mm": INCH / 25.4, "cm": INCH / 2.54, "in": INCH, "pt": POINT, "px": 1.
 COLUMN, PAGE = "85mm", "178mm"
 """Widths of a column and of a page of most journals and proceedings."""
 LEAST, MOST = 113.0, 3780.0
-"""Of a length: 30 mm and a metre, pixels."""
+"""Limits of a length: 30 mm and a metre, pixels."""
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-"""The first comes with what draws the figures, so that lines break alike on every machine."""
+"""The first font ships with the drawing library, so that lines break alike on every machine."""
 LETTER = 0.55
-"""Mean width of a letter, in sizes of it."""
+"""Mean width of a letter, in font sizes."""
 
 INK = "#1a1a1a"
 FAINT = "#dfe3e8"
 COLOURS = ["#10275e", "#a12d1c", "#0a7862", "#bb6bad", "#4fafe6", "#ecb12a", "#000000"]
-"""From dark to light, so that they differ in grey as well, and to those who are colour-blind."""
+"""From dark to light, so that they differ in grey as well, and for colour-blind readers."""
 ORDERED = ["#2d1160", "#721f81", "#b5367a", "#e2592f", "#e0a100"]
 """For values of a parameter: from dark to light as it grows."""
 DASHES = [[1, 0], [5, 2], [2, 2], [7, 2, 2, 2], [9, 3], [3, 1, 1, 1], [1, 2]]
@@ -123,5 +123,5 @@ def _between(share: float) -> str:
 
 
 def cycled(items: Sequence[Any], count: int) -> list[Any]:
-    """Return so many of them; they repeat beyond the last."""
+    """Return so many dashes or shapes; they repeat beyond the last."""
     return [items[i % len(items)] for i in range(count)]

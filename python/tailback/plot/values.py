@@ -1,7 +1,7 @@
 """From runs to the numbers of a figure: samples by role, pooled over seeds with intervals.
 
 A role is what a value does in a figure: its place (x), its colour (series), its panel (column,
-row). Whatever has the same roles is pooled; runs with different seeds are what an interval is of.
+row). Values with the same roles are pooled; an interval is over runs with different seeds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NS = 1e9
 
 @dataclass(frozen=True)
 class PlotPlace:
-    """A part of a run and where its values go."""
+    """A part of a run and the roles of its values."""
 
     run: int
     part: str
@@ -74,7 +74,7 @@ def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
 
 
 def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Reading]]:
-    """What each part of each run says: the metric, or the mean of what was recorded."""
+    """The value of each part of each run: the metric, or the mean of what was recorded."""
     sites = list(places(plan, quantity))
     if quantity.metric is not None:
         return [(place, pooling.read(quantity.metric, place.summary)) for place in sites]
@@ -92,7 +92,7 @@ def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Re
 def estimates(plan: PlotPlan, quantity: PlotQuantity) -> dict[Roles, Estimate]:
     """Means over runs with their intervals; parts of one run that are pooled are one value.
 
-    What is not of all runs is among the notes of the plan.
+    The notes of the plan list means that are not over all runs.
     """
     runs: dict[Roles, dict[int, list[Reading]]] = {}
     for place, reading in readings(plan, quantity):
@@ -113,7 +113,7 @@ def pooled(quantity: PlotQuantity, found: Sequence[Reading]) -> Estimate:
 
 
 def say_what_is_missing(plan: PlotPlan, quantity: PlotQuantity, means: Sequence[Estimate]) -> None:
-    """Notes how many of the means are not of all seeds, or cannot be given."""
+    """Note how many of the means are not over all seeds, or are missing."""
     unfinished = [mean for mean in means if mean.at_least is not None]
     if unfinished:
         runs, of = sum(mean.n for mean in unfinished), sum(mean.of for mean in unfinished)
@@ -125,7 +125,7 @@ def say_what_is_missing(plan: PlotPlan, quantity: PlotQuantity, means: Sequence[
     if partial:
         runs, of = sum(mean.n for mean in partial), sum(mean.of for mean in partial)
         plan.missing.append(
-            f"{quantity.name}: {len(partial)} of {len(means)} means are of {runs} runs of {of}, "
+            f"{quantity.name}: {len(partial)} of {len(means)} means are over {runs} runs of {of}, "
             "since the others do not have it"
         )
 
@@ -150,8 +150,8 @@ def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
 def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     """All values of a quantity: run, part, the roles, lower, upper, count.
 
-    Of a distribution the buckets, of a series its samples in the measured time (lower = upper,
-    weighted by how long each holds), of a metric its values.
+    For a distribution these are the buckets. For a series they are its samples in the measured time
+    (lower = upper, weighted by how long each holds). For a metric they are its values.
     """
     import polars as pl
 
@@ -203,7 +203,7 @@ def is_state(quantity: PlotQuantity) -> bool:
 
 
 def ends_s(plan: PlotPlan, quantity: PlotQuantity) -> dict[tuple[int, str], float]:
-    """By run and part, until when it is measured, s."""
+    """The end of the measured time, s, by run and part."""
     return {
         (place.run, place.part): series.measured(
             plan.members[place.run].run.summary, place.summary
@@ -214,7 +214,7 @@ def ends_s(plan: PlotPlan, quantity: PlotQuantity) -> dict[tuple[int, str], floa
 
 
 def _measured(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """Between when each part is measured: run, part, from_ns, to_ns."""
+    """When each part is measured: run, part, from_ns, to_ns."""
     import polars as pl
 
     found = list(places(plan, quantity))
@@ -271,7 +271,7 @@ def _of_places(sites: Sequence[PlotPlace]) -> pl.DataFrame:
 
 
 def recorded(members: Sequence[Member]) -> Recorded:
-    """The series of one run of every point: what each is of, and the names of those that have it.
+    """The series of one run of every point: the scope of each, and the parts that have it.
 
     Flows of one table (`count`) are one.
     """

@@ -1,4 +1,4 @@
-"""What axes say: keys, values and quantities in the words of the scenario, with their units."""
+"""Words for axes: keys, values and quantities in the words of the scenario, with their units."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF = re.compile(
 
 
 def key(path: str) -> str:
-    """Return a swept key, or what distinguishes parts of a run, as a title."""
+    """Return the title of a swept key, or of a dimension of parts."""
     if path in _PARTS:
         return _PARTS[path]
     if found := _OF.fullmatch(path):
@@ -103,7 +103,7 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
     families = {_SAME[unit][0] for unit in units if unit in _SAME}
     if len(families) != 1 or any(unit not in _SAME for unit in units):
         return None
-    # The largest unit in which no number is much below one.
+    # The largest unit in which no number is far below one.
     family, least = families.pop(), min(abs(n) * _SAME[unit][1] for n, unit in known)
     every = sorted((s, unit) for unit, (kind, s) in _SAME.items() if kind == family)
     base = next((unit for s, unit in reversed(every) if least >= 0.1 * s), every[0][1])
@@ -112,7 +112,7 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
 
 
 def value(label: str) -> str:
-    """A value as people write it: "10 Mbit/s" for "10Mbit", "codel, target 5 ms" for a table."""
+    """A value in words: "10 Mbit/s" for "10Mbit", "codel, target 5 ms" for a table."""
     if (found := split(label)) is not None:
         number, unit = found
         return f"{number:.12g} {unit}" if unit else f"{number:.12g}"

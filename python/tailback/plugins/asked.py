@@ -1,4 +1,4 @@
-"""Which crates are asked for: by a command or a caller, by the environment, by a scenario."""
+"""Which plugins are requested: by a command or a caller, by the environment, by a scenario."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tailback import _native
 from tailback.errors import ScenarioError
 
 VARIABLE = "TAILBACK_WITH"
-"""Folders of crates for whatever runs in this environment, separated as in PATH."""
+"""Folders of plugins for whatever runs in this environment, separated as in PATH."""
 
 KEY = "with"
-"""The key of a scenario that names some."""
+"""The key of a scenario that names plugins."""
 
 
 def by_environment() -> list[Path]:
-    """Those of the environment; `--with` of a command is among them."""
+    """Plugins of the environment; `--with` of a command adds to them."""
     return [Path(text) for text in os.environ.get(VARIABLE, "").split(os.pathsep) if text]
 
 
 def with_environment(folders: Iterable[str]) -> str:
-    """What `VARIABLE` is with these folders besides those that it has."""
+    """Return the value of `VARIABLE` with these folders added."""
     known = [*map(str, by_environment()), *(str(Path(folder).absolute()) for folder in folders)]
     return os.pathsep.join(dict.fromkeys(known))
 
@@ -30,7 +30,7 @@ def with_environment(folders: Iterable[str]) -> str:
 def by_scenario(
     text: bytes, file: str, values: Sequence[tuple[str, str]], folder: Path
 ) -> list[Path]:
-    """Those that a scenario names, relative to its folder.
+    """Plugins that a scenario names, relative to its folder.
 
     Raises `ScenarioError` for folders that do not exist; the reader of the scenario reports every
     other mistake in the key.

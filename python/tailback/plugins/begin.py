@@ -1,4 +1,4 @@
-"""A new crate: what `tailback new --crate` writes."""
+"""A new plugin: what `tailback new --crate` writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailback.plugins import sources, workspace
 from tailback.store import layout
 
 KINDS = {"cc": "cc", "queue": "aqm", "traffic": "traffic"}
-"""What a crate may begin with, and the registry that has such."""
+"""The entries that a plugin may begin with, and the registry of each."""
 
 KEYWORDS = (
     "abstract as async await become box break const continue crate do dyn else enum extern false "
@@ -23,7 +23,7 @@ KEYWORDS = (
     "self static struct super trait true try type typeof union unsafe unsized use virtual where "
     "while yield"
 )
-"""Words of Rust, in any edition: cargo refuses them as names of packages."""
+"""Words of Rust, in any edition: cargo rejects them as names of packages."""
 
 LIBRARIES = frozenset(("alloc", "core", "proc_macro", "std", "test"))
 """Libraries that come with the compiler."""
@@ -36,7 +36,7 @@ SCENARIO = {
 
 
 def write(kind: str, folder: Path) -> list[Path]:
-    """Writes a crate that is named after its folder; the files that it consists of."""
+    """Write a plugin that is named after its folder; return its files."""
     if kind not in KINDS:
         raise InputError(unknown("crate", kind, list(KINDS)))
     name = folder.name
@@ -50,10 +50,10 @@ def write(kind: str, folder: Path) -> list[Path]:
     if name in taken:
         raise InputError(f"{name} is one of tailback's own: {', '.join(taken)}")
     if folder.exists():
-        raise InputError(f"{foreign.line(folder)} is there already; nothing is overwritten")
+        raise InputError(f"{foreign.line(folder)} exists already; nothing is overwritten")
     texts = _texts(kind, name)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # All of it or nothing: half a crate would be in the way of the next try.
+    # All of it or nothing: half a plugin would block the next try.
     with layout.naming(folder), folders.scratch(folder.parent) as scratch:
         begun = scratch / name
         for relative, text in texts.items():
@@ -65,7 +65,7 @@ def write(kind: str, folder: Path) -> list[Path]:
 
 
 def refuse_unusable(name: str, shown: str) -> None:
-    """Refuses a name with which cargo compiles no crate beside the engine."""
+    """Reject a name that cargo cannot compile beside the engine."""
     module = name.replace("-", "_")
     packages = re.findall(r'(?m)^name = "([^"]+)"', sources.find().lock.decode())
     reason = None
@@ -120,7 +120,7 @@ queue = "{name if kind == "queue" else "fifo"}"
 rtt = "40ms"
 
 {SCENARIO[kind].format(name=name)}""",
-        # Where this machine has the engine: for cargo and editors, and for no other machine.
+        # The engine's place on this machine: for cargo and editors, not for other machines.
         ".cargo/config.toml": workspace.patches(engine.root / "crates")
         + "\n[profile.test]\nopt-level = 2\n",
         ".gitignore": "/target/\n/.cargo/\n/Cargo.lock\n/results/\n",

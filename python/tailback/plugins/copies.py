@@ -1,4 +1,4 @@
-"""The copies of the compiled part with crates of the user's: each is loaded once."""
+"""The copies of the compiled part with plugins: each is loaded once."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _LOCK = threading.Lock()
 
 
 def native_of(scenario: object) -> ModuleType:
-    """The compiled part that has read a scenario: its stores and controls are of it, too."""
+    """The compiled part that has read a scenario: its stores and controls belong to it, too."""
     return _OF.get(type(scenario), _native)
 
 
 def native(folders: Iterable[Path]) -> ModuleType:
-    """The compiled part with the crates in some folders; built if it is not."""
-    # Not before there may be something to compile.
+    """The compiled part with the plugins in some folders; it is built if necessary."""
+    # Import it only if there may be something to compile.
     from tailback.plugins import crate, workspace
 
     crates = crate.read_all(folders)
@@ -54,7 +54,7 @@ def native(folders: Iterable[Path]) -> ModuleType:
 
 
 def build(crates: Sequence[Crate]) -> Path:
-    """Builds the copy with these crates, and says so: it takes a while."""
+    """Build the copy with these plugins, with a message: it takes a while."""
     names = ", ".join(crate.name for crate in crates)
     terminal.complain(f"compiling {names} with the engine")
     from tailback.plugins import workspace
@@ -89,7 +89,7 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
         raise InputError("\n".join(_by_folder(line, places) for line in lines)) from None
     except ImportError as error:
         path.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be loaded ({error}); it is built anew next time") from None
+        raise InputError(f"{path} cannot be loaded ({error}); it is rebuilt next time") from None
     from tailback.store.versions import engine_of
 
     if engine_of(module.engine_version()) != _native.engine_version():
@@ -100,7 +100,7 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
 
 
 def placed(text: str) -> str:
-    """A message of a copy with the names of crates for their places in its workspace."""
+    """A message of a copy, with the names of plugins for their places in its workspace."""
     return _IN_WORKSPACE.sub(r"\1/", text)
 
 
@@ -108,6 +108,6 @@ _IN_WORKSPACE = re.compile(r"\bmine/([\w-]+)/")
 
 
 def _by_folder(line: str, places: dict[str, str]) -> str:
-    """`NAME: what` with the folder of the crate for its name."""
+    """`NAME: what`, with the folder of the plugin for its name."""
     name, _, rest = line.partition(": ")
     return f"{places[name]}: {rest}" if name in places else line

@@ -1,4 +1,4 @@
-"""What a crate is: a name, a folder, and a hash of its sources."""
+"""What a plugin is: a name, a folder, and a hash of its sources."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ MANIFEST = "Cargo.toml"
 HOW = "`tailback new --crate cc my-cc` begins one"
 
 APART = ("target", "tests", "benches", "examples", "Cargo.lock")
-"""What of a crate's folder is no part of the library."""
+"""Parts of a plugin's folder that do not belong to the library."""
 
 
 @dataclass(frozen=True)
 class Crate:
-    """A crate of the user's."""
+    """A plugin of the user."""
 
     name: str
     folder: Path
     """Absolute."""
     shown: str
-    """The folder as it was named."""
+    """The folder as the user wrote it."""
     digest: str
-    """Hash of all that it is compiled from, hexadecimal."""
+    """Hash of everything that it is compiled from, hexadecimal."""
 
     @property
     def hash(self) -> str:
@@ -45,7 +45,7 @@ class Crate:
 
 
 def read(folder: Path) -> Crate:
-    """The crate in a folder."""
+    """Read the plugin in a folder."""
     shown = foreign.line(_near(folder))
     if not folder.is_dir():
         raise InputError(f"{shown}: no such folder; expected that of a crate ({HOW})")
@@ -71,7 +71,7 @@ def read(folder: Path) -> Crate:
 
 
 def _near(folder: Path) -> Path:
-    """A folder as seen from here, where it is below."""
+    """The path of a folder relative to the current one, if it is below."""
     try:
         return folder.absolute().relative_to(Path.cwd())
     except ValueError:
@@ -79,7 +79,7 @@ def _near(folder: Path) -> Path:
 
 
 def read_all(folders: Iterable[Path]) -> list[Crate]:
-    """The crates in some folders, each once, by name."""
+    """The plugins in some folders, each once, by name."""
     crates: dict[str, Crate] = {}
     for folder in folders:
         crate = read(folder)
@@ -99,7 +99,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
-    """The folder of a crate, and of the crates that it is built from by their paths."""
+    """The folder of a plugin, and of the crates that it depends on by path."""
     known.add(folder)
     yield folder
     table = _table(folder / MANIFEST)
@@ -115,7 +115,7 @@ def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """What a crate is compiled from, sorted."""
+    """The files that a plugin is compiled from, sorted."""
     for base, inner, names in os.walk(folder):
         at = Path(base).relative_to(folder)
         top = at == Path()

@@ -1,5 +1,6 @@
-"""The engine's sources as a package ships them. Run as a program it puts them there: before a wheel
-is made, when nothing of tailback can be imported yet."""
+"""The engine's sources that a package ships. Run as a program, it copies them before a wheel is
+made, when no module of tailback can be imported yet.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ LEFT_OUT = {"snapshots", "target"}
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 SHIPPED = Path(__file__).resolve().parent / "sources"
-"""Where a package has them."""
+"""The folder of the sources in a package."""
 
 
 def copy_to(target: Path = SHIPPED) -> None:
-    """Puts the sources of a checkout into a folder, and takes out what is none of them."""
+    """Copy the sources of a checkout into a folder, and remove other files there."""
     wanted = {path.relative_to(CHECKOUT) for path in _sources()}
     for path in [path for path in target.rglob("*") if path.is_file()]:
         if path.relative_to(target) not in wanted:

@@ -39,7 +39,7 @@ class Sources:
 
 @cache
 def find() -> Sources:
-    """Those of this installation."""
+    """The sources of this installation."""
     for root, checkout in ((CHECKOUT, True), (SHIPPED, False)):
         if all((root / "crates" / name / "Cargo.toml").exists() for name in CRATES):
             return Sources(root, checkout)

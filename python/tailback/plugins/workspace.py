@@ -1,8 +1,8 @@
-"""Cargo: compiles crates with the engine's sources into a copy of `tailback._native`.
+"""Cargo: compiles plugins with the engine's sources into a copy of `tailback._native`.
 
-The copy is made in a workspace in the user's cache that has the engine's crates, the user's (both
-by links) and one file that puts them together. Dependencies are those of the engine's Cargo.lock,
-from cargo's own cache where they are there, else from crates.io.
+The copy is made in a workspace in the user's cache. It has the engine's crates and the plugins
+(both by links), and one file that combines them. Dependencies are those of the engine's Cargo.lock,
+from cargo's own cache if they are there, otherwise from crates.io.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tailback.plugins import shipping, sources
 from tailback.plugins.crate import Crate
 
 OWN = "tailback-own"
-"""The package that puts engine and crates together."""
+"""The package that combines engine and plugins."""
 
 SHARED = ("tailback-engine", "tailback-record", "tailback-conformance")
-"""What a crate may depend on."""
+"""The crates that a plugin may depend on."""
 
 
 def cache() -> Path:
@@ -38,18 +38,18 @@ def cache() -> Path:
 
 
 def key(crates: Sequence[Crate]) -> str:
-    """What names a copy: this engine and these crates."""
+    """The name of a copy, from this engine and these plugins."""
     parts = [_native.engine_version(), sys.platform, *(f"{c.name} {c.digest}" for c in crates)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
 
 
 def copy_of(crates: Sequence[Crate]) -> Path:
-    """The file of the copy with these crates, whether it is built or not."""
+    """The file of the copy with these plugins, whether it is built or not."""
     return cache() / "built" / key(crates) / "_native.abi3.so"
 
 
 def build(crates: Sequence[Crate]) -> Path:
-    """Compiles the copy with these crates."""
+    """Compile the copy with these plugins."""
     done = copy_of(crates)
     with _workspace(crates) as folder:
         target = _target(folder)
@@ -67,16 +67,17 @@ def build(crates: Sequence[Crate]) -> Path:
 
 
 def test(crates: Sequence[Crate]) -> list[str]:
-    """Runs the tests of these crates; what cargo printed."""
+    """Run the tests of these plugins; return cargo's output."""
     with _workspace(crates) as folder:
         packages = [word for crate in crates for word in ("--package", crate.name)]
-        # With what puts them together, so that the engine is compiled as for everything else.
+        # Together with the package that combines them, so that the engine is compiled as for
+        # everything else.
         return _cargo(crates, folder, "test", "--tests", "--package", OWN, *packages)
 
 
 @contextmanager
 def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
-    """The workspace with these crates, for this process alone."""
+    """The workspace with these plugins, for this process alone."""
     engine = sources.find()
     version = hashlib.sha256(f"{engine.root}\n{_native.engine_version()}".encode() + engine.lock)
     folder = cache() / f"workspace-{version.hexdigest()[:12]}"
@@ -100,7 +101,9 @@ def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
 
 
 def patches(root: Path) -> str:
-    """Where cargo finds what a crate depends on, as a table of a configuration or a manifest."""
+    """Where cargo finds the dependencies of a plugin, as a table of a configuration or a
+    manifest.
+    """
     lines = [
         f'{name} = {{ path = "{root}/{name.removeprefix("tailback-")}" }}\n' for name in SHARED
     ]
@@ -153,7 +156,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {{
 
 
 def _write(path: Path, text: str) -> None:
-    """Only what changes: cargo goes by times."""
+    """Write only changed files: cargo goes by modification times."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
@@ -165,7 +168,7 @@ def _link(link: Path, to: Path) -> None:
 
 
 def _target(folder: Path) -> Path:
-    """Where cargo builds: in a checkout beside what it has built there already."""
+    """Where cargo builds: in a checkout, beside what it has already built there."""
     found = sources.find()
     if named := os.environ.get("CARGO_TARGET_DIR"):
         return Path(named).absolute()
@@ -174,7 +177,7 @@ def _target(folder: Path) -> Path:
 
 def _environment(folder: Path) -> dict[str, str]:
     extra = {"CARGO_TARGET_DIR": str(_target(folder)), "CARGO_TERM_COLOR": "never"}
-    # What has built the module of this tree: another one would have it built again.
+    # The toolchain that built the module of this tree: another one would build it again.
     configs = sorted(_target(folder).glob("maturin/pyo3-config-*.txt"), key=_age)
     if configs:
         extra["PYO3_CONFIG_FILE"] = str(configs[-1])
@@ -188,7 +191,7 @@ def _age(path: Path) -> float:
 
 
 def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> list[str]:
-    """Runs cargo, first without a network; returns what it printed."""
+    """Run cargo, first without a network; return its output."""
     if shutil.which("cargo") is None:
         names = ", ".join(crate.name for crate in crates)
         raise TailbackError(
@@ -196,10 +199,10 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
             f"Rust {sources.find().oldest_rust} or later has it (rustup.rs)"
         )
     try:
-        # The crates and what they need go into the lock file; what is there stays as it is.
+        # The plugins and their dependencies go into the lock file; its other entries stay.
         _offline_first(folder, "update", "--workspace")
-        # The engine's version follows from its own lock file: this one is no newer than that, or
-        # cargo would compile the engine again for every set of crates.
+        # The engine's version follows from its own lock file. This lock file is no newer, or cargo
+        # would compile the engine again for every set of plugins.
         old = sources.find().root / "Cargo.lock"
         shutil.copystat(old, folder / "Cargo.lock")
         return _offline_first(folder, command, *words)
@@ -208,7 +211,7 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
 
 
 def _offline_first(folder: Path, *words: str) -> list[str]:
-    """Runs cargo with what is in its cache; where that is not enough, with a network."""
+    """Run cargo from its cache; if that is not enough, with a network."""
     env = _environment(folder)
     try:
         return process.run(["cargo", *words, "--offline"], cwd=folder, env=env)
@@ -228,7 +231,7 @@ QUIET = re.compile(
 
 
 def diagnostics(crates: Sequence[Crate], lines: Sequence[str]) -> str:
-    """What rustc and the tests said, with the user's own paths."""
+    """The output of rustc and the tests, with the user's own paths."""
     text = "\n".join(line for line in lines if not QUIET.fullmatch(line)).strip("\n")
     text = re.sub(r"\n{3,}", "\n\n", text)
     for crate in crates:

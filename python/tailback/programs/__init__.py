@@ -1,2 +1,3 @@
-"""What programs leave in files, read as untrusted: numbers that a scenario asks for
-(`numbers`), logs of QUIC stacks (`qlog`), and which files there are (`kept`)."""
+"""Reads the files that programs leave, as untrusted input: numbers that a scenario requests
+(`numbers`), logs of QUIC stacks (`qlog`), and the list of files (`kept`).
+"""

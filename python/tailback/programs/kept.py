@@ -1,5 +1,6 @@
-"""The files that a program left: `programs/NAME/SIDE` of its run, with what it wrote to its
-output folder in `out`."""
+"""The files that a program left: `programs/NAME/SIDE` of its run, with the content of its output
+folder in `out`.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ class KeptFile:
 
     side: str
     name: str
-    """Below the side's folder, with slashes."""
+    """Path below the side's folder, with slashes."""
     path: str
-    """Below the run's folder."""
+    """Path below the run's folder."""
     size: int
 
 
@@ -40,8 +41,9 @@ def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
 
 
 def out(root: Path, program: str, name: str) -> Path | None:
-    """A file of the output folder of either side, the sender's first, as the guest left it; None
-    without one, and for a link."""
+    """A file of the output folder of either side, the sender's first, as the guest left it; None if
+    it is missing or a link.
+    """
     for side in SIDES:
         folder = root / FOLDER / program / side / OUT
         path = folder / name
@@ -53,7 +55,7 @@ def out(root: Path, program: str, name: str) -> Path | None:
 def _inside(folder: Path, path: Path) -> bool:
     """Whether a path leads, without a link, to something within a folder."""
     there = os.path.abspath(path)
-    # A link anywhere below would make the real path another one.
+    # A link on the way would make the real path another one.
     return os.path.realpath(there) == os.path.join(
         os.path.realpath(folder), os.path.relpath(there, folder)
     ) and Path(there).is_relative_to(os.path.abspath(folder))

@@ -1,4 +1,4 @@
-"""Numbers out of the JSON files that programs wrote, as `results` of a scenario asks for them."""
+"""Numbers from the JSON files that programs wrote, as `results` of a scenario requests them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STEP = re.compile(r"(?P<key>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
 
 def read(programs: Iterable[Mapping[str, Any]], root: Path) -> tuple[Numbers, list[str]]:
-    """The numbers of every program from the files it left in `root`, and what is not there."""
+    """The numbers of every program from the files it left in `root`, and what is missing."""
     numbers: Numbers = {}
     missing: list[str] = []
     for program in programs:
@@ -51,13 +51,13 @@ def _file(files: dict[str, Any], root: Path, program: str, name: str) -> Any:
         if path is None:
             raise InputError(f"no file {foreign.line(name)} in its output folder")
         data = foreign.read(path, limit=MAX_BYTES)
-        # Where it was on the host says nothing to anybody.
+        # Its path on the host is of no use to a reader.
         files[name] = foreign.parse_json(data, Path(name))
     return files[name]
 
 
 def _number(value: Any, path: str) -> float:
-    """Return the number at `end.streams[0].bits_per_second`; an index may be between dots, too."""
+    """Return the number at `end.streams[0].bits_per_second`; an index may also be between dots."""
     node = value
     at = ""
     for step in _STEP.finditer(path):

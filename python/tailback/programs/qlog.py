@@ -1,9 +1,9 @@
 """qlog, the log of QUIC stacks (draft-ietf-quic-qlog-main-schema, -quic-events): congestion window
-and RTT as the sender had them.
+and RTT as the sender measured them.
 
-Read are JSON (`.qlog`, `.json`) and JSON text sequences (`.sqlog`, also one record a line), with
+It reads JSON (`.qlog`, `.json`) and JSON text sequences (`.sqlog`, also one record a line), with
 the names of qlog 0.3 (`recovery:metrics_updated`, `time_format`) and of 0.4 (`quic:
-recovery_metrics_updated`, `relative_to_epoch`). What does not follow the schema is skipped.
+recovery_metrics_updated`, `relative_to_epoch`). Records that do not follow the schema are skipped.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MAX_BYTES = 48 << 20
 """Of a file."""
 
 MAX_RECORDS = 2_000_000
-"""Of a sequence that are looked at."""
+"""The most records of a sequence that are read."""
 
 MAX_RECORD = 1 << 20
-"""Bytes of a record of a sequence."""
+"""The most bytes of a record of a sequence."""
 
 UPDATES = (
     "recovery:metrics_updated",
@@ -43,12 +43,12 @@ Samples = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Trace:
-    """What one connection's log says."""
+    """The log of one connection."""
 
     vantage: str
-    """Whose log it is: client, server or nothing."""
+    """The side that wrote the log: client, server or empty."""
     epoch_ms: float | None
-    """What times count from, ms since 1970; None: not known."""
+    """Origin of the times, ms since 1970; None: unknown."""
     cwnd: Samples = field(default_factory=list)
     """Congestion window, bytes."""
     smoothed_rtt: Samples = field(default_factory=list)
@@ -58,26 +58,27 @@ class Trace:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has none of them."""
+        """Whether it has no samples."""
         return not (self.cwnd or self.smoothed_rtt or self.latest_rtt)
 
 
 def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
-    """What a log's RTTs count in: 1 ms, as the schema says, or 1000 where they can only be seconds,
-    as quinn writes them: no RTT is below that of the empty path."""
+    """The unit of a log's RTTs: 1 ms, as the schema requires, or 1000 where they can only be
+    seconds, as quinn writes them (no RTT is below that of the empty path).
+    """
     rtts = [value for samples in (trace.smoothed_rtt, trace.latest_rtt) for _, value in samples]
     most = max(rtts, default=0.0)
     return 1000.0 if 0 < most < base_ms / 2 <= 1000 * most else 1.0
 
 
 def parse(data: bytes, path: Path) -> list[Trace]:
-    """The traces of a file that have anything to draw; none where it is not qlog.
+    """The traces of a file that have anything to draw; none if it is not qlog.
 
-    Raises `InputError` where a file that says it is qlog cannot be read; `path` is for messages.
+    Raises `InputError` if a file that claims to be qlog cannot be read; `path` is for messages.
     """
     head = data[:4096]
     named = path.suffix in (".qlog", ".sqlog")
-    # A file of JSON may be anything.
+    # A JSON file may be anything.
     if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
         return []
     traces = _sequence(data, path) if _is_sequence(data) else _whole(data, path)
@@ -85,7 +86,7 @@ def parse(data: bytes, path: Path) -> list[Trace]:
 
 
 def _is_sequence(data: bytes) -> bool:
-    """Whether records follow one another: each begins with RS, or is a line."""
+    """Whether it is a sequence of records: each begins with RS, or is a line."""
     if data.startswith(b"\x1e"):
         return True
     first, newline, rest = data.partition(b"\n")
@@ -117,7 +118,7 @@ def _sequence(data: bytes, path: Path) -> list[Trace]:
 
 
 def _records(records: Iterable[bytes], every: bool, path: Path) -> Iterator[Any]:
-    """The records that matter, or all where times are the distance from the one before."""
+    """The relevant records, or all of them if times are relative to the previous record."""
     for number, record in enumerate(records):
         if number == MAX_RECORDS:
             return
@@ -126,7 +127,7 @@ def _records(records: Iterable[bytes], every: bool, path: Path) -> Iterator[Any]
         try:
             yield foreign.parse_json(record, path)
         except InputError:
-            # The last one of a program that was ended is half there.
+            # The last record of a program that was ended may be incomplete.
             continue
 
 
@@ -168,13 +169,13 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
 
 
 def _epoch(common: Mapping[str, Any]) -> float | None:
-    """What times count from: of qlog 0.3 a number of ms, of 0.4 the time of the wall clock."""
+    """Origin of the times: in qlog 0.3 a number of ms, in 0.4 the time of the wall clock."""
     reference = common.get("reference_time")
     if isinstance(reference, Mapping):
         texts = [reference.get("epoch"), reference.get("wall_clock_time")]
         parsed = (_parsed(text) for text in texts if isinstance(text, str))
         return next((ms for ms in parsed if ms is not None), None)
-    # 0 says that it counts from wherever it does.
+    # 0 means an unknown origin.
     return float(reference) if shape.number(reference) and reference else None
 
 
@@ -193,8 +194,9 @@ def _parsed(text: str) -> float | None:
 def over_run(
     trace: Trace, samples: Samples, *, date_s: float, start_s: float, end_s: float
 ) -> Samples:
-    """Samples in seconds of the run: by the guest's date at time 0, where the log counts from a
-    known time; else as if it began when the program did."""
+    """Samples in seconds of the run: by the guest's date at time 0, if the log has a known origin;
+    otherwise as if it began when the program did.
+    """
     if not samples:
         return []
     offset = None if trace.epoch_ms is None else trace.epoch_ms / 1e3 - date_s

@@ -29,13 +29,13 @@ from tailback.store.results import Run
 MAX_TABLE_ROWS = 500
 
 MAX_PLACES = 60
-"""More rows of dots in one figure are not read."""
+"""The most rows of dots in one figure."""
 
 MAX_POINTS = 4
-"""Of more points no traces are drawn."""
+"""With more points than this, no traces are drawn."""
 
 MAX_PANELS = 5
-"""Flows whose window is drawn, of each point."""
+"""How many flows of each point have their window drawn."""
 
 MAX_VARIANTS = 7
 """The most curves that are distinct in one figure."""
@@ -116,12 +116,12 @@ def how_to_read(comparison: Comparison) -> list[str]:
         f"of the means to {plain(comparison.baseline.name)}, in percent of it where it is not 0, "
         "with their own 95 % interval; that of runs with the same seeds comes from the differences "
         "seed by seed.",
-        "A difference is marked as more than noise if its q is below "
-        f"{FALSE_DISCOVERY:g}: of all that are marked so, at most {percentage} are expected to be "
-        "false. The quantities of one point come from the same runs and move together, so each "
-        "point is asked first whether anything differs there (Benjamini and Yekutieli), over all "
-        "points by Benjamini and Hochberg's method, and then what (Benjamini and Bogomolov 2014); "
-        "the tests are paired or Welch's t. It says nothing about how much a difference matters. A "
+        f"A difference is marked as more than noise if its q is below {FALSE_DISCOVERY:g}: of all "
+        f"marked differences, at most {percentage} are expected to be false. The quantities of "
+        "one point come from the same runs and move together. A first test per point therefore "
+        "decides whether anything differs there (Benjamini and Yekutieli), over all points by "
+        "Benjamini and Hochberg's method; a second decides what (Benjamini and Bogomolov 2014). "
+        "The tests are paired or Welch's t. They do not show how much a difference matters. A "
         "difference that is the same for every seed has no interval; its p is that of the sign "
         "test, or of the permutation test for unpaired runs.",
         *(f"{plain(note[0].upper() + note[1:])}." for note in comparison.notes()),
@@ -167,7 +167,7 @@ def _cells(comparison: Comparison, facts: Facts) -> Table:
             text = difference_text(difference)
             row.append(Mark(text, "info") if difference and difference.flagged else text)
         rows.append(row)
-    caption = "Differences on a grey ground are more than noise."
+    caption = "Differences on a grey background are more than noise."
     if len(shown) < len(comparison.cells):
         caption += (
             f" {len(comparison.cells) - len(shown)} rows that are 0 in every variant are left out."
@@ -245,7 +245,7 @@ def _largest(cell: Cell) -> float:
 
 
 def _values_of(cell: Cell, variant: str, baseline: str) -> str:
-    """Both values of a difference."""
+    """The values of both sides of a difference."""
     found = (cell.values.get(name) for name in (variant, baseline))
     return " against ".join(mean_text(value) if value else "\u2013" for value in found)
 
@@ -331,7 +331,7 @@ def _traces_of_point(
 
 
 def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float]]:
-    """Quantity, what it is of, its name in each variant, and the factor to the unit shown."""
+    """Quantity, scope, its name in each variant, and the factor to the unit shown."""
     flows = _called([[f["name"] for f in parts.flows(run.summary)] for run in runs])
     links = _called([[*run.summary["queues"]] for run in runs])
     return [
@@ -361,7 +361,7 @@ def _delays(group: Sequence[Run]) -> pl.DataFrame | None:
 
 
 def csv_of(comparison: Comparison) -> str:
-    """One row for each cell and variant; numbers with all their digits, nothing for what is not."""
+    """One row for each cell and variant; numbers with all their digits, empty if missing."""
     rows = comparison.rows()
     out = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))

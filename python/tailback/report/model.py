@@ -1,4 +1,4 @@
-"""What a report consists of. How it looks is up to the writers (`html`, `markdown`, `csv`)."""
+"""The parts of a report. The writers (`html`, `markdown`, `csv`) decide how it looks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Status = Literal["pass", "miss", "info"]
 
 @dataclass(frozen=True)
 class Facts:
-    """What a figure or table rests on. Every figure states this."""
+    """The facts behind a figure or table. Every figure states them."""
 
     #: Number of runs.
     runs: int = 0
@@ -29,13 +29,13 @@ class Facts:
     warmup: str = ""
     #: Engine and version.
     engine: str = ""
-    #: What was set that is not a default.
+    #: Settings that differ from the default.
     options: Sequence[str] = ()
-    #: Where the set-up differs from the published one.
+    #: Differences of the set-up from the published one.
     deviations: Sequence[str] = ()
 
     def lines(self, said: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-        """Label and text of what is known, without what has been `said`."""
+        """Return label and text of the known facts, without those already `said`."""
         known = self._known()
         return [line for line in known if (said or {}).get(line[0]) != line[1]]
 
@@ -59,7 +59,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Text:
-    """Our words: paragraphs, separated by empty lines, with `code`, **bold** and [links](url).
+    """Trusted text: paragraphs, separated by empty lines, with `code`, **bold** and [links](url).
 
     Data in them goes through `text.plain` or `text.code`.
     """
@@ -71,7 +71,7 @@ class Text:
 class ReportFigure:
     """A chart with its caption."""
 
-    #: Names the file; letters, digits, dashes.
+    #: The name of the file; letters, digits, dashes.
     id: str
     title: str
     chart: Chart
@@ -93,7 +93,8 @@ class Column:
     format: str = ""
     align: Literal["left", "right"] = "right"
     unit: str = ""
-    #: Whether its texts are ours, with `code`, **bold** and [links](url); else they are data.
+    #: Whether its texts are trusted, with `code`, **bold** and [links](url); otherwise they are
+    #: data.
     words: bool = False
 
 
@@ -137,7 +138,7 @@ class Section:
 class TableCell:
     """A number of the source, published and measured; a row of cells.csv and of `--json`."""
 
-    #: Names table, row and column as the source does.
+    #: Its table, row and column in the words of the source.
     id: str
     quantity: str
     unit: str
@@ -147,11 +148,11 @@ class TableCell:
     n: int
     #: Half width of the 95 % confidence interval; None for n = 1 or identical runs.
     ci95: float | None
-    #: Largest |measured - published| that counts as agreement; None: none was set.
+    #: Largest |measured - published| that counts as agreement; None: no limit is set.
     tolerance: float | None = None
-    #: Why it is as it is, where that is known.
+    #: The known cause of its value.
     note: str = ""
-    #: Whether the published value was kept out while the set-up was fixed and calibrated.
+    #: Whether the published value was held out while the set-up was fixed and calibrated.
     blind: bool = False
 
     @classmethod
@@ -218,10 +219,10 @@ class Report:
     meta: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     cells: Sequence[TableCell] = ()
-    #: More files, text by name; one called cells.csv stands for that of `cells`.
+    #: More files, text by name; one called cells.csv replaces that of `cells`.
     files: Mapping[str, str] = field(default_factory=dict)
 
-    #: The figure that a page begins with, by its id; default: the first.
+    #: The figure at the top of a page, by its id; default: the first.
     first: str = ""
 
     def figures(self) -> list[ReportFigure]:
@@ -229,7 +230,7 @@ class Report:
         return [b for s in self.sections for b in s.blocks if isinstance(b, ReportFigure)]
 
     def opening(self) -> ReportFigure | None:
-        """The figure that a page begins with."""
+        """The figure at the top of a page."""
         figures = self.figures()
         return next((f for f in figures if f.id == self.first), next(iter(figures), None))
 
@@ -254,11 +255,11 @@ class Report:
         return common
 
     def head(self) -> list[tuple[str, str]]:
-        """Return the head of the report: `meta`, and what everything rests on."""
+        """Return the head of the report: `meta`, and the facts behind everything."""
         said = self.common()
         blocks = [b for s in self.sections for b in s.blocks if not isinstance(b, Text)]
         others = {label for b in blocks for label, _ in b.facts.lines(said)}
-        most = {k: f"{v} (unless said below)" if k in others else v for k, v in said.items()}
+        most = {k: f"{v} (unless stated below)" if k in others else v for k, v in said.items()}
         return [
             *((label, most.pop(label, text)) for label, text in self.meta),
             *most.items(),

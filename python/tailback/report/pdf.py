@@ -1,6 +1,6 @@
-"""Writes a report as PDF: A4, numbered figures and pages, everything that the page has.
+"""Writes a report as PDF: A4, with numbered figures and pages, and everything of the page.
 
-Typst sets it, with the fonts of its own wheel, so that it breaks lines alike on every machine.
+Typst sets it with the fonts of its own wheel, so that it breaks lines alike on every machine.
 Figures are vector graphics.
 """
 
@@ -26,21 +26,23 @@ from tailback.report.tables import labels
 from tailback.report.text import is_words, paragraphs, pieces, show
 
 PAGE_WIDTH = 482.0
-"""What A4 leaves between margins of 2 cm, points."""
+"""The width between margins of 2 cm on A4, points."""
 PAGE_HEIGHT = 600.0
 """Largest height of a figure: caption and heading have to fit on its page too, points."""
 PIXEL = 0.75
-"""Of CSS, in points."""
+"""A CSS pixel, in points."""
 CELL = 8.0
-"""Size of a table's letters, points."""
+"""Font size of a table, points."""
 SMALLEST = 7.0
-"""What does not fit at this size is split: tables under each other with the same first columns."""
+"""The smallest font size of a table. A wider table is split into tables below each other, with the
+same first columns.
+"""
 ADVANCE = 0.49
-"""Mean width of a letter, in sizes of it."""
+"""Mean width of a letter, in font sizes."""
 PADDING = 8.0
 """Space beside a table's column, points."""
 NARROW = 9
-"""Letters that a column's heading may take at least before it is broken into lines."""
+"""Letters that a column's heading may have before it is broken into lines."""
 WORDY = 24
 """Texts longer than this are broken into lines, in left-aligned columns."""
 
@@ -56,9 +58,9 @@ def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
         (root / "report.typ").write_bytes(template)
         (root / "report.json").write_text(json.dumps(_data(report, svgs)), encoding="utf-8")
         for name, svg in svgs.items():
-            # As PDF, which keeps letters where the figure was laid out with the same font.
+            # As PDF, which keeps letters if the figure was laid out with the same font.
             (root / f"{name}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
-        # Its annotations know no options in a dict.
+        # The type annotations of typst do not know options in a dict.
         compiler: Any = typst.compile
         pdf = compiler(
             str(root / "report.typ"),
@@ -113,7 +115,7 @@ def _fitted(svg: str) -> tuple[float, float]:
 
 
 def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The table, or where it is too wide the parts it is split into."""
+    """The table, or its parts if it is too wide."""
     shown = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
     letters = []
     heads = []
@@ -132,7 +134,7 @@ def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]
     most = max(sum(needed[i] for i in part) for part in parts)
     size = min(CELL, max(SMALLEST, room / (ADVANCE * max(1, most))))
     if ADVANCE * size * most > room:
-        # Too wide even so: then every left-aligned column is broken.
+        # Still too wide: then every left-aligned column is broken.
         wordy = [column.align == "left" for column in table.columns]
     tables = []
     for number, part in enumerate(parts, 1):
@@ -165,9 +167,9 @@ def _broken(head: str, width: int) -> list[str]:
 
 
 def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
-    """Columns by part: as many as fit at the smallest size, the `first` ones in each.
+    """Columns by part: as many as fit at the smallest size, with the `first` ones in each.
 
-    `needed` has the letters of each column.
+    `needed` has the number of letters of each column.
     """
 
     def wide(columns: Sequence[int]) -> float:
@@ -182,7 +184,7 @@ def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
     room = PAGE_WIDTH - wide(labels)
     alone = [[i] for i in rest]
     least = math.ceil(wide(rest) / room) if room > 0 else len(rest)
-    # Evenly, so that no column stands alone; in more parts where the even ones are too wide.
+    # Evenly, so that no part has a single column; in more parts if the even ones are too wide.
     for count in range(max(1, least), len(rest) + 1):
         parts: list[list[int]] = [[]]
         for i in rest:

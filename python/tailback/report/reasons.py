@@ -1,4 +1,4 @@
-"""Why it came out so: the explanations of a sweep's runs, and reasons that differ."""
+"""Reasons in reports: the explanations of a sweep's runs, and reasons that differ."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tailback.store.results import Run
 
 MAX_ROWS = 500
 MOST_POINTS = 100
-"""Of more points the first and the last are explained."""
+"""With more points, only the first and the last are explained."""
 MOST_BARS = 40
 MOST_PARTS = 12
 SEEN = 0.005
 
 
 def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
-    """What held the flows back and made the queues, in the first run of each point."""
+    """Explain what held the flows back and made the queues, in the first run of each point."""
     chosen = [group[0] for group in groups]
     if len(chosen) > MOST_POINTS:
         chosen = [chosen[0], chosen[-1]]
-    # The series are read for what is printed in full.
+    # Read the series only for explanations that are printed in full.
     told = {id(run) for run in (chosen[0], chosen[-1])} if chosen else set()
     found = [(run, explain(run.stored, series=id(run) in told)) for run in chosen]
     known = [
@@ -39,7 +39,7 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     blocks: list[Block] = []
     for run, explanation in known[:1] + (known[-1:] if len(known) > 1 else []):
         blocks.append(Text(_told(run, explanation)))
-    # Of one flow the sentence says it.
+    # For one flow the sentence has it.
     if sum(len(explanation.flows) for _, explanation in known) > 1:
         blocks.append(_bars(known, facts))
     blocks += [_times(known, facts), _queues(known, facts)]
@@ -128,8 +128,8 @@ def _queues(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
         row.append(", ".join(f"{name} {words.percent(value)}" for name, value in most) or None)
         rows.append(row)
     caption = (
-        "There throughout: the least delay of each 100 ms, on average. Whose bytes: length times "
-        "time in the queue, by flow."
+        "Standing: the least delay of each 100 ms, on average. Whose bytes: length times time in "
+        "the queue, by flow."
     )
     return Table("queues", "What made the queues", columns, rows, caption, facts)
 
@@ -155,8 +155,8 @@ def of_comparison(comparison: Comparison, facts: Facts) -> Section:
         *(Column(name) for name in names),
     ]
     caption = (
-        "Means over seeds; * where every seed of a variant is beyond every seed of the baseline, "
-        "by more than what matters."
+        "Means over seeds; * if every seed of a variant is beyond every seed of the baseline, by "
+        "more than what matters."
     )
     if len(rows) > MAX_ROWS:
         caption += f" The first {MAX_ROWS} of {len(rows)}."

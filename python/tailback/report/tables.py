@@ -1,4 +1,4 @@
-"""What the tables of reports are put together from: columns, verdicts, CSV."""
+"""The building blocks of reports' tables: columns, verdicts, CSV."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def right(*titles: str) -> list[Column]:
 
 
 def words(*titles: str) -> list[Column]:
-    """Columns of texts of ours."""
+    """Columns of trusted texts."""
     return [Column(title, align="left", words=True) for title in titles]
 
 
 def labels(table: Table) -> int:
-    """How many columns say what a row is about: those at the left, up to the first of numbers."""
+    """How many columns describe a row: those at the left, up to the first with numbers."""
     first = (i for i, column in enumerate(table.columns) if column.align == "right")
     return max(1, min(next(first, 1), len(table.columns)))
 
@@ -38,18 +38,18 @@ def mark(holds: bool, no: str = "missed") -> Mark:
 
 
 def setup(rows: Iterable[Sequence[str]], facts: Facts, caption: str = "") -> Table:
-    """The set-up: what, what it is here, the basis of that."""
+    """The set-up: item, value here, basis."""
     columns = words("what", "here", "basis")
     return Table("declared", SETUP, columns, [list(row) for row in rows], caption, facts)
 
 
 def present(*blocks: Block | None) -> list[Block]:
-    """The blocks that there is something to show in."""
+    """The blocks that have content."""
     return [block for block in blocks if block is not None]
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV; numbers with all their digits, nothing for None."""
+    """Rows as CSV; numbers with all their digits, None as an empty field."""
     out = io.StringIO()
     # The writer takes None for an empty field.
     csv.writer(out, lineterminator="\n").writerows(rows)

@@ -1,8 +1,8 @@
-"""Words and numbers as the writers need them.
+"""Words and numbers in the form that the writers need.
 
-Two kinds of text: words of ours, in which `code`, **bold** and [links](url) are read, and data
-(names, titles and labels from files), which is never interpreted. Where data goes into our
-words, it goes through `plain` or `code`.
+There are two kinds of text. Trusted text is our own: `code`, **bold** and [links](url) are
+interpreted. Data (names, titles and labels from files) is never interpreted. Data inside trusted
+text must pass through `plain` or `code`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,20 @@ _TOKEN = re.compile(
 )
 _KEPT = r"\.\./\.\./runs/[0-9a-f]{20}/programs/[\w./@+~=-]+\.(?:txt|log|csv|json|s?qlog)$"
 _LINK = re.compile(rf"(https?://|#|{_KEPT})")
-"""Where links may lead: nothing that a browser runs, and from the disk only what programs of a run
-wrote and a browser shows as text."""
+"""Allowed targets of links: nothing that a browser runs, and from the disk only files that programs
+of a run wrote and that a browser shows as text.
+"""
 
 
 def plain(text: object) -> str:
-    """Escape data for our words or for Markdown: on one line, with nothing that is read."""
+    """Escape data for trusted text or for Markdown: on one line, with nothing that is
+    interpreted.
+    """
     return re.sub(_SPECIAL, r"\\\g<0>", _one_line(text))
 
 
 def code(text: object) -> str:
-    """Return data as code, for our words."""
+    """Return data as code, for trusted text."""
     return f"`{_one_line(text).replace('`', chr(39))}`"
 
 
@@ -44,8 +47,9 @@ def _one_line(text: object) -> str:
 
 
 def pieces(text: str) -> list[list[str]]:
-    """A paragraph of our words as runs of letters: what they are (text, code, bold, link), the
-    letters, and where a link leads."""
+    """Split a paragraph of trusted text into runs of letters: their kind (text, code, bold, link),
+    the letters, and the target of a link.
+    """
     out: list[list[str]] = []
     at = 0
 
@@ -81,7 +85,7 @@ _HTML = {
 
 
 def inline_html(text: str) -> str:
-    """A paragraph of our words as HTML; everything else is escaped."""
+    """A paragraph of trusted text as HTML; everything else is escaped."""
     return "".join(_HTML[kind].format(*map(html.escape, rest)) for kind, *rest in pieces(text))
 
 
@@ -104,5 +108,5 @@ def show(value: Value, column: Column) -> str:
 
 
 def is_words(value: Value, column: Column) -> bool:
-    """Whether a cell holds words of ours."""
+    """Whether a cell has trusted text."""
     return column.words and isinstance(value, str)

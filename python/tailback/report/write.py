@@ -1,5 +1,6 @@
 """Writes a report: index.html that opens without a network, report.md, cells.csv, figures/*.svg,
-and where it is asked for report.pdf."""
+and report.pdf if requested.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ _PDF: ContextVar[bool] = ContextVar("pdf", default=False)
 
 @contextmanager
 def also_pdf(wanted: bool = True) -> Iterator[None]:
-    """Within it every report that is written has a PDF too: experiments write their own."""
+    """Within this block every report that is written has a PDF too: experiments write their own."""
     token = _PDF.set(wanted)
     try:
         yield
@@ -46,17 +47,18 @@ def also_pdf(wanted: bool = True) -> Iterator[None]:
 def write(
     report: Report, folder: Path, *, pdf: bool | None = None, jobs: int | None = None
 ) -> Path:
-    """Writes the report into `folder`, which then holds this report and nothing of an older one.
+    """Write the report into `folder`, which then holds only this report and nothing of an older
+    one.
 
-    The files are made beside it and moved in place at the end, so that a report is whole or absent.
-    They are not synced: what a power failure takes is made again from the runs. `pdf`: whether
-    there is a report.pdf (default: within `also_pdf`). `jobs` is how many processes draw (default:
-    one for each core). Returns the path of index.html.
+    The files are made beside it and moved in place at the end, so that a report is complete or
+    absent. They are not synced: after a power failure the report can be made again from the runs.
+    `pdf`: whether there is a report.pdf (default: within `also_pdf`). `jobs` is how many processes
+    draw (default: one for each core). Returns the path of index.html.
 
-    Raises `InputError` where something else than an older report is in the place.
+    Raises `InputError` if the folder has something other than an older report.
     """
     folder = Path(folder)
-    # Before the work, and once more when it is replaced.
+    # Checked before the work, and once more before it is replaced.
     marker.require_own(folder)
     with drawing.drawing(jobs) as drawn:
         specs, texts = {}, {}
@@ -90,10 +92,10 @@ def write(
 
 
 def _replace(new: Path, folder: Path, old: Path) -> None:
-    """Moves `new` to `folder`, and what is there to `old`.
+    """Move `new` to `folder`, and the existing folder to `old`.
 
-    A folder cannot be replaced in one step, so the old one is first moved aside: a reader finds
-    the old report, for a moment none, then the new one.
+    A folder cannot be replaced in one step, so the old one is first moved aside: a reader finds the
+    old report, for a moment none, then the new one.
     """
     if marker.require_own(folder):
         os.rename(folder, old)
@@ -113,14 +115,14 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        # Markup is ours, or was made of what was shown.
+        # Markup is trusted, or made from escaped data.
         finalize=lambda value: shown(value) if type(value) is str else value,
     )
     return environment.get_template("report.html")
 
 
 def to_html(report: Report, specs: dict[str, dict[str, Any]] | None = None) -> str:
-    """The report as one HTML file that needs nothing else."""
+    """The report as one HTML file that needs no other file."""
     if specs is None:
         specs = {figure.id: export.spec(figure.chart) for figure in report.figures()}
     scripts = [export.javascript(), _script("report.js")] if specs else []
@@ -147,7 +149,7 @@ def _script(name: str) -> str:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """What the page may do: run these scripts, and nothing that is not in it.
+    """The page's content security policy: run these scripts, and load nothing.
 
     Vega and its menu set styles as they draw; a style runs nothing, and nothing is fetched.
     """
@@ -167,7 +169,7 @@ def _script_json(value: Any) -> str:
 def _section(
     section: Section, common: Mapping[str, str], opening: ReportFigure | None
 ) -> dict[str, Any]:
-    """A section with its texts made HTML and its numbers formatted, without the page's opening."""
+    """A section with its texts as HTML and its numbers formatted, without the page's opening."""
     blocks: list[dict[str, Any]] = []
     for block in section.blocks:
         if isinstance(block, Text):
@@ -251,7 +253,7 @@ def _markdown_table(table: Table) -> list[str]:
 
 
 def to_csv(cells: tuple[TableCell, ...] | list[TableCell] | Any) -> str:
-    """The cells as CSV; numbers with all their digits, nothing for what was not measured."""
+    """The cells as CSV; numbers with all their digits, empty if not measured."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(

@@ -1,4 +1,4 @@
-"""Runs scenarios, sweeps and batches: what `tailback.run` and its relatives are."""
+"""Runs scenarios, sweeps and batches: `tailback.run` and related functions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(
     - `progress`: whether to show progress, on stderr or in the notebook [unless TAILBACK_QUIET is
       set];
     - `engine`: `sim`, `kernel` or `kernel-realtime` [`sim`];
-    - `plugins`: folders of crates with algorithms of your own;
+    - `plugins`: folders of plugins, your own algorithms;
     - `read_only`: write nothing; every run has to be stored [False].
 
     Raises `ScenarioError` with everything that is wrong before anything is
@@ -61,7 +61,7 @@ def sweep(
     """Run a scenario at every point of a grid, `{"path.rtt": ["10ms", "80ms"], ...}`, last key
     fastest.
 
-    The grid stands for the scenario's own sweep, its number of seeds included; otherwise as `run`.
+    The grid replaces the scenario's own sweep, its number of seeds included; otherwise like `run`.
     """
     paths = arguments.table("grid", grid, "of paths and lists of values")
     axes = {path: arguments.values(f"grid, {path}", values) for path, values in paths.items()}
@@ -69,15 +69,15 @@ def sweep(
 
 
 def run_many(batch: Sequence[Job], **options: Unpack[RunKeywords]) -> list[Results]:
-    """Run many scenarios at once, with one pool and one progress bar; otherwise as `run`.
+    """Run many scenarios at once, with one pool and one progress bar; otherwise like `run`.
 
-    A job with seeds of its own has those.
+    The seeds of a job override those of the batch.
     """
     return run_jobs(batch, RunOptions.of(**options))
 
 
 def run_jobs(batch: Sequence[Job], options: RunOptions) -> list[Results]:
-    """As `run_many`, with options that were checked."""
+    """Like `run_many`, with options that were checked."""
     runner = engines.get(options.engine)
     for job in arguments.values("the batch", batch):
         if not isinstance(job, Job):

@@ -1,4 +1,4 @@
-"""What runs will take, estimated before any begins: packets, CPU time, memory."""
+"""The cost of runs, estimated before any begins: packets, CPU time, memory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tailback.base.numbers import bytes_text, short
 from tailback.errors import ScenarioWarning
 
 HOUR_S = 3600.0
-"""Whoever asks for more CPU time than this is warned."""
+"""CPU time above which a warning is given."""
 
 _UNITS = (("s", 1.0), ("min", 60.0), ("h", HOUR_S), ("days", 24 * HOUR_S))
 
 
 class Estimated(Protocol):
-    """An engine, as far as it knows what a run takes."""
+    """The engine, as far as costs are concerned."""
 
     def cpu_s(self, packets: int) -> float:
         """Estimate of the CPU time of a run with so many packets, s."""
@@ -25,14 +25,14 @@ class Estimated(Protocol):
 
 @dataclass(frozen=True)
 class Cost:
-    """What some runs take together."""
+    """The cost of some runs together."""
 
     runs: int
     packets: int
-    """At all links: a packet that passes two counts twice."""
+    """Packets at all links: a packet that passes two counts twice."""
     cpu_s: float
     memory: int
-    """Of the largest run, bytes."""
+    """Memory of the largest run, bytes."""
 
     def text(self) -> str:
         """In words."""

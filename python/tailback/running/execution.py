@@ -1,6 +1,6 @@
 """Runs the points of scenarios on all cores of this machine.
 
-What is stored already is not run again. What was finished when something went wrong stays.
+Stored runs are not run again. If something goes wrong, finished runs stay.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run that is to be done."""
+    """A run to execute."""
 
     scenario: _native.Scenario
     index: int
@@ -60,11 +60,11 @@ def run_loaded(
     runners: Sequence[engines.Engine],
     options: RunOptions,
 ) -> list[Results]:
-    """Run scenarios that `load` has read, each on its engine; otherwise as `run_many`.
+    """Run scenarios that `load` has read, each on its engine; otherwise like `run_many`.
 
-    With `read_only` nothing is written and every run has to be stored; the same in a folder that
-    cannot be written. What decided how scenarios were read, `seeds`, `engine` and `plugins`, is
-    not looked at.
+    With `read_only` nothing is written and every run has to be stored. A folder that cannot be
+    written works the same way. The options that decided how scenarios were read, `seeds`, `engine`
+    and `plugins`, are ignored.
     """
     root, cores = options.out, options.cores
     if cores > 1:
@@ -72,7 +72,7 @@ def run_loaded(
     failures: dict[str, str] = {}
     indexes = [_index(scenario) for scenario in loaded]
     if loaded and (folder := _open(root, loaded, read_only=options.read_only)) is not None:
-        # First, so that a report shows what was finished when something stops the rest.
+        # First, so that a report shows finished runs even if something stops the rest.
         for index in indexes:
             layout.write_index(folder, root, index)
         missing = _missing(loaded, runners, folder, root, cores)
@@ -88,7 +88,7 @@ def run_loaded(
             failures = _execute(missing, folder, at_once, options.progress)
         else:
             failures = elsewhere.execute(missing, folder, options.progress)
-        # It clears up as it goes: not only when somebody has dealt with the error.
+        # The pool cleans up as it goes, before the caller handles the error.
         del folder, missing
         if part is not None:
             _refuse_part(part, mine, sizes, root, failures)
@@ -108,7 +108,7 @@ def _refuse_part(
     root: Path,
     failures: Mapping[str, str],
 ) -> None:
-    """Ends what is asked for with `PartDone` if runs of other parts are not here."""
+    """End the request with `PartDone` if runs of other parts are missing here."""
     absent = sum(not os.path.lexists(layout.run_path(root, one)) for one in costs)
     if absent > len(failures):
         share = shards.share(costs, mine)
@@ -119,14 +119,14 @@ def _refuse_part(
 
 
 def stored(loaded: Sequence[_native.Scenario], root: Path) -> list[Results]:
-    """What is stored of scenarios that `load` has read; nothing is run."""
+    """Return the stored results of scenarios that `load` has read; nothing is run."""
     return [Results.of(_index(scenario), root, _assertions(scenario)) for scenario in loaded]
 
 
 def _open(
     root: Path, loaded: Sequence[_native.Scenario], *, read_only: bool
 ) -> _native.Store | None:
-    """The store to write to; None if it is not to be written or cannot be, and has every run."""
+    """The store to write to; None if it is read-only and has every run."""
     refused: OSError | None = None
     if not read_only:
         try:
@@ -165,12 +165,12 @@ def _missing(
     root: Path,
     cores: int,
 ) -> list[Planned]:
-    """The runs that are not stored, each once, the longest first: the pool ends evenly.
+    """The runs that are not stored, each once, the longest first: the pool then ends evenly.
 
-    Among equals each process has an order of its own, so that two that run the
-    same sweep share the work instead of doing all of it twice.
+    Among equals each process has an order of its own, so that two processes with the same sweep
+    share the work instead of doing all of it twice.
     """
-    # What a copy of the compiled part runs, it stores.
+    # A copy of the compiled part stores the runs that it executes.
     stores: dict[ModuleType, _native.Store] = {_native: folder}
     planned: dict[str, Planned] = {}
     for scenario, runner in zip(loaded, runners, strict=True):
@@ -202,12 +202,12 @@ def _missing(
 
 
 def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
-    """Refuses what is not played on several cores; warns where none of a scenario's points is."""
+    """Reject runs that cannot use several cores; warn if none of a scenario's points can."""
     if place.chosen() is not None:
         raise InputError("--cores and --cluster do not go together; expected one of them")
     for scenario in loaded:
         if scenario.engine != "sim":
-            raise InputError(f"--cores {cores} is of the simulator; expected --engine sim")
+            raise InputError(f"--cores {cores} is for the simulator only; expected --engine sim")
         if not any(point.splits(cores) for point in scenario.points):
             warnings.warn(
                 f"the network is not cut into {cores} parts, and runs on one core: parts need "
@@ -218,11 +218,11 @@ def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
 
 
 CHUNK = 256
-"""Runs that are looked at before Ctrl-C is heard."""
+"""Runs that are checked before Ctrl-C takes effect."""
 
 
 def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
-    """Those that are there as they were written; of the others nothing is known yet."""
+    """Runs that are stored as written; the others are not checked yet."""
     held: set[str] = set()
     wanted = shape.native_summary()
     for begin in range(0, len(run_ids), CHUNK):
@@ -233,13 +233,13 @@ def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
 
 
 def _is_stored(folder: _native.Store, run_id: str) -> bool:
-    """Whether a run is there as it was written; one that is damaged is moved aside."""
+    """Whether a run is stored as written; a damaged one is moved aside."""
     reason = None
     if folder.contains(run_id):
         try:
             _ = StoredRun(folder.path(run_id)).summary
         except InputError as damage:
-            # Its hash is right all the same: somebody has changed it.
+            # Its hash is right all the same: someone has changed it on purpose.
             reason = str(damage)
         else:
             return True
@@ -268,7 +268,7 @@ def _execute(
     jobs: int,
     progress: bool | None,
 ) -> dict[str, str]:
-    """Runs everything; returns what failed, by run."""
+    """Run everything; return the failures, by run."""
     failures: dict[str, str] = {}
     if not planned:
         return failures
@@ -281,7 +281,7 @@ def _execute(
             run.runner.run(run.scenario, run.index, run.store, run.control)
 
     workers = max(1, min(jobs, len(planned), _fitting(planned)))
-    # Of a copy of the compiled part: code of crates may never return.
+    # From a copy of the compiled part: code of plugins may never return.
     doubtful = {run.run_id for run in planned if not isinstance(run.store, _native.Store)}
     patience = pool.patience_s()
     watch: pool.Watch[str] = pool.Watch(patience)
@@ -300,13 +300,13 @@ def _execute(
                     pass
                 else:
                     if run.run_id in failures:
-                        # Given up, and come back after all.
+                        # It was given up, and came back later.
                         continue
                     done += 1
                     active.pop(run.run_id, None)
                     cost_done += run.cost
                     if isinstance(error, EnginePanic):
-                        # One run's loss; whatever else fails stops the sweep.
+                        # Only this run is lost; any other failure stops the sweep.
                         what = copies.placed(str(error))
                         failures[run.run_id] = f"run {run.run_id} ({run.label}): {what}"
                     elif error is not None:
@@ -323,7 +323,7 @@ def _execute(
                 running = sum(r.cost * r.control.fraction for r in now)
                 bar.update(done, (cost_done + running) / total)
     finally:
-        # After an error or Ctrl-C the runs that go on stop within a slice.
+        # After an error or Ctrl-C the remaining runs stop within a slice.
         for run in planned:
             run.control.cancel()
         threads.stop(run for run in planned if run.run_id in doubtful)
@@ -338,7 +338,7 @@ def _stuck(run: Planned, patience_s: float) -> str:
         name, hook = here
         return f'the congestion control "{name}" has not returned from {hook} {since}; {_LOOP}'
     names = ", ".join(versions.hashes_of(run.scenario.engine_version))
-    return f"simulated time has stood still {since}, with code of {names}; {_LOOP}"
+    return f"simulated time has not advanced {since}, with code of {names}; {_LOOP}"
 
 
 _LOOP = f"look for a loop that never ends ({pool.VARIABLE}=SECONDS waits longer)"

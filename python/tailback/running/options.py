@@ -1,4 +1,4 @@
-"""How runs are executed, said once for every command and function that runs something."""
+"""Options for executing runs, the same for every command and function that runs something."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailback.store import layout
 
 
 class RunKeywords(TypedDict, total=False):
-    """The keywords of `tailback.run` and its relatives: the fields of `RunOptions`."""
+    """The keywords of `tailback.run` and related functions: the fields of `RunOptions`."""
 
     seeds: int | None
     jobs: int | None
@@ -44,15 +44,15 @@ class RunOptions:
     engine: str = "sim"
     """`sim`, `kernel` or `kernel-realtime`."""
     plugins: tuple[Path | str, ...] = ()
-    """Folders of crates with algorithms of the user's own."""
+    """Folders of plugins with algorithms of the user."""
     read_only: bool = False
     """Write nothing: every run has to be stored."""
 
     @classmethod
     def of(cls, **keywords: Unpack[RunKeywords]) -> RunOptions:
-        """Check keywords; None stands for the default.
+        """Check keywords; None means the default.
 
-        Raises `InputError` for a value of another kind.
+        Raises `InputError` for a value of a wrong type.
         """
         for name in keywords:
             if name not in RunKeywords.__annotations__:

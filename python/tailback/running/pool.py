@@ -1,7 +1,7 @@
-"""Threads that run things, and may be left behind: code of crates may never return.
+"""Threads that can be abandoned: code of plugins may never return.
 
-A loop in compiled code cannot be stopped from outside. Its thread is given up, and goes with the
-process; everything else goes on.
+A loop in compiled code cannot be stopped from outside. Its thread is abandoned, and ends with the
+process; everything else continues.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from tailback.errors import InputError
 T = TypeVar("T")
 
 VARIABLE = "TAILBACK_PLUGIN_TIMEOUT"
-"""Seconds without progress after which a run with code of crates is given up."""
+"""Seconds without progress after which a run with code of plugins is given up."""
 
 PATIENCE_S = 60.0
-"""The same where the variable is not set."""
+"""The default if the variable is not set."""
 
 GRACE_S = 5.0
-"""How long one that may be stuck is waited for when everything is to end."""
+"""Seconds to wait at the end for a run that may be stuck."""
 
 
 class Pool(Generic[T]):
-    """Some threads that work on what is handed in, in its order."""
+    """Threads that work on the jobs in their order."""
 
     def __init__(self, workers: int, work: Callable[[T], None]) -> None:
         self._work = work
         self._todo: queue.SimpleQueue[T | None] = queue.SimpleQueue()
         self._at: dict[threading.Thread, T | None] = {}
         self._given_up: list[T] = []
-        #: What is done, each with the exception that ended it.
+        #: Finished jobs, each with the exception that ended it.
         self.done: queue.SimpleQueue[tuple[T, BaseException | None]] = queue.SimpleQueue()
         for _ in range(workers):
             self._start()
 
     def _start(self) -> None:
-        # Not of a `ThreadPoolExecutor`: the interpreter waits for those before it ends.
+        # No `ThreadPoolExecutor`: the interpreter waits for its threads before it ends.
         name = f"run_{len(self._at)}"
         thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._at[thread] = None
@@ -65,13 +65,14 @@ class Pool(Generic[T]):
         self._todo.put(item)
 
     def give_up(self, item: T) -> None:
-        """Leaves the thread that works on this behind; another one takes its place."""
+        """Abandon the thread that works on this job; another one replaces it."""
         self._given_up.append(item)
         self._start()
 
     def stop(self, doubtful: Iterable[T]) -> None:
-        """Drop what is not yet begun and wait for the rest; not for what was given up, and not long
-        for what is doubtful."""
+        """Drop queued jobs and wait for the rest. Do not wait for abandoned ones, and only briefly
+        for doubtful ones.
+        """
         try:
             while True:
                 self._todo.get_nowait()
@@ -86,7 +87,7 @@ class Pool(Generic[T]):
 
 
 class Watch(Generic[T]):
-    """Sees which of some runs have made no progress for too long."""
+    """Detects runs that have made no progress for too long."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit = limit_s
@@ -94,7 +95,7 @@ class Watch(Generic[T]):
         self._seen: dict[T, tuple[float, float]] = {}
 
     def stuck(self, fractions: Iterable[tuple[T, float]]) -> list[T]:
-        """Those whose fraction has not changed; to be called several times a second."""
+        """Return those whose fraction has not changed; call this several times a second."""
         now = time.monotonic()
         # A process that was stopped, or a machine that slept, has not waited.
         step = min(now - self._last, 1.0)
@@ -102,7 +103,7 @@ class Watch(Generic[T]):
         runs = []
         for run, fraction in fractions:
             before, waited = self._seen.get(run, (-1.0, 0.0))
-            # At its end it is stored, however long that takes.
+            # At its end a run is stored, however long that takes.
             waited = waited + step if fraction == before and fraction < 1.0 else 0.0
             self._seen[run] = fraction, waited
             if waited >= self._limit:
@@ -111,7 +112,7 @@ class Watch(Generic[T]):
 
 
 def patience_s() -> float:
-    """How long a run with code of crates may be without progress, s."""
+    """How long a run with code of plugins may be without progress, s."""
     text = os.environ.get(VARIABLE)
     if not text:
         return PATIENCE_S

@@ -1,4 +1,4 @@
-"""Reads scenarios: files, text or tables, with what a command replaces in them."""
+"""Reads scenarios: files, text or tables, with the values that a command replaces in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
 
 TABLE = "<table>"
-"""What the text of a table is called."""
+"""The name of the text of a table."""
 
 
 def check(
@@ -41,7 +41,7 @@ def check(
 
 
 def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
-    """What `--set` says, for `load`."""
+    """Parse the values of `--set`, for `load`."""
     pairs = []
     for text in words:
         path, equals, value = text.partition("=")
@@ -57,7 +57,7 @@ def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def table_of(given: object) -> Mapping[str, object]:
-    """Values to replace, by path, as a function of Python is given them."""
+    """Values to replace, by path, in the form of the Python functions."""
     return {} if given is None else arguments.table("set", given, "of paths and values")
 
 
@@ -69,11 +69,10 @@ def load(
     *,
     plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
-    """As `check`, the `values` by path being TOML text or bare words.
+    """Like `check`, the `values` by path being TOML text or bare words.
 
-    Without an engine it is validated for the simulator. Crates are those of the scenario, those
-    given here and those of the environment. What is allowed but unusual becomes a
-    `ScenarioWarning`.
+    Without an engine it is validated for the simulator. Plugins are those of the scenario, those
+    given here and those of the environment. Allowed but unusual settings give a `ScenarioWarning`.
     """
     text, name, folder = _read(scenario)
     placed = _in_table(scenario) if isinstance(scenario, Mapping) else _in_file
@@ -96,7 +95,7 @@ def _loaded(
     plugins: Sequence[Path | str],
 ) -> _native.Scenario:
     if seeds is not None:
-        # More than a sweep may have in any case, and more does not fit into 64 bits.
+        # More seeds than any sweep may have, and more do not fit into 64 bits.
         seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
     wanted = asked.by_scenario(text, name, values, folder)
@@ -146,7 +145,7 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
 
 
 def _meant(path: Path) -> str:
-    """What a file that is not there may have been meant for."""
+    """Suggest a file that the user may have meant instead of a missing one."""
     import difflib
 
     from tailback import examples

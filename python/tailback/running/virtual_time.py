@@ -1,8 +1,7 @@
-"""The same cells in virtual and in real time: what virtual time hides.
+"""Compares the same cells in virtual and in real time: what virtual time hides.
 
-The kit's kernel boots without time travel, and its clock is that of the machine:
-runs last as long as they say, and what the machine does shows in them. The page
-that this writes is `docs/evidence/virtual-time.md`.
+The kit's kernel boots without time travel, and its clock is that of the machine: runs last their
+full duration, and host load affects them. It writes the page `docs/evidence/virtual-time.md`.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ class ClockCell:
 
     @property
     def name(self) -> str:
-        """As the tables show it."""
+        """The name of the cell in the tables."""
         queue = f"{self.queue} + ECN" if self.ecn else self.queue
         return f"{self.cc}, {queue}, {self.rate_mbit} Mbit/s, {self.rtt_ms} ms"
 
     def scenario(
         self, duration_s: float, *, offloads: bool = False, packets: bool = False
     ) -> dict[str, object]:
-        """The scenario, measured behind its first quarter."""
+        """The scenario; the first quarter is not measured."""
         queue: dict[str, object] = {"aqm": self.queue}
         if self.queue == "fifo":
             queue["limit"] = "1bdp" if self.rtt_ms * self.rate_mbit >= 800 else "50p"
@@ -91,12 +90,12 @@ OFFLOADED = (
 """Cells that are shown with offloads too."""
 
 TIMED = ClockCell("cubic", "fifo", False, 10, 20)
-"""The cell whose departures are looked at one by one."""
+"""The cell whose departures are examined one by one."""
 
 
 @dataclass(frozen=True)
 class ClockMeasures:
-    """What a cell gave, one value for each seed."""
+    """The results of a cell, one value for each seed."""
 
     throughput_mbit: list[float]
     delay_mean_ms: list[float]
@@ -105,7 +104,7 @@ class ClockMeasures:
     """Marks and drops."""
     packets: list[float]
     frame_bytes: list[float]
-    """Mean length of what left the queue."""
+    """Mean length of the packets that left the queue."""
     cpu: list[float]
     """CPU time of the guest over the time of the run."""
 
@@ -160,7 +159,7 @@ class ClockComparison:
     load: tuple[float, float]
     """Mean load of the machine over a minute, before and after the runs in real time."""
     first: bool
-    """Whether those runs had the processor before everything else on the machine."""
+    """Whether those runs ran before every other process of the machine."""
     cells: list[Row]
     offloaded: list[Row]
     gaps: dict[str, Gaps]
@@ -191,7 +190,7 @@ class ClockComparison:
 def compare(
     out: Path, *, duration_s: float, seeds: int, jobs: int, quick: bool = False
 ) -> ClockComparison:
-    """Runs everything in both clocks; `jobs` runs at once in real time."""
+    """Run everything on both clocks; `jobs` runs at once in real time."""
     plain = CELLS[:3] if quick else CELLS
     loaded = OFFLOADED[:1] if quick else OFFLOADED
     scenarios = [cell.scenario(duration_s) for cell in plain]
@@ -224,7 +223,7 @@ def compare(
 
 @contextmanager
 def _before_others() -> Iterator[bool]:
-    """What starts here has the processor before the machine's other work, where that is allowed."""
+    """Processes that start here run before the machine's other work, if that is allowed."""
     usual = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -238,7 +237,7 @@ def _before_others() -> Iterator[bool]:
 
 
 def gaps(results: Results, cell: ClockCell) -> Gaps:
-    """How far departures of full packets are from the distance that the rate gives them."""
+    """How far departures of full packets are from the distance at the link's rate."""
     slot_ns = FRAME_BYTES * 8e3 / cell.rate_mbit
     times = []
     with (results.points[0].path / "packets.pcapng").open("rb") as file:
@@ -247,7 +246,7 @@ def gaps(results: Results, cell: ClockCell) -> Gaps:
                 interface, high, low, _, length = struct.unpack_from("<5I", block, 8)
                 if interface == 1 and length == FRAME_BYTES:
                     times.append(high << 32 | low)
-    # A queue that had run empty leaves longer gaps, which are the sender's.
+    # A queue that was empty leaves longer gaps, which come from the sender.
     late = [
         (later - earlier - slot_ns) / 1e3
         for earlier, later in pairwise(times)
@@ -269,12 +268,13 @@ QUANTITIES = (
 )
 
 FIRST = """\
-Their guests had the processor before everything else (SCHED_RR), so that the load of others is not
-in the numbers, but for caches and for guests that meet on a core."""
+Their guests ran before every other process (SCHED_RR), so that host load does not affect the
+numbers, except through caches and between guests that share a core."""
 
 SHARED = """\
-Where the load exceeds the cores, a guest waits for the processor, and that is in the numbers of
-real time; as root, guests have the processor before everything else."""
+Where the load exceeds the cores, a guest waits for the processor, and this affects the numbers of
+real time; as root, guests run before every other process.
+"""
 
 PAGE = """\
 # Virtual against real time
@@ -282,7 +282,7 @@ PAGE = """\
 - **command**: tailback kernel clock {options} --page docs/evidence/virtual-time.md
 - **revision**: {revision}
 
-Every number is from one run of that command. {priority}
+One run of that command printed every number. {priority}
 
 | what it rests on | |
 |---|--:|
@@ -295,18 +295,18 @@ Every number is from one run of that command. {priority}
 | load before the runs in real time (mean of a minute, guests included) | {made.load[0]:.1f} |
 | load after them | {made.load[1]:.1f} |
 
-The same kernel, agent and scenarios run on both clocks. Virtual time stands still while anything
+The same kernel, agent and scenarios run on both clocks. Virtual time is frozen while anything
 works and jumps to the next timer when nothing does. In real time (`--engine kernel-realtime`) the
 clock is the machine's. Results of the two are never mixed: that engine's version ends in
 `-realtime`.
 
-## What the cells give
+## Results
 
 Means over the seeds; in brackets the least and the largest of them in virtual time.
 
 {cells}
 
-How far real time is from virtual time, over these cells:
+Difference between real and virtual time over these cells:
 
 | quantity | median, % | at most, % |
 |---|--:|--:|
@@ -324,32 +324,32 @@ How far real time is from virtual time, over these cells:
 | virtual | {cpu_virtual:.3f} |
 | real | {cpu_real:.3f} |
 
-- **Timers that fire late.** In virtual time a timer fires when it is due. Below is how far two
-  departures in the capture of `{timed}` are from the distance that the rate gives them. Distances
-  of two slots and more are not counted: the queue may have been empty. The shaper allows no burst
-  (a packet leaves at the start of its slot, as in the simulator), so what a timer is late by is
-  lost to the rate.
+- **Timers that fire late.** In virtual time a timer fires when it is due. The table shows how far
+  two departures in the capture of `{timed}` are from the distance that the rate gives them.
+  Distances of two slots and more are not counted: the queue may have been empty. The shaper allows
+  no burst: a packet leaves at the start of its slot, as in the simulator. So a late timer
+  lowers the rate.
 
 | | virtual | real |
 |---|--:|--:|
 | distance that the rate gives, µs | {virtual.slot_us:.1f} | {real.slot_us:.1f} |
 | distances | {virtual.count} | {real.count} |
 | off, median, µs | {virtual.off_p50_us:.3f} | {real.off_p50_us:.1f} |
-| off, 99 % below, µs | {virtual.off_p99_us:.3f} | {real.off_p99_us:.1f} |
+| off, 99th percentile, µs | {virtual.off_p99_us:.3f} | {real.off_p99_us:.1f} |
 | off, at most, µs | {virtual.off_max_us:.3f} | {real.off_max_us:.1f} |
 | of the rate lost, % | {lost_virtual:.2f} | {lost_real:.2f} |
 
 - **Batches of the hardware.** Neither clock has a network card: interrupt coalescing, byte queue
   limits, rings behind the queue and the aggregation of Wi-Fi are in no number here. Segmentation
-  and merging can be had, see below.
+  and merging can be switched on, see below.
 - **The rest of the machine.** Caches, other processes, several processors: a guest has one.
 
 ## With TSO, GSO and GRO
 
-`path.offloads = true` lets the guest's devices take segments together. What passes the queue is
-then a packet of up to `64 kB`, which the shaper sends, and the queue marks or drops, as one; a
-delay is that of such a packet. Queue disciplines that split them (Cake and DualPI2 by default) let
-out packets that never went in; the run warns of it, and its delays and drops are not to be used.
+`path.offloads = true` lets the guest's devices take segments together. The queue then
+holds packets of up to `64 kB`. The shaper sends such a packet as one, the queue marks or drops it
+as one, and its delay counts once. Queue disciplines that split them (Cake and DualPI2 by default)
+send packets that never entered; the run warns, and its delays and drops must not be used.
 
 {offloaded}
 """

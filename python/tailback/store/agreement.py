@@ -1,8 +1,8 @@
-"""Whether the points of a sweep are those of its runs: an index against the manifests.
+"""Whether the points of a sweep agree with its runs: compares an index with the manifests.
 
-A seal is against damage, and whoever edits an index can seal it again. What cannot be edited with
-it is what the runs themselves say: their names make the name of the sweep, and their manifests have
-the values that were swept.
+A seal protects against damage, but an editor of an index can seal it again. The runs themselves
+cannot be edited with it: their names make the name of the sweep, and their manifests have the swept
+values.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from tailback.store.layout import Index, PointRef
 
 LOOKED_AT = 64
-"""Of so many points the manifests are read when results are opened; `verify` reads all."""
+"""For this many points the manifests are read when results are opened; `verify` reads all."""
 
 Leaf = tuple[str | int, ...]
-"""The way to a value in a manifest."""
+"""The path to a value in a manifest."""
 
 
 def sweep_id(run_ids: Iterable[str]) -> str:
@@ -35,7 +35,7 @@ def sweep_id(run_ids: Iterable[str]) -> str:
 
 
 def fault(index: Index) -> str | None:
-    """What the points of an index say of each other that cannot be; without a look at runs."""
+    """Find contradictions among the points of an index, without reading runs."""
     if sweep_id(point.run_id for point in index.points) != index.id:
         return "its points name other runs than the sweep had"
     seeds = {point.run_id: point.seed for point in index.points}
@@ -46,8 +46,9 @@ def fault(index: Index) -> str | None:
 
 
 def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
-    """Where the points of an index and the manifests of their runs, as far as they are stored, do
-    not agree; `most`: of so many points only."""
+    """Find where the points of an index and the manifests of their stored runs disagree; `most`:
+    for this many points only.
+    """
     versions = index.engine_version.split(", ")
     problems = []
     known: list[tuple[PointRef, Any]] = []
@@ -81,10 +82,10 @@ def _some(points: Sequence[PointRef], most: int | None) -> Sequence[PointRef]:
 def _disagreeing(
     key: str, values: Sequence[object], leaves: Sequence[Mapping[Leaf, Any]]
 ) -> list[int]:
-    """The places of the points whose value is not that of their manifests.
+    """The indices of the points whose value is not that of their manifests.
 
-    A key is written otherwise in a manifest, so what it sets is found by its values: a leaf of the
-    key's name that has them all, or so many of them that it must be the one.
+    A manifest writes a key in another way, so the leaf that it sets is found by its values: a leaf
+    of the key's name that has them all, or enough of them to be certain.
     """
     alike = _numbers(values) or all(isinstance(value, str) for value in values)
     if not alike or len(set(map(str, values))) < 2:

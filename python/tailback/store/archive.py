@@ -1,7 +1,7 @@
-"""What is kept in a folder of results: its sweeps, finding one by name, and taking some away.
+"""The content of a folder of results: its sweeps, finding one by name, and deleting some.
 
-Index files are written before the first run of a sweep, so a run that no index names belongs to
-nothing that could go on.
+Index files are written before the first run of a sweep, so a run that no index names cannot belong
+to a sweep that could resume.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class StoredSweep:
     path: Path
     """Its folder."""
     written: float
-    """When it was last asked for, s since 1970."""
+    """When it was last requested, s since 1970."""
     stored: tuple[str, ...]
-    """Its runs that are there."""
+    """Its runs that are stored."""
     bytes: int
-    """What these take on the disk."""
+    """Their size on the disk."""
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """All its runs, those that are still to be done included."""
+        """All its runs, including those that are missing."""
         return tuple(dict.fromkeys(point.run_id for point in self.index.points))
 
     def to_dict(self) -> dict[str, Any]:
-        """As `results list --json` has it."""
+        """Return the object that `results list --json` prints."""
         when = datetime.datetime.fromtimestamp(self.written, datetime.UTC)
         return {
             "id": self.index.id,
@@ -60,7 +60,7 @@ class StoredSweep:
 
 
 def kept(root: Path) -> list[StoredSweep]:
-    """The sweeps of a folder, the latest first; a damaged index is warned of and left out."""
+    """The sweeps of a folder, the latest first; a damaged index gives a warning and is left out."""
     sizes: dict[str, int] = {}
     return [one for file in layout.sweeps(root) if (one := _kept(root, file, sizes)) is not None]
 
@@ -82,7 +82,7 @@ def _kept(root: Path, file: Path, sizes: dict[str, int]) -> StoredSweep | None:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of the files of a folder; 0 if it is not there."""
+    """Bytes of the files of a folder; 0 if it does not exist."""
     try:
         with os.scandir(folder) as entries:
             return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
@@ -91,7 +91,7 @@ def _size(folder: Path) -> int:
 
 
 def find(name: str, root: Path) -> Path:
-    """The folder of a sweep: given as such, by `latest`, or by its id or the beginning of it."""
+    """The folder of a sweep: by its path, by `latest`, or by its id or the beginning of it."""
     if (Path(name) / layout.INDEX).is_file():
         return Path(name)
     sweeps = {path.parent.name: path.parent for path in layout.sweeps(root)}
@@ -114,7 +114,7 @@ class RemovalPlan:
     root: Path
     sweeps: list[StoredSweep] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
-    """Runs of those, and of nothing, that no other sweep needs."""
+    """The runs of those sweeps, and orphaned runs, that no other sweep needs."""
     bytes: int = 0
 
 
@@ -125,8 +125,9 @@ def plan(
     older_days: float | None = None,
     versions: Mapping[str, Collection[str]] | None = None,
 ) -> RemovalPlan:
-    """What goes: these sweeps, those older than so many days, those of other versions of
-    an engine than `versions` has of it; and with them every run that no sweep that stays needs."""
+    """Choose what to delete: these sweeps, those older than so many days, and those of versions of
+    an engine that are not in `versions`. With them goes every run that no remaining sweep needs.
+    """
     chosen = {find(name, root).resolve() for name in names}
     sizes: dict[str, int] = {}
     gone: list[StoredSweep] = []
@@ -135,7 +136,7 @@ def plan(
         sweep = _kept(root, file, sizes)
         if sweep is None:
             raise DamagedResults(
-                f"{file}: what its sweep needs cannot be read; nothing is taken away. "
+                f"{file}: what its sweep needs cannot be read; nothing is deleted. "
                 "`tailback verify` says what is damaged"
             )
         old = older_days is not None and time.time() - sweep.written > older_days * DAY_S
@@ -176,7 +177,7 @@ def remove(what: RemovalPlan) -> None:
 
 
 def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:
-    """Paths at which two values of JSON differ, with both values; None for what is not there."""
+    """Paths at which two JSON values differ, with both values; None for a missing one."""
     yield from _differences("", value, other)
 
 

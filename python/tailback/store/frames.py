@@ -1,7 +1,7 @@
 """Frames of many runs at once: tables of their folders, and columns with types.
 
-A table of a thousand small files is read in one go: each is checked against what was written as
-always, and parsed together.
+A table of a thousand small files is read in one go: each is checked as always, and all are parsed
+together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ B = TypeVar("B")
 
 
 def each(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
-    """What `work` gives of each, in order; several at a time where there are many."""
+    """Return the result of `work` for each, in order; in parallel if there are many."""
     if len(items) < READERS:
         return [work(item) for item in items]
     with ThreadPoolExecutor(READERS) as pool:
@@ -44,7 +44,7 @@ def opened(paths: Sequence[Path]) -> list[StoredRun]:
 
 
 def series(runs: Sequence[StoredRun]) -> pl.DataFrame:
-    """Samples and events of all of them: run (its place in the list), then as of one run."""
+    """Samples and events of all of them: run (its index in the list), then as for one run."""
     return _tables(runs, SERIES)
 
 
@@ -59,7 +59,7 @@ def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFra
 
 
 def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:
-    """Buckets of all of them: run (its place in the list), then as of one run."""
+    """Buckets of all of them: run (its index in the list), then as for one run."""
     return _tables(runs, HISTOGRAMS)
 
 
@@ -73,7 +73,7 @@ def _tables(runs: Sequence[StoredRun], name: str) -> pl.DataFrame:
         files: list[IO[bytes]] = [io.BytesIO(one) for one in data]
         frame = pl.read_parquet(files)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        # One by one: whichever cannot be read says so by its name.
+        # One by one: the one that cannot be read then reports its name.
         frames = [run.table(name) for run in runs]
         frame = pl.concat(frames)
     numbers = pl.Series("run", range(len(runs)), dtype=pl.UInt32)
@@ -116,7 +116,7 @@ def _columns(inside: Sequence[Field], prefix: str) -> Iterator[tuple[str, Any]]:
                     yield f"{path}.{word}", pl.Int64 if word == "n" else pl.Float64
             case "table":
                 yield from _columns(field.fields, f"{path}.")
-            # Counts by cause stay in the JSON; the rest is there where it was recorded.
+            # Counts by cause stay in the JSON; the rest is there if it was recorded.
             case _:
                 pass
 

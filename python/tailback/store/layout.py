@@ -1,10 +1,10 @@
 """Where results stay: `runs/<run_id>/` and `sweeps/<id>/index.json` in one folder.
 
-Runs are written by the engine's side (crates/record); here is the index of
-sweeps and what finds things again. A run folder is complete if it exists.
+The engine writes runs (crates/record); this module writes the index of sweeps and finds runs and
+sweeps again. A run folder is complete if it exists.
 
-A name that a file holds is a path only if it is the name of the folder that the file is in:
-below a folder of results nothing is a link, and no file says where anything else lies.
+A name in a file is a path only if it is the name of the folder that contains the file. Below a
+folder of results nothing is a link, and no file states where anything else is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PointRef:
     labels: dict[str, str]
     seed: int
     run_id: str
-    #: The run with the same seed and the standard backoff, over which gains are.
+    #: The run with the same seed and the standard backoff: the baseline of gains.
     baseline: str | None = None
 
 
@@ -53,7 +53,7 @@ class Index:
     engine_version: str
     axes: list[list[str]]
     points: list[PointRef]
-    #: What is allowed but unusual in the scenario.
+    #: Warnings about allowed but unusual settings of the scenario.
     warnings: list[str]
 
 
@@ -63,11 +63,11 @@ def run_path(root: Path, run_id: str) -> Path:
 
 
 LATEST = "latest"
-"""Stands for what was written last, wherever an id is asked for."""
+"""Means the latest sweep or run, wherever an id is expected."""
 
 
 MOST_NAMED = 12
-"""Of so many runs all are named."""
+"""Up to this many runs are all listed."""
 
 
 def _named(point: PointRef) -> str:
@@ -76,8 +76,9 @@ def _named(point: PointRef) -> str:
 
 
 def find_run(name: str, root: Path) -> Path:
-    """The folder of a run that is given as such, by its id or the beginning of it, or as `latest`:
-    that of the latest sweep, if it has one run."""
+    """The folder of a run: by its path, by its id or the beginning of it, or by `latest`. `latest`
+    is the run of the latest sweep, if it has one run.
+    """
     for path in (Path(name), run_path(root, name)):
         if (path / "manifest.json").is_file():
             return path
@@ -111,9 +112,9 @@ def index_path(root: Path, sweep_id: str) -> Path:
 
 
 def write_index(runs: _native.Store, root: Path, index: Index) -> None:
-    """Writes the index of a sweep, at once or not at all.
+    """Write the index of a sweep, at once or not at all.
 
-    One that is there already becomes the latest.
+    An existing one becomes the latest.
     """
     target = index_path(root, index.id)
     refuse_link(target.parent.parent, target.parent)
@@ -131,7 +132,7 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
     target.parent.parent.mkdir(exist_ok=True)
     if not target.parent.exists():
         try:
-            # With its folder: no empty one is left when this is the last that happens.
+            # Together with its folder, so that no empty folder is left if this is the last step.
             work.rename(target.parent)
         except OSError:
             if not target.parent.is_dir():
@@ -141,7 +142,7 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
 
 
 def _is_there(path: Path, wanted: Mapping[str, Any]) -> bool:
-    """Whether the index of a sweep is there and says this."""
+    """Whether the index of a sweep exists with this content."""
     if not stat.S_ISREG(_mode(path)):
         return False
     try:
@@ -200,7 +201,7 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
         try:
             index = read_index(file)
         except DamagedResults as damage:
-            # The run is whole without it: it loses its title at most.
+            # The run is complete without it: it loses only its title.
             warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
             continue
         for point in index.points:
@@ -210,7 +211,7 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
 
 
 def refuse_link(*paths: Path) -> None:
-    """Below a folder of results nothing is a link: it would lead out of it."""
+    """Below a folder of results nothing is a link: it would lead outside."""
     for path in paths:
         if stat.S_ISLNK(_mode(path)):
             raise DamagedResults(f"{path}: a link; expected a folder (links are not followed)")
@@ -218,7 +219,7 @@ def refuse_link(*paths: Path) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Errors of the file system name the path: those of an open file do not by themselves."""
+    """Errors of the file system name the path; errors of an open file do not."""
     try:
         yield
     except OSError as error:
@@ -226,12 +227,12 @@ def naming(path: Path) -> Iterator[None]:
             raise
         if error.errno is not None:
             raise type(error)(error.errno, error.strerror, str(path)) from error
-        # Of a library that has a text only.
+        # From a library whose errors are only text.
         raise type(error)(f"{path}: {error}") from error
 
 
 def is_refused(error: OSError) -> bool:
-    """Whether nothing may be written there: no permission, or a file system to be read only."""
+    """Whether nothing may be written there: no permission, or a read-only file system."""
     return isinstance(error, PermissionError) or error.errno == errno.EROFS
 
 
@@ -245,10 +246,10 @@ def _mode(path: Path) -> int:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Where to write a file that then takes the place of `target`, at once or not at all."""
+    """Where to write a file that then replaces `target`, at once or not at all."""
     place = Path(os.path.realpath(target))
     if place.exists() and not place.is_file():
-        # A pipe or a device is written to; a folder is an error of the one who opens it.
+        # A pipe or a device is written directly; for a folder, opening it raises the error.
         yield place
         return
     if not place.parent.is_dir():

@@ -1,4 +1,5 @@
-"""The marker of a report's folder: what says that a folder is a report, and which files are it.
+"""The marker of a report's folder: it shows that a folder is a report, and which files belong to
+it.
 
 A folder is replaced by a new report only if its marker has its own name, and if nothing is in it
 that the marker does not name. The marker holds size and SHA-256 of every file and is sealed, so
@@ -33,7 +34,7 @@ def write(folder: Path, identity: str) -> None:
 def require_own(folder: Path) -> bool:
     """Whether there is something to replace; raises `InputError` if it is not a report's folder.
 
-    An empty folder is nothing: a rename takes its place.
+    An empty folder does not count: a rename replaces it.
     """
     if folder.parent.name in _HOUSES and folder.parent.is_symlink():
         raise InputError(f"{folder.parent}: a link; expected a folder (links are not followed)")
@@ -59,7 +60,7 @@ def require_own(folder: Path) -> bool:
 
 
 _HOUSES = ("reports", "comparisons", "validations", "tunings")
-"""The folders of results that reports are in."""
+"""The folders of results that contain reports."""
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def damages(folder: Path) -> list[str]:
-    """What is not as the report was written; a sentence each."""
+    """Return the differences from the report as written; a sentence each."""
     if folder.is_symlink() or not folder.is_dir():
         return [f"{folder}: not a folder (links are not followed)"]
     try:

@@ -1,4 +1,4 @@
-"""What tells the points of a sweep apart: the value of every swept key, with its unit."""
+"""What distinguishes the points of a sweep: the value of every swept key, with its unit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NS = re.compile("[num]?s|[num]?secs?")
 
 
 class Swept(Protocol):
-    """A point of a sweep: one that is planned, stored or was run."""
+    """A point of a sweep: planned, stored, or run."""
 
     @property
     def params(self) -> Mapping[str, float | str]:
@@ -22,19 +22,19 @@ class Swept(Protocol):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The same values as the scenario file has them."""
+        """The same values as in the scenario file."""
 
 
 def point_key(point: Swept) -> Key:
-    """What a point is known by, wherever runs are grouped or points are matched."""
+    """The identity of a point, wherever runs are grouped or points are matched."""
     return key_of(point.params, point.labels)
 
 
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
     """The key of a point with these parameters.
 
-    A parameter that is a number does not say what it counts: 20000 packets, 20000 bytes and
-    20000 ns are no equal values. Its label does.
+    A numeric parameter does not state its unit: 20000 packets, 20000 bytes and 20000 ns are
+    different values. Its label does.
     """
     return tuple(
         sorted((path, _with_unit(value, labels.get(path, ""))) for path, value in params.items())

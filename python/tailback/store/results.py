@@ -1,4 +1,4 @@
-"""What a sweep gave: runs, and frames of their summaries."""
+"""The results of a sweep: runs, and frames of their summaries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tailback.metrics.assertions import Assertion
 
 FEW_FLOWS = 60
-"""Flows of a run that are shown where there are more than anybody reads."""
+"""The most flows of a run in a short view."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,19 @@ class Run:
     """One run: a point of a sweep with one seed."""
 
     params: dict[str, float | str]
-    #: The same values as the scenario file has them, e.g. "10Mbit".
+    #: The same values as in the scenario file, e.g. "10Mbit".
     labels: dict[str, str]
     seed: int
     run_id: str
     path: Path
-    #: The run of the sweep over which gains are, by its id.
+    #: The run of the sweep that is the baseline of gains, by its id.
     baseline: str | None = field(default=None, kw_only=True)
-    #: The runs of the sweep by their ids: a baseline is read once, whatever is held against it.
+    #: The runs of the sweep by their ids: a baseline is read once for all comparisons.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
 
     @cached_property
     def stored(self) -> StoredRun:
-        """Its folder; what is not as it was written raises `DamagedResults` when it is read."""
+        """Its folder; reading a damaged file raises `DamagedResults`."""
         return StoredRun(self.path)
 
     @cached_property
@@ -55,7 +55,7 @@ class Run:
         """The object that `--json` prints for this point."""
         summary = self.stored.summary
         self._check_seed(summary)
-        # A run that is not there has no gain over it.
+        # A missing baseline gives no gain.
         if self.baseline is not None and (other := self._other(self.baseline)) is not None:
             gain.add(summary, other.summary)
         return {"params": self.params, **summary}
@@ -68,8 +68,9 @@ class Run:
 
     @cached_property
     def brief(self) -> tuple[dict[str, Any], int]:
-        """As `summary`, without gains and with the first `FEW_FLOWS` flows, and how many more there
-        are: for what shows no more."""
+        """Like `summary`, without gains and with the first `FEW_FLOWS` flows, and the number of
+        other flows, for short views.
+        """
         if "summary" in self.__dict__ and len(self.summary["flows"]) <= FEW_FLOWS:
             return self.summary, 0
         summary, left_out = self.stored.brief(FEW_FLOWS)
@@ -82,7 +83,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """Identity: engine and version, seed, the canonical point, what is followed."""
+        """Identity: engine and version, seed, the canonical point, recorded flows and links."""
         return self.stored.manifest
 
     @property
@@ -133,14 +134,14 @@ class Results:
     points: list[Run]
     root: Path
     asserts: list[Assertion] = field(default_factory=list)
-    #: What is allowed but unusual in the scenario.
+    #: Warnings about allowed but unusual settings of the scenario.
     warnings: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, index: layout.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
         """The runs of a sweep that are stored in a folder."""
         beside: dict[str, Run] = {}
-        # Once each: what earlier versions stored may have values that are equal, 20ms and 0.02s.
+        # Once each: earlier versions may have stored equal values, 20ms and 0.02s.
         stored: dict[tuple[points.Key, int], layout.PointRef] = {}
         for point in index.points:
             stored.setdefault((points.point_key(point), point.seed), point)
@@ -163,15 +164,16 @@ class Results:
         )
 
     def require_whole(self) -> None:
-        """Reads the summary of every run; raises `DamagedResults` with everything that is wrong."""
+        """Read the summary of every run; raises `DamagedResults` with every error."""
         wrong: dict[str, None] = {}
         unread = [run for run in self.points if "stored" not in vars(run)]
         try:
             for run, stored in zip(unread, frames.opened([r.path for r in unread]), strict=True):
-                # As the cached property keeps it: a thousand folders are opened together.
+                # In the place where the cached property stores it: a thousand folders are opened
+                # together.
                 vars(run)["stored"] = stored
         except DamagedResults:
-            # Which ones, and what else is wrong, is found one by one.
+            # Reading them one by one finds which ones, and other errors.
             pass
         for run in self.points:
             try:
@@ -208,7 +210,7 @@ class Results:
     def frame(self) -> pl.DataFrame:
         """One row for each run and flow: parameters, seed, run_id, and the flow's summary.
 
-        Columns are called as `tailback list metrics` does; counts by cause stay in the JSON.
+        Columns have the names of `tailback list metrics`; counts by cause stay in the JSON.
         """
         import polars as pl
 
@@ -237,7 +239,7 @@ class Results:
     def programs(self) -> pl.DataFrame:
         """One row for each run and program: parameters, seed, run_id, its summary.
 
-        What its own files say is in columns `results_NAME`.
+        Values from its own files are in columns `results_NAME`.
         """
         return _frame(self, _programs, "program", frames.columns("programs"))
 
@@ -313,7 +315,7 @@ class Results:
         return self._keyed(series.statistics(pl.concat(parts_), by))
 
     def _refuse_unknown(self, frame: pl.DataFrame, quantity: str | Sequence[str] | None) -> None:
-        """Refuses a name that no series has: none here, none of another run, none there can be."""
+        """Reject a name that no series can have: neither here, nor in another run."""
         wanted = [quantity] if isinstance(quantity, str) else list(quantity or ())
         recorded = list(frame["quantity"].unique(maintain_order=True))
         known = {*recorded, *(entry["name"] for entry in registry.entries("series"))}
@@ -368,7 +370,8 @@ class Results:
     ) -> Chart:
         """A figure as a chart of Altair's, to be shown, changed or saved.
 
-        What is left out is chosen for the sweep. `y` is a metric ("delay_ms.p99"), a distribution
+        Options that are left out are chosen for the sweep. `y` is a metric ("delay_ms.p99"), a
+        distribution
         ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`, `color` and `facet` (columns,
         rows) are swept keys or "flow", "link", "class", "seed"; `kind` is "line", "box", "cdf",
         "ccdf", "time", "scatter", "heat" or "bar". `where` keeps some values of a key. `width` is
@@ -392,7 +395,7 @@ class Results:
         )
 
     def _keyed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """A frame of all runs with what tells them apart in place of their number."""
+        """A frame of all runs in which their parameters replace their number."""
         import polars as pl
 
         paths = dict.fromkeys(path for point in self.points for path in point.params)
@@ -410,7 +413,7 @@ class Results:
         return joined.drop("run")
 
     def failed_assertions(self) -> list[str]:
-        """What the scenario's `[[assert]]` tables found wanting; empty when all hold."""
+        """The `[[assert]]` tables that do not hold; empty when all hold."""
         return [
             message
             for run in self.points
@@ -444,7 +447,7 @@ class Results:
 
 
 Window = tuple[int, str | None, str | None, int, int]
-"""Number of a run, flow or link, and between when it is measured, ns."""
+"""Number of a run, flow or link, and when it is measured, ns."""
 
 
 def _windows(number: int, run: Run) -> Iterator[Window]:
@@ -474,15 +477,15 @@ def open_results(path: Path | str) -> Results:
 
 
 def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
-    """Points whose values are not those of their runs would be labels of other results."""
+    """If the values of points are not those of their runs, they would label other results."""
     wrong = agreement.faults(index, root / "runs", agreement.LOOKED_AT)
     if wrong:
         raise DamagedResults("\n".join(f"{path / layout.INDEX}: {text}" for text in wrong))
 
 
 def _say_version(path: Path, index: layout.Index) -> None:
-    """What another version of the engine has made is not taken for what this one would."""
-    # Offered with the results, as `plot` is: engines are above what is stored.
+    """Results of another engine version do not count as results of this one."""
+    # This is passed in with the results, as `plot` is: engines are above stored results.
     from tailback.running import engines
 
     if here := engines.unlike(index.engine, index.engine_version):
@@ -494,7 +497,7 @@ def _say_version(path: Path, index: layout.Index) -> None:
 
 
 def _root_of(folder: Path, kind: str) -> Path:
-    """The folder of results that a sweep or run is in, by where it lies and not by a link."""
+    """The folder of results of a sweep or run, by its place and not by a link."""
     place = Path(os.path.abspath(folder))
     if place.parent.name != kind:
         raise InputError(f"{folder}: not in a folder of results; expected results/{kind}/ID")
@@ -511,7 +514,7 @@ def open_run(path: Path | str) -> Results:
     run = Run({}, {}, manifest["seed"], run_id, path)
     title = index.title if index else ""
     if index and point:
-        # What tells it from the other points of its sweep.
+        # The values that distinguish it from the other points of its sweep.
         title = ", ".join([title, *(f"{key} = {value}" for key, value in point.labels.items())])
     return Results(
         id=run_id,

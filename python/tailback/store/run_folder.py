@@ -1,7 +1,7 @@
-"""A stored run as it is read: what was written, or a sentence that says what is not.
+"""Reads a stored run: the content as written, or a sentence that states what is damaged.
 
-Sizes, hashes, and columns and rows of tables are checked by crates/record; here JSON is
-checked for its shape and tables become frames.
+crates/record checks sizes, hashes, and columns and rows of tables. This module checks the shape of
+JSON and makes frames of tables.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MANIFEST, SUMMARY, TIMING = "manifest.json", "summary.json", "timing.json"
 SERIES, HISTOGRAMS, PACKETS = "series.parquet", "histograms.parquet", "packets.pcapng"
 ACCOUNT = "account.json"
 FILES = frozenset((MANIFEST, SUMMARY, TIMING, SERIES, HISTOGRAMS, PACKETS, ACCOUNT))
-"""What a run's folder may have, beside the folder of what programs have left."""
+"""Files that a run's folder may have, beside the folder of what programs have left."""
 
 
 class StoredRun:
     """The folder of a run.
 
-    Everything raises `DamagedResults` where the folder is not what was written, or not there.
+    Everything raises `DamagedResults` if the folder is missing or not as written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,7 +40,7 @@ class StoredRun:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """Identity: engine and version, seed, the canonical point, what is followed."""
+        """Identity: engine and version, seed, the canonical point, recorded flows and links."""
         found: dict[str, Any] = foreign.parse_json(
             self._folder.manifest.encode(), self.path / MANIFEST
         )
@@ -65,8 +65,9 @@ class StoredRun:
         return summary
 
     def brief(self, most: int) -> tuple[dict[str, Any], int]:
-        """The summary with the first flows only, at most so many, and how many are left out: a
-        hundred thousand of them take most of a gigabyte."""
+        """The summary with at most so many flows, and how many are left out: a hundred thousand of
+        them take most of a gigabyte.
+        """
         data, left_out = self._folder.brief(most)
         return self._checked(data), left_out
 
@@ -112,7 +113,7 @@ class StoredRun:
         return value
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file, as they were written."""
+        """The bytes of a file, as written."""
         return self._folder.read(name)
 
     def rows(self, name: str) -> int:

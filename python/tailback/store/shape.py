@@ -1,7 +1,7 @@
-"""What JSON has to look like before it is used: the files of a folder of results.
+"""The shape that JSON must have before it is used: the files of a folder of results.
 
-A hash says that a file is what was written, not who wrote it. A shape is a table of what
-is needed, by key; what a file has besides is not looked at.
+A hash shows that a file is as written, not who wrote it. A shape is a table of the required keys;
+other keys are ignored.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def whole(value: Any) -> bool:
 
 
 def number(value: Any) -> bool:
-    """A number of either kind; JSON that was read by `foreign` has finite ones only."""
+    """A number of either type; JSON that `foreign` has read has only finite ones."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    # Nothing that is measured is near the bound, and squares and sums of it are numbers, too.
+    # No measured value is near the bound, and squares and sums of them are still numbers.
     return abs(value) <= (MAX_FLOAT if isinstance(value, float) else MAX_WHOLE)
 
 
@@ -86,13 +86,13 @@ def each(shape: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class Absent:
-    """What a table may lack; if it is there, it is of this shape."""
+    """A key that a table may lack; if it exists, it has this shape."""
 
     shape: Any
 
 
 def fault(value: Any, shape: Shape, at: str = "") -> str | None:
-    """Where a value is not of a shape: `flows[0].name`, of the first such place; None: it is."""
+    """The first place where a value does not match a shape, `flows[0].name`; None: it matches."""
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             return at or "it"
@@ -118,7 +118,9 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 
 def described(shape: Shape) -> Any:
-    """A shape as `_native.Shape` takes it: words, and tables of one entry that says what it is."""
+    """A shape in the form of `_native.Shape`: words, and tables with one entry that names the
+    kind.
+    """
     if isinstance(shape, Mapping):
         keys = (
             [key, inner.shape, False] if isinstance(inner, Absent) else [key, inner, True]
@@ -137,7 +139,7 @@ _WORDS: Mapping[Any, str] = {text: "text", whole: "whole", number: "number", ide
 
 @cache
 def native_summary() -> _native.Shape:
-    """`SUMMARY` for JSON that is looked at without an object made of it."""
+    """`SUMMARY` for JSON that is checked without making objects of it."""
     return _native.Shape(
         json.dumps(described(SUMMARY)), depth=foreign.MAX_DEPTH, values=foreign.MAX_VALUES
     )

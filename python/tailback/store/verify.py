@@ -1,4 +1,4 @@
-"""Checks a folder of results: every run, sweep and report, against what was written."""
+"""Checks a folder of results: whether every run, sweep and report is as written."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ KINDS = ("runs", "sweeps", *REPORTS)
 
 @dataclass
 class Count:
-    """How many of a kind there are."""
+    """How many there are of each kind."""
 
     whole: int = 0
     damaged: int = 0
     incomplete: int = 0
-    """Sweeps of which not every run is stored: that is no damage."""
+    """Sweeps with missing runs: that is no damage."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Verified:
     folder: Path
     counts: dict[str, Count] = field(default_factory=lambda: {kind: Count() for kind in KINDS})
     damages: list[str] = field(default_factory=list)
-    """A sentence each, with the path."""
+    """Damage, a sentence each, with the path."""
     set_aside: int = 0
     """Damaged runs that were moved to runs/.damaged before."""
 
@@ -63,7 +63,7 @@ class Verified:
 
 
 def verify(root: Path, *, progress: bool | None = None) -> Verified:
-    """Reads everything in a folder of results; nothing is written.
+    """Read everything in a folder of results; nothing is written.
 
     Raises `InputError` if it is not one.
     """
@@ -80,7 +80,7 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
             try:
                 damages = _CHECKS.get(kind, marker.damages)(path)
             except OSError as error:
-                # A bad sector, say; the rest is looked at all the same.
+                # A bad sector, for example; the rest is still checked.
                 damages = [f"{path}: cannot be read ({error})"]
             count = result.counts[kind]
             if damages:
@@ -95,7 +95,7 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
 
 
 def _entries(house: Path, damages: list[str]) -> Iterator[Path]:
-    """What is in a folder of results; not what is under way or set aside."""
+    """The content of a folder of results, without unfinished and damaged folders."""
     if not os.path.lexists(house):
         return
     if house.is_symlink() or not house.is_dir():

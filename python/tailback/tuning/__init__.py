@@ -41,12 +41,12 @@ def tune(
     """Search for the values of a scenario that are best.
 
     `vary` has for each path a range, `"1ms..30ms"`, or choices. `minimise` and `maximise` name
-    metrics (`METRIC` or `METRIC@NAME` of a flow, link or class); of several goals the result is a
-    Pareto front. `subject_to` has bounds, `"jain>=0.9"`. Every candidate is tried at the points of
-    `over` (default: the file's own sweep) with so many `seeds`; a number is the mean over seeds and
-    points, or that of the worst point (`across="worst"`). `runs` is how many the search takes in
-    all. At the end the front and the scenario as it is are run on `unseen` seeds that the search
-    did not see.
+    metrics (`METRIC` or `METRIC@NAME` of a flow, link or class); with several goals the result is a
+    Pareto front. `subject_to` has bounds, `"jain>=0.9"`. Every candidate runs at the points of
+    `over` (default: the file's own sweep) with `seeds` seeds. Its value is the mean over seeds and
+    points, or that of the worst point (`across="worst"`). `runs` is the number of runs of the whole
+    search. At the end the front and the unchanged scenario run on `unseen` seeds that the search
+    did not use.
 
     The same `seed` gives the same result, whatever `jobs` is; a search that was killed resumes.
     All other keywords are those of `tailback.run`. Needs `tailback[tune]`.
@@ -77,7 +77,7 @@ def tune_asked(
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
 ) -> Tuned:
-    """As `tune`, with values to set as text."""
+    """Like `tune`, with values to set as text."""
     from tailback.tuning import plan as plans
     from tailback.tuning import search
 
@@ -98,7 +98,7 @@ def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
     base: list[MeasuredCandidate] = []
 
     def measured(candidates: Sequence[Values], start: int, total: int) -> list[MeasuredCandidate]:
-        # The defaults with the first batch: they are a part of the picture.
+        # The defaults run with the first batch: they belong to the picture.
         batches = [candidates] if base else [candidates, []]
         last = min(start + len(candidates), total)
         with bars.within(f"candidates {start + 1} to {last} of {total}"):
@@ -118,7 +118,7 @@ def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
         key=lambda candidate: (candidate.measured.value(first.text), candidate.number),
     )
     if base[0].fault:
-        raise InputError(f"the scenario as it is: {base[0].fault}")
+        raise InputError(f"the unchanged scenario: {base[0].fault}")
     picked = chosen(front)
     batches: list[list[Values]] = [[], [front[i].values for i in picked]]
     with bars.within(f"{len(picked)} points on {plan.unseen} unseen seeds"):
@@ -130,7 +130,7 @@ def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
             seeds=plan.unseen,
         )
     if done[0][0].fault:
-        raise InputError(f"the scenario as it is, on unseen seeds: {done[0][0].fault}")
+        raise InputError(f"the unchanged scenario, on unseen seeds: {done[0][0].fault}")
     again = dict(zip(picked, done[1] if picked else [], strict=True))
     points = [
         Point(

@@ -1,4 +1,4 @@
-"""What a search is asked for, as words."""
+"""The request for a search, as words."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 UNSEEN = 10
-"""Seeds that the search has not seen, at its end."""
+"""Seeds at the end that the search has not used."""
 
 BATCH = 8
-"""Candidates that are asked for at once, however many run at once."""
+"""Candidates of one batch, however many run in parallel."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRequest:
-    """The words of `tailback tune`."""
+    """The options of `tailback tune`."""
 
     vary: Mapping[str, object]
     """Ranges or choices, by path."""
@@ -25,13 +25,13 @@ class SearchRequest:
     over: Mapping[str, object]
     """Values of the points of the search, by path."""
     runs: int
-    """Of the whole search."""
+    """Runs of the whole search."""
     unseen: int
-    """Seeds that the search has not seen."""
+    """Seeds that the search does not use."""
     across: str
     """`mean` or `worst`."""
     sampler: str
     seed: int
     """Of the sampler."""
     batch: int
-    """Candidates that are asked for at once."""
+    """Candidates of one batch."""

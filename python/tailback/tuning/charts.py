@@ -1,4 +1,4 @@
-"""The figures of a search: the front, and what each value did."""
+"""The figures of a search: the front, and the effect of each value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailback.tuning.result import Tuned
 
 _WIDTH, _HEIGHT = 520, 300
 _ROOM = 18
-"""Pixels between what is furthest out and the frame."""
+"""Pixels between the outermost points and the frame."""
 
 KINDS = ("candidate", "front", "defaults")
 _COLOURS = ["#9aa5b1", CATEGORIES[0], CATEGORIES[1]]
@@ -36,12 +36,12 @@ def _shape(kinds: Sequence[str] = KINDS) -> alt.Shape:
 
 
 def fronts(tuning: Tuned) -> Chart:
-    """One panel for each pair of goals; of one goal its value by the number of the candidate."""
+    """One panel for each pair of goals; with one goal, its value by the number of the candidate."""
     goals = tuning.plan.goals
     pairs = list(itertools.combinations(goals, 2))
     if not pairs:
         return _course(tuning, goals[0])
-    # The goal that is larger the better goes up.
+    # A goal that is better when larger goes up.
     panels = [
         _pair(tuning, *sorted(pair, key=lambda g: g.direction == "maximise")) for pair in pairs
     ]
@@ -170,7 +170,7 @@ def _course(tuning: Tuned, goal: Goal) -> Chart:
 
 
 def values(tuning: Tuned) -> Chart:
-    """What each value did to each goal: columns are values, rows are goals."""
+    """The effect of each value on each goal: columns are values, rows are goals."""
     vary = tuning.plan.vary
     width = max(140, 560 // len(vary) - 60)
     rows = []

@@ -1,7 +1,7 @@
-"""What is wanted: a metric as small or as large as can be, and bounds that have to hold.
+"""Goals: a metric to minimise or maximise, and bounds that have to hold.
 
-A metric is one number of a run: of the run, of its only link, of its only flow, or of what is named
-after an @. Of several flows of that name it is the mean.
+A metric is one number of a run: of the run, of its only link, of its only flow, or of the object
+named after an @. If several flows have that name it is their mean.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class GoalQuantity:
     """A number of a run."""
 
     text: str
-    """As it was asked for."""
+    """The text of the request."""
     metric: Metric
     name: str
-    """Of the flows, link or class; empty for the run."""
+    """Name of the flows, link or class; empty for the run."""
 
     def is_that(self, other: GoalQuantity) -> bool:
-        """Whether it is the same number, however it was asked for."""
+        """Whether it is the same number, whatever the text."""
         own, their = self.metric, other.metric
         return (own.on, own.path, self.name) == (their.on, their.path, other.name)
 
@@ -70,18 +70,18 @@ class Goal:
 
     @property
     def title(self) -> str:
-        """As it was asked for, with its unit, for axes and heads of columns."""
+        """The text of the request, with its unit, for axes and table heads."""
         metric = self.quantity.metric
         return self.text if metric.title == metric.name else f"{self.text} ({metric.unit})"
 
     def gain(self, difference: float) -> float:
-        """A difference with the sign that better is above 0."""
+        """A difference with the sign such that better is above 0."""
         return -difference if self.direction == "minimise" else difference
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What has to hold."""
+    """A bound that has to hold."""
 
     text: str
     quantity: GoalQuantity
@@ -89,12 +89,12 @@ class Bound:
     limit: float
 
     def violation(self, value: float) -> float:
-        """By how much it does not hold; 0 or less where it does."""
+        """By how much it is violated; 0 or less if it holds."""
         return self.limit - value if self.least else value - self.limit
 
 
 def refuse_twice(goal: Goal, others: Sequence[Goal]) -> None:
-    """One number is one goal."""
+    """Check that each number is only one goal."""
     for other in others:
         if goal.quantity.is_that(other.quantity):
             raise InputError(
@@ -104,7 +104,7 @@ def refuse_twice(goal: Goal, others: Sequence[Goal]) -> None:
 
 
 class There:
-    """What the points of a scenario have, by name."""
+    """The objects of a scenario's points, by name."""
 
     def __init__(self, point: Mapping[str, Any]) -> None:
         self.senders = {
@@ -117,7 +117,7 @@ class There:
         self.classes = list(dict.fromkeys(c for part in parts if (c := part.get("class"))))
 
     def named(self, metric: Metric) -> list[str]:
-        """The names of what a metric may be about."""
+        """The names that a metric may be about."""
         match metric.on:
             case "link":
                 return self.links
@@ -143,7 +143,7 @@ def quantity(text: str, there: There) -> GoalQuantity:
                 return GoalQuantity(text, metric, name)
         kind = " or ".join(on for on in offered if on != "run") or "run"
         if not valid:
-            raise InputError(f"{text}: {word} is of a {kind}, of which there is none to name")
+            raise InputError(f"{text}: {word} belongs to a {kind}, and the scenario has none")
         raise InputError(f"{text}: {unknown(kind, name, valid)}")
     if "run" in offered:
         return GoalQuantity(text, offered["run"], "")
@@ -152,9 +152,9 @@ def quantity(text: str, there: There) -> GoalQuantity:
     if "flow" in offered and "link" not in offered and there.single:
         return GoalQuantity(text, offered["flow"], there.senders["flow"][0])
     if not valid:
-        raise InputError(f"{text}: is of a {next(iter(offered))}, of which there is none")
+        raise InputError(f"{text}: belongs to a {next(iter(offered))}, and the scenario has none")
     raise InputError(
-        f"{text}: is of a {next(iter(offered))}; expected "
+        f"{text}: belongs to a {next(iter(offered))}; expected "
         + " or ".join(f"{word}@{label}" for label in valid[:4])
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SIZE = 11
-"""Of the font, in pixels."""
+"""Font size, pixels."""
 
 _DIGIT = 6.5
 """The width of a digit of that size."""
@@ -18,7 +18,7 @@ _AWAY = 10.0
 """From the middle of a point to that of its number, across."""
 
 SIDES = ((1, -1), (-1, -1), (1, 1), (-1, 1))
-"""Above at the right, where there is room; then the other corners."""
+"""Above at the right, if there is room; then the other corners."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class _Box:
 def place(
     points: Sequence[tuple[str, float, float]], width: float, height: float
 ) -> list[Label | None]:
-    """Return a place for the middle of each text beside its point; None where there is no room.
+    """Return a place for the middle of each text beside its point; None if there is no room.
 
-    Points without a text have none, and are not covered either. The first and the last have the
-    first choice: they say which way the numbers run.
+    Points without a text get none, and are not covered either. The first and the last choose first:
+    they show the direction of the numbers.
     """
     dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in points]
     taken: list[_Box] = []

@@ -1,4 +1,4 @@
-"""Candidates, run and measured: a number for each goal, bound and seed."""
+"""Runs and measures candidates: a number for each goal, bound and seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback.tuning.plan import SearchPlan, Values, bare
 
 @dataclass(frozen=True)
 class MeasuredCandidate:
-    """What came of a candidate, by the text of each quantity."""
+    """The result of a candidate, by the text of each quantity."""
 
     by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """One number for each seed, over all points."""
@@ -39,7 +39,7 @@ def measure(
     seed: int | None = None,
     seeds: int | None = None,
 ) -> list[list[MeasuredCandidate]]:
-    """Run some batches of candidates in one pool; an empty one is the scenario as it is."""
+    """Run some batches of candidates in one pool; an empty one is the unchanged scenario."""
     loaded: list[tuple[int, list[int], _native.Scenario]] = []
     outcomes = [[MeasuredCandidate() for _ in batch or [{}]] for batch in batches]
     for at, batch in enumerate(batches):
@@ -48,7 +48,7 @@ def measure(
         except ScenarioError as error:
             if not batch:
                 raise
-            # One of them is a combination that cannot be.
+            # One of them is an impossible combination.
             for i, candidate in enumerate(batch):
                 try:
                     loaded.append((at, [i], plan.load([candidate], seed, seeds)))

@@ -79,9 +79,9 @@ def _report(tuning: Tuned) -> Report:
             "front",
             "Candidates and front",
             charts.fronts(tuning),
-            "Small: what was tried, on the seeds of the search; dashed: its front there. Large, "
-            f"with 95 % intervals: the front and the defaults on {tuning.unseen_text}, which the "
-            "search did not see. A number that would cover another one is left out.",
+            "Small: all candidates, on the seeds of the search; dashed: their front. Large, with "
+            f"95 % intervals: the front and the defaults on {tuning.unseen_text}, which the "
+            "search did not use. A number that would cover another one is left out.",
             facts,
         ),
         Table(
@@ -89,16 +89,16 @@ def _report(tuning: Tuned) -> Report:
             "The front",
             columns,
             cells,
-            f"unseen: mean and half of its 95 % interval over {tuning.unseen_text}; against "
-            "defaults: seed by seed, better or worse where the 95 % interval of the difference "
-            "does not have 0 in it, or, of a difference without spread, where at least "
-            f"{FEWEST} seeds have it; open where it cannot be told.{compared}",
+            f"unseen: mean and half of its 95 % interval over {tuning.unseen_text}. Against "
+            "defaults: seed by seed. The answer is better or worse if the 95 % interval of the "
+            f"difference excludes 0, or, for a difference without spread, if at least {FEWEST} "
+            f"seeds agree; otherwise it is open.{compared}",
         ),
         ReportFigure(
-            "values", "What each value did", charts.values(tuning), "In the search.", facts
+            "values", "The effect of each value", charts.values(tuning), "In the search.", facts
         ),
     ]
-    table = Table("asked", "What was asked for", _columns(), _asked(tuning))
+    table = Table("asked", "Options of the search", _columns(), _asked(tuning))
     return Report(
         name=plan.id,
         title=f"Tuning: {plan.defaults.title or plan.id}",
@@ -109,7 +109,7 @@ def _report(tuning: Tuned) -> Report:
         ],
         sections=[
             Section("found", "What was found", blocks),
-            Section("asked", "What was asked for", [table]),
+            Section("asked", "Options of the search", [table]),
         ],
         files={**tuning.files, CANDIDATES: _candidates(tuning)},
         first="front",

@@ -1,4 +1,4 @@
-"""A search as it is asked for, with everything that is wrong with it said before the first run."""
+"""The plan of a search: reads the request, and reports all its errors before the first run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from tailback.tuning.goals import Bound, Goal
 from tailback.tuning.ranges import Vary, Word
 
 SEEDS = 3
-"""Of each point in the search, where neither the file nor the caller says how many."""
+"""Seeds of each point in the search, if neither the file nor the caller sets a number."""
 
 SAMPLERS = {
-    "tpe": "tree-structured Parzen estimator: learns from what was tried",
+    "tpe": "tree-structured Parzen estimator: learns from earlier candidates",
     "nsga2": "NSGA-II: recombines the best so far",
     "random": "each value by itself",
     "qmc": "Sobol's points, which fill the ranges evenly",
 }
 FIXED = ("random", "qmc")
-"""Samplers that need nothing of what was tried: all candidates are known at once."""
+"""Samplers that do not depend on results: all candidates are known at once."""
 
 Across = Literal["mean", "worst"]
 
@@ -56,7 +56,7 @@ class SearchPlan:
     runs: int
     """Of a candidate."""
     seed: int
-    """The first of the scenario."""
+    """The first seed of the scenario."""
     seeds: int
     unseen: int
     batch: int
@@ -68,7 +68,7 @@ class SearchPlan:
 
     @property
     def id(self) -> str:
-        """Names what is searched for, and how: 20 digits of a hash."""
+        """The name of the search and its method: 20 digits of a hash."""
         text = json.dumps(
             [
                 self.defaults.id,
@@ -84,7 +84,7 @@ class SearchPlan:
     def load(
         self, candidates: Sequence[Values], seed: int | None = None, seeds: int | None = None
     ) -> _native.Scenario:
-        """Some candidates at every point, as one sweep; without any, the scenario as it is."""
+        """Some candidates at every point, as one sweep; without any, the unchanged scenario."""
         sweep = dict(self.sweep)
         if candidates:
             paths = outer_first(candidates[0])
@@ -94,7 +94,7 @@ class SearchPlan:
         if seed is not None:
             values.append(("seed", str(seed)))
         with warnings.catch_warnings():
-            # What is unusual of one candidate concerns nobody.
+            # Warnings about one candidate are not shown.
             warnings.simplefilter("ignore", ScenarioWarning)
             return scenarios.load(
                 self.scenario, values, seeds or self.seeds, self.runner, plugins=self.plugins
@@ -107,12 +107,12 @@ def make(
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
 ) -> SearchPlan:
-    """Read what is asked for; raises `InputError` with everything that is wrong."""
+    """Read the request; raises `InputError` with every error."""
     reader = _Reader(scenario, tuple(sets), engines.get(options.engine), options.plugins)
     reader.check_words(asked)
     varied = reader.ranges_of(asked.vary)
     axes = reader.axes_of(asked.over)
-    # The file as it is, at its first point: its own errors keep their own places.
+    # The unchanged file, at its first point: its own errors keep their own places.
     first = reader.first()
     file_sweep: dict[str, Any] = json.loads(first.sweep) if first is not None else {}
     if first is not None:
@@ -154,7 +154,7 @@ def make(
 
 @dataclass
 class _Reader:
-    """Reads what is asked for, part by part, and keeps what is wrong with it."""
+    """Reads the request, part by part, and collects its errors."""
 
     scenario: scenarios.Source
     sets: tuple[tuple[str, str], ...]
@@ -164,7 +164,7 @@ class _Reader:
     """Sentences, each once, in order."""
 
     def note(self, error: InputError) -> None:
-        """Keep what is wrong."""
+        """Add an error."""
         self.wrong.update(dict.fromkeys(str(error).split("\n")))
 
     def refuse(self) -> None:
@@ -185,8 +185,8 @@ class _Reader:
             self.wrong[f"--sampler: {unknown('sampler', asked.sampler, list(SAMPLERS))}"] = None
         elif asked.sampler not in FIXED and shard.chosen() is not None:
             self.wrong[
-                f"--shard: the sampler {asked.sampler} asks for more after it has seen what was "
-                f"tried; expected --sampler {' or '.join(FIXED)}, or --cluster"
+                f"--shard: the sampler {asked.sampler} needs earlier results before it continues; "
+                f"expected --sampler {' or '.join(FIXED)}, or --cluster"
             ] = None
         if asked.across not in ("mean", "worst"):
             self.wrong[f"--across: {unknown('word', asked.across, ['mean', 'worst'])}"] = None
@@ -203,11 +203,11 @@ class _Reader:
             except InputError as error:
                 self.note(error)
         if not vary:
-            self.wrong["nothing may vary; expected --vary PATH=LO..HI"] = None
+            self.wrong["nothing varies; expected --vary PATH=LO..HI"] = None
         return varied
 
     def axes_of(self, over: Mapping[str, object]) -> dict[str, list[Word]]:
-        """The points of the search, where the file's own sweep is not taken."""
+        """The points of the search, if the file's own sweep is not used."""
         try:
             return ranges.over(over)
         except InputError as error:
@@ -215,7 +215,7 @@ class _Reader:
             return {}
 
     def first(self) -> _native.Scenario | None:
-        """The file as it is, at its first point: its own errors keep their own places."""
+        """The unchanged file, at its first point: its own errors keep their own places."""
         try:
             return scenarios.load(self.scenario, self.sets, 1, self.runner, plugins=self.plugins)
         except ScenarioError as error:
@@ -225,7 +225,7 @@ class _Reader:
     def settled(
         self, varied: Sequence[Vary], axes: Mapping[str, Sequence[Word]], first: _native.Scenario
     ) -> list[Vary]:
-        """What may vary, with the ends of ranges in base units; axes are tried too."""
+        """The paths that vary, with the ends of ranges in base units; axes are tried too."""
         swept = {*axes} if axes else {path for axis in first.axes for path in axis}
         for path in (parameter.path for parameter in varied if parameter.path in swept):
             text = f"--vary {path}: is one of the points, too (--over, or the file's sweep)"
@@ -252,7 +252,7 @@ class _Reader:
         return [values[word] for word in words]
 
     def _accepts(self, path: str, words: Sequence[Word], option: str) -> bool:
-        """Whether the scenario takes these values; if not, the reason is kept."""
+        """Whether the scenario accepts these values; if not, the reason is recorded."""
         try:
             self._bases(path, words)
         except ScenarioError as error:
@@ -264,7 +264,7 @@ class _Reader:
     def goals_of(
         self, asked: SearchRequest, first: _native.Scenario | None
     ) -> tuple[list[Goal], list[Bound]]:
-        """Goals and bounds, as far as the scenario has what they name."""
+        """Goals and bounds, if the scenario has what they name."""
         if not asked.minimise and not asked.maximise:
             self.wrong["no goal; expected --minimise METRIC or --maximise METRIC"] = None
         objectives: list[Goal] = []
@@ -289,12 +289,12 @@ class _Reader:
 
 
 def outer_first(paths: Iterable[str]) -> list[str]:
-    """A queue before its target: what is outside would replace what was set inside it."""
+    """A queue before its target: the outer value would replace what was set inside it."""
     return sorted(paths, key=lambda path: path.count("."))
 
 
 def bare(diagnostic: _native.Diagnostic) -> str:
-    """What is wrong, without the place in a sweep that nobody has written."""
+    """The error, without its place in a sweep that the user did not write."""
     return diagnostic.text if _is_of_search(diagnostic) else str(diagnostic)
 
 

@@ -1,7 +1,7 @@
-"""What may vary: `bottleneck.queue.target=1ms..30ms`, and how a number in it becomes a value.
+"""Ranges: `bottleneck.queue.target=1ms..30ms`, and how a number in it becomes a value.
 
-Only the reader of scenarios knows whether a path exists and which values it takes. So the ends of
-every range are read as a sweep of two points, and its messages are passed on.
+Only the reader of scenarios knows whether a path exists and which values it takes. The ends of
+every range are therefore read as a sweep of two points, and the reader's messages are passed on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from optuna import Trial
 
 DIGITS = 4
-"""Significant digits of a value: nobody sets a target to more."""
+"""Significant digits of a value: more are of no practical use."""
 
 DECADE = 10.0
 """A range of more than this factor is searched on a logarithmic scale."""
@@ -31,7 +31,7 @@ Word = str | int | float | bool
 """A value as written in a scenario."""
 
 Bases = Callable[[str, Sequence[Word]], list[float | str]]
-"""What values are in base units at a path, as the reader of scenarios has them."""
+"""Return the values in base units at a path, as the reader of scenarios reads them."""
 
 
 def literal(text: str) -> Word:
@@ -52,11 +52,11 @@ class Choices:
 
     @property
     def text(self) -> str:
-        """As it is asked for."""
+        """The text of the request."""
         return ",".join(map(str, self.words))
 
     def ends(self) -> list[Word]:
-        """What the reader of scenarios is to find right."""
+        """Values that the reader of scenarios has to accept."""
         return list(self.words)
 
     def settle(self, bases: Bases) -> Choices:  # noqa: ARG002 (as of a range)
@@ -83,10 +83,10 @@ class Range:
     """Whether only whole numbers are allowed; known once it is settled."""
     scale: str = "auto"
     units: tuple[str, str] = ("", "")
-    """Of the ends, where they differ."""
+    """The units of the ends, if they differ."""
 
     def ends(self) -> list[Word]:
-        """What the reader of scenarios is to find right."""
+        """Values that the reader of scenarios has to accept."""
         if self.units[0] == self.units[1]:
             return [self.word(self.low), self.word(self.high)]
         return [f"{_plain(self.low)}{self.units[0]}", f"{_plain(self.high)}{self.units[1]}"]
@@ -122,15 +122,16 @@ class Range:
         if self.whole:
             return f"{int(number)}{self.unit}" if self.unit else int(number)
         if number.is_integer() and not self.unit and abs(number) < 2**53:
-            # Where a fraction is allowed a whole number is, and not the other way round.
+            # Where a fraction is allowed a whole number is, but not the other way round.
             return int(number)
         kept = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
         return f"{_plain(kept)}{self.unit}" if self.unit else kept
 
 
 def _is_whole(path: str, low: float, high: float, unit: str, bases: Bases) -> bool:
-    """Ask the reader of scenarios whether a fraction is not allowed, as of packets: the ends of a
-    range do not tell (`0..1` of a factor)."""
+    """Ask the reader of scenarios whether fractions are forbidden, as for packets: the ends of a
+    range do not show it (`0..1` of a factor).
+    """
     if not low.is_integer() or not high.is_integer():
         return False
     half = low + 0.5
@@ -150,7 +151,7 @@ def _plain(number: float) -> str:
 
 
 def parse(path: str, asked: object) -> Vary:
-    """Reads what one path may be: text as on the command line, or a list of choices."""
+    """Read the values of one path: text as on the command line, or a list of choices."""
     option = f"--vary {path}={asked}"
     if not isinstance(asked, str):
         if isinstance(asked, Sequence) and len(asked) > 1:
@@ -186,7 +187,7 @@ def parse(path: str, asked: object) -> Vary:
 
 
 def over(asked: Mapping[str, object]) -> dict[str, list[Word]]:
-    """Reads at which points every candidate is tried: `path.rtt=10ms,40ms`."""
+    """Read the points at which every candidate runs: `path.rtt=10ms,40ms`."""
     axes: dict[str, list[Word]] = {}
     for path, values in asked.items():
         if isinstance(values, str):

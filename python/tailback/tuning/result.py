@@ -1,4 +1,4 @@
-"""What a search found, and how far that is from the defaults on seeds that it did not see."""
+"""The result of a search, compared with the defaults on seeds that it did not use."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from tailback.tuning.plan import SearchPlan, Values
 from tailback.tuning.search import Tried
 
 MOST_CHECKED = 12
-"""Points of a front that are run on unseen seeds: of more, so many along it, with its ends."""
+"""The most points of a front that run on unseen seeds: with more, so many along it, with its
+ends.
+"""
 
 CERTAIN = 0.05
 """A difference without spread counts where the sign test's p is below this."""
 
 FEWEST = math.floor(1 - math.log2(CERTAIN)) + 1
-"""Seeds with which 2^(1 - n), the p of a difference that is the same in each, is below it."""
+"""With this many seeds 2^(1 - n), the p of a difference that is the same in each, is below it."""
 
 Answer = Literal["better", "worse", "same", "open"]
 
@@ -33,12 +35,12 @@ class Point:
     """A point of the front."""
 
     number: int
-    """Along the front, from 1."""
+    """Its number along the front, from 1."""
     tried: Tried
     unseen: MeasuredCandidate | None
-    """On seeds that the search did not see; None where it was not run there."""
+    """Its result on unseen seeds; None if it did not run there."""
     base: MeasuredCandidate
-    """The defaults on those."""
+    """The result of the defaults on those."""
 
     @property
     def values(self) -> Values:
@@ -63,7 +65,7 @@ class Point:
     def answer(self, goal: Goal) -> Answer:
         """Whether it is better than the defaults beyond noise.
 
-        With spread: where the interval does not have 0 in it. Without: where so many seeds agree.
+        With spread: if the interval excludes 0. Without: if so many seeds agree.
         """
         difference = self.difference(goal)
         if difference is None:
@@ -80,7 +82,7 @@ class Point:
         return "better" if goal.gain(difference.absolute) > 0 else "worse"
 
     def why_open(self, goal: Goal) -> str | None:
-        """Return why the answer is open; None where it is not."""
+        """Return why the answer is open; None if it is not."""
         if self.answer(goal) != "open":
             return None
         found = self.difference(goal)
@@ -91,7 +93,7 @@ class Point:
         return "the 95 % interval of the difference has 0 in it"
 
     def standing(self, goals: Sequence[Goal]) -> Standing:
-        """Over all goals. What may yet be worse is not "no worse"."""
+        """The answer over all goals. If a goal may still be worse, the answer is not "no worse"."""
         answers = {self.answer(goal) for goal in goals}
         if "worse" in answers:
             return "worse"
@@ -103,8 +105,9 @@ class Point:
 
 
 Standing = Literal["better", "no_worse", "same", "worse", "open"]
-"""Better in every goal; in some and the same in the others; the same in all; worse in one or
-more; open in one or more and worse in none."""
+"""Better in every goal; better in some and the same in the others; the same in all; worse in one or
+more; open in one or more and worse in none.
+"""
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class Tuned:
 
     @property
     def unseen_seeds(self) -> tuple[int, int]:
-        """The first and the last."""
+        """The first and the last unseen seed."""
         first = self.plan.seed + self.plan.seeds
         return first, first + self.plan.unseen - 1
 
@@ -153,15 +156,15 @@ class Tuned:
         taken = len(chosen([point.tried for point in self.front]))
         if taken < front:
             lines.append(
-                f"{taken} of {front} points of the front are compared, spread along it (of a "
-                f"front at most {MOST_CHECKED} are); the others have a dash"
+                f"{taken} of {front} points of the front are compared, spread along it (at most "
+                f"{MOST_CHECKED} of a front are); the others have a dash"
             )
         if checked < taken:
             lines.append(f"{taken - checked} could not be measured there")
         return lines
 
     def verdict(self) -> list[str]:
-        """How far the front is from the defaults, in sentences."""
+        """The comparison of the front with the defaults, in sentences."""
         plan = self.plan
         checked = self.checked
         if not self.front:
@@ -183,7 +186,7 @@ class Tuned:
             if standing in words and (count or standing in ("better", "no_worse"))
         )
         lines.append(f"of {points}, {told}")
-        # Each reason once, with what it is about.
+        # Each reason once, with its goals.
         reasons: dict[str, dict[str, None]] = {}
         for point in checked:
             for goal in plan.goals:
@@ -206,7 +209,7 @@ class Tuned:
         return lines
 
     def broken(self) -> list[Point]:
-        """Points that keep every bound in the search and not on unseen seeds."""
+        """Points that keep every bound in the search but not on unseen seeds."""
         return [
             point
             for point in self.checked

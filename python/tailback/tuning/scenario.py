@@ -1,7 +1,8 @@
 """A point of a front as a scenario file: the file that was tuned, its values as a sweep of one
 point each.
 
-Nothing of the file is rewritten, so its comments stay, and it has the very runs of the search.
+Nothing of the file is rewritten, so its comments stay, and its runs are identical to those of the
+search.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def text(plan: SearchPlan, values: Values, what: str) -> str:
     sets = {path: _literal(word) for path, word in plan.sets}
     lines = [f"# {line}" for line in what.splitlines()]
     lines += [body.rstrip("\n"), "", "[sweep]"]
-    # What is set comes first, and the outer before the inner.
+    # Values are set from the outermost to the innermost key.
     chosen = {**sets, **{path: values[path] for path in outer_first(values)}}
     lines += [f"{toml.key(path)} = {toml.value([word])}" for path, word in chosen.items()]
     for path, words in plan.sweep.items():

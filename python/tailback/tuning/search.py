@@ -1,7 +1,7 @@
 """The search: Optuna gives candidates in batches of a fixed size, and gets results in their order.
 
-So the same seed gives the same candidates whatever runs at once, and a search that was killed is
-done again from its beginning at no cost: its runs are stored.
+The same seed therefore gives the same candidates, however many run in parallel. A search that was
+killed starts from its beginning at no cost, because its runs are stored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 JOURNAL = "study.journal"
 
 Measure = Callable[[Sequence[Values], int, int], list[MeasuredCandidate]]
-"""Given candidates, the number of the first and how many there will be in all."""
+"""Takes candidates, the number of the first, and the total number."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Tried:
     values: Values
     measured: MeasuredCandidate
     holds: bool
-    """Whether every bound does, in the search."""
+    """Whether every bound holds, in the search."""
     front: bool = False
 
 
 def search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
-    """Tries as many candidates as the plan has; the journal is Optuna's own storage."""
+    """Try as many candidates as the plan has; the journal is Optuna's own storage."""
     with _quiet():
         return _search(plan, measure, journal)
 
@@ -53,7 +53,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
     from optuna.trial import TrialState
 
-    # In memory, and written once: each step of a journal waits for the disk.
+    # In memory, and written once: each step of a journal would wait for the disk.
     storage = optuna.storages.InMemoryStorage()
     study = optuna.create_study(
         storage=storage,
@@ -63,7 +63,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     )
     candidates: list[Tried] = []
     known: dict[tuple[object, ...], MeasuredCandidate] = {}
-    # What needs no answers is asked for at once.
+    # Candidates that do not depend on results come in one batch.
     step = plan.candidates if plan.sampler in plans.FIXED else plan.batch
     for start in range(0, plan.candidates, step):
         trials = [study.ask() for _ in range(min(step, plan.candidates - start))]
@@ -98,7 +98,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
 
 
 def _with_front(study: Study, candidates: Sequence[Tried]) -> list[Tried]:
-    """The same, those marked that nothing of it beats; of such as measure the same the first."""
+    """Mark the candidates that no other one beats; of equal ones the first."""
     numbers = {trial.number + 1: trial.values for trial in study.best_trials}
     seen: set[tuple[object, ...]] = set()
     marked = []
@@ -119,7 +119,7 @@ def _sampler(plan: SearchPlan) -> BaseSampler:
     seed = plan.sampler_seed
     match plan.sampler:
         case "tpe":
-            # Runs that are out count as bad ones: a batch spreads.
+            # Unfinished candidates count as bad ones, which spreads a batch.
             return samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
         case "nsga2":
             return samplers.NSGAIISampler(seed=seed, population_size=2 * plan.batch)
@@ -140,7 +140,7 @@ def require() -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Optuna says every trial; what is new of it is known."""
+    """Optuna logs every trial, but its content is already known."""
     import optuna
 
     before = optuna.logging.get_verbosity()

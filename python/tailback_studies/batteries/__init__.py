@@ -48,7 +48,7 @@ class Preset:
     sets: Mapping[str, Any] = field(default_factory=dict)
     """Values by path; those of flows that a file does not have are left out there."""
     only: Sequence[str] = ()
-    """The parts that it is about; without any all."""
+    """The parts that it concerns; all of them if empty."""
     by_row: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
     """Values that go with those of an axis: by its path and value."""
 
@@ -88,7 +88,7 @@ class Battery(Protocol):
         """Whether a quick run has this step of an axis of this file (its stem)."""
 
     def case(self, file: str, params: Row) -> str:
-        """A point of this file, in words; unlike every other of its part."""
+        """A point of this file, in words that no other point of its part has."""
 
     def report(self, made: BatteryComparison) -> Report:
         """The report of a comparison."""
@@ -103,7 +103,7 @@ def get(name: str) -> Battery:
 
 
 def choose(battery: Battery, words: Sequence[str]) -> list[Part]:
-    """The parts of these names or groups, in the battery's order; without any all."""
+    """The parts of these names or groups, in the battery's order; all if none is named."""
     valid = [word for part in battery.parts for word in (part.group, part.name) if word]
     for word in words:
         if word not in valid:

@@ -1,5 +1,6 @@
 """Runs a battery on several versions and compares them, with one pool and one control of false
-discoveries over everything."""
+discoveries over everything.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +29,13 @@ from tailback_studies.batteries import Battery, Part, Preset, Row, choose, get
 
 @dataclass(frozen=True)
 class BatteryPlace:
-    """Where a point of the battery is from."""
+    """The part and the case that a point of the battery comes from."""
 
     part: str
     file: str
     """Its stem."""
     params: Row
-    """What is swept there, in base units."""
+    """The values swept there, in base units."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,9 +99,9 @@ def run_battery(
     """
     if len(variants) < 2:
         raise InputError(
-            f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: {battery.name} lays at "
-            "least two side by side, and the first is the baseline; a name alone is the battery "
-            "as it is (--variant base)"
+            f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: {battery.name} compares "
+            "at least two, and the first is the baseline; a name alone is the unchanged battery "
+            "(--variant base)"
         )
     picked = choose(battery, parts)
     for variant in variants:
@@ -200,7 +201,7 @@ def _read(
                     merged = replace(variant, sets={**sets, **overrides})
                     loaded.append(load_one(path, merged, seeds))
                 except ScenarioError as error:
-                    # The same in every file: said once.
+                    # A mistake that is the same in every file is reported once.
                     wrong.update((str(one), one) for one in error.diagnostics)
             cases.append(BatteryCase(part, path, loaded))
     if wrong:
@@ -210,7 +211,7 @@ def _read(
             if key not in used[variant.name]:
                 chosen = ", ".join(part.name for part in parts)
                 raise InputError(
-                    f'variant "{variant.name}" sets {key}, which part {chosen} has not'
+                    f'variant "{variant.name}" sets {key}, which part {chosen} does not have'
                 )
     return cases
 
@@ -239,7 +240,7 @@ def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 def _sweep(
     battery: Battery, file: str, table: Mapping[str, Any], presets: Sequence[Preset], quick: bool
 ) -> dict[str, Any] | None:
-    """Return the sweep of a file as it is to be run; None: unchanged."""
+    """Return the sweep of a file with the variant applied; `None`: unchanged."""
     axes = _axes(table.get("sweep", {}))
     added = [preset.by_row for preset in presets if preset.by_row]
     if not axes or not (quick or added):
@@ -280,5 +281,5 @@ def _named(
 def run_named(
     name: str, variants: Sequence[Variant], options: RunOptions, **asked: Any
 ) -> BatteryComparison:
-    """`run_battery` of the battery of this name, as `tailback compare` calls it."""
+    """Run the battery of this name for `tailback compare`."""
     return run_battery(get(name), variants, options, **asked)

@@ -1,7 +1,7 @@
-"""Experiments that lay versions of a queue side by side over a battery.
+"""Experiments that compare versions of a queue over a battery.
 
-Their sources are reports of figures: there are no published numbers to be held against, the report
-is what comes of it.
+Their sources are reports of figures without published numbers, so the result is a report without a
+comparison.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ QUICK_SEEDS = 3
 
 
 LEAD = (
-    "The source has figures only, so that nothing is held against published numbers: versions are "
-    "held against each other. `all-cells.csv` of the report has every number."
+    "The source has figures only, so no number is compared with a published one. Versions are "
+    "compared with each other. `all-cells.csv` of the report has every number."
 )
 
 
 def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
-    """By quantity, how far versions are apart over all cases."""
+    """How far versions are apart over all cases, by quantity."""
     from tailback.report import Table, Value
     from tailback.report.tables import left, right
 
@@ -65,8 +65,8 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
         title for first, other in pairs for title in (f"{first} over {other}", "90th percentile")
     )
     caption = (
-        "The difference of the means over seeds, in percent: its median over the cases, and what "
-        "the sizes of 90 % of them stay below."
+        "The difference of the means over seeds, in percent: the median over the cases, and the "
+        "90th percentile of its size."
     )
     return Table(
         "medians",
@@ -89,11 +89,11 @@ class Versions(Experiment):
     base: Mapping[str, Any]
     """Values by path, of every version."""
     setup: Sequence[tuple[str, str, str]]
-    """What, what it is here, where that is from."""
+    """What, its value here, and its origin."""
     pairs: Sequence[tuple[str, str]] = ()
-    """Versions that are laid side by side beside the baseline: one, and what it is held against."""
+    """Pairs of versions to compare beside the baseline: a version, and its reference."""
     text: str = ""
-    """What the page says of what came out."""
+    """The conclusions on the page."""
     presets: Sequence[str] = ()
     battery: str = "l4s-battery"
     parts: Sequence[str] = field(

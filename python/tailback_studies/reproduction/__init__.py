@@ -1,6 +1,6 @@
-"""What published experiments share; an experiment fills it in.
+"""The parts that published experiments share.
 
-`experiment` runs it and writes its report, `sources` reads its files, `entries` are its numbers in
-their place, `goals` hold them against what was hoped for, `readings` try what the source leaves
-open, `shown` makes the tables of a report.
+`experiment` runs an experiment and writes its report, `sources` reads its files, and `entries` are
+its numbers in their place. `goals` compare them with the goals, `readings` try what the source
+leaves open, and `shown` makes the tables of a report.
 """

@@ -16,20 +16,21 @@ KINDS = {
     "share": "of a fair share",
     "absolute": "absolute",
 }
-"""How errors are counted: over the published value, over the link's rate or over a fair share of
-it, as they are."""
+"""How errors are counted: over the published value, over the link's rate, over a fair share of it,
+or absolute.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A cell in its place; an experiment adds what the place is."""
+    """A cell in its place; an experiment adds the coordinates of the place."""
 
     cell: TableCell
     values: tuple[float, ...] = ()
-    """What the seeds gave."""
+    """The measured value, over the seeds."""
 
     def error(self, kind: str) -> float | None:
-        """Measured against published, counted in one of `KINDS`."""
+        """The error of the measured against the published value, counted in one of `KINDS`."""
         return self.cell.relative if kind == "relative" else self.cell.error
 
     def size(self, kind: str) -> float | None:
@@ -39,26 +40,26 @@ class Entry:
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Where it stands, in the words of `reproduce --json`."""
+        """Return the coordinates of the cell under the keys of `reproduce --json`."""
         return {}
 
     def json(self) -> dict[str, Any]:
-        """As `reproduce --json` lists it."""
+        """Return the object that `reproduce --json` lists."""
         return {**self.cell.json(), **self.coordinates}
 
     @property
     def within(self) -> bool | None:
-        """Whether it is within its tolerance; None if there is nothing to say."""
+        """Whether it is within its tolerance; None if it has no tolerance or no value."""
         if self.cell.tolerance is None or self.cell.error is None:
             return None
         return self.cell.status == "pass"
 
     @property
     def chance(self) -> bool:
-        """Whether the published value is within what one more run here would give in 95 % of
-        cases.
+        """Whether the published value is within the range in which one more run here would be in 95
+        % of cases.
 
-        The source ran once: a miss within this is not told from chance.
+        The source ran once: a miss within this range cannot be distinguished from chance.
         """
         n, known = len(self.values), self.cell.published
         if n < LEAST_SEEDS or known is None:
@@ -73,9 +74,9 @@ def sizes(entries: Iterable[Entry], kind: str) -> list[float]:
 
 
 def counted(entries: Sequence[Entry]) -> str:
-    """How many there are, for the head of a report."""
+    """Return how many entries there are, for the head of a report."""
     held = sum(entry.cell.published is not None for entry in entries)
     return (
-        f"{len(entries)} measured, of which {held} are held against published ones; the others are "
-        "kept out here for a blind check"
+        f"{len(entries)} measured, of which {held} are compared with published ones; the others "
+        "are held out here"
     )

@@ -1,4 +1,4 @@
-"""A published experiment: what it plans, runs in one pool and makes of it."""
+"""A published experiment: it plans its runs, runs them in one pool, and makes a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReproduceResult:
-    """How far off the published numbers an experiment is."""
+    """The errors of an experiment against the published numbers."""
 
     experiment: str
     engine: str
@@ -47,42 +47,43 @@ class ReproduceResult:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be run."""
+    """A request: what to run."""
 
     parts: tuple[str, ...]
-    """In the experiment's order; all of them where none was named."""
+    """In the experiment's order; all of them if none is named."""
     named: bool
     """Whether parts were named."""
     quick: bool
     seeds: int | None
     engine: str
     page: bool = False
-    """Whether its page is wanted, with everything that it needs beyond the source's own parts."""
+    """Whether to write the page, with all runs that it needs beyond the source's own parts."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
-        """Seeds of each point: as asked for, or the experiment's own numbers."""
+        """Seeds of each point: the requested number, or the experiment's own."""
         if self.seeds is not None:
             return self.seeds
         return quick if self.quick and quick is not None else every
 
     def named_part(self, part: str) -> bool:
-        """Whether this part, which is beyond the source, is to be run: it was named, or the page
-        is wanted."""
+        """Whether to run this part, which is beyond the source: yes if it is named, or if the page
+        is requested.
+        """
         return (self.named or self.page) and part in self.parts
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What came of it."""
+    """The result of an experiment."""
 
     report: Report
     cells: list[dict[str, Any]]
     """As `reproduce --json` lists them."""
     summary: list[dict[str, Any]]
     judges: Sequence[Judge] = ()
-    """What each goal says, for goals.csv."""
+    """The result of each goal, for goals.csv."""
     page: Page | None = None
-    """What the page in docs has."""
+    """The content of its page in docs."""
 
 
 Found = Mapping[str, "Sequence[Results]"]
@@ -91,7 +92,7 @@ Found = Mapping[str, "Sequence[Results]"]
 
 @dataclass(frozen=True)
 class Study:
-    """What to run, in groups, and what to make of it."""
+    """The runs, in groups, and how to evaluate them."""
 
     jobs: Mapping[str, Sequence[Job]]
     findings: Callable[[Found], Findings]
@@ -110,10 +111,10 @@ class Experiment(ABC):
     """Figures and tables that can be run by themselves."""
 
     needs_kernel: bool = False
-    """Whether only the kernel engine has it: its page is not made where no kernel is needed."""
+    """Whether only the kernel engine can run it: its page is not made where no kernel is needed."""
 
     not_run: Sequence[tuple[str, int | None, str]] = ()
-    """What of the source is not reproduced: what, how many of its rows, why."""
+    """What is not reproduced: what, how many rows of the source, why."""
 
     def request(
         self,
@@ -123,9 +124,9 @@ class Experiment(ABC):
         quick: bool = False,
         page: bool = False,
     ) -> Request:
-        """What is asked for; an unknown part is refused."""
+        """Read the request; reject an unknown part."""
         if page and (parts or quick):
-            raise InputError("--page: a page is of the whole experiment: no --part, no --quick")
+            raise InputError("--page: the page needs the whole experiment: omit --part and --quick")
         return Request(
             parts=known_parts(parts, self.parts),
             named=bool(parts),
@@ -136,7 +137,9 @@ class Experiment(ABC):
         )
 
     def folder(self, request: Request) -> str:
-        """Where the report goes: neither a part nor another engine takes the place of the whole."""
+        """Return the folder of the report. A part or another engine has a folder of its own and
+        does not replace the whole report.
+        """
         whole = not request.named or request.parts == tuple(self.parts)
         engine = () if request.engine == "sim" else (request.engine,)
         return "-".join((self.name, *(() if whole else request.parts), *engine))
@@ -150,15 +153,15 @@ class Experiment(ABC):
         quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
-        """Runs the parts (default: all), writes the report, compares."""
+        """Run the parts (default: all), write the report, and compare."""
 
 
 class Reproduction(Experiment):
-    """An experiment with numbers or expectations to be held against what is measured."""
+    """An experiment with numbers or expectations to compare with measurements."""
 
     @abstractmethod
     def study(self, request: Request) -> Study:
-        """What to run for these parts; a part that the engine cannot run is refused."""
+        """Return what to run for these parts; reject a part that the engine cannot run."""
 
     def run(
         self,
@@ -168,7 +171,7 @@ class Reproduction(Experiment):
         quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
-        """Runs the study of these parts in one pool and writes its report."""
+        """Run the study of these parts in one pool and write its report."""
         from tailback.report import write
         from tailback.running.batch import run_jobs
         from tailback_studies.reproduction import judges
@@ -177,7 +180,7 @@ class Reproduction(Experiment):
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
         with warnings.catch_warnings():
-            # The set-up is that of the source: there is nothing the user could change in it.
+            # The source fixes the set-up; the user cannot change anything in it.
             warnings.filterwarnings("ignore", ".*phase effects", ScenarioWarning)
             results = iter(run_jobs(flat, replace(options, seeds=None)))
         groups = {name: [next(results) for _ in group] for name, group in study.jobs.items()}
@@ -199,7 +202,7 @@ class Reproduction(Experiment):
 
 
 def command(name: str, request: Request) -> str:
-    """What is typed to get the same."""
+    """Return the command that gives the same result."""
     words = ["tailback reproduce", name, *(f"--part {part}" for part in request.parts)]
     if not request.named:
         del words[2:]
@@ -213,8 +216,9 @@ def command(name: str, request: Request) -> str:
 def compared_cells(
     cells: Iterable[Compared], place: Callable[[Compared], Sequence[str]]
 ) -> list[dict[str, Any]]:
-    """Cells of a comparison as `reproduce --json` lists them: nothing of them is published. A
-    cell's id is its place and the variant."""
+    """Return the cells of a comparison as `reproduce --json` lists them; none of them is published.
+    A cell's id is its place and the variant.
+    """
     return [
         {
             "id": "/".join(filter(None, (*place(cell), variant))),
@@ -231,7 +235,7 @@ def compared_cells(
 
 
 ALL_CELLS = "all-cells.csv"
-"""The file with every cell that was measured; the report's own has what places them, too."""
+"""The file with every measured cell. The report's own file also has the coordinates."""
 
 
 def all_cells(cells: Sequence[Mapping[str, Any]]) -> str:
@@ -248,7 +252,7 @@ def _yes(value: object) -> str:
 
 
 def known_parts(parts: Sequence[str] | None, valid: Sequence[str]) -> tuple[str, ...]:
-    """The parts asked for, or all, in the experiment's order; an unknown one is refused."""
+    """The requested parts, or all, in the experiment's order; reject an unknown one."""
     for part in parts or ():
         if part not in valid:
             raise InputError(unknown("part", part, valid))

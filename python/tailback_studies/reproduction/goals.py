@@ -1,4 +1,4 @@
-"""What was hoped for: groups of cells, how far off they may be, and whether they are."""
+"""Goals: groups of cells, how far off they may be, and whether they are within it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ E = TypeVar("E", bound=Entry)
 
 @dataclass(frozen=True)
 class Goal(Generic[E]):
-    """A group of cells that something is hoped of."""
+    """A group of cells with a goal."""
 
     id: str
-    """Names its row of the summary."""
+    """The name of its row of the summary."""
     title: str
     kind: str
     """How errors are counted: one of `entries.KINDS`."""
@@ -32,7 +32,7 @@ class Goal(Generic[E]):
 
 @dataclass(frozen=True)
 class ErrorsBelow(Goal[E]):
-    """Median and 90th percentile of a group's errors stay below these."""
+    """Limits for the median and the 90th percentile of a group's errors."""
 
     median: float
     p90: float
@@ -47,7 +47,7 @@ class ErrorsBelow(Goal[E]):
 
 @dataclass(frozen=True)
 class CellsWithin(Goal[E]):
-    """So many of a group's cells are each within a limit."""
+    """A number of a group's cells must each be within a limit."""
 
     limit: float
     """Share of the published value, or a difference in the unit of the cells."""
@@ -57,7 +57,7 @@ class CellsWithin(Goal[E]):
     """Smallest tolerance, in the unit of the cells."""
 
     def tolerance(self, published: float) -> float:
-        """Largest difference from a published value that agrees."""
+        """Return the largest difference from a published value that counts as agreement."""
         limit = self.limit * abs(published) if self.kind == "relative" else self.limit
         return max(limit, self.least)
 
@@ -71,7 +71,7 @@ class CellsWithin(Goal[E]):
 
 @dataclass(frozen=True)
 class ErrorsVerdict:
-    """What came of an `ErrorsBelow`."""
+    """The result of an `ErrorsBelow`."""
 
     goal: ErrorsBelow[Any]
     cells: int
@@ -80,11 +80,11 @@ class ErrorsVerdict:
 
     @property
     def holds(self) -> bool:
-        """Both errors are within the goal."""
+        """Whether both errors are within the goal."""
         return self.median <= self.goal.median and self.p90 <= self.goal.p90
 
     def row(self, entries: Iterable[Entry]) -> dict[str, Any]:
-        """Its row of the summary."""
+        """Return its row of the summary."""
         goal = self.goal
         return {
             **errors(goal.id, [entry.cell for entry in goal.own(entries)]),
@@ -97,23 +97,23 @@ class ErrorsVerdict:
 
 @dataclass(frozen=True)
 class CellsVerdict:
-    """What came of a `CellsWithin`."""
+    """The result of a `CellsWithin`."""
 
     goal: CellsWithin[Any]
     cells: int
     within: int
     chance: int
-    """Misses that chance in the source's single run accounts for; they stay misses."""
+    """Misses that chance in the source's single run explains; they stay misses."""
     median: float
     worst: float
 
     @property
     def holds(self) -> bool:
-        """Enough cells are within the goal."""
+        """Whether enough cells are within the goal."""
         return self.within >= math.ceil(self.goal.needed * self.cells - 1e-9)
 
     def row(self, entries: Iterable[Entry]) -> dict[str, Any]:
-        """Its row of the summary."""
+        """Return its row of the summary."""
         goal = self.goal
         return {
             **errors(goal.id, [entry.cell for entry in goal.own(entries)]),
@@ -128,7 +128,7 @@ class CellsVerdict:
 def errors_verdicts(
     goals: Iterable[ErrorsBelow[E]], entries: Sequence[E]
 ) -> Iterator[ErrorsVerdict]:
-    """Every goal that some cell belongs to."""
+    """Every goal that has cells."""
     for goal in goals:
         found = sizes(goal.own(entries), goal.kind)
         middle, high = median(found), nearest_rank(found, 0.9)
@@ -137,7 +137,7 @@ def errors_verdicts(
 
 
 def cells_verdicts(goals: Iterable[CellsWithin[E]], entries: Sequence[E]) -> Iterator[CellsVerdict]:
-    """Every goal that some cell belongs to."""
+    """Every goal that has cells."""
     for goal in goals:
         cells = [entry for entry in goal.own(entries) if entry.within is not None]
         missed = [entry for entry in cells if not entry.within]
@@ -173,7 +173,7 @@ def summary(
 
 
 def counted_row(name: str, holds: Sequence[bool]) -> dict[str, Any]:
-    """A row of the summary for what either holds or does not."""
+    """Return a row of the summary for criteria that either hold or do not."""
     within = sum(holds)
     held = {"within": within, "holds": within == len(holds)}
     return {**errors(name, []), "cells": len(holds), **held}

@@ -1,7 +1,7 @@
-"""What each judge says, as rows of goals.csv: one file for every experiment and the validation.
+"""The result of each criterion, as rows of goals.csv: one file for each experiment and validation.
 
-The page docs/evidence/trust.md is made of these files. Counts without an allowance for chance come
-first; the one with stands beside it and is there from five seeds only.
+The page docs/evidence/trust.md is made of these files. The count without an allowance for chance
+comes first, the count with it second; the second needs at least five seeds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILE = "goals.csv"
 
 @dataclass(frozen=True)
 class Noise:
-    """How far a source is from itself: cells of it that are one experiment done twice."""
+    """How far a source is from itself: its cells that repeat one experiment."""
 
     cells: int
     median: float
@@ -30,27 +30,27 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """A group of cells and its errors; a row of goals.csv. None: there is no such number."""
+    """A group of cells and its errors: a row of goals.csv. `None`: this number does not exist."""
 
     judge: str
-    """What is judged, in words."""
+    """The criterion, in words."""
     error: str
     """How errors are counted: one of `entries.KINDS`."""
     limit: str
-    """What was hoped for, in words."""
+    """The goal, in words."""
     cells: int
     median: float | None
     p90: float | None
     within: int | None = None
     """Cells within the limit."""
     within_or_chance: int | None = None
-    """The same with those that noise alone keeps out; from five seeds."""
+    """The same plus the cells that only noise keeps out; from five seeds on."""
     blind: int = 0
-    """Cells nobody had seen when the set-up was fixed."""
+    """Held-out cells: not used until the set-up was frozen."""
     blind_median: float | None = None
     blind_p90: float | None = None
     noise_cells: int | None = None
-    """Cells of the source that are there twice."""
+    """Cells of the source that it has twice."""
     noise_median: float | None = None
     noise_p90: float | None = None
     holds: bool
@@ -62,7 +62,7 @@ COLUMNS = tuple(field.name for field in fields(Judge))
 def judge(
     verdict: ErrorsVerdict | CellsVerdict, entries: Iterable[Entry], noise: Noise | None = None
 ) -> Judge:
-    """What a verdict says of the entries it was made of."""
+    """Return the criterion of a verdict, with the entries behind it."""
     goal = verdict.goal
     cells = [entry for entry in goal.own(entries) if entry.size(goal.kind) is not None]
     blind = [entry for entry in cells if entry.cell.blind]
@@ -91,12 +91,12 @@ def judge(
 
 
 def _seeds(entries: Sequence[Entry]) -> bool:
-    """Whether there are seeds enough to speak of chance."""
+    """Whether there are enough seeds to quantify chance."""
     return bool(entries) and all(len(entry.values) >= LEAST_SEEDS for entry in entries)
 
 
 def to_csv(judges: Iterable[Judge]) -> str:
-    """goals.csv; nothing for what there is not."""
+    """Return goals.csv; missing numbers are empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -114,7 +114,7 @@ def _text(value: Any) -> str:
 
 
 def from_csv(text: str) -> list[Judge]:
-    """The rows of a goals.csv."""
+    """Read the rows of a goals.csv."""
     return [_judge(row) for row in csv.DictReader(io.StringIO(text))]
 
 

@@ -1,4 +1,4 @@
-"""A page of docs: what an experiment found, with the command and the revision that made it."""
+"""A page of docs: the result of an experiment, with the command and the revision that made it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback.report import Block, Facts, Report, ReportFigure, Section, Text, t
 
 @dataclass(frozen=True)
 class Page:
-    """Sections under a title; run facts that hold for the whole page stand at its top, once.
+    """Sections under a title, with the run facts that hold for the whole page at its top.
 
     Its figures are those of the experiment's report, by their ids.
     """
@@ -22,7 +22,7 @@ class Page:
     facts: Facts = field(default_factory=Facts)
 
     def text(self, command: str, cpu_s: float) -> str:
-        """The page in Markdown; what its runs cost is processor time, stored runs included."""
+        """Return the page in Markdown. Its cost is processor time, stored runs included."""
         report = Report(
             name="",
             title=self.title,

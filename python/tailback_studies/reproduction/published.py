@@ -1,5 +1,6 @@
-"""A page of docs/evidence: what there is to know of an experiment in a few hundred words, and its
-complete results as data, which the documentation site shows as tables that can be sorted.
+"""A page of docs/evidence: an experiment in a few hundred words, and its complete results as data.
+
+The documentation site shows the data as tables that can be sorted.
 
 Both are made from the page that `reproduce --page` and `validate` write beside their reports.
 """
@@ -18,7 +19,7 @@ from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import size
 
 MAX_WORDS = 800
-"""Of a page; what does not fit is on the page of the results."""
+"""The most words of a page; the rest is on the page of the results."""
 
 RESERVED = 40
 """Words kept for the last section."""
@@ -39,7 +40,7 @@ LONGEST = 15
 """Rows of a table that the page shows at most."""
 
 FEWEST = 4
-"""Fewer rows of a longer table say nothing."""
+"""A longer table with fewer rows than this is left out."""
 
 _FACT = re.compile(r"- \*\*([^*]+)\*\*: (.*)")
 _FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
@@ -90,7 +91,7 @@ class Whole:
         return cls(whole["title"], whole["lead"], facts, sections)
 
     def json(self) -> str:
-        """Everything, for the page of the results."""
+        """Return everything, for the page of the results."""
         whole = {
             "title": self.title,
             "facts": self.facts,
@@ -100,7 +101,7 @@ class Whole:
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
     def tables(self, pattern: str) -> Iterator[tuple[Section, Block]]:
-        """Tables of the sections, or with the titles, that match."""
+        """Return the tables of the sections, or with the titles, that match."""
         for section in self.sections:
             for block in section.blocks:
                 if "columns" in block and re.search(pattern, f"{section.title} {block['title']}"):
@@ -132,7 +133,7 @@ def _cells(line: str) -> list[str]:
 
 
 def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
-    """The short page of an experiment, from everything and what its judges say."""
+    """Return the short page of an experiment, from its whole page and its criteria."""
     parts = [f"# {whole.title}", *whole.lead[:1]]
     short = (fact for fact in whole.facts if len(fact[1].split()) <= MAX_FACT_WORDS)
     parts.append("\n".join(f"- **{key}**: {value}" for key, value in short))
@@ -146,7 +147,7 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
     if judges:
         room.add("## Worst misses", list(_worst(whole)))
     shown = {id(table) for _, table in families[:1]}
-    # Where nothing is judged, what was found comes first.
+    # Without a criterion the result comes first.
     first = [] if judges else whole.sections[:2]
     set_up = [s for s in whole.sections if _SET_UP.match(s.title) and s not in first]
     for section in (*first, *set_up):
@@ -179,7 +180,7 @@ class _Room:
         self._parts = parts
 
     def add(self, heading: str, texts: Sequence[str]) -> bool:
-        """All of the texts under the heading, or nothing."""
+        """Add all of the texts under the heading, or nothing."""
         new = [heading, *texts]
         fits = bool(texts) and sum(map(_count, [*self._parts, *new])) <= self._words
         if fits:
@@ -187,10 +188,10 @@ class _Room:
         return fits
 
     def add_section(self, section: Section, shown: set[int]) -> None:
-        """As much of a section as fits, in its order; of tables as many rows."""
+        """Add as much of a section as fits, in its order; of each table as many rows as fit."""
         heading = f"## {section.title}"
         for block in section.blocks:
-            # What a table rests on is with the table, among the results.
+            # The facts behind a table are with the table, among the results.
             if "text" in block and not block["text"].startswith("*"):
                 texts = [block["text"]]
             elif "columns" in block and id(block) not in shown:
@@ -202,7 +203,7 @@ class _Room:
             heading = ""
 
     def _table(self, heading: str, table: Block) -> list[str]:
-        """A table with the rows that fit; nothing if these are very few."""
+        """A table with the rows that fit; nothing if only few do."""
         title = f"**{table['title']}**" if table["title"] else ""
         count = len(table["rows"])
         for rows in range(min(count, LONGEST), min(count, FEWEST) - 1, -1):
@@ -218,13 +219,16 @@ def _count(text: str) -> int:
 
 
 def _counted(judges: Sequence[Judge]) -> str:
-    """How many criteria hold, cells are within their limits, and cells were held out."""
+    """How many criteria hold, how many cells are within their limits, and how many were held
+    out.
+    """
     holding = sum(judge.holds for judge in judges)
     counted = [judge for judge in judges if judge.within is not None]
     within = sum(judge.within or 0 for judge in counted)
     cells = sum(judge.cells for judge in counted)
     held_out = sum(judge.blind for judge in judges)
-    words = [f"{holding} of {len(judges)} criteria hold."]
+    count = len(judges)
+    words = [f"{holding} of {count} criteria hold."]
     if cells:
         words.append(f"{within} of {cells} cells that are counted one by one are within the limit.")
     words.append(
@@ -258,7 +262,7 @@ def _criteria(judges: Sequence[Judge]) -> str:
 
 
 def _worst(whole: Whole) -> Iterator[str]:
-    """The first rows of the tables of misses, which have the worst first."""
+    """The first rows of the tables of misses, which start with the worst."""
     for section, table in whole.tables(r"^(Cells beyond|Beyond a limit)"):
         if not table["rows"]:
             continue
@@ -269,7 +273,7 @@ def _worst(whole: Whole) -> Iterator[str]:
 
 
 def _shown(table: Block, rows: int | None = None) -> Iterator[str]:
-    """A table in Markdown, of its columns those that fit and have something in these rows."""
+    """A table in Markdown, with the columns that fit and have a value in these rows."""
     body = table["rows"][:rows]
     filled = [
         i for i in range(len(table["columns"])) if any(row[i] not in ("", "\u2014") for row in body)
@@ -286,7 +290,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def write(text: str, name: str, judges: Sequence[Judge], folder: Path) -> Path:
-    """Writes the short page and the file of its results; `text` has figures beside `name`."""
+    """Write the short page and the file of its results; `text` has figures beside `name`."""
     whole = Whole.parse(text)
     (folder / f"{name}{RESULTS}").write_text(whole.json(), encoding="utf-8")
     target = folder / f"{name}.md"
@@ -295,7 +299,7 @@ def write(text: str, name: str, judges: Sequence[Judge], folder: Path) -> Path:
 
 
 def pages(folder: Path) -> dict[Path, str]:
-    """The short pages of all results that are stored in a folder, by their places."""
+    """Return the short pages of all results that are stored in a folder, by their places."""
     texts = {}
     for file in sorted(folder.glob(f"*{RESULTS}")):
         name = file.name.removesuffix(RESULTS)

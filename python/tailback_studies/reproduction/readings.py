@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from tailback_studies.reproduction.entries import Entry
 
 BASELINE = "baseline"
-"""The set-up of the reproduction, which readings are held against."""
+"""The set-up of the reproduction, with which readings are compared."""
 
 V = TypeVar("V")
 S = TypeVar("S")
@@ -22,11 +22,11 @@ def _any(_setup: object) -> bool:
 
 @dataclass(frozen=True)
 class Reading(Generic[V, S]):
-    """One thing that is read otherwise."""
+    """One other reading of the source."""
 
     id: str
     title: str
-    """What is different from the set-up of the reproduction."""
+    """The difference from the set-up of the reproduction."""
     variant: V
     concerns: Callable[[S], bool] = _any
     """Whether it can make a difference to a set-up."""

@@ -1,5 +1,6 @@
-"""What a page's tables rest on, where its parts were run differently: one table instead of a
-caption under each."""
+"""The runs behind a page's tables, where its parts were run differently: one table instead of a
+caption under each.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables and captions of a reproduction's report, and numbers as they stand in them."""
+"""Tables and captions of a reproduction's report, and the format of their numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback_studies.reproduction.entries import KINDS, Entry, counted
 from tailback_studies.reproduction.judges import Judge
 
 NO_OFFLOADS = "every segment is a packet: no TSO, GSO, GRO"
-"""Where every reproduction differs from a test bed."""
+"""The difference of every reproduction from a test bed."""
 
 
 def facts(
@@ -23,7 +23,7 @@ def facts(
     options: Sequence[str] = (),
     deviations: Sequence[str] = (),
 ) -> Facts:
-    """What figures and tables made from these results rest on; every caption states it."""
+    """The facts behind figures and tables made from these results; every caption states them."""
     batches = list(results)
     runs = [run for result in batches for run in result]
     return Facts(
@@ -38,7 +38,7 @@ def facts(
 
 
 def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """What stands under the title of a report."""
+    """Return the facts under the title of a report."""
     return [
         ("source", source),
         ("engine", facts.engine),
@@ -57,7 +57,9 @@ def span(values: Iterable[float], unit: str) -> str:
 
 
 def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
-    """What each goal says: cells within it, without and with those that only chance keeps out."""
+    """The result of each goal: cells within it, without and with those that only chance keeps
+    out.
+    """
     rows: list[list[Value]] = [
         [
             judge.judge,
@@ -77,20 +79,21 @@ def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
         *left("", "goal"),
         *right("cells", "within", "or chance", "median error", "90th percentile"),
         *left("counted"),
-        *right("blind cells", "their median", "90th percentile"),
+        *right("held-out cells", "their median", "90th percentile"),
         *left(""),
     ]
     caption = (
-        "Cells that are published, and how far off they may be. Chance: also counted are misses "
-        "within what one more run here would give in 95 % of cases, where there are five seeds; a "
-        "source that ran each case once cannot be told from that. Blind: kept out until the set-up "
-        "stood. A goal holds, or is missed, without the allowance for chance."
+        "Cells that are published, and how far off they may be. Chance: the count includes misses "
+        "within the range in which one more run here would be in 95 % of cases, where there are "
+        "five seeds; a source that ran each case once cannot be distinguished from such a run. "
+        "Held-out: not used until the set-up was frozen. Whether a goal holds does not depend on "
+        "the allowance for chance."
     )
     return Table("goals", "Goals", columns, rows, caption, facts)
 
 
 def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:
-    """Cells that nobody had seen, the median of their errors and what 90 % stay below."""
+    """Return the number of held-out cells, and median and 90th percentile of their errors."""
     return (
         judge.blind,
         size(judge.blind_median, judge.error, ".3g"),
@@ -99,7 +102,7 @@ def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:
 
 
 def size(value: float | None, kind: str, digits: str = ".2g") -> str | None:
-    """An error without a sign: in percent, or as it is with these digits."""
+    """An error without a sign: in percent, or absolute with these digits."""
     if value is None:
         return None
     return f"{value:{digits}}" if kind == "absolute" else f"{100 * value:.2g} %"

@@ -11,7 +11,9 @@ from typing import Any
 
 
 def scenario(package: str, name: str) -> dict[str, Any]:
-    """A scenario file of the package's folder `scenarios`, to be changed at will."""
+    """Read a scenario file of the package's folder `scenarios`; the caller may change the
+    result.
+    """
     return copy.deepcopy(_scenario(package, name))
 
 
@@ -21,7 +23,7 @@ def _scenario(package: str, name: str) -> dict[str, Any]:
 
 
 def set_value(scenario: dict[str, Any], path: str, value: Any) -> None:
-    """Sets a value by its path; tables on the way are made."""
+    """Set a value by its path; missing tables are created."""
     *parents, last = path.split(".")
     for key in parents:
         scenario = scenario.setdefault(key, {})
@@ -29,7 +31,7 @@ def set_value(scenario: dict[str, Any], path: str, value: Any) -> None:
 
 
 def published_rows(package: str, name: str) -> list[dict[str, str]]:
-    """The rows of a CSV file of the package: what the source has."""
+    """Read the rows of a CSV file of the package: the numbers of the source."""
     return list(csv.DictReader(_text(package, name).splitlines()))
 
 

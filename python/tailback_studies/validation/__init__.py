@@ -1,7 +1,7 @@
 """The simulator against Linux, cell by cell: the command `tailback validate` and its page.
 
-`grid` says what runs, `cells` what was measured, `verdicts` what agreement is asked for, `causes`
-what can be measured of why a cell differs; `page` writes it down, with `tables` and `figures`.
+`grid` defines the runs, `cells` the measurements, and `verdicts` the required agreement. `causes`
+measures why a cell differs. `page` writes the page, with `tables` and `figures`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tailback_studies.validation.verdicts import Miss, judges, misses
 
 @dataclass(frozen=True)
 class Validation:
-    """Cells of the grid and what they say."""
+    """Cells of the grid and their verdicts."""
 
     ran: grid.GridRuns
     cells: list[Cell]
     quick: bool
     causes: list[Cause] = field(default_factory=list)
-    """Of each miss, in their order."""
+    """The cause of each miss, in their order."""
 
     @cached_property
     def judges(self) -> list[Judge]:
@@ -46,7 +46,7 @@ class Validation:
         return len(self.cells) == self.ran.cells and all(judge.holds for judge in self.judges)
 
     def cpu_s(self, engine: str, family: str | None = None) -> float:
-        """Processor time of an engine's runs, those stored before included."""
+        """Processor time of an engine's runs, including runs that were stored before."""
         chosen = [b for b in self.ran.batches if family in (None, b.queue.family)]
         return math.fsum(run.timing["cpu_s"] for b in chosen for run in b.results[engine])
 
@@ -70,9 +70,9 @@ def validate(
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> Validation:
-    """Runs the grid on both engines and compares them; `only` names queues.
+    """Run the grid on both engines and compare them; `only` names queues.
 
-    `stored` takes what is stored and runs nothing.
+    `stored` compares the stored runs and runs nothing.
     """
     ran = grid.run(options, quick=quick, only=only, stored=stored)
     cells = cells_of(ran)

@@ -1,12 +1,12 @@
 """Why a cell is beyond its limit, as far as it can be measured.
 
-Three things are looked at, and nothing is written by hand: whether flows that nothing tells apart
-agree in order of throughput though not one by one (chance decides which of them is slow), whether
-the seeds of either engine differ as much (noise), and what both engines give in the neighbourhood
-of the cell. Neighbours have a round-trip time that is 1 or 2 % off: an experimenter would call them
-the same cell. Where the means over the neighbourhood agree, the cell is a pattern
-of phases that one engine falls into and the other not, and no place at which their rules differ.
-What none of these explains is not known.
+The causes come from three checks, none of them written by hand. First, whether identical flows
+agree in order of throughput though not one by one: chance decides which of them is slow. Second,
+whether the seeds of either engine differ as much: noise. Third, whether both engines agree in the
+neighbourhood of the cell. Neighbours have a round-trip time that is 1 or 2 % off: an experimenter
+would call them the same cell. Where the means over the neighbourhood agree, one engine falls into a
+pattern of phases in this cell and the other does not; their rules do not differ. A miss that none
+of these explains has no known cause.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tailback_studies.validation.cells import Cell, Measure, cell
 from tailback_studies.validation.verdicts import ORDER, THROUGHPUT, Miss
 
 RTTS = (0.98, 0.99, 1.01, 1.02)
-"""Round-trip times of neighbours, of the cell's."""
+"""Round-trip times of neighbours, relative to the cell's."""
 
 NOISE = "noise of the seeds is as large"
-DRAWN = "which of the flows alike is slow is drawn anew by every seed; in order they agree"
+DRAWN = "each seed makes another of the identical flows the slow one; sorted, they agree"
 PHASES = "phases: over the neighbourhood both engines agree"
 UNKNOWN = "not known"
 NOT_RUN = "not known; the neighbours are not run"
@@ -36,11 +36,11 @@ NOT_RUN = "not known; the neighbours are not run"
 
 @dataclass(frozen=True)
 class Cause:
-    """What was found of a miss."""
+    """The result of the checks for a miss."""
 
     text: str
     error: float | None = None
-    """Of the means over the neighbourhood; `None` where there was no need to look."""
+    """The error of the means over the neighbourhood; `None` if the third check was not needed."""
     sim: tuple[float, float] | None = None
     """Least and largest mean over seeds in the neighbourhood, in the measure's unit."""
     kernel: tuple[float, float] | None = None
@@ -53,7 +53,7 @@ def explain(
     *,
     stored: bool = False,
 ) -> list[Cause]:
-    """The cause of each miss. Neighbours are run, and stored with everything else."""
+    """Return the cause of each miss. Neighbours are run, and stored with everything else."""
     causes = [_alone(miss) for miss in misses]
     left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c is None}
     near = neighbours(list(left.values()), ran, options, stored=stored)
@@ -64,14 +64,14 @@ def explain(
 
 
 def _alone(miss: Miss) -> Cause | None:
-    """What the cell itself says."""
+    """The checks that need only the cell itself."""
     if miss.limit is THROUGHPUT and miss.cell.of(ORDER.quantity) and not ORDER.misses(miss.cell):
         return Cause(DRAWN)
     return Cause(NOISE) if miss.inside_noise else None
 
 
 def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
-    """What the neighbours say."""
+    """The check that needs the neighbours."""
     wanted = miss.measure
     measures = [
         measure
@@ -109,7 +109,9 @@ def neighbours(
     *,
     stored: bool = False,
 ) -> dict[str, list[Cell]]:
-    """The cells around some cells; those that are not stored are missing if nothing is to run."""
+    """Return the cells around some cells; with `stored` neighbours that are not stored are
+    missing.
+    """
     runners = [engines.get(name) for name in grid.ENGINES]
     queues = {queue.name: queue for queue in grid.QUEUES}
     loaded = [
@@ -137,8 +139,9 @@ def neighbours(
 
 
 def around(queue: grid.GridQueue, centre: Cell) -> dict[str, object]:
-    """What is replaced in the scenario of a cell's queue to get its neighbours: the cell's rate,
-    with what goes with it, at other round-trip times."""
+    """Return the changes to the scenario of a cell's queue that give its neighbours: the cell's
+    rate, with the values that depend on it, at other round-trip times.
+    """
     if queue.fixed:
         return {"sweep": {"path.rtt": [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in RTTS]}}
     with queue.file.open("rb") as file:

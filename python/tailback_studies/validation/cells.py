@@ -1,15 +1,16 @@
 """Cells of the validation: what both engines measured at one point, and how far apart they are.
 
-Every number is a mean over seeds. Beside it stands the noise: half the 95 % interval of the
-difference of the two means (Welch), from the spread over the seeds of both engines. Where the runs
-of neither engine differ there is none.
+Every number is a mean over seeds, with its noise: half the 95 % interval of the difference of the
+two means (Welch), from the spread over the seeds of both engines. There is no noise where the runs
+of neither engine differ.
 
-Flows that compete are held against their fair share, the link's rate over their number. Flows that
-nothing in the scenario tells apart are compared twice: one by one, and in order of throughput, the
-slowest quarter of them with the slowest. Where a hash decides which of them share a queue, the seed
-decides who is slow and how many are, and what both engines have in common is the order. Quarters,
-as the throughput of the fourth slowest is that of a flow that shares its queue or twice as much,
-by chance: means over a few seeds differ by a fifth from one simulator to the same with other seeds.
+Flows that compete are compared with their fair share, the link's rate over their number. Identical
+flows (the scenario does not distinguish them) are compared twice: one by one, and in order of
+throughput, the slowest quarter of them with the slowest. Where a hash decides which of them share a
+queue, the seed decides which flows are slow and how many. Only the order can agree. Quarters are
+needed because the throughput of the fourth slowest flow is, by chance, that of a flow that shares
+its queue or twice as much. Its means over a few seeds differ by a fifth between two sets of seeds
+of one simulator.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tailback.metrics.statistics import LEAST_SEEDS
 Summary = Mapping[str, Any]
 
 PARTS = 4
-"""Of flows alike, in order of throughput, that are compared by their means."""
+"""Identical flows, in order of throughput, are compared by the means of this many parts."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,12 @@ class Measure:
     """Throughput, order, ratio, delay, signals, completion, utilisation or retransmits."""
     unit: str
     sim: tuple[float, ...]
-    """By seed. Of ratios the logarithm: twice and half as much are equally far from equal."""
+    """Values by seed. Ratios are logarithms: twice and half as much are equally far from equal."""
     kernel: tuple[float, ...]
     scale: float | None = None
-    """What an error is relative to, in `unit`: a fair share; `None`: the kernel's mean."""
+    """The base of a relative error, in `unit`: a fair share; `None`: the kernel's mean."""
     flow: str = ""
-    """Of which flow, where it is of one."""
+    """The flow, if the measure is of one flow."""
     shares: int = 1
     """How many fair shares the link's rate has."""
 
@@ -76,23 +77,24 @@ class Measure:
 
     @property
     def error_of_rate(self) -> float:
-        """The error over the rate of the link, where it is one over a fair share of it."""
+        """The error over the rate of the link, if the error itself is over a fair share of it."""
         return self.error / self.shares
 
     @property
     def own_noise(self) -> float | None:
-        """How far the kernel is from itself: its first seeds against its last, as many seeds as
-        there are."""
+        """How far the kernel is from itself: its first seeds against its last, scaled to the number
+        of seeds.
+        """
         half = len(self.kernel) // 2
         if not half:
             return None
         first, last = (math.fsum(part) / half for part in (self.kernel[:half], self.kernel[-half:]))
-        # The mean of fewer seeds is wider by the root of their number.
+        # With fewer seeds the mean varies more, by the root of their number.
         return abs(self._relative((first - last) * math.sqrt(half / len(self.kernel))))
 
     @property
     def inside_noise(self) -> bool:
-        """Whether the error is no larger than what seeds make of it; of few seeds not told."""
+        """Whether the error is no larger than the noise of the seeds; `False` with few seeds."""
         enough = min(len(self.sim), len(self.kernel)) >= LEAST_SEEDS
         return enough and self.noise is not None and abs(self.error) <= self.noise
 
@@ -105,7 +107,7 @@ class Measure:
         return gap / base if base else math.copysign(math.inf, gap)
 
     def shown(self, engine: str) -> Estimate:
-        """Mean and interval of an engine as people read them; that of ratios is geometric."""
+        """Return mean and interval of an engine in words; for ratios they are geometric."""
         value = self.values[engine]
         if not self.logarithmic or value.mean is None:
             return value
@@ -139,11 +141,11 @@ class Cell:
     """A set of flows in a queue at a rate and a round-trip time."""
 
     queue: str
-    """Its name in the grid."""
+    """The queue's name in the grid."""
     mix: tuple[str, ...]
     """The flows' congestion controls."""
     rate_bit: float
-    """Of the bottleneck, bit/s."""
+    """Rate of the bottleneck, bit/s."""
     rtt_s: float
     """Base round-trip time, s."""
     measures: tuple[Measure, ...]
@@ -170,11 +172,11 @@ class Cell:
         return f"{self.rate_bit / 1e6:g} Mbit/s {self.rtt_s * 1e3:g} ms"
 
     def of(self, quantity: str) -> list[Measure]:
-        """The measures of a quantity: one for each flow, or one."""
+        """Return the measures of a quantity: one for each flow, or one."""
         return [measure for measure in self.measures if measure.quantity == quantity]
 
     def worst(self, quantity: str) -> Measure | None:
-        """That with the largest error."""
+        """Return the measure with the largest error."""
         return max(self.of(quantity), key=lambda m: abs(m.error), default=None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -202,8 +204,8 @@ def cell(
 ) -> Cell:
     """The cell of some runs' summaries, by engine.
 
-    `kinds` says which flows are alike, equal for those that are; by default they are if their
-    congestion control is.
+    `kinds` gives the kind of each flow, equal for identical flows; by default it is the congestion
+    control.
     """
 
     def both(
@@ -271,7 +273,7 @@ def _log_ratio(summary: Summary) -> float | None:
 
 
 def _signals(summary: Summary) -> float | None:
-    """Marks and drops; an engine that knows one of them only counts that."""
+    """Return marks and drops; with an engine that knows only one of them, only that."""
     known = [summary["queue"][name] for name in ("marks", "drops")]
     return None if known == [None, None] else sum(n or 0 for n in known)
 

@@ -31,10 +31,10 @@ REPRESENTATIVE = (
     ("pie", ("cubic",), 10e6, 0.1),
     ("codel-ecn", ("cubic", "dctcp"), 50e6, 0.04),
 )
-"""Cells whose traces are drawn whatever they say: queue, flows, rate, round-trip time."""
+"""Cells whose traces are always drawn: queue, flows, rate, round-trip time."""
 
 MOST_TRACES = 4
-"""Flows of a cell whose windows are drawn, the first."""
+"""How many flows of a cell have their windows drawn."""
 
 FIXED = {queue.name for queue in QUEUES if queue.fixed}
 
@@ -50,15 +50,16 @@ TITLES = {
     "completion": "completion",
     "retransmits": "sent again",
 }
-"""Of panels, by quantity."""
+"""Heights of panels, by quantity."""
 
 STEP = 38
 """Width of a cell."""
 
 
 def heats(made: Validation) -> Iterator[ReportFigure]:
-    """Errors of all cells, a panel for each quantity: a figure for each family, or for those of
-    its queues that have the same places."""
+    """Errors of all cells, a panel for each quantity. There is a figure for each family, or for the
+    queues of a family with the same rates and round-trip times.
+    """
     for family in FAMILIES:
         groups = _groups([cell for cell in made.cells if FAMILY[cell.queue] == family])
         for cells in groups:
@@ -71,8 +72,9 @@ def heats(made: Validation) -> Iterator[ReportFigure]:
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """The cells by queue, those queues together whose rates and round-trip times are some of the
-    other's, and all that are one point."""
+    """Group the cells by queue. Queues share a group if the rates and round-trip times of one are a
+    subset of the other's, or if they are one point.
+    """
     groups: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):
         members = [cell for cell in cells if cell.queue == queue]
@@ -87,9 +89,9 @@ def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 _HEAT = (
-    "Errors of the simulator in percent; of throughput that of the flow that is furthest off, of a "
-    "fair share. In order: flows that nothing tells apart, by quarters of their order. Colours are "
-    "in units of what is allowed; a frame marks what is beyond it by more than noise."
+    "Errors of the simulator in percent. For throughput the error of the flow that is furthest "
+    "off, relative to a fair share. In order: identical flows, by quarters of their order. "
+    "Colours are in units of the limit; a frame marks errors that exceed it by more than noise."
 )
 
 
@@ -109,7 +111,7 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
                     "at": _place(*_at(cell)),
                     "quantity": limit.quantity,
                     "error": max(-999.0, min(999.0, error)),
-                    # Within an absolute limit, however large the error is.
+                    # Within an absolute limit, whatever the relative error is.
                     "over": max(-1.0, min(1.0, over)) if near else over,
                     "text": _short(error),
                     "missed": limit.missed(cell),
@@ -119,13 +121,13 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
 
 
 def _at(cell: Cell) -> tuple[float, float]:
-    """Rate and round-trip time by which a cell is laid out; 0 where its scenario is one point."""
+    """Rate and round-trip time of a cell in the layout; 0 if its scenario is one point."""
     return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
 
 
 def _place(rate_bit: float, rtt_s: float) -> str:
     if not rate_bit:
-        return "as it stands"
+        return "unchanged"
     return f"{rate_bit / 1e6:g} Mbit/s, {rtt_s * 1e3:g} ms"
 
 

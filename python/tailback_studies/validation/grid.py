@@ -18,7 +18,7 @@ from tailback.store.results import Results, Run
 HERE = Path(__file__).parent
 
 SEEDS = 5
-"""Of every cell unless the caller says how many."""
+"""Seeds of every cell, unless the caller sets another number."""
 
 QUICK_SEEDS = 2
 
@@ -30,23 +30,23 @@ class GridQueue:
     """A scenario file of this folder: a queue at every rate and round-trip time."""
 
     family: str
-    """What the page shows it with."""
+    """The family under which the page shows it."""
     name: str
-    """That of the file, without its ending, unless that is another queue's."""
+    """The queue's name: that of the file without its ending, unless the file is another queue's."""
     ecn: bool | str
-    """Whether it marks; its flows then negotiate ECN, or only those of this congestion control."""
+    """Whether it marks. Its flows then negotiate ECN, or only those of this congestion control."""
     mixes: tuple[tuple[str, ...], ...]
-    """The congestion controls that meet in it."""
+    """The congestion controls that compete in it."""
     quick: tuple[tuple[str, ...], ...] = ()
-    """Those of them that `--quick` runs."""
+    """The congestion controls that `--quick` runs."""
     hosts: tuple[int, ...] = ()
-    """How many flows each pair of hosts has, if not all have the same one."""
+    """How many flows each pair of hosts has, if the pairs differ."""
     base: str = ""
-    """The scenario file, if it is another queue's."""
+    """The scenario file, if it belongs to another queue."""
     sets: Mapping[str, object] = field(default_factory=dict)
-    """What is replaced in it."""
+    """Values that are replaced in the file."""
     fixed: bool = False
-    """Whether it is run as it stands, one point with flows of its own; `mixes` then names those."""
+    """Whether the file runs unchanged: one point with its own flows, which `mixes` then names."""
 
     @property
     def file(self) -> Path:
@@ -55,7 +55,9 @@ class GridQueue:
 
     @property
     def point(self) -> tuple[float, float]:
-        """Rate, bit/s, and round-trip time, s, of a fixed scenario; of steps the first rate."""
+        """Rate, bit/s, and round-trip time, s, of a fixed scenario; if the rate has steps, the
+        first.
+        """
         with self.file.open("rb") as file:
             scenario = tomllib.load(file)
         rate = scenario["bottleneck"]["rate"]
@@ -76,17 +78,17 @@ def odd(name: str, *mix: str, quick: bool = False) -> GridQueue:
 
 
 def fast(limit: str) -> GridQueue:
-    """A buffer at high rates."""
+    """A buffer for high rates."""
     sets = {"bottleneck.queue": {"aqm": "fifo", "limit": limit}}
     return GridQueue("high rates", f"fast-{limit}", False, FAST, base="fast", sets=sets)
 
 
 ALONE = (("reno",), ("cubic",))
 MIXED = (*ALONE, ("reno", "cubic"))
-# DCTCP needs a queue that marks; without marks it is Reno, which one queue is enough to see.
+# DCTCP needs a queue that marks. Without marks it is Reno, which one queue is enough to show.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
 TWINS = (("reno", "reno"), ("cubic", "cubic"))
-# 2, 8 and 64 flows where flows are queued fairly.
+# 2, 8 and 64 flows where queues are fair.
 FAIR = (("reno", "cubic"), ("cubic",) * 8, ("reno",) * 32 + ("cubic",) * 32)
 # Both queues of a dual one: DCTCP in L, the others in C.
 COUPLED = (
@@ -95,13 +97,14 @@ COUPLED = (
     ("cubic",) * 5 + ("dctcp",) * 5,
 )
 
-# Feedback of every mark, by senders that act on each and by such as act once in a round trip.
+# Feedback of every mark, for senders that respond to each mark and for senders that respond once in
+# a round trip.
 COUNTED: Mapping[str, object] = {"tcp.ecn_feedback": "accecn"}
 BBR = (("bbr",), ("cubic", "bbr"))
 # Short connections, alone and beside a long one.
 BESIDE = ((), ("cubic",))
 
-# At high rates, where most of what is in flight may be lost in one round trip.
+# High rates, where one round trip may lose most of the packets in flight.
 FAST = (*ALONE, ("bbr",))
 MANY = ("reno",) * 100 + ("cubic",) * 100
 
@@ -185,7 +188,7 @@ QUEUES = (
 )
 
 SEVERAL = 8
-"""Flows of a fixed scenario that are looked at one by one, at most."""
+"""The most flows of a fixed scenario that are compared one by one."""
 
 FAMILIES = tuple(dict.fromkeys(queue.family for queue in QUEUES))
 
@@ -202,12 +205,14 @@ class GridBatch:
     results: dict[str, Results]
     """By engine."""
     seeds: int
-    """Of each cell on each engine."""
+    """Seeds of each cell on each engine."""
     cells: int
-    """How many there are to measure."""
+    """How many cells there are to measure."""
 
     def pairs(self) -> list[tuple[list[Run], list[Run]]]:
-        """The runs of each cell that has all of them, seeds together: simulator, kernel."""
+        """The runs of each cell that has all of them, with the seeds together: simulator,
+        kernel.
+        """
         groups = {
             name: {point_key(r[0]): r for r in results.groups() if len(r) == self.seeds}
             for name, results in self.results.items()
@@ -222,7 +227,7 @@ class GridRuns:
 
     batches: list[GridBatch]
     versions: dict[str, str]
-    """Of the engines, by name."""
+    """Results of the engines, by name."""
     root: Path
     """Folder of results."""
     failures: list[str]
@@ -235,7 +240,7 @@ class GridRuns:
 
 
 def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
-    """The flows of a cell, as scenarios have them."""
+    """Return the flows of a cell in the form of scenarios."""
     made: list[dict[str, object]] = [{"cc": cc, "ecn": queue.ecn in (True, cc)} for cc in mix]
     pairs = [n for n, count in enumerate(queue.hosts) for _ in range(count)]
     for flow, pair in zip(made, pairs, strict=bool(pairs)):
@@ -244,15 +249,15 @@ def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
 
 
 def kinds(queue: GridQueue, mix: Sequence[str]) -> list[str]:
-    """For each flow a text that those share which nothing tells apart."""
+    """Return a text for each flow; flows that the scenario does not distinguish share one."""
     if queue.fixed:
-        # Their scenarios tell apart what is few: by round-trip time, direction, start.
+        # If the flows are few, they differ: by round-trip time, direction, start.
         return list(mix) if len(mix) > SEVERAL else [f"{n}" for n in range(len(mix))]
     return [repr(sorted(flow.items(), key=str)) for flow in flows(queue, mix)]
 
 
 def sets(queue: GridQueue, mix: Sequence[str]) -> dict[str, object]:
-    """What a cell replaces in the scenario of its queue."""
+    """Return the values that a cell replaces in the scenario of its queue."""
     if queue.fixed:
         return {}
     return {**queue.sets, **({"flows": flows(queue, mix)} if mix else {})}
@@ -265,10 +270,9 @@ def run(
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> GridRuns:
-    """Runs the grid on both engines; `only` names the queues that are wanted.
+    """Run the grid on both engines; `only` names the requested queues.
 
-    What is stored is not run again, so that a grid that was stopped goes on; with `stored` nothing
-    is run at all.
+    Stored runs are not run again, so a stopped grid resumes; with `stored` nothing is run at all.
     """
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
@@ -280,7 +284,7 @@ def run(
     count = options.seeds if options.seeds is not None else QUICK_SEEDS if quick else None
     batches: list[GridBatch] = []
     failures: list[str] = []
-    # Queue by queue: a grid that was stopped has whole cells, and not some seeds of each.
+    # Queue by queue: a stopped grid then has whole cells, rather than some seeds of each.
     names = list(dict.fromkeys(queue.name for queue, _ in plan))
     for number, name in enumerate(names, 1):
         pairs = [(queue, mix) for queue, mix in plan if queue.name == name]

@@ -21,13 +21,13 @@ CELLS = "cells.csv"
 
 
 def page(validation: Validation) -> Page:
-    """The page: the goals first, then what is behind them."""
+    """Return the page: the goals first, then the numbers behind them."""
     facts = _facts(validation)
-    lead = "The simulator and the Linux kernel in virtual time, given the same scenarios."
+    lead = "The simulator and the Linux kernel in virtual time, with the same scenarios."
     if len(validation.cells) < validation.ran.cells:
         lead += (
-            " Not every cell of the grid is measured: the table of what was run says how many are, "
-            "and everything else rests on those."
+            "Not every cell of the grid is measured: the table of runs shows how many are, and "
+            "everything else is based on those."
         )
     sections = [
         Section("goals", "Goals", [tables.goals(validation.judges), Text(_GOALS)]),
@@ -58,37 +58,39 @@ over its fair share, and each flow over the rate of the link. The fair share is 
 number of flows that compete. The last criterion loosens as the number of flows grows. A cell counts
 by its flow with the largest error.
 
-Flows alike are those that nothing in the scenario distinguishes. Each seed may draw which of them
-is slow, on either engine. They are therefore compared one by one, and in order of throughput: the
-mean of the slowest quarter with that of the slowest quarter, and so on.
+Identical flows are flows that nothing in the scenario distinguishes; the tables call them flows
+alike. Each seed may draw which of them is slow, on either engine. They are therefore compared one
+by one, and in order of throughput: the mean of the slowest quarter with that of the slowest
+quarter, and so on.
 
 The kernel against itself: the first of its seeds against the last, scaled to the number of seeds.
 """
 
 _BEYOND = """
-Every cell and quantity beyond its limit, the worst first; of flows the one that is furthest off,
-and how many of them are beyond it. Causes are found by measuring, the first that fits: flows alike
-agree in order of throughput but not one by one; noise of the seeds is as large as the error; over
-the neighbourhood of the cell both engines agree. What none of these explains is not known.
+Every cell and quantity beyond its limit, the worst first. For flows the table shows the one that is
+furthest off, and how many of them are beyond the limit. Causes are measured; the first that fits is
+listed. Identical flows agree in order of throughput but not one by one; noise of the seeds is as
+large as the error; over the neighbourhood of the cell both engines agree. A miss that none of these
+explains has no known cause.
 
 Neighbours have a round-trip time that is 1 % or 2 % off, on both engines: an experimenter would
-call them the same cell. The columns have the least and the largest mean over seeds that an engine
-gives in the cell and beside it, and the error of the means over all of them. If that is within the
-limit, one engine falls into a pattern of phases in this cell that the other does not fall into
-there, and the rules of the engines need not differ.
+call them the same cell. The columns have the least and the largest mean over seeds of an engine in
+the cell and its neighbours, and the error of the means over all of them. If that error is within
+the limit, one engine falls into a pattern of phases in this cell and the other does not; the rules
+of the engines need not differ.
 """
 
 _SHARED = """
-fq_codel and fq_pie hash flows into queues. Linux takes the hash of the socket, the simulator that
-of the flow's number, each with a key that the seed decides: two flows share a queue with the same
-probability on either engine, but they are not the same two. Those that do are slow.
+fq_codel and fq_pie hash flows into queues. Linux hashes the socket, the simulator the flow's
+number, each with a key from the seed. Two flows share a queue with the same probability on either
+engine, but they are not the same two. Flows that share a queue are slow.
 """
 
 _RUN = """
 Scenario files are `python/tailback_studies/validation/*.toml`. `tailback validate` writes a report
-with every number in its `cells.csv`; `goals.csv` has the goals. Each sets `timer_phase = "0s"`, as
-the hosts of the guest share the ticks of one kernel. What is stored is not run again: the command
-goes on where it was stopped.
+with every number in its `cells.csv`; `goals.csv` has the goals. Each scenario sets
+`timer_phase = "0s"`, as the hosts of the guest share the ticks of one kernel. Stored runs are not
+run again: the command resumes where it was stopped.
 """
 
 
@@ -118,7 +120,7 @@ def report(validation: Validation) -> Report:
 
 
 def files(made: Validation) -> dict[str, str]:
-    """What stands beside the page."""
+    """Files beside the page."""
     return {CELLS: tables.all_cells(made.cells), judges.FILE: judges.to_csv(made.judges)}
 
 
@@ -130,9 +132,9 @@ def save(made: Validation) -> Path:
 
 
 def save_page(validation: Validation, docs: Path) -> Path:
-    """Writes validation.md (of some queues validation-FIRST.md) and the folder of its figures."""
+    """Write validation.md (of some queues validation-FIRST.md) and the folder of its figures."""
     cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
-    # Before anything is written, which would be a change of the revision.
+    # Before any file is written, because that would change the revision.
     text = page(validation).text(command(validation), cpu_s)
     built = report(validation)
     queues = _queues(validation)
@@ -149,13 +151,13 @@ def save_page(validation: Validation, docs: Path) -> Path:
 
 
 def _queues(made: Validation) -> list[str]:
-    """The queues of the grid that were asked for; none if all were."""
+    """The requested queues of the grid; none if all are requested."""
     found = list(dict.fromkeys(batch.queue.name for batch in made.ran.batches))
     return found if len(found) < len(QUEUES) else []
 
 
 def command(validation: Validation) -> str:
-    """What makes the page."""
+    """Return the content of the page."""
     words = ["tailback validate", *(["--quick"] if validation.quick else [])]
     seeds = _seeds(validation)
     if seeds != (QUICK_SEEDS if validation.quick else SEEDS):
@@ -182,7 +184,7 @@ def _facts(validation: Validation) -> Facts:
 
 
 def _kernel(made: Validation) -> list[str]:
-    """Kernel, kit and tools of the guests, as a run's manifest has them."""
+    """Kernel, kit and tools of the guests, from a run's manifest."""
     for batch in made.ran.batches:
         for run in batch.results["kernel"]:
             environment = run.manifest.get("environment", {})

@@ -26,11 +26,11 @@ BUCKETS = 1024
 """Queues that fq_codel and fq_pie hash flows into, by default."""
 
 SLOW = 0.75
-"""A flow that shares its queue gets less than this part of what the run's middle flow gets."""
+"""A flow is slow if it gets less than this share of the run's middle flow."""
 
 
 def goals(judges: Sequence[Judge]) -> Table:
-    """Agreement that is asked for, and what there is of it."""
+    """The required agreement, and the measured one."""
     columns = [
         *left("what", "asked for"),
         *right("cells", "within", "share", "within or noise", "share"),
@@ -63,7 +63,9 @@ def _share(part: int | None, whole: int) -> str | None:
 
 
 def families(validation: Validation) -> Table:
-    """What each family of queues gives: cells within each limit, noise not allowed for."""
+    """The result of each family of queues: cells within each limit, without an allowance for
+    noise.
+    """
     columns = [
         *left("family"),
         *right("cells", *(_head(limit) for limit in (*LIMITS, OF_RATE))),
@@ -108,7 +110,7 @@ def by_flow(validation: Validation) -> Table:
             c for c in validation.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])
         ]
         flows = [m for cell in cells for m in cell.of(THROUGHPUT.quantity)]
-        # Where no two flows are alike each is a part.
+        # If no two flows are identical, each is a part of its own.
         parts = [m for c in cells for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
         if flows:
             rate = sum(map(OF_RATE.within, flows))
@@ -171,7 +173,7 @@ def signed(error: float) -> str:
 
 
 def number(measure: Measure, engine: str) -> str:
-    """What an engine measured."""
+    """Return the value that an engine measured."""
     value = measure.shown(engine).mean
     unit = f" {measure.unit}" if measure.unit else ""
     return "\u2013" if value is None else f"{value:.4g}{unit}"
@@ -197,9 +199,9 @@ def shared(validation: Validation) -> Table | None:
     if not rows:
         return None
     caption = (
-        f"Flows of a run that get less than {SLOW:g} of what its middle flow gets: mean over seeds "
-        "and half its interval. Expected are those that share one of "
-        f"{BUCKETS} queues with another when each is drawn at random."
+        f"Flows of a run that get less than {SLOW:g} of the throughput of its middle flow: mean "
+        "over seeds and half its interval. The expected number is that of flows that share one of "
+        f"{BUCKETS} queues with another when each queue is drawn at random."
     )
     return Table("shared", "Flows that share a queue", columns, rows, caption)
 
@@ -210,7 +212,7 @@ def _slow(run: Run) -> float:
 
 
 def cost(validation: Validation) -> Table:
-    """What was run and what it took."""
+    """The runs and their cost."""
     columns = [
         *left("family"),
         *right("cells", "measured", "runs", "simulator", "kernel", "together"),
@@ -225,7 +227,7 @@ def cost(validation: Validation) -> Table:
             took = [f"{seconds:.0f} s" for seconds in (*each, sum(each))]
             of = sum(batch.cells for batch in batches)
             rows.append([family or "all", of, len(cells), runs, *took])
-    caption = "Processor time is that of the runs, whenever they were done."
+    caption = "Processor time is that of all runs, including those that were stored before."
     return Table("cost", "What was run", columns, rows, caption)
 
 

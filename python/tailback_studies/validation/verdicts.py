@@ -1,8 +1,8 @@
-"""What agreement is asked for, and whether it is there.
+"""The goals: which agreement is required, and whether it is reached.
 
-Cells are counted as they are. Beside that count stands the one in which a cell that misses its
-limit by no more than its own noise is no miss; there is such noise from five seeds on. A goal
-holds without it.
+A first count takes cells as they are. A second count forgives a cell that misses its limit by no
+more than its own noise; noise is known from five seeds on. Whether a goal holds depends on the
+first count.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ class Limit:
     """How far off a cell may be."""
 
     name: str
-    """What is judged, in words."""
+    """The criterion, in words."""
     quantity: str
     relative: float
     share: float
-    """Of the cells that have to be within it."""
+    """Share of the cells that have to be within it."""
     absolute: float = 0.0
-    """A smaller difference is within it too, in the quantity's unit."""
+    """A smaller difference is also within it, in the quantity's unit."""
     unit: str = "ms"
     of: str = "relative"
-    """What an error is over: one of `entries.KINDS`."""
+    """The base of an error: one of `entries.KINDS`."""
 
     def error(self, measure: Measure) -> float:
-        """The error that is judged."""
+        """Return the error that the limit is for."""
         return measure.error_of_rate if self.of == "capacity" else measure.error
 
     def within(self, measure: Measure) -> bool:
-        """Whether the means are that close."""
+        """Whether the means are within the limit."""
         near = not measure.logarithmic and abs(measure.absolute) <= self.absolute
         return abs(self.error(measure)) <= self.relative or near
 
     def misses(self, cell: Cell) -> list[Measure]:
-        """What is further off."""
+        """Return the measures beyond the limit."""
         return [measure for measure in cell.of(self.quantity) if not self.within(measure)]
 
     def missed(self, cell: Cell) -> bool:
-        """Whether something is further off, and by more than noise."""
+        """Whether a measure is beyond the limit by more than noise."""
         return any(not measure.inside_noise for measure in self.misses(cell))
 
     @property
@@ -69,32 +69,32 @@ LIMITS = (
     Limit("marks and drops", "signals", 0.20, 0.90),
     Limit("throughput ratio of two flows", "ratio", 0.15, 0.90),
     Limit("mean completion time of requests", "completion", 0.10, 0.90),
-    # What is sent again is counted by the senders, and marks and drops at the queue.
+    # The senders count retransmissions; the queue counts marks and drops.
     Limit(*("retransmissions of all flows", "retransmits", 0.20, 0.90), absolute=5, unit="packets"),
 )
-"""What every cell is held against."""
+"""The limits of every cell."""
 
 OF_RATE = Limit("throughput of each flow", "throughput", 0.08, 0.95, of="capacity")
-"""The same over the rate of the link, which says little where many flows share it."""
+"""The same over the rate of the link. It shows little where many flows share the link."""
 
 
 @dataclass(frozen=True)
 class LimitVerdict:
-    """A goal and what became of it."""
+    """A goal and its result."""
 
     limit: Limit
     cells: int
     errors: tuple[float, ...]
-    """Of each cell the largest, without a sign."""
+    """The largest error of each cell, without a sign."""
     within: int
     chance: int | None
-    """Cells beyond the limit by noise alone; `None` where there are too few seeds to tell."""
+    """Cells beyond the limit by noise alone; `None` if there are too few seeds to know."""
     noise: tuple[float, ...]
-    """How far the kernel is from itself, of each cell the largest."""
+    """The largest distance of the kernel from itself, for each cell."""
 
     @property
     def holds(self) -> bool:
-        """Whether enough cells are within the limit, noise or not."""
+        """Whether enough cells are within the limit, without an allowance for noise."""
         return self.within >= self.limit.share * self.cells - 1e-9
 
     @property
@@ -104,7 +104,7 @@ class LimitVerdict:
 
     @property
     def middle(self) -> Judge:
-        """The row that holds the median of its errors against `MEDIAN`."""
+        """The row that compares the median of its errors with `MEDIAN`."""
         holds = (median(self.errors) or 0.0) <= MEDIAN
         text = f"median {100 * MEDIAN:g} %"
         return self._judge(f"{self.limit.name}, median", text, holds, counted=False)
@@ -133,7 +133,7 @@ class LimitVerdict:
 
 
 def verdict(limit: Limit, cells: Sequence[Cell]) -> LimitVerdict | None:
-    """What a limit says of the cells that have its quantity; `None` if none has."""
+    """The goal of a limit, over the cells with its quantity; `None` if none has it."""
     chosen = [cell for cell in cells if cell.of(limit.quantity)]
     if not chosen:
         return None
@@ -162,7 +162,7 @@ def _seeds(measure: Measure) -> int:
 
 
 def verdicts(cells: Sequence[Cell]) -> list[LimitVerdict]:
-    """Every limit that there are cells for; throughput over the rate of the link comes last."""
+    """Every limit with cells; throughput over the rate of the link comes last."""
     found = (verdict(limit, cells) for limit in (*LIMITS, OF_RATE))
     return [one for one in found if one is not None]
 
@@ -176,7 +176,7 @@ def judges(cells: Sequence[Cell]) -> list[Judge]:
 
 @dataclass(frozen=True)
 class Miss:
-    """A quantity of a cell that is beyond its limit; of flows that of the flow furthest off."""
+    """A quantity of a cell that is beyond its limit; for flows the flow that is furthest off."""
 
     cell: Cell
     limit: Limit
@@ -193,7 +193,7 @@ class Miss:
 
     @property
     def inside_noise(self) -> bool:
-        """Whether noise is as large as every one of its errors."""
+        """Whether noise is as large as each of its errors."""
         return not self.limit.missed(self.cell)
 
     def to_dict(self) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def misses(cells: Sequence[Cell]) -> list[Miss]:
         for limit in LIMITS:
             beyond = limit.misses(cell)
             if beyond:
-                # What noise does not explain comes before what is larger.
+                # Misses that noise does not explain come before larger ones that it does.
                 worst = max(beyond, key=lambda m: (not m.inside_noise, abs(m.error)))
                 breaches.append(Miss(cell, limit, worst, len(beyond)))
     return sorted(breaches, key=lambda miss: (-miss.size, miss.cell.id, miss.limit.quantity))

@@ -126,7 +126,7 @@ def _options_of(entry: Entry) -> Iterator[str]:
         yield "It has no options.\n"
         return
     columns = ("option", "type", "default", "tc", "meaning")
-    # What tc calls them, where it knows any.
+    # Their names in tc, if it has them.
     kept = [i for i, name in enumerate(columns) if name != "tc" or any(row[i] for row in rows)]
     yield _row(*(columns[i] for i in kept))
     yield "|---" * len(kept) + "|"

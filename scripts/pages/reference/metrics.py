@@ -34,7 +34,7 @@ def _metrics() -> Iterator[str]:
         "A name behind an `@` chooses\none link, flow or class: `drops@bottleneck`, `drops@cubic`. "
         "Programs and sources of traffic stand for flows.\n"
     )
-    yield f"Over the seeds of a point all are pooled alike: {metrics.RULE}.\n"
+    yield f"Every command pools the seeds of a point in the same way. In short: {metrics.RULE}.\n"
     yield "| metric | of a | unit | in JSON | meaning | within a run | a run without it |"
     yield "|---|---|---|---|---|---|---|"
     for metric in metrics.METRICS:

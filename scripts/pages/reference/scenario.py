@@ -65,7 +65,7 @@ def _scenario() -> Iterator[str]:
         yield "| key | type | default | meaning |"
         yield "|---|---|---|---|"
         for name, value in node["properties"].items():
-            # What has a section of its own is not a key of this one.
+            # A key with its own section is not listed here.
             if name in elsewhere or (not place and name in SECTION_NAMES):
                 continue
             default = f"`{_toml(value['default'])}`" if "default" in value else ""

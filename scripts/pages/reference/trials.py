@@ -113,7 +113,7 @@ def _entries_of(family: str) -> frozenset[tuple[str, str]]:
 
 @cache
 def _entries_in(folder: Path) -> frozenset[tuple[str, str]]:
-    """What an experiment's scenarios run, and its Python puts in their places."""
+    """Return the entries of an experiment's scenarios, with those that its Python inserts."""
     entries: set[tuple[str, str]] = set()
     for file in folder.rglob("*.toml"):
         entries |= set(_named(tomllib.loads(file.read_text(encoding="utf-8"))))

@@ -1,11 +1,11 @@
 //! Bytes of many queues, and which of them has the most.
 //!
-//! A discipline that is full asks for it with every packet that comes, or with every batch that it
-//! drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake); the answer is
-//! the same. Here blocks of queues remember their largest, and those that have changed are
-//! searched when it is asked for: to a packet that is a mark.
+//! A full discipline asks for the longest queue with every arriving packet, or with every batch
+//! that it drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake); the
+//! answer is the same. Here each block of queues remembers its largest, and a packet only flags its
+//! block as changed. A query searches the flagged blocks.
 
-/// Queues of a block: about the root of how many there are at most.
+/// Queues of a block: about the square root of the largest number of queues.
 const BLOCK: usize = 64;
 
 /// Bytes by queue.
@@ -14,12 +14,12 @@ pub struct Backlogs {
     bytes: Box<[u64]>,
     /// The largest of each block when it was last searched.
     most: Box<[u64]>,
-    /// Blocks that have changed since.
+    /// Blocks that have changed since that search.
     changed: Box<[bool]>,
 }
 
 impl Backlogs {
-    /// So many empty queues.
+    /// Creates this many empty queues.
     pub fn new(queues: usize) -> Backlogs {
         Backlogs {
             bytes: vec![0; queues].into(),
@@ -34,21 +34,21 @@ impl Backlogs {
         self.bytes[queue]
     }
 
-    /// A packet came to a queue.
+    /// Counts a packet that came to a queue.
     #[inline]
     pub fn add(&mut self, queue: usize, len: u16) {
         self.bytes[queue] += u64::from(len);
         self.changed[queue / BLOCK] = true;
     }
 
-    /// A packet has left a queue.
+    /// Subtracts a packet that left a queue.
     #[inline]
     pub fn remove(&mut self, queue: usize, len: u16) {
         self.bytes[queue] -= u64::from(len);
         self.changed[queue / BLOCK] = true;
     }
 
-    /// The queue with the most bytes, the first of equals, and how many they are.
+    /// The queue with the most bytes, and its bytes. The first one wins a tie.
     pub fn longest(&mut self) -> (usize, u64) {
         let mut longest = (0, 0);
         let blocks = self.most.iter_mut().zip(&mut self.changed);
@@ -74,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a search of all.
+        /// Compares with a search of all queues.
         #[test]
         fn the_first_of_the_longest(
             queues in 1usize..200,

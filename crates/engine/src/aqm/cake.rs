@@ -1,9 +1,9 @@
 //! Cake: shaper, tins, flow queues and Cobalt in one discipline.
 //!
-//! Follows Linux 7.3 sch_cake; the SCE ramp follows the Cake of the authors of
-//! SCE (June 2019), which Linux does not have (`aqm::sce`). Cake keeps the link's rate
-//! itself: a link with it has no shaper of its own, and what Cake charges for a
-//! packet (`overhead`, `mpu`, `atm`) is what the link's rate is charged.
+//! Follows Linux 7.3 sch_cake. The SCE ramp is not in Linux; it follows the Cake of the authors of
+//! SCE (June 2019; see `aqm::sce`). Cake keeps the link's rate itself, so a link with Cake has no
+//! shaper of its own. The link's rate is charged with the bytes that Cake charges for a packet
+//! (`overhead`, `mpu`, `atm`).
 //!
 //! | part | what |
 //! |---|---|
@@ -14,14 +14,12 @@
 //! | `ack_filter` | the ACK filter |
 //! | `memory` | what counts against the memory limit |
 //!
-//! Known deviations: flows and hosts are told apart by a mix of their numbers
-//! with the run's seed where Linux takes the hash of the sender's socket, or one
-//! of the addresses with a secret of its boot; of queues equally long an overflow drops from the first, where
-//! Linux takes the one its heap has on top; queues of a host with more than 16
-//! bulk queues get what several rounds bring at once; every packet is one segment, so
-//! that there is nothing for `split_gso` to split. There is no `unlimited`,
-//! `autorate-ingress`, `nat` and `fwmark`. On a trace Cake shapes at the mean
-//! rate.
+//! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket, or by
+//! one of the addresses with a secret of its boot. Here it is a mix of their numbers with the run's
+//! seed. Among queues of equal length, an overflow drops from the first; Linux takes the one on top
+//! of its heap. A queue of a host with more than 16 bulk queues gets the bytes of several rounds at
+//! once. Every packet is one segment, so `split_gso` has nothing to split. `unlimited`,
+//! `autorate-ingress`, `nat` and `fwmark` do not exist. On a trace Cake shapes at the mean rate.
 
 use tailback_record::Cause;
 
@@ -112,7 +110,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "rtt",
-            doc: "Cobalt's interval; its target is a twentieth of it.",
+            doc: "Cobalt's interval; its target is 5 % of it.",
             kind: Kind::Time {
                 min: Time::from_us(1),
             },
@@ -159,21 +157,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ingress",
-            doc: "Shapes what has passed the bottleneck already: drops are charged to the shaper.",
+            doc: "Shapes traffic that has already passed the bottleneck: drops are charged to the shaper.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("ingress or egress"),
         },
         Opt {
             name: "wash",
-            doc: "Clears the DSCP of what passes.",
+            doc: "Clears the DSCP of forwarded packets.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("wash or nowash"),
         },
         Opt {
             name: "split_gso",
-            doc: "Splits what offloads have joined; packets of the simulator are single segments whatever it says.",
+            doc: "Splits segments that offloads have joined; packets of the simulator are always single segments.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: Some("split-gso or no-split-gso"),
@@ -197,14 +195,14 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(Cake::new(options, context)),
 };
 
-/// What does not change while it runs.
+/// Configuration that does not change during the run.
 #[derive(Debug)]
 struct Config {
     isolation: Isolation,
     tins: Tins,
     ramp: Ramp,
     fresh: Fresh,
-    /// us, as tc hands them over.
+    /// Cobalt's interval, us, as tc passes it.
     rtt_us: u64,
     ack_filter: AckFilter,
     sizes: Sizes,
@@ -288,9 +286,9 @@ impl Config {
 struct Tin {
     flows: Flows,
     params: Params,
-    /// Its share of the rate as time per byte.
+    /// The tin's share of the rate as time per byte.
     per_byte: PerByte,
-    /// When it is within its share again, ns.
+    /// When the tin is within its share again, ns.
     next: i64,
     /// Bytes queued.
     backlog: u64,
@@ -312,7 +310,7 @@ impl Tin {
         }
     }
 
-    /// Sets its share of the rate, byte/s.
+    /// Sets the tin's share of the rate, byte/s.
     fn set_rate(&mut self, rate: u64, config: &Config) {
         let wanted = ((config.rtt_us / 20).max(1) * 1_000) as i64;
         self.per_byte = PerByte::of(rate);
@@ -327,26 +325,26 @@ impl Tin {
         };
     }
 
-    /// Charges a packet to its share.
+    /// Charges a packet to the tin's share.
     #[inline]
     fn charge(&mut self, bytes: u32, now: i64) {
         let duration = self.per_byte.time(bytes);
         if self.next < now {
             self.next += duration;
         } else {
-            // Within its share or ahead of it by less than this packet.
+            // The tin is within its share, or ahead of it by less than this packet.
             self.next = self.next.max(now + duration);
         }
     }
 }
 
-/// What is known of a flow, in one direction.
+/// Properties of a flow, in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     keys: Keys,
-    /// The tin of its DSCP.
+    /// The tin of the flow's DSCP.
     tin: u8,
-    /// The tin of what was washed.
+    /// The tin of DSCP 0, which applies after a wash.
     washed: u8,
 }
 
@@ -358,36 +356,36 @@ pub struct Cake {
     tins: Box<[Tin]>,
     /// Tin of each DSCP.
     index: [u8; 64],
-    /// By flow: its packets, and those that go the other way.
+    /// By flow: properties of its packets, and of those that go the other way.
     known: Vec<[Known; 2]>,
-    /// Where the hashes of this run begin.
+    /// Seed of the hashes of this run.
     salt: u64,
     backlog: Backlog,
     /// Bytes of memory in use and allowed.
     memory: (u64, u64),
-    /// Tins in which a queue waits that may have packets, a bit each.
+    /// Bit set of the tins with a waiting queue that may have packets.
     active: u32,
-    /// The rate is 0.
+    /// Whether the rate is 0.
     stopped: bool,
     /// Tin and queue served last.
     served: (usize, usize),
     rng: Stream,
 }
 
-/// Tins that there are at most.
+/// Largest number of tins.
 const TINS: usize = 8;
 
-/// What came of asking a queue for a packet.
+/// Result of asking a queue for a packet.
 enum Taken {
-    /// There it is.
+    /// A packet was delivered.
     Packet,
-    /// None is left.
+    /// The queue is empty.
     Empty,
-    /// One was dropped and counts as sent (`ingress`): another queue may be next.
+    /// A packet was dropped and counts as sent (`ingress`): another queue may be next.
     Charged,
 }
 
-/// SplitMix64's finaliser, of which the upper half is taken.
+/// The upper half of SplitMix64's finaliser.
 fn mix(x: u64) -> u32 {
     let mut z = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -419,7 +417,7 @@ impl Cake {
         cake
     }
 
-    /// Everything that follows from the rate.
+    /// Sets everything that depends on the rate.
     fn configure(&mut self, rate: Rate) {
         let rate = (rate.0 / 8).max(1);
         let shares = self.config.tins.rates(rate);
@@ -437,7 +435,7 @@ impl Cake {
     }
 
     fn know(&self, flow: u32, info: FlowInfo) -> [Known; 2] {
-        // Three domains: flows and their way, then hosts.
+        // Hash domains: the two directions of a flow, then sources and destinations.
         let hash = |domain: u64, number: u32| mix(self.salt ^ (domain << 32 | u64::from(number)));
         let way = |reverse: bool| {
             let (from, to) = if reverse {
@@ -473,7 +471,7 @@ impl Cake {
         self.known[flow][usize::from(packet.has(flags::ACK))]
     }
 
-    /// Flows nothing was said of: each on hosts of its own, DSCP 0.
+    /// Adds flows without a description: each has its own hosts and DSCP 0.
     #[cold]
     fn meet(&mut self, flow: usize) {
         for flow in self.known.len() as u32..=flow as u32 {
@@ -487,7 +485,7 @@ impl Cake {
         }
     }
 
-    /// Takes a packet off the books.
+    /// Subtracts a packet from the counters.
     #[inline]
     fn leave(&mut self, tin: usize, packet: &Packet) {
         let len = u64::from(packet.len);
@@ -497,7 +495,7 @@ impl Cake {
         self.memory.0 -= u64::from(memory::truesize(packet));
     }
 
-    /// Charges a packet to its tin and to the shaper; returns its bytes.
+    /// Charges a packet to its tin and to the shaper. Returns the charged bytes.
     #[inline]
     fn charge(&mut self, tin: usize, packet: &Packet, now: i64, dropped: bool) -> u32 {
         let bytes = self.config.sizes.charged(packet.len);
@@ -508,7 +506,7 @@ impl Cake {
         bytes
     }
 
-    /// There is too much: the oldest packet of the longest queue goes.
+    /// Drops the oldest packet of the longest queue, as too much is queued.
     #[cold]
     fn overflow(&mut self, now: Time, sink: &mut Sink) -> bool {
         let mut longest = (0, 0, 0);
@@ -534,12 +532,12 @@ impl Cake {
         true
     }
 
-    /// The highest tin that has packets and is within its share, else the one
-    /// that is next within it.
+    /// The highest tin that has packets and is within its share. If no tin is, the one that will be
+    /// within its share first.
     #[inline]
     fn choose(&self, now: i64) -> usize {
         if self.active & self.active.wrapping_sub(1) == 0 {
-            // One alone is the one.
+            // Only one tin has packets.
             return self.active.trailing_zeros() as usize % TINS;
         }
         let mut best = (0, i64::MAX);
@@ -611,7 +609,7 @@ impl Cake {
         }
     }
 
-    /// A packet was appended to a queue: an ACK may now be redundant.
+    /// Drops an ACK that has become redundant now that a packet was appended to its queue.
     #[inline(never)]
     fn filter_acks(&mut self, t: usize, index: usize, now: Time, sink: &mut Sink) {
         let queue = &self.tins[t].flows.get(index).packets;
@@ -662,7 +660,7 @@ impl Queue for Cake {
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let clock = now.ns() as i64;
         if self.stopped {
-            // It is asked again: what could not be sent is not due.
+            // The link asks again after an outage: it need not make up for what it could not send.
             self.stopped = false;
             self.shaper.resume(clock);
         }
@@ -708,7 +706,7 @@ impl Queue for Cake {
     }
 
     fn rate_changed(&mut self, rate: Rate, _now: Time) {
-        // Without a rate it is not asked for anything.
+        // Without a rate, the link asks for no packets.
         if rate.0 == 0 {
             self.stopped = true;
             return;

@@ -1,17 +1,15 @@
 //! CoDel: controlled delay (RFC 8289).
 //!
-//! Follows Linux 7.3 sch_codel and codel_impl.h. Where they differ from RFC
-//! 8289 they are followed: time is counted in ticks of 1024 ns (so 5 ms is
-//! 4.999 ms); 1/sqrt(count) is a 16-bit fraction improved by one Newton step
-//! per drop or mark; with ECN one packet at most is marked in a dequeue, and
-//! marking ends the loop; a dequeue drops 256 packets at most, and what was due
-//! beyond that is forgiven. As in the RFC it acts only while more than one MTU
-//! stays queued, and on re-entry within 16 intervals the count goes on from
-//! what the last dropping phase added, if that was more than 1.
+//! Follows Linux 7.3 sch_codel and codel_impl.h, also where they differ from RFC 8289. Time is
+//! counted in ticks of 1024 ns (so 5 ms is 4.999 ms). 1/sqrt(count) is a 16-bit fraction, improved
+//! by one Newton step per drop or mark. With ECN, a dequeue marks at most one packet, and marking
+//! ends the loop. A dequeue drops at most 256 packets and forgives what was due beyond that. As in
+//! the RFC, CoDel acts only while more than one MTU stays queued. On re-entry within 16 intervals,
+//! the count continues from what the last dropping phase added, if that was more than 1.
 //!
-//! Known deviations: times do not wrap (Linux compares 32-bit ticks, which
-//! wrap after 73 minutes); a packet that CoDel has just marked is not counted
-//! a second time by `ce_threshold`. `sce` is not in Linux; see sce.rs.
+//! Known deviations: times do not wrap (Linux compares 32-bit ticks, which wrap after 73 minutes);
+//! `ce_threshold` does not count a packet again that CoDel has just marked. `sce` is not in Linux;
+//! see sce.rs.
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
@@ -106,7 +104,7 @@ pub const TARGET: Opt = Opt {
     tc: None,
 };
 
-/// Window for the minimum.
+/// Window of the minimum.
 pub const INTERVAL: Opt = Opt {
     name: "interval",
     doc: "How long the sojourn time must stay above the target before CoDel acts; of the order of the largest round-trip time.",
@@ -126,7 +124,7 @@ pub const ECN: Opt = Opt {
     tc: Some("ecn or noecn"),
 };
 
-/// Step marking beside CoDel.
+/// Step marking in addition to CoDel.
 pub const CE_THRESHOLD: Opt = Opt {
     name: "ce_threshold",
     doc: "Sojourn time above which every ECN-capable packet is marked, whatever CoDel decides; off if absent.",
@@ -148,7 +146,7 @@ pub struct Codel {
 }
 
 impl Codel {
-    /// What is asked for comes with marks of SCE, too.
+    /// `dequeue` with SCE marks.
     #[inline(never)]
     fn dequeue_with_sce(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let packets = &mut self.packets;

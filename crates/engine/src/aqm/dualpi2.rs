@@ -1,32 +1,31 @@
-//! DualPI2: the dual-queue coupled AQM of L4S (RFC 9332), with every version of it.
+//! DualPI2: the dual-queue coupled AQM of L4S (RFC 9332), in all of its versions.
 //!
-//! By default Linux 7.3.4 sch_dualpi2 (in Linux since 6.17), in its integer
-//! arithmetic: a PI controller updates p each `tupdate` from the larger of the two
-//! heads' sojourn times; classic packets are dropped, or marked if ECN-capable, with
-//! p squared (two rolls), scalable ones marked with k p or above the step threshold.
-//! Nothing is done below a backlog of two frames. Sums are cut to 32 bits as in the
-//! kernel, so that a change of p by more than 1 wraps.
+//! The default is Linux 7.3.4 sch_dualpi2 (in Linux since 6.17), in its integer arithmetic. A PI
+//! controller updates p each `tupdate` from the larger of the two heads' sojourn times. Classic
+//! packets are dropped, or marked if ECN-capable, with p squared (two rolls). Scalable packets are
+//! marked with k p or above the step threshold. Nothing happens below a backlog of two frames. Sums
+//! are cut to 32 bits as in the kernel, so a change of p by more than 1 wraps.
 //!
-//! `version` presets what earlier ones did otherwise (sources in dualpi2/presets.rs):
-//! - `dualpi2-2019-02-21`: time-shifted FIFO, `l_drop` (0), gains in whole units per tick
-//!   of 64 ns (0.309 and 3.114 Hz of 0.3125 and 3.125), 20 ms and 32 ms, a timer
-//!   of 4 ms jiffies that first runs after half a second, rolls `<` instead of `<=`, the
-//!   step tested with at least one more packet left behind and in units of 1024 ns,
-//!   no memory limit.
-//! - `dualpi2-2019-wrr-counter`: L first until it was served `wrr_ratio` times since C
-//!   was, without a time shift unless it is given; gains in whole units per ns (0.233 and 2.794 Hz).
-//! - `dualpi2-2019-wrr-percent`: weights by `classic_protection`, counted in bytes; gains
-//!   as that; `l_drop` 100; the step with at least two packets left behind.
-//! - `dualpi2-2019-refactored`: Linux's of today, the gains divided by 127 (x 0.504), a timer of
-//!   jiffies, the step for packets that find more than one in L, no memory limit.
+//! `version` presets what differs in earlier versions (sources in dualpi2/presets.rs):
+//! - `dualpi2-2019-02-21`: time-shifted FIFO; `l_drop` (0); gains in whole units per tick of 64 ns
+//!   (0.309 and 3.114 Hz instead of 0.3125 and 3.125); 20 ms and 32 ms. Its timer has jiffies of
+//!   4 ms and first runs after half a second. It rolls `<` instead of `<=`, tests the step with at
+//!   least one more packet left behind and in units of 1024 ns, and has no memory limit.
+//! - `dualpi2-2019-wrr-counter`: serves L first until L was served `wrr_ratio` times since the last
+//!   packet of C; no time shift unless one is set; gains in whole units per ns (0.233 and 2.794
+//!   Hz).
+//! - `dualpi2-2019-wrr-percent`: weights by `classic_protection`, counted in bytes; gains as in
+//!   `dualpi2-2019-wrr-counter`; `l_drop` 100; the step with at least two packets left behind.
+//! - `dualpi2-2019-refactored`: as in Linux today, but with the gains divided by 127 (x 0.504), a
+//!   timer of jiffies, the step for packets that find more than one in L, and no memory limit.
 //!
-//! On Linux all but its own version are a module of tailback's own, `sch_dualpi2_2019`.
+//! On Linux, the module `sch_dualpi2_2019` of tailback's own runs every version but Linux's.
 //!
-//! Known deviations: a packet already marked CE is not counted again by the step or
-//! the coupling (the kernel's counters do); no filters, so that L holds nothing but
-//! ECN-capable packets; packets are single segments, for which `split_gso` means
-//! nothing; the first update comes one `tupdate` after the start. As under htb,
-//! which never asks an empty queue, the schedulers start anew only when drops emptied both queues.
+//! Known deviations: the step and the coupling do not count again a packet that is already marked
+//! CE (the kernel's counters do). There are no filters, so L holds only ECN-capable packets.
+//! Packets are single segments, so `split_gso` has no effect. The first update comes one `tupdate`
+//! after the start. As under htb, which never asks an empty queue, the schedulers are reset only
+//! when drops emptied both queues.
 
 use std::cell::Cell;
 
@@ -75,7 +74,7 @@ pub(super) const LIMIT: Opt = Opt {
 /// Coupling.
 pub(super) const COUPLING: Opt = Opt {
     name: "coupling_factor",
-    doc: "k: scalable packets are marked with k times the probability whose square classic ones meet.",
+    doc: "k: scalable packets are marked with probability k p, while classic packets are dropped or marked with p squared.",
     kind: Kind::Int { min: 1, max: 255 },
     default: Some("2"),
     tc: None,
@@ -157,7 +156,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "step_rule",
-            doc: "Where min_qlen_step is tested: against the packets that one finds when it arrives, or, as before the refactoring, against those it leaves behind (and not with a step_thresh in packets); default by version.",
+            doc: "Where min_qlen_step is tested. At enqueue: against the packets that a packet finds when it arrives. At dequeue, as before the refactoring: against those it leaves behind, and not with a step_thresh in packets. Default by version.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
@@ -245,19 +244,19 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "reset_statistics",
-            doc: "Whether the counters among the gauges start anew whenever they are read.",
+            doc: "Whether the counters among the gauges restart at 0 after each reading.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
         },
         time(
             "reset_interval",
-            "Statistics are reset each so often, as by a reader of 2019: the delays among them are what the controller takes for those of its last update, so that the next one sees the whole delay as growth; default: never.",
+            "Period at which the statistics are reset, as by a reader of the versions of 2019. A reset also clears the controller's delay of the last update, so the next update sees the whole delay as growth; default: never.",
             Time::from_us(1),
         ),
         Opt {
             name: "split_gso",
-            doc: "Splits what offloads have joined; packets of the simulator are single segments whatever it says.",
+            doc: "Splits segments that offloads have joined; packets of the simulator are always single segments.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: Some("split_gso or no_split_gso"),
@@ -276,12 +275,12 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(DualPi2::new(options, context.mtu, context.rng)),
 };
 
-/// When a packet of L is marked whatever the probability.
+/// When a packet of L is marked, independent of the probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Above a sojourn time, compared as in Linux.
     Sojourn(Time),
-    /// Above so many units of 1024 ns, as before the refactoring.
+    /// Above this many units of 1024 ns, as before the refactoring.
     Kibi(u64),
     /// With more packets than this left behind.
     Packets(u64),
@@ -360,16 +359,16 @@ pub struct DualPi2 {
     vars: Vars,
     scheduler: Scheduler,
     step: Step,
-    /// The threshold applies with at least so many packets in L: on arrival,
+    /// The threshold applies with at least this many packets in L: on arrival,
     min_step: u64,
-    /// or left behind on departure.
+    /// or, if this is true, left behind on departure.
     step_at_dequeue: bool,
     any_ect: bool,
-    /// The decision is made when a packet arrives.
+    /// Whether the decision is made when a packet arrives.
     early: bool,
     reset_statistics: bool,
-    /// Time between two resets of the statistics, and with them of the controller's
-    /// last delay; none: never.
+    /// Time between two resets of the statistics, which also clear the controller's last delay.
+    /// `None`: never.
     reset_interval: Option<Time>,
     next_reset: Time,
     statistics: Statistics,
@@ -435,13 +434,13 @@ impl DualPi2 {
         self.l.len() + self.c.len()
     }
 
-    /// [`DualPi2::survives`] on arrival, which few versions ask for.
+    /// [`DualPi2::survives`] on arrival, which few versions use.
     #[inline(never)]
     fn survives_early(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         self.survives(packet, now, sink)
     }
 
-    /// Marks or drops by p; whether the packet is still there.
+    /// Marks or drops by p. Returns whether the packet is still there.
     #[inline(always)]
     fn survives(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         let backlog = self.l.bytes() + self.c.bytes();
@@ -470,7 +469,7 @@ impl DualPi2 {
         }
     }
 
-    /// The step threshold, for a packet that leaves L.
+    /// Applies the step threshold to a packet that leaves L.
     #[inline]
     fn step(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let sojourn = now.since(packet.stamp);
@@ -510,7 +509,7 @@ impl Queue for DualPi2 {
             sink.drop(packet, Cause::Overflow, now);
             return;
         }
-        // The queue a packet belongs to is settled before it can be marked.
+        // Chooses the packet's queue before the packet can be marked.
         let to_l = scalable(packet.ecn, self.any_ect);
         if self.early && !self.survives_early(packet, now, sink) {
             return;

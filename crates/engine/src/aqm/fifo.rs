@@ -1,8 +1,8 @@
 //! FIFO with tail drop: `pfifo` (limit in packets) and `bfifo` (in bytes).
 //!
-//! Follows Linux sch_fifo (7.3): a packet is taken if, with it, the backlog
-//! does not exceed the limit (bytes), or if fewer packets than the limit are
-//! queued. No known deviations.
+//! Follows Linux sch_fifo (7.3). A limit in bytes admits a packet if the backlog including the
+//! packet does not exceed the limit. A limit in packets admits a packet if fewer packets than the
+//! limit are queued. No known deviations.
 
 use tailback_record::Cause;
 
@@ -54,7 +54,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Most that may be queued.
+/// Largest backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Packets.
@@ -64,7 +64,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// From an option of kind size; no limit if it is not set.
+    /// Reads an option of kind size; without a value there is no limit.
     pub fn of(value: Option<&Value>) -> Limit {
         match value {
             Some(Value::Packets(n)) => Limit::Packets(*n),
@@ -74,7 +74,7 @@ impl Limit {
     }
 }
 
-/// Packets in order with their bytes: the store that queue disciplines build on.
+/// A FIFO of packets that counts its bytes: the store that queue disciplines build on.
 #[derive(Debug, Default)]
 pub struct Packets {
     queue: Ring<Packet>,
@@ -89,7 +89,7 @@ impl Packets {
         self.queue.push_back(packet);
     }
 
-    /// Moves the oldest packet to `next`; whether there was one.
+    /// Moves the oldest packet to `next`. Returns whether there was one.
     #[inline]
     pub fn pop_to(&mut self, next: &mut Packet) -> bool {
         let any = self.queue.pop_to(next);
@@ -99,7 +99,7 @@ impl Packets {
         any
     }
 
-    /// The same, as a queue tells its link.
+    /// Like `pop_to`, with the answer that a queue gives its link.
     #[inline]
     pub fn give(&mut self, next: &mut Packet) -> Dequeue {
         match self.pop_to(next) {
@@ -114,7 +114,7 @@ impl Packets {
         self.queue.front()
     }
 
-    /// Those so many places behind the oldest ([`crate::aqm::Queue::ahead`]).
+    /// The packets this many places behind the oldest ([`crate::aqm::Queue::ahead`]).
     #[inline]
     pub fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
         self.queue.ahead(places)
@@ -138,7 +138,7 @@ impl Packets {
         self.bytes
     }
 
-    /// Both.
+    /// Packets and bytes queued.
     pub fn backlog(&self) -> Backlog {
         Backlog {
             packets: self.len(),

@@ -1,15 +1,13 @@
 //! FQ-CoDel: fair queueing with a CoDel for each flow (RFC 8290).
 //!
-//! Follows Linux 7.3 sch_fq_codel. Where it differs from RFC 8290 it is
-//! followed: CoDel acts while more than one MTU is queued in *all* flows
-//! together; when the queue is full, up to `drop_batch` packets, but not more
-//! than half the backlog in bytes, are dropped from the head of the flow with
-//! the largest backlog in bytes, and that flow's count grows by as many; ECN is
-//! on. fair/mod.rs says how flows are told apart, codel.rs what CoDel follows.
+//! Follows Linux 7.3 sch_fq_codel, also where it differs from RFC 8290. CoDel acts while more than
+//! one MTU is queued in *all* flows together. A full queue drops from the head of the flow with the
+//! largest backlog in bytes: up to `drop_batch` packets, but not more than half that backlog. That
+//! flow's count grows by as many. ECN is on. fair/mod.rs describes how flows are distinguished,
+//! codel.rs what CoDel follows.
 //!
-//! Known deviations: those of codel.rs and fair/mod.rs; `memory_limit` counts a
-//! fixed number of bytes for each frame besides its own; ce_threshold has no
-//! selector.
+//! Known deviations: those of codel.rs and fair/mod.rs; `memory_limit` counts a fixed number of
+//! bytes for each frame in addition to its own; ce_threshold has no selector.
 
 use tailback_record::Cause;
 
@@ -94,7 +92,7 @@ const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // TCA_FQ_CODEL_XSTATS_QDISC, which has ecn_mark and ce_mark
+        // TCA_FQ_CODEL_XSTATS_QDISC, which contains ecn_mark and ce_mark
         tag: &[0; 4],
         marks: Some(&[12, 28]),
         ..Qdisc::DEFAULT.xstats
@@ -110,7 +108,7 @@ pub struct FqCodel {
     params: Params,
     /// Most that may be queued, packets.
     limit: u64,
-    /// The same in bytes of memory.
+    /// The limit in bytes of memory.
     memory_limit: u64,
     /// Most packets dropped at once.
     drop_batch: u32,
@@ -128,14 +126,14 @@ impl FqCodel {
                 Some(Value::Packets(n)) => *n,
                 _ => u64::MAX,
             },
-            // Linux cuts it to 32 bits' half.
+            // Linux cuts it to half of 32 bits.
             memory_limit: options.bytes("memory_limit").min(1 << 31),
             drop_batch: options.int("drop_batch") as u32,
             sce: Marker::of(options, context.rng),
         }
     }
 
-    /// The queue is over its limit: drops from the fattest flow.
+    /// Drops from the fattest flow, as the queue is over its limit.
     #[cold]
     fn overflow(&mut self, now: Time, sink: &mut Sink) {
         let (flow, backlog) = self.fair.fattest();

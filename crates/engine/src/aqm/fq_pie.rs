@@ -1,12 +1,11 @@
 //! FQ-PIE: fair queueing with a PIE for each flow.
 //!
-//! Follows Linux 7.3 sch_fq_pie, in this: one timer updates the probabilities of
-//! all flows, active or not, 2048 flows at a time with a jiffy (1 ms) between, and
-//! again tupdate after the last; a packet that finds `limit` packets is dropped
-//! whatever its flow; `memory_limit` drops nothing, Linux only counts packets
-//! beyond it; marks give way to drops above `ecn_prob` instead of 10 %; a flow's
-//! decisions rest on its own backlog. fair/mod.rs says how flows are told apart,
-//! pie.rs what PIE follows.
+//! Follows Linux 7.3 sch_fq_pie in the following. One timer updates the probabilities of all flows,
+//! active or not. It handles 2048 flows at a time with a jiffy (1 ms) between, and starts again
+//! tupdate after the last. A packet that finds `limit` packets is dropped, whatever its flow.
+//! `memory_limit` drops nothing; Linux only counts packets beyond it. Marks give way to drops above
+//! `ecn_prob` instead of 10 %. A flow's decisions depend on its own backlog. fair/mod.rs describes
+//! how flows are distinguished, pie.rs what PIE follows.
 //!
 //! Known deviations: those of pie.rs and fair/mod.rs.
 
@@ -131,7 +130,7 @@ const JIFFY: Time = Time::from_ms(1);
 #[derive(Clone, Copy, Debug)]
 struct State {
     vars: Vars,
-    /// In the list of flows that updates change.
+    /// Whether it is in the list of flows that updates change.
     awake: bool,
 }
 
@@ -142,12 +141,11 @@ pub struct FqPie {
     params: Params,
     /// Most that may be queued, packets.
     limit: u64,
-    /// Flows that an update may change. An update of any other leaves it as it
-    /// is, so that it need not be made.
+    /// Flows that an update may change. An update leaves any other flow as it is, so it skips them.
     awake: Vec<u32>,
     /// First flow of the timer's next round.
     cursor: usize,
-    /// When that is.
+    /// Time of that round.
     next_update: Time,
     rng: Stream,
 }
@@ -175,7 +173,7 @@ impl FqPie {
         }
     }
 
-    /// One round of the timer; when the next is due.
+    /// Runs one round of the timer. Returns when the next is due.
     fn round(&mut self, now: Time) -> Time {
         let round = self.cursor..(self.cursor + ROUND).min(self.fair.len());
         let (fair, params) = (&mut self.fair, &self.params);

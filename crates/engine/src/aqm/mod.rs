@@ -25,15 +25,15 @@ pub mod wred;
 pub use sink::Sink;
 pub use tailback_record::Cause;
 
-/// What a queue says when its link asks for a packet.
+/// A queue's answer when its link asks for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dequeue {
-    /// There is the next packet.
+    /// The next packet was delivered.
     Packet,
     /// Nothing is queued.
     Empty,
-    /// There is the next packet, of a queue that keeps the link's rate itself: the link
-    /// sends it at once and does not ask again before this time.
+    /// The next packet was delivered, by a queue that keeps the link's rate itself. The link sends
+    /// the packet at once and does not ask again before this time.
     Until(Time),
     /// Something is queued but must not leave before this time (a shaping queue).
     NotBefore(Time),
@@ -41,19 +41,20 @@ pub enum Dequeue {
 
 /// A queue discipline.
 ///
-/// The link sets `packet.stamp` to the time of arrival before `enqueue`; a
-/// packet's sojourn time at `now` is `now - stamp`. Every packet given to
-/// `enqueue` comes out of `dequeue` once or is reported to `sink.drop` once;
-/// a mark is made by `sink.mark`, which changes the packet and counts.
+/// The link sets `packet.stamp` to the time of arrival before `enqueue`. A packet's sojourn time at
+/// `now` is `now - stamp`. Every packet given to `enqueue` either comes out of `dequeue` once or is
+/// reported to `sink.drop` once. `sink.mark` makes a mark: it changes the packet and counts the
+/// mark.
 pub trait Queue: Send {
-    /// Takes a packet: a copy, once it is marked if it is.
+    /// Takes a packet. If the queue marks the packet, it marks it before it copies it.
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink);
 
-    /// Writes the next packet, if there is one that may leave, to `next`, which holds
-    /// anything before: so a packet is copied once on its way from the queue to the link.
+    /// Writes the next packet to `next`, if there is one that may leave. `next` may hold anything
+    /// before the call. Writing in place copies a packet only once on its way from the queue to the
+    /// link.
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue;
 
-    /// The next packet by value, if there is one that may leave: for tests.
+    /// Returns the next packet by value, if there is one that may leave. For tests.
     fn take(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
         let mut next = Packet::new(0, 0, Ecn::NotEct);
         match self.dequeue(now, sink, &mut next) {
@@ -62,43 +63,43 @@ pub trait Queue: Send {
         }
     }
 
-    /// Packets that leave after so many others each, the most first, as far as that is known:
-    /// only to have memory near when they do.
+    /// The packets at these places behind the head, the farthest first, if the queue knows them.
+    /// Callers only use them to prefetch memory.
     fn ahead(&self, _places: [usize; 3]) -> Option<[&Packet; 3]> {
         None
     }
 
-    /// Called at time 0 and then whenever the time it last returned has come;
-    /// `None` when it wants no timer.
+    /// Called at time 0, and then at each time it returned. `None` means that the queue needs no
+    /// timer.
     fn timer(&mut self, _now: Time, _sink: &mut Sink) -> Option<Time> {
         None
     }
 
-    /// The link's rate has changed (also called once before the first packet).
+    /// Called when the link's rate has changed, and once before the first packet.
     fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
 
-    /// Bytes the link adds to each frame: for a queue that keeps the link's
-    /// rate itself (called before the first packet).
+    /// Sets the bytes that the link adds to each frame, for a queue that keeps the link's rate
+    /// itself. Called before the first packet.
     fn link_overhead(&mut self, _bytes: i32) {}
 
-    /// What is known of each flow and traffic source, by its number: for a queue
-    /// that tells hosts or classes apart (called before the first packet).
+    /// Describes each flow and traffic source, by its number, for a queue that distinguishes hosts
+    /// or classes. Called before the first packet.
     fn flows(&mut self, _flows: &[FlowInfo]) {}
 
     /// Packets and bytes queued.
     fn backlog(&self) -> Backlog;
 
-    /// Internal state worth a time series, e.g. a drop probability; the names
-    /// are those of [`Queue::gauge_names`], the order the same.
+    /// Internal state worth a time series, e.g. a drop probability, in the order of
+    /// [`Queue::gauge_names`].
     fn gauges(&self, _now: Time, _out: &mut Vec<f64>) {}
 
-    /// Names of the gauges, unit as suffix.
+    /// Names of the gauges, with the unit as suffix.
     fn gauge_names(&self) -> &'static [&'static str] {
         &[]
     }
 }
 
-/// What is queued.
+/// Content of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets.
@@ -107,13 +108,13 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// What a queue is built from, besides its options.
+/// What a queue is built from, in addition to its options.
 pub struct QueueContext {
     /// Nominal rate of the link.
     pub rate: Rate,
     /// Largest frame of the scenario, bytes (1514 by default).
     pub mtu: u32,
-    /// Its random stream.
+    /// The queue's random stream.
     pub rng: Stream,
 }
 
@@ -135,10 +136,10 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &pi2::ENTRY,
 ];
 
-/// Every queue discipline, those of plugins too.
+/// Every queue discipline, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// The face of a queue discipline that tc calls by this name.
+/// The kernel face of the queue discipline with this name in tc.
 pub fn face(kind: &str) -> Option<&'static Qdisc> {
     let mut faces = TABLE
         .entries()

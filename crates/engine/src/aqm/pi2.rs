@@ -1,10 +1,9 @@
 //! PI2: the controller of DualPI2 over one queue (De Schepper et al., CoNEXT 2016).
 //!
-//! Classic packets are dropped, or marked with `ecn`, with the square of p; with
-//! `scalable` those of scalable senders are marked with k p. The arithmetic is that of
-//! Linux's sch_dualpi2 (see dualpi2.rs), as are the defaults; the delay is the
-//! head's sojourn time. Linux has no PI2 alone. Above k p = 1 with scalable marking,
-//! ECN-capable packets are dropped with p squared too.
+//! Classic packets are dropped (with `ecn`: marked) with probability p squared. With `scalable`,
+//! packets of scalable senders are marked with k p. The arithmetic and the defaults are those of
+//! Linux's sch_dualpi2 (see dualpi2.rs); the delay is the head's sojourn time. Linux has no PI2
+//! alone. Above k p = 1 with scalable marking, ECN-capable packets are dropped with p squared too.
 //!
 //! No known deviations.
 
@@ -80,7 +79,7 @@ pub const ENTRY: Entry<Build> = Entry {
             packets: Packets::default(),
             limit: Limit::of(options.get("limit")),
             params: Params {
-                // With nothing coupled there is no overload below p = 1.
+                // Without coupling there is no overload below p = 1.
                 k: match options.word("scalable") {
                     "none" => 1,
                     _ => options.int("coupling_factor").unsigned_abs(),
@@ -100,7 +99,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Linux has nothing like it.
+/// Linux has no such discipline.
 const KERNEL: Qdisc = Qdisc { ..Qdisc::DEFAULT };
 
 /// The discipline.
@@ -110,9 +109,9 @@ pub struct Pi2 {
     limit: Limit,
     params: Params,
     vars: Vars,
-    /// ECN-capable packets are marked.
+    /// Whether ECN-capable packets are marked.
     ecn: bool,
-    /// Scalable marking, and whether of ECT(0) too.
+    /// `Some` for scalable marking, true if it includes ECT(0).
     scalable: Option<bool>,
     next_update: Time,
     rng: Stream,

@@ -1,26 +1,24 @@
 //! PIE: proportional integral controller enhanced (RFC 8033).
 //!
-//! Follows Linux 7.3 sch_pie in its integer arithmetic: times in ticks of 64
-//! ns, probability 1 is 2^56 - 1, gains in 16ths. Where Linux differs from RFC
-//! 8033 Linux is followed: the delay is the sojourn time of the last packet
-//! dequeued, 0 once the queue is empty; the probability decays by 1/64 in a
-//! period with no delay before and after; 2 % are added while the delay is
-//! above 250 ms; the burst allowance is 150 ms of time in which the queue was
-//! served, given again when delays are below half the target and the
-//! probability is 0; a forced mark does not reset the accumulated probability;
-//! and the probability is not clamped to 1, it can wind up above it while the
-//! delay stays high.
+//! Follows Linux 7.3 sch_pie in its integer arithmetic: times in ticks of 64 ns, probability 1 is
+//! 2^56 - 1, gains in 16ths. It follows Linux also where Linux differs from RFC 8033:
+//! - The delay is the sojourn time of the last packet dequeued, and 0 once the queue is empty.
+//! - The probability decays by 1/64 in a period without delay before and after.
+//! - 2 % are added while the delay is above 250 ms.
+//! - The burst allowance is 150 ms of time in which the queue was served. It is granted again when
+//!   delays are below half the target and the probability is 0.
+//! - A forced mark does not reset the accumulated probability.
+//! - The probability is not clamped to 1. It can wind up above 1 while the delay stays high.
 //!
-//! `version = "linux-3.14"` is PIE as Linux had it before 2019: target 20 ms,
-//! tupdate 30 ms, burst allowance 100 ms, delay from the estimated departure
-//! rate, plain Bernoulli trials, gains / 8 below 1 % and / 2 below 10 %, decay
-//! by 2 %, 32-bit probability. Its arithmetic overflows where the kernel's
-//! does: the decay of a probability above 1.02 % takes it below that at once,
-//! and a change above one half wraps.
+//! `version = "linux-3.14"` is PIE as in Linux before 2019: target 20 ms, tupdate 30 ms, burst
+//! allowance 100 ms, delay from the estimated departure rate, plain Bernoulli trials. Its gains are
+//! divided by 8 below 1 % and by 2 below 10 %, it decays by 2 %, and its probability has 32 bits. Its arithmetic overflows where
+//! the kernel's does: the decay of a probability above 1.02 % takes it below that at once, and a
+//! change above one half wraps.
 //!
-//! The timer is Linux's (see `wheel`): updates come one jiffy later than asked for,
-//! every 16 ms by default. It runs from the start of the run, as that of a queue
-//! which was set up more than 0.5 s before, when Linux has the first update.
+//! The timer is Linux's (see `wheel`): updates come one jiffy later than requested, by default
+//! every 16 ms. It runs from the start of the run. This matches a queue that was set up more than
+//! 0.5 s before, when Linux makes the first update.
 //!
 //! Known deviations: a backlog above 16 MiB does not overflow the estimated delay.
 
@@ -159,7 +157,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// A gain in tc's words.
+/// Spells a gain in tc's words.
 pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
     if words.options.int(option) == 0 {
         words.refuse(option, "tc takes 0 for the default", "at least 1");
@@ -167,7 +165,7 @@ pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// Delay aimed at, of the disciplines that know one default only.
+/// Target delay, for the disciplines with a single default.
 pub const TARGET: Opt = Opt {
     name: "target",
     doc: "Queueing delay it aims at.",

@@ -1,32 +1,29 @@
 //! RED: random early detection (Floyd and Jacobson 1993).
 //!
-//! Follows Linux 7.3 sch_red and red.h: the average is updated by every
-//! arrival with the backlog found before it; from `min` on packets are marked
-//! or dropped at random, from `max` on all of them. One random number is drawn
-//! for each mark or drop, and at constant average the gap between two is
-//! uniform on 1..1/pb, so the rate is 2 pb/(1 + pb).
+//! Follows Linux 7.3 sch_red and red.h. Every arrival updates the average with the backlog found
+//! before it. From `min` on packets are marked or dropped at random, from `max` on all of them. One
+//! random number is drawn for each mark or drop. At constant average the gap between two is uniform
+//! on 1..1/pb, so the rate is 2 pb/(1 + pb).
 //!
-//! red_dequeue starts the idle time, after which the average decays, when it
-//! finds nothing. Below htb or tbf, the way to give RED a rate, nobody asks an
-//! empty queue, so that the average falls by arrivals only: the default here,
-//! `idle = "hold"`. An average left above `max` by a burst then drops whatever
-//! comes next, one packet and one timeout at a time (Linux does that).
-//! `idle = "decay"` is RED at the root of an interface.
+//! red_dequeue starts an idle time when it finds nothing, and the average decays after an idle
+//! time. To give RED a rate one puts it below htb or tbf, and these never ask an empty queue. So
+//! the average falls only with arrivals. This is the default here, `idle = "hold"`. A burst may
+//! then leave the average above `max`, and RED drops every packet that comes next, one packet and
+//! one timeout at a time (Linux does that). `idle = "decay"` is RED at the root of an interface.
 //!
 //! `burst` derives the weight as tc does, from min and avpkt, and `adaptive`
 //! moves the probability as the kernel's timer does.
 //!
-//! Not in Linux, all off by default: `gentle`, the other words of
-//! `uniformise`, `include_arriving`, thresholds in packets, and any `weight`
-//! and `probability` (tc has powers of two for the weight, Wlog).
+//! Not in Linux, all off by default: `gentle`, the other words of `uniformise`, `include_arriving`,
+//! thresholds in packets, and any `weight` and `probability` (tc only has powers of two for the
+//! weight, Wlog).
 //!
-//! Known deviations: the average, the probability and (1-w)^m are computed in
-//! floating point where Linux has fixed point, a table of shifts and, below a
-//! shift of one, the line 1 - mw; `bandwidth` defaults to the link's rate (tc:
-//! 10Mbit); a packet to be marked that then finds the buffer full is counted
-//! as dropped only. Absent: harddrop, nodrop. ns-2's scaling of the
-//! probability by packet size is absent too: with thresholds in bytes the
-//! average counts bytes, the decision is per packet, as in Linux.
+//! Known deviations: the average, the probability and (1-w)^m are computed in floating point where
+//! Linux uses fixed point, a table of shifts and, below a shift of one, the line 1 - mw;
+//! `bandwidth` defaults to the link's rate (tc: 10Mbit); a packet that should be marked and then
+//! finds the buffer full is counted only as dropped. Absent: harddrop, nodrop. ns-2's scaling of
+//! the probability by packet size is absent too: with thresholds in bytes the average counts bytes,
+//! but the decision is per packet, as in Linux.
 
 use tailback_record::Cause;
 
@@ -67,7 +64,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "burst",
-            doc: "Packets of avpkt bytes that may arrive at an empty queue before the average passes min: the weight is derived from it as tc does. \"tc\": tc's own where none is given, (2 min + max)/(3 avpkt).",
+            doc: "Packets of avpkt bytes that may arrive at an empty queue before the average passes min: the weight is derived from it as tc does. \"tc\": the burst that tc takes by default, (2 min + max)/(3 avpkt).",
             kind: Kind::WordOrInt {
                 words: &["tc"],
                 min: 1,
@@ -78,7 +75,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "adaptive",
-            doc: "Whether the probability adapts: each 500 ms it rises while the average is above the middle fifth between min and max, and falls while it is below, within 1 and 50 %. Where tc 5.7 or later says so to Linux 5.7 or later, the flag is printed and the timer that adapts never runs, as the kernel looks for it in another field: the kernel engine says it there.",
+            doc: "Whether the probability adapts: each 500 ms it rises while the average is above the middle fifth between min and max, and falls while it is below, within 1 and 50 %. With tc 5.7 or later on Linux 5.7 or later, `tc` prints the flag but the adapting timer never runs, because the kernel reads the flag from another field; the kernel engine warns about it.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("adaptive"),
@@ -93,7 +90,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: Some("ecn"),
         },
         Opt {
-            doc: "\"hold\": an idle time is not seen, as RED of Linux below a shaper (htb, tbf) does not: that never asks an empty queue, which is where an idle time would begin. \"decay\", as where the interface itself asks: after an idle time t the average is multiplied by (1 - weight)^m, m = t bandwidth/avpkt.",
+            doc: "\"hold\": RED ignores idle times, as it does in Linux below a shaper (htb, tbf). A shaper never asks an empty queue, which is what would start an idle time. \"decay\", as directly at an interface: after an idle time t the average is multiplied by (1 - weight)^m, m = t bandwidth/avpkt.",
             default: Some("hold"),
             ..IDLE
         },
@@ -119,7 +116,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// What thresholds and average count.
+/// Unit of thresholds and average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Packets.
@@ -129,7 +126,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// That of `min`.
+    /// The unit of `min`.
     pub fn of(options: &Options) -> Unit {
         match options.get("min") {
             Some(Value::Packets(_)) => Unit::Packets,
@@ -138,8 +135,7 @@ impl Unit {
     }
 }
 
-/// Fills in `min` and `max` as tc does and checks them; the names are what an
-/// error points at.
+/// Fills in `min` and `max` as tc does and checks them. Errors point at the given names.
 pub fn finish_thresholds(
     options: &mut Options,
     limit: Option<&Value>,
@@ -187,10 +183,10 @@ pub fn finish_thresholds(
     }
 }
 
-/// What to do with a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing.
+    /// Enqueue it unmarked.
     Pass,
     /// Mark or drop, by chance.
     Early,
@@ -201,15 +197,15 @@ pub enum Verdict {
 /// How marks are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Uniformise {
-    /// One draw for each gap, uniform on 1..1/pb.
+    /// One draw for each gap; gaps are uniform on 1..1/pb.
     Linux,
-    /// One draw for each packet, gap uniform on 1/pb..2/pb.
+    /// One draw for each packet; gaps are uniform on 1/pb..2/pb.
     Wait,
-    /// One draw for each packet, gap geometric.
+    /// One draw for each packet; gaps are geometric.
     None,
 }
 
-/// One average and one curve; RED has one, WRED one for each class.
+/// One average and one curve. RED has one, WRED one for each class.
 #[derive(Clone, Debug)]
 pub struct RedCore {
     /// What the average and its thresholds count.
@@ -224,7 +220,7 @@ pub struct RedCore {
     max: f64,
     /// Probability at `max`.
     probability: f64,
-    /// Rise to 1 between `max` and 2 `max`.
+    /// Whether the probability rises to 1 between `max` and 2 `max`.
     gentle: bool,
     /// How marks are spread.
     uniformise: Uniformise,
@@ -232,12 +228,12 @@ pub struct RedCore {
     include_arriving: bool,
     /// Packets since the last mark or drop while in the band; -1 outside.
     count: i64,
-    /// The draw that the coming gap is compared with, 0..1 (Linux).
+    /// The draw that the coming gap is compared with, 0..1 (`Linux` only).
     draw: f64,
 }
 
 impl RedCore {
-    /// From [`MIN`], [`MAX`], [`PROBABILITY`], [`WEIGHT`], [`GENTLE`], [`UNIFORMISE`] and
+    /// Reads [`MIN`], [`MAX`], [`PROBABILITY`], [`WEIGHT`], [`GENTLE`], [`UNIFORMISE`] and
     /// [`INCLUDE_ARRIVING`].
     pub fn of(options: &Options) -> RedCore {
         let size = |name| match options.get(name) {
@@ -264,7 +260,7 @@ impl RedCore {
         }
     }
 
-    /// What the average counts.
+    /// Unit of the average.
     pub fn unit(&self) -> Unit {
         self.unit
     }
@@ -274,7 +270,7 @@ impl RedCore {
         self.avg * libm::pow(1.0 - self.weight, m)
     }
 
-    /// Updates the average: avg <- (1-w) avg + w q, or by an idle time.
+    /// Updates the average: avg <- (1-w) avg + w q, or by the decay of an idle time.
     #[inline]
     pub fn update(&mut self, arrival: &Arrival) {
         match arrival.idle {
@@ -324,8 +320,7 @@ impl RedCore {
         let pb = self.pb();
         self.count += 1;
         if self.uniformise != Uniformise::None && self.count == 0 {
-            // The packet that enters the band starts the count and passes
-            // (Linux and ns-2 alike).
+            // The packet that enters the band starts the count and passes, as in Linux and ns-2.
             self.draw = rng.uniform();
             return Verdict::Pass;
         }
@@ -369,23 +364,23 @@ pub struct Arrival {
     pub bytes: u64,
     /// Frame length of the arriving packet, bytes.
     pub len: u16,
-    /// If it ends an idle time, and averages decay: how many packet times that was.
+    /// Length of the idle time that this packet ends, in packet times; `None` if averages hold.
     pub idle: Option<f64>,
 }
 
-/// The packets under RED, and what its averages are shown of them.
+/// The packets under RED, and the state for sampling its averages.
 #[derive(Debug)]
 pub struct Store {
     packets: Packets,
     limit: Limit,
-    /// Time of one packet of the idle clock, ns; `None`: averages hold.
+    /// Time of one packet of the idle clock, ns; `None` if averages hold.
     packet_time: Option<f64>,
-    /// Since when the link has asked in vain.
+    /// When the link first asked an empty queue; `None` while packets come.
     idle_since: Option<Time>,
 }
 
 impl Store {
-    /// From [`LIMIT`], [`IDLE`], [`AVPKT`] and [`BANDWIDTH`]; `rate` is the link's.
+    /// Reads [`LIMIT`], [`IDLE`], [`AVPKT`] and [`BANDWIDTH`]; `rate` is the link's.
     pub fn of(options: &Options, rate: Rate) -> Store {
         let rate = match options.get("bandwidth") {
             Some(Value::Rate(rate)) => *rate,
@@ -401,7 +396,7 @@ impl Store {
         }
     }
 
-    /// What the averages are shown for an arriving packet.
+    /// The sample for the averages when a packet arrives.
     #[inline]
     pub fn arrival(&mut self, packet: &Packet, now: Time) -> Arrival {
         let idle = self.idle(now);
@@ -414,7 +409,7 @@ impl Store {
         }
     }
 
-    /// Packet times of the idle time so far, if averages decay by them.
+    /// Packet times of the idle time so far; `None` if averages hold.
     #[inline]
     fn idle(&self, now: Time) -> Option<f64> {
         match (self.idle_since, self.packet_time) {
@@ -425,8 +420,8 @@ impl Store {
         }
     }
 
-    /// Takes a packet that RED has decided about: a hit one that is not to be
-    /// marked is dropped, any other queued if there is room.
+    /// Takes a packet that RED has decided about. Drops it if it is hit and not to be marked.
+    /// Otherwise queues it if there is room.
     #[inline]
     pub fn admit(
         &mut self,
@@ -448,8 +443,8 @@ impl Store {
         }
     }
 
-    /// The next packet. If there is none an idle time begins, unless one has
-    /// begun. (While the last packet is being sent the link does not ask.)
+    /// Moves the next packet to `next`. An empty queue starts an idle time, unless one is running.
+    /// (The link does not ask while it sends the last packet.)
     #[inline]
     pub fn dequeue(&mut self, now: Time, next: &mut Packet) -> Dequeue {
         let given = self.packets.give(next);
@@ -459,7 +454,7 @@ impl Store {
         given
     }
 
-    /// Packets to come ([`Queue::ahead`]).
+    /// The packets some places behind the head ([`Queue::ahead`]).
     pub fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
         self.packets.ahead(places)
     }

@@ -1,15 +1,14 @@
-//! The ramp of SCE marks, shared with Cake, and SCE marking beside CoDel: ECT(0) becomes ECT(1) on a ramp of the sojourn time.
+//! The ramp of SCE marks, shared with Cake, and SCE marking beside CoDel. ECT(0) becomes ECT(1)
+//! with a probability that is a ramp of the sojourn time.
 //!
-//! Neither Linux nor the SCE reference code has a ramp in its codel or fq_codel;
-//! this is that of the reference's Cake, with CoDel's target in place of Cobalt's
-//! and CoDel's own "above the target" (sojourn time at least the target, more than
-//! one MTU left behind). With `on` the probability rises from 0 at half the target
-//! to 1 at the target. `single` is 0 up to the target and rises to 1 at twice the
-//! target, in which the draft's text ("the same slope") and the reference's code
-//! (half of it) differ: the code is followed.
+//! Neither Linux nor the SCE reference code has a ramp in its codel or fq_codel. This ramp is the
+//! one of Cake in the reference code, with CoDel's target in place of Cobalt's. Its "above the
+//! target" is CoDel's own: the sojourn time is at least the target, and more than one MTU stays
+//! behind. With `on` the probability rises from 0 at half the target to 1 at the target. With
+//! `single` it is 0 up to the target and rises to 1 at twice the target. There the draft's text
+//! ("the same slope") and the reference code (half the slope) differ; this follows the code.
 //!
-//! Marks come last, after CE and `ce_threshold`; only ECT(0) is marked, CE is
-//! never taken back.
+//! SCE marks come last, after CE and `ce_threshold`. Only ECT(0) is marked; a CE mark stays.
 
 use tailback_record::Cause;
 
@@ -29,7 +28,7 @@ pub const OPTION: Opt = Opt {
     tc: None,
 };
 
-/// The option in tc's words.
+/// Spells the option in tc's words.
 pub fn spell(words: &mut Words<'_>, option: &'static str) {
     let message = "Linux has no SCE marks in CoDel";
     only(words, option, Value::Word("off"), message);
@@ -42,13 +41,14 @@ pub enum Ramp {
     Off,
     /// Probability at the target: 1 for `"on"`, 1/N for a divisor.
     Knee(f64),
-    /// From the target on; targets until every packet is marked.
+    /// Probability that rises from 0 at the target; every packet is marked this many targets later.
     Single(f64),
 }
 
 impl Ramp {
-    /// Probability of a mark after a sojourn time, both in ns; `over` is
-    /// CoDel's opinion, which at low rates waits for several packets.
+    /// Probability of a mark after a sojourn time; `sojourn` and `target` in ns. `over` is whether
+    /// CoDel counts the packet as above the target, which at low rates needs several queued
+    /// packets.
     #[inline]
     pub fn probability(self, target: i64, sojourn: i64, over: bool) -> f64 {
         let (t, s) = (target as f64, sojourn as f64);
@@ -63,7 +63,7 @@ impl Ramp {
     }
 }
 
-/// Marks packets of one queue discipline.
+/// Marks the packets of one queue discipline.
 #[derive(Clone, Debug)]
 pub struct Marker {
     /// CoDel's target, ns.
@@ -73,7 +73,7 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// From the options [`OPTION`] and `target`; `None` if off.
+    /// Reads the options [`OPTION`] and `target`; `None` if SCE is off.
     pub fn of(options: &Options, rng: Stream) -> Option<Marker> {
         let ramp = match options.word("sce") {
             "off" => return None,
@@ -87,13 +87,14 @@ impl Marker {
         })
     }
 
-    /// Probability of a mark; 1 and more is certain.
+    /// Probability of a mark; values of 1 and more mean certainty.
     fn probability(&self, sojourn: Time, over: bool) -> f64 {
         let sojourn = sojourn.ns() as i64;
         self.ramp.probability(self.target, sojourn, over)
     }
 
-    /// Marks a packet that leaves now, or not; `over`: CoDel found it above the target.
+    /// Decides whether to mark a packet that leaves now. `over`: whether CoDel found it above the
+    /// target.
     #[inline]
     pub fn mark(&mut self, packet: &mut Packet, over: bool, now: Time, sink: &mut Sink) {
         if packet.ecn != Ecn::Ect0 {
@@ -139,7 +140,7 @@ mod tests {
                 "{sojourn}"
             );
         }
-        // Alone in the queue it counts as not above the target, and is marked.
+        // A packet alone in the queue does not count as above the target, and is still marked.
         assert!(on.probability(us(9_000), false) > 1.0);
         let single = marker(true);
         for (sojourn, over, p) in [

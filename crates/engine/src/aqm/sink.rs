@@ -1,4 +1,4 @@
-//! Where a queue reports to.
+//! The place where a queue reports drops and marks.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use crate::capture::PacketEvent;
 use crate::packet::{Ecn, Packet};
 use crate::units::Time;
 
-/// Where every drop and mark goes, with its cause: a link's [`Meter`], told in
-/// the order of time, and the capture of its packets.
+/// Receives every drop and mark with its cause, in the order of time. Feeds the link's [`Meter`]
+/// and the capture of its packets.
 pub struct Sink {
-    /// What is counted.
+    /// The counters of the link.
     pub meter: Meter,
-    /// When the backlog last changed, from the warm-up on.
+    /// When the backlog last changed, or the end of the warm-up if that is later.
     since: Time,
     /// Frame length of the packet in transmission and its slot (`count_in_service`).
     service: Option<(u16, Time, Time)>,
     capture: Option<Box<Capture>>,
-    /// Numbers from which on those of connections are, which are used again.
+    /// The first number of connections. These numbers are used again.
     first_slot: u32,
-    /// Each packet of such a connection that was dropped, until it is asked for.
+    /// The number of each dropped packet of such a connection, until [`Sink::take_gone`] takes it.
     gone: Vec<u32>,
 }
 
-/// Every packet at this link since the records were last taken.
+/// Records of every packet at this link, since they were last taken.
 struct Capture {
     link: u32,
     packets: Vec<PacketEvent>,
@@ -43,8 +43,8 @@ impl Capture {
 }
 
 impl Sink {
-    /// A sink for packets with these numbers, of flows and of connections of sources
-    /// ([`crate::plan::Plan::owners`]), that counts from `warmup` on.
+    /// Creates a sink that counts from `warmup` on. `owners` gives the owner of each number: a
+    /// flow, or a connection of a source ([`crate::plan::Plan::owners`]).
     pub fn of(owners: Arc<[u32]>, warmup: Time) -> Sink {
         Sink {
             meter: Meter::new(owners, warmup.ns()),
@@ -56,41 +56,41 @@ impl Sink {
         }
     }
 
-    /// A sink for so many flows.
+    /// Creates a sink for this many flows.
     pub fn new(flows: usize, warmup: Time) -> Sink {
         Sink::of((0..flows as u32).collect(), warmup)
     }
 
-    /// Notes what is gone of these numbers and those after them ([`Sink::take_gone`]).
+    /// Starts noting dropped packets with this number or a larger one ([`Sink::take_gone`]).
     pub fn note_gone(&mut self, first_slot: u32) {
         self.first_slot = first_slot;
     }
 
-    /// The number of each such packet that was dropped since this was last asked.
+    /// The numbers of such packets that were dropped since the last call.
     pub fn take_gone(&mut self) -> std::vec::Drain<'_, u32> {
         self.gone.drain(..)
     }
 
-    /// Records every packet, as one of this link.
+    /// Starts recording every packet, under the number of this link.
     pub fn record_packets(&mut self, link: u32) {
         let packets = Vec::new();
         self.capture = Some(Box::new(Capture { link, packets }));
     }
 
-    /// Moves what was recorded of packets to the end of `out`.
+    /// Moves the records of packets to the end of `out`.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
         if let Some(capture) = &mut self.capture {
             out.append(&mut capture.packets);
         }
     }
 
-    /// How many records of packets there are.
+    /// Number of records of packets.
     pub fn recorded_packets(&self) -> usize {
         let capture = self.capture.as_ref();
         capture.map_or(0, |capture| capture.packets.len())
     }
 
-    /// Reports that a packet, queued or just given to `enqueue`, is gone.
+    /// Reports a drop of a packet that was queued or just given to `enqueue`.
     #[inline(never)] // a queue that calls it saves registers only where it does
     pub fn drop(&mut self, packet: &Packet, cause: Cause, now: Time) {
         debug_assert!(cause.is_drop());
@@ -115,7 +115,7 @@ impl Sink {
         }
     }
 
-    /// Marks a packet CE, or ECT(1) where the cause is one of SCE, and counts it.
+    /// Marks a packet CE, or ECT(1) if the cause is an SCE mark, and counts it.
     #[inline(never)] // as `drop`
     pub fn mark(&mut self, packet: &mut Packet, cause: Cause, now: Time) {
         debug_assert!(!cause.is_drop() && packet.ecn.is_capable());
@@ -148,8 +148,8 @@ impl Sink {
         }
     }
 
-    /// Notes what was queued until now. A packet that the queue takes only to drop is
-    /// not backlog: what counts is what some time has passed with.
+    /// Notes the backlog until now. A packet that the queue takes only to drop it is not backlog:
+    /// only a backlog over a positive time counts.
     #[inline]
     fn note_backlog(&mut self, now: Time) {
         if now > self.since {
@@ -164,7 +164,7 @@ impl Sink {
         self.service = Some((packet.len, from, to));
     }
 
-    /// Adds the slot of the last packet, as far as it lies before `now`.
+    /// Adds the part before `now` of the last packet's transmission slot.
     fn end_service(&mut self, now: Time) {
         if let Some((len, from, to)) = self.service.take() {
             let to = to.min(now).max(from);
@@ -172,7 +172,7 @@ impl Sink {
         }
     }
 
-    /// The run is over: what was counted.
+    /// Ends the run and returns the counters.
     pub fn finish(mut self, end: Time) -> Meter {
         self.note_backlog(end);
         self.end_service(end);

@@ -1,12 +1,11 @@
 //! Step marking: every ECN-capable packet above one threshold is marked, as
 //! DCTCP (RFC 8257 section 3.1) and L4S's native queue expect.
 //!
-//! A threshold in bytes or packets is compared with the instantaneous queue
-//! the packet finds on arrival (Alizadeh et al. 2010), a time with its sojourn
-//! time when it leaves (as `step_thresh` of DualPI2, `ce_threshold` of
-//! fq_codel). Linux has no discipline that does this alone; `red` with min =
-//! max and weight 1, or `codel` with `ce_threshold`, come near. Packets that
-//! are not ECN-capable pass by default.
+//! A threshold in bytes or packets is compared with the instantaneous queue that the packet finds
+//! on arrival (Alizadeh et al. 2010). A threshold in time is compared with the packet's sojourn
+//! time when it leaves (as `step_thresh` of DualPI2 and `ce_threshold` of fq_codel). Linux has no
+//! discipline that does only this; `red` with min = max and weight 1, or `codel` with
+//! `ce_threshold`, come near. Packets that are not ECN-capable pass by default.
 
 use tailback_record::Cause;
 
@@ -95,10 +94,10 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Linux has nothing like it.
+/// Linux has no such discipline.
 const KERNEL: Qdisc = Qdisc { ..Qdisc::DEFAULT };
 
-/// What is compared.
+/// What the queue compares.
 #[derive(Clone, Copy, Debug)]
 enum Threshold {
     /// Sojourn time.
@@ -107,7 +106,7 @@ enum Threshold {
     Length(Limit),
 }
 
-/// What becomes of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Pass,
@@ -121,16 +120,16 @@ pub struct Step {
     packets: Packets,
     limit: Limit,
     threshold: Threshold,
-    /// The decision is made when a packet arrives, else when it leaves.
+    /// True: the decision is made when a packet arrives. False: when it leaves.
     on_arrival: bool,
-    /// A queue length includes the packet itself.
+    /// Whether a queue length includes the packet itself.
     include_own: bool,
-    /// Packets that are not ECN-capable are dropped above the threshold.
+    /// Whether packets above the threshold that are not ECN-capable are dropped.
     drop_not_ect: bool,
 }
 
 impl Step {
-    /// The fate of a packet that is not among those queued.
+    /// Decides about a packet that is not itself in the queue.
     #[inline]
     fn fate(&self, packet: &Packet, now: Time) -> Fate {
         let own = u64::from(self.include_own);
@@ -211,8 +210,8 @@ mod tests {
         options
     }
 
-    /// Enqueues `n` packets of 1000 bytes at time 0 and dequeues one each
-    /// millisecond from 1 ms on; which came out marked, in order, and the sink.
+    /// Enqueues `n` packets of 1000 bytes at time 0, and dequeues one each millisecond from 1 ms
+    /// on. Returns for each packet, in order, whether it was marked, and the sink.
     fn run(set: &[(&'static str, &str)], n: usize, ecn: Ecn) -> (Vec<bool>, Sink) {
         let mut options = options(set);
         (ENTRY.finish)(&mut options).unwrap();

@@ -1,17 +1,15 @@
-//! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014): one
-//! FIFO and two RED instances over it, chosen by ECN-capability as weighted RED
-//! chooses by class. ECT and CE packets are marked by `ecn`, Not-ECT packets
-//! dropped by `classic`; both look at the whole queue.
+//! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014). It is one FIFO with two
+//! RED instances, chosen by ECN-capability as weighted RED chooses by class. `ecn` marks ECT and CE
+//! packets, `classic` drops Not-ECT packets; both look at the whole queue.
 //!
-//! With `min` equal to `max` and weight 1 a class has a step threshold on the
-//! instantaneous queue: the packet that finds the queue at or above it is hit.
+//! With `min` equal to `max` and weight 1, a class has a step threshold on the instantaneous queue:
+//! a packet that finds the queue at or above it is hit.
 //!
-//! What the paper leaves open is an option; the defaults are those of
-//! [`super::red`]: uniformised as Linux does, thresholds in bytes, idle decay,
-//! samples without the arriving packet (of either class), and both averages updated by every
-//! arrival. Each class counts its own packets between marks or drops.
-//! Deviations of `red` from Linux apply here too. Linux itself has no such queue; the kernel
-//! engine runs it as a module of tailback's own, `sch_wred`.
+//! What the paper leaves open can be set by an option. The defaults are those of [`super::red`]:
+//! uniformised as in Linux, thresholds in bytes, idle decay, samples without the arriving packet
+//! (of either class), and both averages updated by every arrival. Each class counts its own packets
+//! between marks or drops. Deviations of `red` from Linux apply here too. Linux itself does not have
+//! such a queue; the kernel engine runs it as a module of tailback's own, `sch_wred`.
 
 mod kernel;
 
@@ -58,7 +56,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "average",
-            doc: "When a class's average is updated: at every \"arrival\", or only at those of its own \"class\". It is the average of the whole queue either way.",
+            doc: "When a class's average is updated: at every \"arrival\", or only at arrivals of its own \"class\". In both cases it averages the whole queue.",
             kind: Kind::Word(&["arrival", "class"]),
             default: Some("arrival"),
             tc: None,
@@ -122,7 +120,7 @@ impl Queue for Wred {
             (&mut self.classic, &mut self.ecn)
         };
         own.update(&arrival);
-        // An idle time is over for both, whoever ends it.
+        // The idle time ends for both classes, whichever packet ends it.
         if !self.own_arrivals || arrival.idle.is_some() {
             other.update(&arrival);
         }

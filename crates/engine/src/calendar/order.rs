@@ -1,34 +1,35 @@
-//! The order in which one core handles what is simultaneous, told by parts that each see their
-//! own half of it.
+//! The order in which a single core would handle simultaneous events, reconstructed by parts that
+//! each see only their own events.
 //!
-//! Of all components that are due at a time one core takes that of the lowest number, and an event
-//! of one part makes nothing of another due at the same time. So the order over all parts is the
-//! merge of the parts' own orders by the lower head, which is that of the largest number so far at
-//! this time in each part.
+//! Among all components that are due at a time, a single core takes the one with the lowest number.
+//! An event of one part makes nothing of another part due at the same time. So the order over all
+//! parts is a merge of the parts' own orders. The merge always takes the part with the lower head.
+//! The head of a part is the largest number that the part has handled so far at this time.
 //!
-//! Pipes alone are in several parts under one number. Two packets that leave one at the same time
-//! do so in the order in which they went in, so that what they set off is ordered by what ordered
-//! them: a [`Key`] keeps the last few pipes on a packet's way since something else held it up, a
-//! digest of all of them, and what that was.
+//! Only pipes are in several parts under one number. Two packets that leave a pipe at the same time
+//! leave in the order in which they entered it. So whatever ordered the packets also orders the
+//! events that they cause. For this, a [`Key`] holds the last few pipes on a packet's way since a
+//! component other than a pipe last held it. It also holds a digest of all of these pipes, and that
+//! other component.
 
 use std::cmp::Ordering;
 
 use super::Component;
 use crate::units::Time;
 
-/// Of nothing.
+/// No component.
 const NONE: (Component, u32) = (Component::MAX, 0);
 
-/// What orders a packet among those that go into one pipe at the same time.
+/// Orders a packet among the packets that enter one pipe at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The largest number so far at the time, and those of the events before on its way: each with
-    /// how many times it stands there.
+    /// The largest number so far at the time, and those of the earlier events on the packet's way.
+    /// Each has the number of times it occurs in a row.
     recent: [(Component, u32); 3],
-    /// The last that was no pipe, and how many packets it had sent before this one: what one event
-    /// sends is all of one part.
+    /// The last component that was not a pipe, and how many packets it had sent before this one.
+    /// One event sends all of its packets within one part.
     start: (Component, u32),
-    /// Digest of all pipes since.
+    /// Digest of all pipes after it.
     pipes: u64,
 }
 
@@ -41,7 +42,7 @@ impl Key {
         }
     }
 
-    /// That of what a packet with this key sets off when it leaves a pipe.
+    /// The key of what a packet with this key causes when it leaves a pipe.
     fn behind(self, pipe: Component) -> Key {
         let [(last, times), before, _] = self.recent;
         let recent = match last == pipe {
@@ -56,14 +57,15 @@ impl Key {
         }
     }
 
-    /// Which of two that were pushed at the same time in different parts was first on one core;
-    /// `None` where their past was too long to tell.
+    /// Which of two packets, pushed at the same time in different parts, comes first on a single
+    /// core. `None` if their past was too long to decide.
     pub fn order(&self, other: &Key) -> Option<Ordering> {
         for (place, (own, others)) in self.recent.iter().zip(&other.recent).enumerate() {
             if own.0 != others.0 {
                 return Some(own.0.cmp(&others.0));
             }
-            // The one with fewer of the same has another event where the other has one more.
+            // The key with fewer repetitions has another component where the other key repeats once
+            // more.
             let next = |of: &Key| of.recent.get(place + 1).map(|next| next.0.cmp(&own.0));
             match own.1.cmp(&others.1) {
                 Ordering::Less => return next(self),
@@ -75,19 +77,19 @@ impl Key {
     }
 }
 
-/// Where a part is among simultaneous events.
+/// Position of a part among simultaneous events.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     time: Time,
     most: Component,
-    /// Packets pushed so far while that was the largest.
+    /// Packets pushed so far while `most` was the largest number.
     pushed: u32,
-    /// That of the packet that is leaving a pipe, while that is the event.
+    /// The key of the packet that is leaving a pipe, during the pipe's event.
     leaving: Option<Key>,
 }
 
 impl Order {
-    /// Before the first event.
+    /// The state before the first event.
     pub fn new() -> Order {
         Order {
             time: Time::NEVER,
@@ -97,7 +99,7 @@ impl Order {
         }
     }
 
-    /// The next event.
+    /// Starts the next event.
     pub fn event(&mut self, time: Time, component: Component) {
         if time != self.time || component > self.most {
             self.most = component;
@@ -107,13 +109,14 @@ impl Order {
         self.leaving = None;
     }
 
-    /// Within the event of a pipe that other parts have as well: the next packet that leaves it.
+    /// Notes the next packet that leaves a pipe, within the event of a pipe that other parts also
+    /// have.
     pub fn leaves(&mut self, pipe: Component, key: Key) {
-        // After an event of a larger number at this time it is that which orders.
+        // After an event of a larger number at this time, that larger number determines the order.
         self.leaving = (self.most == pipe).then_some(key);
     }
 
-    /// The key of what is pushed now.
+    /// The key of a packet that is pushed now.
     pub fn key(&mut self) -> Key {
         if let Some(key) = self.leaving {
             return key.behind(self.most);
@@ -137,7 +140,7 @@ mod tests {
         let [one, two] = [1, 2].map(|nth| Key::of(9, nth).behind(0));
         assert_eq!(order(one, two), Some(Ordering::Less));
         assert_eq!(order(way(7, &[]), way(8, &[])), Some(Ordering::Less));
-        // What came out of a pipe comes before what a link sends: pipes have lower numbers.
+        // A packet from a pipe comes before a packet that a link sends: pipes have lower numbers.
         assert_eq!(order(way(9, &[0]), way(8, &[])), Some(Ordering::Less));
         assert_eq!(order(way(9, &[0]), way(8, &[0])), Some(Ordering::Greater));
         assert_eq!(
@@ -145,7 +148,8 @@ mod tests {
             Some(Ordering::Less)
         );
         assert_eq!(order(way(9, &[0, 0]), way(8, &[0])), Some(Ordering::Less));
-        // One pipe again and again: the longer way is that of a pipe where the other begins.
+        // One pipe again and again: the key with more repetitions has a pipe where the other key
+        // has its start.
         assert_eq!(
             order(way(8, &[0; 9]), way(9, &[0; 7])),
             Some(Ordering::Less)
@@ -154,7 +158,7 @@ mod tests {
             order(way(9, &[1, 0, 0]), way(8, &[1, 0, 0, 0])),
             Some(Ordering::Greater)
         );
-        // Long ways: the same pipes are told by their digest, others are not.
+        // Long ways: the digest shows whether the pipes were the same.
         let (same, other) = ([2, 1, 0, 1, 0], [1, 2, 0, 1, 0]);
         assert_eq!(order(way(9, &same), way(8, &same)), Some(Ordering::Greater));
         assert_eq!(order(way(9, &same), way(8, &other)), None);

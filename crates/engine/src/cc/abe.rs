@@ -1,23 +1,20 @@
-//! The factors of Reno and CUBIC, and ABE (RFC 8511): one of its own for
-//! ECN-Echo.
+//! The factors of Reno and CUBIC, and ABE (RFC 8511): a separate factor for ECN-Echo.
 //!
-//! With `beta_ecn` alone (`abe = "linux"`) Linux's machinery answers ECN-Echo,
-//! with another factor. What stays Linux's: the reduction is from cwnd, and PRR
-//! spreads it over a round trip. The rest RFC 8511 section 3 has as well: the
-//! response comes once per RTT (CWR lasts until what was sent before it is
-//! acknowledged), a loss found meanwhile is repaired without a further
-//! reduction, a loss otherwise has its own factor, and ssthresh stays at two
-//! segments or more.
+//! With `beta_ecn` alone (`abe = "linux"`) Linux's machinery answers ECN-Echo, with another factor.
+//! Two things stay Linux's: the reduction is from cwnd, and PRR spreads it over a round trip. The
+//! rest is as in RFC 8511 section 3. The response comes once per RTT (CWR lasts until what was sent
+//! before it is acknowledged). A loss found meanwhile is repaired without a further reduction. Any
+//! other loss has its own factor, and ssthresh stays at two segments or more.
 //!
-//! `abe = "rfc8511"` reduces from FlightSize on ECN-Echo (what is sent and not
-//! acknowledged by the ACK that brings it); losses stay as they were.
+//! `abe = "rfc8511"` reduces from FlightSize on ECN-Echo (what is sent and not acknowledged by the
+//! ACK that brings it). Losses are handled as before.
 //!
-//! `abe = "freebsd"` is what FreeBSD 14 has in `cc_newreno.c`: from cwnd, in
-//! whole percent, down to whole segments; the window is ssthresh at once
-//! instead of by PRR, and does not grow until the RTT is over. With
-//! `abe_frlossreduce` (its sysctl `net.inet.tcp.cc.abe_frlossreduce`, off by
-//! default) a loss that is found meanwhile lowers ssthresh from what ECN-Echo
-//! left to what the loss alone would have. FreeBSD's CUBIC has no ABE: there
+//! `abe = "freebsd"` follows `cc_newreno.c` of FreeBSD 14. It reduces from cwnd, in whole percent,
+//! down to whole segments. The window is ssthresh at once instead of by PRR, and does not grow
+//! until the RTT is over. With `abe_frlossreduce` (its sysctl `net.inet.tcp.cc.abe_frlossreduce`,
+//! off by default) a loss that is found meanwhile lowers ssthresh further. It falls from what
+//! ECN-Echo left to what the loss alone would have left. FreeBSD's CUBIC has no ABE: CUBIC here
+//! follows the rule of FreeBSD's NewReno.
 //! it is the rule of its NewReno.
 
 use super::contract::{Control, Signal};
@@ -58,7 +55,7 @@ pub const fn beta_ecn(doc: &'static str) -> Opt {
 /// The option `abe`.
 pub const READING: Opt = Opt {
     name: "abe",
-    doc: "How beta_ecn is applied: as Linux applies its factor (from cwnd, by PRR), as RFC 8511 has it (from FlightSize), or as FreeBSD does (from cwnd in whole percent, at once).",
+    doc: "How beta_ecn is applied: as Linux applies its factor (from cwnd, by PRR), as in RFC 8511 (from FlightSize), or as in FreeBSD (from cwnd in whole percent, at once).",
     kind: Kind::Word(&["linux", "rfc8511", "freebsd"]),
     default: Some("linux"),
     tc: None,
@@ -67,7 +64,7 @@ pub const READING: Opt = Opt {
 /// The option `abe_frlossreduce`.
 pub const FRLOSSREDUCE: Opt = Opt {
     name: "abe_frlossreduce",
-    doc: "Whether a loss found in the RTT after ECN-Echo takes ssthresh further down, to beta of the window before (FreeBSD's sysctl; only with abe = \"freebsd\").",
+    doc: "Whether a loss found in the RTT after ECN-Echo lowers ssthresh further, to beta of the window before (FreeBSD's sysctl; only with abe = \"freebsd\").",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,
@@ -142,8 +139,8 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
     }
 }
 
-/// The module of a congestion control with a factor of its own for ECN-Echo, which
-/// Linux has not.
+/// The module of a congestion control with a separate factor for ECN-Echo, which Linux does not
+/// have.
 pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandIn {
     StandIn {
         option: "beta_ecn",
@@ -164,11 +161,11 @@ enum Reading {
 /// The factors and how they are applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
-    /// What is 1.
+    /// The number that stands for a factor of 1.
     scale: u32,
     /// Factor after a loss, in `scale`.
     pub loss: u32,
-    /// Factor after ECN-Echo, in `scale`; with FreeBSD's reading in whole percent of it.
+    /// Factor after ECN-Echo, in `scale`; as in FreeBSD, in whole percent of it.
     pub ecn: u32,
     reading: Reading,
     /// A loss in the RTT after ECN-Echo reduces further.
@@ -239,7 +236,7 @@ impl Backoff {
         self.part(window, self.factor(signal)).max(2)
     }
 
-    /// The share in the window that the reading takes.
+    /// Which part of the window this way of applying the factors controls.
     pub fn control(&self) -> Control {
         match self.reading {
             Reading::Freebsd => Control::Cwr,
@@ -247,7 +244,7 @@ impl Backoff {
         }
     }
 
-    /// What `cwr_begin` does, with FreeBSD's reading.
+    /// What `cwr_begin` does, with `abe = "freebsd"`.
     pub fn cwr_begin(&self, window: &mut Window) {
         window.cwnd = window.ssthresh.min(window.cwnd);
         window.cwnd_cnt = 0;
@@ -318,7 +315,7 @@ mod tests {
             // FlightSize is what the first ACK leaves of 100.
             let expected = if set.contains(&RFC) { 79 } else { 80 };
             assert_eq!(first, expected, "{set:?}");
-            // What was in flight at the first mark brings no other response.
+            // Marks on what was in flight at the first mark bring no further response.
             assert_eq!(host.conn.ca_state, CaState::Cwr);
             host.ack(1);
             host.ack(1);

@@ -84,7 +84,7 @@ pub enum Control {
 pub struct Needs {
     /// ECN.
     pub ecn: EcnNeed,
-    /// Its share in the window.
+    /// How much of the window it controls.
     pub control: Control,
     /// Packets are paced, at the rate it sets.
     pub pacing: bool,
@@ -101,13 +101,13 @@ pub trait CongestionControl: Send {
         Needs::default()
     }
 
-    /// Whatever it does at random is drawn from here. Before `init`.
+    /// The stream for everything it does at random. Called before `init`.
     fn randomise(&mut self, _stream: Stream) {
         default_of(Hook::Randomise);
     }
 
-    /// The other end does not speak Accurate ECN, which it needs; the share in
-    /// the window that it takes without. Before `init`.
+    /// The other end does not speak Accurate ECN, which this congestion control needs. Returns how
+    /// much of the window it controls without it. Called before `init`.
     fn ecn_refused(&mut self) -> Control {
         default_of(Hook::EcnRefused);
         self.needs().control
@@ -118,10 +118,10 @@ pub trait CongestionControl: Send {
         default_of(Hook::Init);
     }
 
-    /// The slow-start threshold to reduce to: asked once on entering CWR, Recovery
-    /// or Loss, and again at a timeout that finds a new window lost. From CWR to
-    /// Recovery it is not: see [`CongestionControl::loss_in_cwr`]. A loss that a tail
-    /// loss probe has repaired enters CWR with [`Signal::Loss`].
+    /// The slow-start threshold to reduce to. Asked once on entering CWR, Recovery or Loss, and
+    /// again at a timeout that finds a new window lost. Not asked on the way from CWR to Recovery:
+    /// see [`CongestionControl::loss_in_cwr`]. A loss that a tail loss probe has repaired enters
+    /// CWR with [`Signal::Loss`].
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32;
 
     /// Growth: called for each ACK in Open, Disorder and Loss that
@@ -161,8 +161,8 @@ pub trait CongestionControl: Send {
         default_of(Hook::SetState);
     }
 
-    /// The window to go back to when a reduction proves spurious; it was
-    /// `prior_cwnd` when that began.
+    /// The window to restore when a reduction proves spurious; `prior_cwnd` is the window when it
+    /// began.
     fn undo_cwnd(&mut self, _view: View<'_>, window: &Window, prior_cwnd: u32) -> u32 {
         default_of(Hook::UndoCwnd);
         window.cwnd.max(prior_cwnd)
@@ -178,8 +178,8 @@ pub trait CongestionControl: Send {
         default_of(Hook::CwrAck);
     }
 
-    /// A loss was found in CWR and fast recovery begins: nothing more is
-    /// reduced, unless this lowers `window.ssthresh`.
+    /// A loss was found in CWR and fast recovery begins. Nothing more is reduced, unless this hook
+    /// lowers `window.ssthresh`.
     fn loss_in_cwr(&mut self, _window: &mut Window) {
         default_of(Hook::LossInCwr);
     }

@@ -1,8 +1,8 @@
-//! CUBIC (RFC 9438), as Linux 7.3 `tcp_cubic.c` has it, in its fixed-point
-//! arithmetic; ABE (RFC 8511; see `abe`) as an option.
+//! CUBIC (RFC 9438) as in Linux 7.3 `tcp_cubic.c`, in its fixed-point arithmetic, with ABE (RFC
+//! 8511; see `abe`) as an option.
 //!
-//! Units inside: windows in segments; `K` and epochs in 1/1024 s once they
-//! enter the cubic function; clocks in jiffies of 1 ms (HZ 1000); delays in us.
+//! Internal units: windows in segments; `K` and epochs in 1/1024 s once they enter the cubic
+//! function; clocks in jiffies of 1 ms (HZ 1000); delays in us.
 //!
 //! Deviations of Linux from RFC 9438, all kept:
 //! - C is 410/1024 = 0.40039 and beta 717/1024 = 0.70020.
@@ -17,9 +17,9 @@
 //!   (section 4.9).
 //! - Slow start ends by HyStart (its ACK trains and delays), not HyStart++.
 //!
-//! With ABE `beta_ecn` stands for beta in fast convergence too, when ECN-Echo
-//! caused the reduction (RFC 8511 does not speak of it); the growth of the
-//! Reno-friendly window keeps the alpha of `beta`.
+//! With ABE `beta_ecn` replaces beta in fast convergence too, when ECN-Echo caused the reduction
+//! (RFC 8511 does not speak of it). The growth of the Reno-friendly window keeps the alpha of
+//! `beta`.
 //!
 //! Deviation from Linux: products that wrap there (epochs beyond some 350 s,
 //! windows beyond 2^22) saturate.
@@ -157,7 +157,7 @@ pub struct Cubic {
     ack_delay: bool,
     /// Window when ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
     cwnd_prior: u32,
-    /// What `Epoch::ack_cnt` has for a segment.
+    /// What a segment counts in `Epoch::ack_cnt`.
     pub(super) unit: i64,
     /// What a timeout resets: the curve.
     pub(super) epoch: Epoch,
@@ -246,7 +246,7 @@ impl CongestionControl for Cubic {
         let Some(rtt) = ack.rtt else {
             return;
         };
-        // Right after a reduction the queue is not what it was, and drains.
+        // Right after a reduction the queue drains: its delays are not used.
         if self
             .epoch
             .start

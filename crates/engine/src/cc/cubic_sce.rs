@@ -1,17 +1,16 @@
 //! CUBIC-SCE: CUBIC that answers SCE marks, after the kernel tree
 //! github.com/chromi/sce (`tcp_cubic_sce.c`; not in the draft of 2019).
 //!
-//! Before the first epoch an ACK with ESCE ends slow start, with ssthresh at
-//! half of the window. Afterwards it draws the inflection point of the curve
-//! towards the present, by the share that the segments acknowledged are of the
-//! square root of the window, and counts those segments times that root against
-//! the window and W_max, a segment of each for every window of segments.
+//! Before the first epoch an ACK with ESCE ends slow start, with ssthresh at half of the window.
+//! Afterwards such an ACK has two effects. It draws the inflection point of the curve towards the
+//! present, by the acknowledged segments' share of the square root of the window. It also counts
+//! the acknowledged segments, times that root, against the window and W_max. Both lose a segment
+//! for every window of segments counted.
 //!
-//! Deviations: the curve goes on from its present value when its inflection
-//! point moves (there the level is computed with a wrong sign, and from a time
-//! that has been reset already); without `unit_quirk` segments, not bytes, are
-//! compared with the root; the window does not react to ESCE while it is being
-//! reduced; the rest of CUBIC is that of Linux 7.3.
+//! Deviations: when its inflection point moves, the curve continues from its present value. The
+//! kernel tree computes that level with a wrong sign, and from a time that has been reset already.
+//! Without `unit_quirk` segments, not bytes, are compared with the root. The window does not react
+//! to ESCE while it is being reduced. The rest of CUBIC is that of Linux 7.3.
 
 use super::abe::Backoff;
 use super::contract::{Build, CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
@@ -45,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "beta_sce",
-            doc: "The same if an ACK carried ESCE no more ACKs ago than the window had segments.",
+            doc: "The same if one of the last ACKs carried ESCE: as many ACKs count as the window had segments.",
             kind: Kind::Float {
                 min: 0.01,
                 max: 0.99,
@@ -171,7 +170,7 @@ impl CongestionControl for CubicSce {
     }
 
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
-        // As there: also after a loss.
+        // As in the kernel tree: also after a loss.
         let beta = if self.recent_sce > 0 {
             self.beta_sce
         } else {

@@ -1,27 +1,24 @@
-//! DCTCP (RFC 8257), as Linux 7.3 `tcp_dctcp.c` has it, and as it was before:
-//! the kernels of 2014 and 2019, the original patch for Linux 2.6 and 3.2, and
-//! the modifications of "Using Data Center TCP (DCTCP) in the Internet"
-//! (Kühlewind et al. 2014), each by itself.
+//! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`, and as in earlier versions: the kernels of 2014
+//! and 2019, and the original patch for Linux 2.6 and 3.2. The modifications of "Using Data Center
+//! TCP (DCTCP) in the Internet" (Kühlewind et al. 2014) can be set one by one.
 //!
 //! The sender keeps alpha, the moving average of the fraction of segments
 //! that were marked, and on ECN-Echo cuts the window by alpha/2, once a round.
 //!
 //! Deviations of Linux from RFC 8257, all kept:
-//! - alpha has 10 bits, and is 0 once it would fall below 16/1024 (section
-//!   3.3 step 6 has real numbers); a cut of (cwnd * alpha) >> 11 segments is
-//!   none at all for a window of 21 below an alpha of 98/1024.
-//! - The window is brought down by PRR over the round of the reduction, not
-//!   at once (section 3.3 step 9), and does not grow in that round.
+//! - alpha has 10 bits, and is 0 once it would fall below 16/1024 (section 3.3 step 6 has real
+//!   numbers). The window is cut by (cwnd * alpha) >> 11 segments. A window of 21 is therefore not
+//!   cut at all below an alpha of 98/1024.
+//! - PRR brings the window down over the round of the reduction, not at once (section 3.3 step 9),
+//!   and the window does not grow in that round.
 //!
-//! Deviations from Linux: alpha counts delivered segments in every version,
-//! where kernels before 5.5 and the original patch counted bytes of
-//! acknowledged data; that differs while losses are being repaired. What is
-//! undone after a spurious reduction is today's rule in every version.
+//! Deviations from Linux: alpha counts delivered segments in every version. Kernels before 5.5 and
+//! the original patch counted bytes of acknowledged data, which differs while losses are being
+//! repaired. After a spurious reduction every version restores what today's Linux restores.
 //!
-//! What the paper left open and is decided here: the moving average of
-//! modification (c) takes the ECN-Echo of an ACK as a fraction of 0 or 1,
-//! however many segments it acknowledges; an ACK with ECN-Echo never grows
-//! the window; a window of 2 keeps an ssthresh of 2.
+//! The paper left three things open, which are decided here. The moving average of modification (c)
+//! takes the ECN-Echo of an ACK as a fraction of 0 or 1, however many segments it acknowledges. An
+//! ACK with ECN-Echo never grows the window. A window of 2 keeps an ssthresh of 2.
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +39,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "version",
-            doc: "Whose defaults the options below have: the kernel's, those of the patch for Linux 2.6 and 3.2, or those of the paper of 2014 (the patch and all of its modifications; tcp.growth = \"acks\" belongs to both).",
+            doc: "Which version sets the defaults of the options below: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014 (the patch with all of its modifications). The patch and the paper go with tcp.growth = \"acks\".",
             kind: Kind::Word(&[
                 "linux-7.3",
                 "linux-5.2",
@@ -79,21 +76,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "decay",
-            doc: "Where alpha * g rounds to 0 in alpha_bits, alpha falls to 0 (\"to-zero\", Linux since 4.4) or stays (\"shift\": at g = 1/16 never below 15/1024); default: by version.",
+            doc: "What alpha does where alpha * g rounds to 0 in alpha_bits: it falls to 0 (\"to-zero\", Linux since 4.4) or stays (\"shift\": at g = 1/16 never below 15/1024); default: by version.",
             kind: Kind::Word(&["to-zero", "shift"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "update",
-            doc: "alpha is updated once per window of data, or on every ACK by a fraction of 0 or 1 (modification (c)); default: \"window\", or \"ack\" in the paper.",
+            doc: "When alpha is updated: once per window of data, or on every ACK by a fraction of 0 or 1 (modification (c)); default: \"window\", or \"ack\" in the paper.",
             kind: Kind::Word(&["window", "ack"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "normalise",
-            doc: "With update = \"ack\": an ACK weighs g times the segments it acknowledges over those in flight, so that a round weighs about g.",
+            doc: "With update = \"ack\": the weight of an ACK is g times its share of the segments in flight, so that a round weighs about g.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
@@ -114,28 +111,28 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ssthresh",
-            doc: "ssthresh after a reduction on marks: the window, or one less so that slow start up to and including ssthresh (tcp.growth = \"acks\") does not add one (the paper); not with \"prr\"; default: \"cwnd\", or \"cwnd-1\" in the paper.",
+            doc: "ssthresh after a reduction on marks: the window, or one less (the paper), so that slow start up to and including ssthresh (tcp.growth = \"acks\") does not add one. \"prr\" allows only the first; default: \"cwnd\", or \"cwnd-1\" in the paper.",
             kind: Kind::Word(&["cwnd", "cwnd-1"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "cut",
-            doc: "When alpha/2 of the window is cut: in the rounds with ECN-Echo (\"echo\"), or also at each update of alpha, marks or none (\"round\", a later state of the SCE kernels; \"round-ssthresh\": ssthresh comes down with it).",
+            doc: "When alpha/2 of the window is cut: in the rounds with ECN-Echo (\"echo\"), or also at each update of alpha, with or without marks (\"round\", a later state of the SCE kernels). \"round-ssthresh\" is \"round\" with ssthresh brought down too.",
             kind: Kind::Word(&["echo", "round", "round-ssthresh"]),
             default: Some("echo"),
             tc: None,
         },
         Opt {
             name: "grow_in_cwr",
-            doc: "The window may grow in the round of a reduction, and progress towards the next increase is kept if the window was not reduced (modification (b)); not with \"prr\"; default: false, or true in the paper.",
+            doc: "Whether the window may grow in the round of a reduction (modification (b)). Progress towards the next increase is then kept if the window was not reduced. Not with \"prr\"; default: false, or true in the paper.",
             kind: Kind::Bool,
             default: None,
             tc: None,
         },
         Opt {
             name: "receiver",
-            doc: "How the receiver echoes CE: packet by packet (\"precise\", Linux); the same, but a packet with ECT(1), the mark of SCE, leaves the state as it is (\"sce_holds_ce\", the SCE kernels of 2019), so that the echo of a CE lasts until an unmarked packet comes; on every ACK until CWR (\"sticky\", RFC 3168).",
+            doc: "How the receiver echoes CE: packet by packet (\"precise\", Linux), the same with SCE marks left out (\"sce_holds_ce\", the SCE kernels of 2019), or on every ACK until CWR (\"sticky\", RFC 3168). With \"sce_holds_ce\" a packet with ECT(1), the mark of SCE, leaves the state as it is: the echo of a CE lasts until an unmarked packet comes.",
             kind: Kind::Word(&["precise", "sce_holds_ce", "sticky"]),
             default: Some("precise"),
             tc: None,

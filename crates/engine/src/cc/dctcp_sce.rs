@@ -1,5 +1,5 @@
-//! DCTCP-SCE: DCTCP whose signal is SCE, as the kernel tree
-//! github.com/chromi/sce of June 2019 (`tcp_dctcp_sce.c`) has it.
+//! DCTCP-SCE: DCTCP with SCE as its signal, as in the kernel tree github.com/chromi/sce of June
+//! 2019 (`tcp_dctcp_sce.c`).
 //!
 //! There is no alpha: every segment acknowledged with ESCE takes half a segment
 //! off the window. The rest, with the deviations, is in `sce.rs`.

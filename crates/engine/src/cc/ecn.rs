@@ -5,9 +5,9 @@ use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
 use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
-/// Whether a flow negotiates ECN, as `given` or else as its congestion control
-/// needs it, and what is wrong with that. `control`: name and options of one
-/// that is registered.
+/// Decides whether a flow negotiates ECN, as `given` or else as its congestion control needs it,
+/// and says what is wrong with that. `control`: name and options of a registered congestion
+/// control.
 pub fn negotiated(
     control: Option<(&'static str, &Options)>,
     tcp: &TcpPlan,

@@ -1,7 +1,7 @@
-//! Every hook of a congestion control passed on to another one, by a line.
+//! A macro that forwards every hook of a congestion control to another one, in one line.
 
-/// The hooks of [`crate::cc::CongestionControl`], each passed on to the congestion control in a
-/// field; `except` names those that are written by hand, with commas between them.
+/// The hooks of [`crate::cc::CongestionControl`], each forwarded to the congestion control in a
+/// field. `except` names those that are written by hand, with commas between them.
 ///
 /// ```ignore
 /// struct Gentler {
@@ -17,9 +17,9 @@
 /// }
 /// ```
 ///
-/// A hook that is named and not written, or written and not named, does not compile, but for those
-/// that have a default: these are the default then. Hooks that are new in a later version are passed
-/// on as well.
+/// A hook that is written and not named does not compile. A hook that is named and not written
+/// takes its default, and does not compile if it has no default. Hooks that a later version adds
+/// are forwarded as well.
 #[macro_export]
 macro_rules! forward_hooks {
     ($field:ident) => {

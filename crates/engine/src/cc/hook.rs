@@ -1,4 +1,4 @@
-//! The hooks of a congestion control by their names, and which of them one leaves to their defaults.
+//! The hooks of a congestion control by their names, and which of them it leaves to their defaults.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,7 +44,7 @@ hooks! {
     GaugeNames = "gauge_names";
 }
 
-/// How many probes are under way: none while anything runs.
+/// Probes under way: none during a run.
 static PROBES: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -76,7 +76,7 @@ pub(super) fn made(name: &'static str) {
     }
 }
 
-/// What `work` gives, and what it called meanwhile on this thread.
+/// Returns the result of `work`, and what it called meanwhile on this thread.
 pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
     NOTES.take();
     PROBES.fetch_add(1, Ordering::Relaxed);

@@ -1,19 +1,19 @@
-//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as version 0.6 of the
-//! Linux module has it (Linux 5.10 of the L4S team, `net/ipv4/tcp_prague.c`).
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as in version 0.6 of the Linux
+//! module (Linux 5.10 of the L4S team, `net/ipv4/tcp_prague.c`).
 //!
-//! DCTCP for the Internet: Accurate ECN, ECT(1), paced; alpha and the window keep
-//! their fractions; each unmarked segment counts for additive increase, in CWR,
-//! too; below a target RTT the increase is scaled such that rates, not windows, are
-//! equal (after some rounds, so that short flows do not wait). A reduction, on
-//! marks or a loss, takes one segment with each ACK. Where the other end has no
-//! Accurate ECN, it is Reno without ECN.
+//! DCTCP for the Internet, with Accurate ECN, ECT(1) and pacing. The window and alpha keep their
+//! fractions. Each unmarked segment counts for additive increase, in CWR, too. Below a target RTT
+//! the increase is scaled such that rates, not windows, are equal. This begins after some rounds,
+//! so that short flows do not wait. A reduction, on marks or a loss, takes one segment with each
+//! ACK. Where the other end has no Accurate ECN, Prague is Reno without ECN.
 //!
-//! Version 0.6 is a year of commits. Of those with the window as a fraction some pace by
-//! the fraction; here pacing is by whole packets throughout, as before and in 0.7.
+//! Version 0.6 spans a year of commits. Some of those with the window as a fraction also pace by
+//! the fraction. The default here is to pace by whole packets, as before and in 0.7 (option
+//! `pace`).
 //!
-//! Deviations: slow start takes the fraction along, as in 0.7; an undone reduction brings back the fraction that there was (the module
-//! takes once more what was taken); the MTU that pacing counts with is that of
-//! IPv4 with timestamps; bursts are counted in segments that leave at once, not
+//! Deviations: slow start takes the fraction along, as in 0.7. An undone reduction restores the
+//! fraction as it was (the module repeats the subtraction instead). The MTU that pacing counts with
+//! is that of IPv4 with timestamps. Bursts are counted in segments that leave at once, and are not
 //! made by TSO.
 
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
@@ -32,7 +32,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "rtt_scaling",
-            doc: "How flows of RTTs below the target come to equal rates: as if at the target (\"rate\"), the same with at least one mark in eight RTTs (\"scalable\"), as if at the target plus their RTT (\"additive\"), or not (\"off\").",
+            doc: "How flows with RTTs below the target reach equal rates: as if their RTT were the target (\"rate\") or the target plus their RTT (\"additive\"), or not at all (\"off\"). With \"scalable\" it is as with \"rate\", and at least one mark comes in eight RTTs.",
             kind: Kind::Word(&["rate", "scalable", "additive", "off"]),
             default: Some("rate"),
             tc: None,
@@ -82,14 +82,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "window",
-            doc: "How fractions become whole segments: the window is the fraction rounded up (\"fraction\", later commits of version 0.6 and all since), or a segment is added or taken once the carry has come to a whole one (\"carry\", its first commits).",
+            doc: "How fractions become whole segments. With \"fraction\" the window is the fraction rounded up (later commits of version 0.6 and all since). With \"carry\" a segment is added or taken once the carry has reached a whole one (its first commits).",
             kind: Kind::Word(&["fraction", "carry"]),
             default: Some("fraction"),
             tc: None,
         },
         Opt {
             name: "pace",
-            doc: "What the pacing rate is a share of: the window in whole packets, or what is in flight if that is more (\"packets\", as before and after), or the window with its fraction (\"fraction\", commits of version 0.6 in between; needs window = \"fraction\").",
+            doc: "What the pacing rate is a share of. With \"packets\" it is the window in whole packets, or what is in flight if that is more. With \"fraction\" it is the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\").",
             kind: Kind::Word(&["packets", "fraction"]),
             default: Some("packets"),
             tc: None,
@@ -297,8 +297,8 @@ impl Prague {
         view.now.since(stamp).ns() / 1000 >= self.target(view) << RTT_SHIFT
     }
 
-    /// Increase per window: one segment in the target RTT, and for the same
-    /// rate that by RTT over target once more.
+    /// Increase per window: RTT over target, which is one segment in the target RTT, times RTT over
+    /// target once more, for the same rate.
     fn rescale(&mut self, view: View<'_>) {
         let one = ONE as u64;
         let rtt = Prague::rtt(view);
@@ -313,7 +313,7 @@ impl Prague {
                 if rtt >= target {
                     return;
                 }
-                // Of a target of hours nothing is left.
+                // With a target of many hours the increase is 0.
                 let square = target.saturating_mul(target);
                 (one * rtt * rtt + (square >> 1)) / square
             }
@@ -346,7 +346,7 @@ impl Prague {
                     return self.rescale(view);
                 }
             }
-            // The window to come, where it is still on the way down.
+            // The resulting window, where it is still on the way down.
             let cwnd = (self.window(window).div_ceil(ONE as u64)).max(1);
             let increase = (u64::from(acked) * self.increase + (cwnd >> 1)) / cwnd;
             self.carry += increase.max(u64::from(acked)) as i64;
@@ -381,7 +381,7 @@ impl Prague {
         }
     }
 
-    /// alpha, where a round has passed (and the target RTT, where that is scaled).
+    /// Updates alpha once a round has passed (and the target RTT, where that is scaled).
     fn update_alpha(&mut self, view: View<'_>, window: &Window) {
         if view.flight.una < self.next_seq
             || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha_stamp))
@@ -472,7 +472,7 @@ impl CongestionControl for Prague {
         }
     }
 
-    /// Only as Reno.
+    /// Only used as Reno.
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
         super::reno::cong_avoid(view, window, acked);
     }
@@ -512,8 +512,8 @@ impl CongestionControl for Prague {
     fn gauges(&self, _view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         let alpha = self.upscaled_alpha >> self.shift_g;
         out.push(alpha as f64 / (1_u64 << self.bits) as f64);
-        // The carry may ask for more than there is: the window stops at its floor. As Reno there
-        // is none.
+        // The carry may demand more than the window has: the window stops at its floor. Reno has no
+        // carry.
         let floor = if self.fraction { 1 } else { MIN_CWND };
         let carry = if self.reno { 0 } else { self.carry };
         let window = f64::from(window.cwnd) + carry as f64 / ONE as f64;

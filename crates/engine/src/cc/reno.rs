@@ -1,10 +1,9 @@
-//! Reno (RFC 5681), as Linux 7.3 `tcp_cong.c` has it, with ABE (RFC 8511; see
-//! `abe`) as an option.
+//! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`, with ABE (RFC 8511; see `abe`) as an option.
 //!
-//! Deviations from the RFCs, as in Linux: the window counts segments; the
-//! reduction is from cwnd, not from FlightSize; growth is per acknowledged
-//! segment (an L of the whole ACK in RFC 3465's terms). Linux has the factors
-//! fixed at one half; any other is applied in millionths and rounded down.
+//! Deviations from the RFCs, as in Linux: the window counts segments; the reduction is from cwnd,
+//! not from FlightSize; growth is per acknowledged segment (an L of the whole ACK in RFC 3465's
+//! terms). Linux fixes the factors at one half; any other is applied in millionths and rounded
+//! down.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};

@@ -1,10 +1,9 @@
-//! Reno-SCE: Reno that answers SCE marks by the square root of its window, as
-//! the kernel tree github.com/chromi/sce of June 2019 (`tcp_reno_sce.c`) has it.
+//! Reno-SCE: Reno that answers SCE marks by the square root of its window, as in the kernel tree
+//! github.com/chromi/sce of June 2019 (`tcp_reno_sce.c`).
 //!
-//! A window of ACKs with ESCE takes as many segments off the window as its
-//! square root has. That root is not computed but follows the window a step at
-//! a time from 1, so that it is too small at the end of slow start: kept.
-//! The rest, with the deviations, is in `sce.rs`.
+//! A window of ACKs with ESCE lowers the window by its square root, in segments. That root is not
+//! computed: it follows the window a step at a time from 1. It is therefore too small at the end of
+//! slow start, which is kept. The rest, with the deviations, is in `sce.rs`.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};

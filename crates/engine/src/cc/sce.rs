@@ -1,26 +1,22 @@
-//! What reno-sce and dctcp-sce share: a sender that answers SCE (Some
-//! Congestion Experienced, draft-morton-tsvwg-sce) by the kernel tree
-//! github.com/chromi/sce of June 2019, `tcp_reno_sce.c` and `tcp_dctcp_sce.c`.
+//! What reno-sce and dctcp-sce share: a sender that answers SCE (Some Congestion Experienced,
+//! draft-morton-tsvwg-sce) as in the kernel tree github.com/chromi/sce of June 2019,
+//! `tcp_reno_sce.c` and `tcp_dctcp_sce.c`.
 //!
-//! A counter takes the bytes of every ACK: upwards in congestion avoidance,
-//! downwards, times the response of the congestion control, where the ACK
-//! carries ESCE. Each time it passes a window of data, the window moves by a
-//! segment. ECN-Echo and losses reduce the window as well; an ACK with both
-//! echoes does not count as ESCE.
+//! A counter takes the bytes of every ACK. It counts upwards in congestion avoidance. Where the ACK
+//! carries ESCE it counts downwards, times the response of the congestion control. Each time it
+//! passes a window of data, the window moves by a segment. ECN-Echo and losses reduce the window as
+//! well; an ACK with both echoes does not count as ESCE.
 //!
-//! What that tree does not mean to do is off by default:
-//! - Its counters count bytes and wrap at `rcv_mss` for each segment of the
-//!   window; a host that only sends never measures that, so it stays at 536,
-//!   and growth and response are 1448/536 of what they should be
-//!   (`unit_quirk`).
-//! - A congestion control answers the end of CWR and of Recovery with its
-//!   factor, where the stack has just brought the window to ssthresh, half of
-//!   it: both reductions apply (`cwr_quirk`). ACKs with ESCE in between lower
-//!   ssthresh further.
+//! Two unintended effects in that tree are off by default:
+//! - Its counters count bytes and wrap at `rcv_mss` for each segment of the window. A host that
+//!   only sends never measures `rcv_mss`, so it stays at 536. Growth and response are then 1448/536
+//!   of what they should be (`unit_quirk`).
+//! - A congestion control applies its factor at the end of CWR and of Recovery. The stack has by
+//!   then brought the window to ssthresh, half of it, so both reductions apply (`cwr_quirk`). ACKs
+//!   with ESCE in between lower ssthresh further.
 //!
-//! Deviations: counters do not wrap at 2^31; bytes are counted as full
-//! segments; without `cwr_quirk` the window reacts neither to ESCE nor grows
-//! while it is being reduced.
+//! Deviations: counters do not wrap at 2^31; bytes are counted as full segments; without
+//! `cwr_quirk` the window neither reacts to ESCE nor grows while it is being reduced.
 
 use super::contract::{CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
@@ -33,7 +29,7 @@ const WHOLE: u64 = 1_000_000;
 /// Unit of the counters.
 pub(super) const UNIT_QUIRK: Opt = Opt {
     name: "unit_quirk",
-    doc: "Bytes for which the counters take a segment of the window while they count 1448 of an acknowledged one; 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
+    doc: "Bytes that a segment of the window counts, while an acknowledged segment counts 1448; 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
     kind: Kind::Int {
         min: 0,
         max: 65_000,
@@ -45,7 +41,7 @@ pub(super) const UNIT_QUIRK: Opt = Opt {
 /// Which ssthresh ESCE and reductions set.
 pub(super) const SSTHRESH: Opt = Opt {
     name: "ssthresh",
-    doc: "ssthresh after ESCE: half of the window before it (\"half-loss-cwnd\", the kernels of 2019), or that unless ssthresh is larger already (\"max\", later ones: then SCE does not end the first slow start).",
+    doc: "ssthresh after ESCE: half of the window before it (\"half-loss-cwnd\", the kernels of 2019), or that unless ssthresh is larger already (\"max\", later ones). With \"max\" SCE does not end the first slow start.",
     kind: Kind::Word(&["half-loss-cwnd", "max"]),
     default: Some("half-loss-cwnd"),
     tc: None,
@@ -75,10 +71,10 @@ pub(super) const BETA_ECN: Opt = Opt {
     tc: None,
 };
 
-/// Factor after ECN-Echo where SCE was about.
+/// Factor after ECN-Echo with recent SCE.
 pub(super) const BETA_SCE: Opt = Opt {
     name: "beta_sce",
-    doc: "Factor of the window after ECN-Echo if an ACK carried ESCE no more ACKs ago than the window had segments.",
+    doc: "Factor of the window after ECN-Echo if one of the last ACKs carried ESCE: as many ACKs count as the window had segments.",
     kind: Kind::Float {
         min: 0.01,
         max: 0.99,
@@ -90,13 +86,13 @@ pub(super) const BETA_SCE: Opt = Opt {
 /// Two reductions where one is meant.
 pub(super) const CWR_QUIRK: Opt = Opt {
     name: "cwr_quirk",
-    doc: "As the kernels of 2019: ECN-Echo and losses halve the window by PRR, and beta_ecn or beta_sce apply to what that leaves.",
+    doc: "As in the kernels of 2019: ECN-Echo and losses halve the window by PRR, and beta_ecn or beta_sce apply to what that leaves.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,
 };
 
-/// By what ESCE takes bytes off the counter, for each acknowledged.
+/// How many bytes ESCE takes off the counter for each byte acknowledged.
 pub(super) trait Response: Send {
     /// The multiplier of acknowledged bytes, before `response` scales it.
     fn of(&self, cwnd: u32) -> u64;
@@ -117,7 +113,7 @@ pub(super) struct Sce<R> {
     gain: u64,
     /// Option of that name; 0 is the MSS.
     unit_quirk: u16,
-    /// ssthresh never falls by ESCE.
+    /// ESCE never lowers ssthresh.
     keep_larger: bool,
     /// Factor after a loss, millionths.
     beta: u64,
@@ -239,7 +235,7 @@ impl<R: Response> CongestionControl for Sce<R> {
         if self.cwr_quirk && self.keep_larger {
             return self.half(window);
         } else if self.cwr_quirk {
-            // After a timeout loss_cwnd may be of another time: no reduction raises.
+            // After a timeout loss_cwnd may be out of date: a reduction must not raise ssthresh.
             return self.half(window).min(window.cwnd.max(2));
         }
         self.loss_cwnd = window.cwnd;
@@ -253,14 +249,14 @@ impl<R: Response> CongestionControl for Sce<R> {
 
     fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let unit = self.unit(view);
-        // A duplicate counts as a segment, of the receiving half's idea of its size.
+        // A duplicate counts as a segment of the size that the receiving half assumes.
         let bytes = match view.flight.una - self.prior_una {
             0 => unit,
             segments => segments as i64 * i64::from(view.mss),
         };
         self.prior_una = view.flight.una;
         let reducing = matches!(view.ca_state, CaState::Cwr | CaState::Recovery);
-        // Of a window before anything changes.
+        // From the window before anything changes.
         let over = unit * i64::from(window.cwnd);
         if reducing && !self.cwr_quirk {
             // PRR has the window.
@@ -285,7 +281,7 @@ impl<R: Response> CongestionControl for Sce<R> {
     }
 
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
-        // Congestion avoidance is the counter's.
+        // The counter does congestion avoidance.
         if view.is_cwnd_limited(window) && window.in_slow_start() {
             let left = window.slow_start(acked);
             self.cnt += i64::from(left) * self.unit(view);
@@ -398,8 +394,8 @@ mod tests {
     #[test]
     fn a_marked_window_costs_reno_its_root() {
         let mut h = host(&reno_sce::ENTRY, &[], 2, 2);
-        // Growth by a segment a round brings the root along: 1 below 3, 2 to
-        // 5 and so on, one late as it moves with the steps only.
+        // Growth by a segment a round brings the root along: 1 below 3, 2 to 5 and so on. It is one
+        // late, as it moves with the steps only.
         for _ in 0..60 {
             h.round();
         }
@@ -468,8 +464,7 @@ mod tests {
             ("cwr_quirk", Value::Bool(true)),
             ("ssthresh", Value::Word("max")),
         ];
-        // The later rule: ssthresh, 100, stands, then a quarter goes, and
-        // ssthresh becomes half.
+        // The later rule: ssthresh stays at 100, then a quarter is cut, and ssthresh becomes half.
         assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
     }
 

@@ -1,9 +1,9 @@
-//! A sender without a network, to drive congestion controls in tests: it has
-//! always data, acknowledges in order, and reduces its window as Linux does
-//! (PRR in CWR and Recovery). One that measures delivery rates is told that
-//! a window is delivered per RTT. Shared by the unit tests and `tests/`.
+//! A sender without a network, to drive congestion controls in tests. It always has data,
+//! acknowledges in order, and reduces its window as Linux does (PRR in CWR and Recovery). For a
+//! congestion control that measures delivery rates, a window is delivered per RTT. Shared by the
+//! unit tests and `tests/`.
 
-// Each user of this file needs another part of it.
+// Each user of this file needs a different part of it.
 #![allow(dead_code)]
 
 use tailback_engine::cc::{

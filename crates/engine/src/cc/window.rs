@@ -4,7 +4,7 @@ use crate::plan::Growth;
 
 /// `TCP_INFINITE_SSTHRESH`.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
-/// No window grows beyond, segments.
+/// The largest window, segments.
 pub const MAX_CWND: u32 = u32::MAX / 2;
 
 /// How much a sender may have in flight, and how fast it may send. Windows are
@@ -23,13 +23,13 @@ pub struct Window {
     pub pacing_burst: u32,
     /// The first segments of the connection are paced, too (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
-    /// Samples of the delivery rate say nothing of the path until this many
-    /// segments are delivered: there was nothing to send; 0: they do (Linux `app_limited`). The
-    /// stack writes it, and a model of the path that holds its window down on purpose.
+    /// Until this many segments are delivered, samples of the delivery rate say nothing of the
+    /// path, as there was nothing to send; 0: they do (Linux `app_limited`). Written by the stack,
+    /// and by a model of the path that holds its window down on purpose.
     pub app_limited: u64,
-    /// Why the congestion control itself has ended slow start, in a word or a few ("hystart_delay");
-    /// None where it leaves that to losses and marks. Nothing depends on it but what
-    /// `tailback explain` says.
+    /// Why the congestion control itself has ended slow start, in a word or a few
+    /// ("hystart_delay"); `None` where it leaves that to losses and marks. Only `tailback explain`
+    /// uses it.
     pub left_slow_start: Option<&'static str>,
     growth: Growth,
 }
@@ -80,9 +80,9 @@ impl Window {
         left
     }
 
-    /// Linux `tcp_cong_avoid_ai`: one segment more for every `w` acknowledged;
-    /// credit left over from a larger `w` is applied first, gently. Linux 3.2
-    /// spent an ACK of its own on the increase: one segment more for `w + 1` ACKs.
+    /// Linux `tcp_cong_avoid_ai`: one segment more for every `w` acknowledged. Credit left over
+    /// from a larger `w` is applied first, gently. Linux 3.2 used up one more ACK for each
+    /// increase: one segment more for `w + 1` ACKs.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
         if self.growth == Growth::Acks {

@@ -1,4 +1,4 @@
-//! A congestion control of a plugin, with what keeps a mistake in it from becoming a number: a
+//! A congestion control of a plugin, guarded so that a mistake in it does not become a number. A
 //! window of 0 ends the run, and a hook that never returns can be named ([`Whereabouts`]).
 //!
 //! Those of this tree are called without it.
@@ -13,7 +13,7 @@ use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The message of a panic that is meant: a mistake in the code of a plugin, in plain words.
+/// The message of a deliberate panic: a mistake in the code of a plugin, in plain words.
 #[derive(Debug)]
 pub struct Fault(pub String);
 

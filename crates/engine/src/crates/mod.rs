@@ -1,13 +1,13 @@
 //! Plugins: crates that bring algorithms of their own and are compiled in beside those of this tree.
 //!
-//! A plugin has a function `register` that hands its entries to a [`Registry`]. Whoever
+//! A plugin has a function `register` that hands its entries to a [`Registry`]. A program that
 //! compiles plugins in calls [`install`] before anything else.
 //!
 //! | file | what |
 //! |---|---|
 //! | `guarded` | their congestion controls in a run: a window of 0 ends it |
 //! | `whereabouts` | which hook of them is at work, for another thread to read |
-//! | `wrapping` | hooks that one which wraps another has forgotten |
+//! | `wrapping` | hooks that a wrapper of another congestion control has forgotten |
 
 mod guarded;
 mod whereabouts;

@@ -10,7 +10,8 @@ use crate::cc::{self, Hook};
 /// Bits of the number that say which hook; the others count entries, from 1 on.
 const HOOK_BITS: u32 = 8;
 
-/// Which hook of which congestion control of a plugin a thread has called and not come back from.
+/// The hook, and its congestion control of a plugin, that a thread has called and not returned
+/// from.
 #[derive(Clone, Debug, Default)]
 pub struct Whereabouts(Arc<AtomicU32>);
 
@@ -19,19 +20,19 @@ thread_local! {
 }
 
 impl Whereabouts {
-    /// Those of this thread from now on: what is built on it writes here.
+    /// The whereabouts of this thread from now on: what is built on this thread writes here.
     pub fn begin() -> Whereabouts {
         let new = Whereabouts::default();
         OF_THREAD.set(new.clone());
         new
     }
 
-    /// Those of this thread.
+    /// The whereabouts of this thread.
     pub(super) fn here() -> Whereabouts {
         OF_THREAD.with_borrow(Clone::clone)
     }
 
-    /// A congestion control is called; by its place in the table.
+    /// A congestion control is called; `place` is its place in the table.
     #[inline]
     pub(super) fn enter(&self, place: u32, hook: Hook) {
         let number = (place + 1) << HOOK_BITS | hook as u32;

@@ -1,8 +1,9 @@
-//! Congestion controls of plugins that wrap one of this tree: hooks that they forget.
+//! Finds hooks that congestion controls of plugins forget when they wrap one of this tree.
 //!
-//! A hook that a wrapper does not write is the trait's default, which mostly does nothing: the one
-//! inside never hears of ACKs or losses, and its numbers are wrong without a word. Each hook is
-//! called once on a sender that does not exist, and defaults say that they were called.
+//! A hook that a wrapper does not write is the trait's default, which mostly does nothing. The
+//! congestion control inside then never hears of ACKs or losses, and its numbers are wrong without
+//! a warning. So each hook is called once on a sender that does not exist, and defaults report that
+//! they were called.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,8 +17,8 @@ use crate::registry::{Entry, complete_defaults, find};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// What it wraps, and hooks of that which it has not written itself. `None` if it wraps nothing of
-/// this tree.
+/// What it wraps, and the hooks of the wrapped one that it has not written itself. `None` if it
+/// wraps nothing of this tree.
 pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>, Vec<Hook>)> {
     let (mut control, notes) = probe(|| (entry.build)(&complete_defaults(entry)));
     let mut inside = notes.made;
@@ -38,7 +39,7 @@ pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>,
     Some((inside, missing))
 }
 
-/// Without it nothing is wrong but that less is recorded.
+/// Whether forgetting the hook does no harm, except that less is recorded.
 fn is_harmless(hook: Hook) -> bool {
     matches!(hook, Hook::Gauges | Hook::GaugeNames)
 }
@@ -48,7 +49,7 @@ pub(crate) fn left_out(control: &mut dyn CongestionControl) -> Vec<Hook> {
     let mut defaults = Vec::new();
     for hook in Hook::ALL {
         let ((), notes) = probe(|| {
-            // One that panics has something of its own.
+            // A hook that panics has code of its own.
             _ = catch_unwind(AssertUnwindSafe(|| call(control, *hook)));
         });
         defaults.extend(notes.defaults);
@@ -92,7 +93,7 @@ fn call(control: &mut dyn CongestionControl, hook: Hook) {
         Hook::Randomise => control.randomise(Stream::new(1, "probe", "cc")),
         Hook::EcnRefused => _ = control.ecn_refused(),
         Hook::Init => control.init(view, &mut window),
-        // Who forgets one of these does not compile.
+        // A congestion control without one of these does not compile.
         Hook::Ssthresh | Hook::CongAvoid => {}
         Hook::CongControl => control.cong_control(view, &mut window, &ack),
         Hook::OnLost => control.on_lost(view, &window, &lost),
@@ -116,7 +117,7 @@ mod tests {
     use crate::cc::{Build, Signal, View, cubic, dctcp, reno};
     use crate::registry::Options;
 
-    /// Hooks by hand, and all of them but two forgotten.
+    /// A wrapper by hand, which has forgotten all hooks but these.
     struct ByHand(Box<dyn CongestionControl>);
 
     impl CongestionControl for ByHand {
@@ -132,7 +133,7 @@ mod tests {
         fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {}
     }
 
-    /// All of them by a line.
+    /// A wrapper that forwards all hooks by one line.
     struct ByLine {
         inner: Box<dyn CongestionControl>,
     }
@@ -195,7 +196,7 @@ mod tests {
                 Hook::LossInCwr,
             ]
         );
-        // DCTCP lives by `in_ack_event`, which is written here: empty, and meant so.
+        // DCTCP depends on `in_ack_event`, which is written here and left empty on purpose.
         let (_, missing) = found(|_| Box::new(ByHand(inner(DCTCP)))).expect("dctcp");
         assert!(missing.contains(&Hook::Needs) && !missing.contains(&Hook::InAckEvent));
     }

@@ -27,7 +27,7 @@ macro_rules! words {
                 }
             }
 
-            /// The one that is written so.
+            /// The variant that is written so.
             pub fn named(word: &str) -> Option<$name> {
                 match word {
                     $($word => Some($name::$variant),)+
@@ -64,7 +64,7 @@ macro_rules! words {
 /// - `field: Type;` no key;
 /// - `key name = key;` no field.
 ///
-/// The docs are those of the key, too.
+/// The docs of a line are those of its key, too.
 #[macro_export]
 macro_rules! keys {
     ($(#[doc = $doc:literal])+ pub struct $name:ident as $label:literal { $($lines:tt)* }) => {
@@ -127,7 +127,7 @@ macro_rules! keys {
                 keys: &[$($key)*],
             };
 
-            /// Takes over what is given of the plain keys.
+            /// Takes over the plain keys that are given.
             #[allow(unused_mut, unused_variables, clippy::allow_attributes)]
             pub fn set(
                 &mut self,
@@ -141,7 +141,7 @@ macro_rules! keys {
                 })*
             }
 
-            /// What an engine does not play of the plain keys; `path` is that of this table.
+            /// What an engine does not play of the plain keys; `path` is the path of this table.
             #[allow(unused_variables, clippy::allow_attributes)]
             pub fn refusals(
                 &self,

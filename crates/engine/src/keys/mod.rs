@@ -1,8 +1,8 @@
 //! How the keys of a scenario file are declared: once, beside the plan they end up in.
 //!
-//! [`keys!`](crate::keys!) makes of one list a struct of the plan, its defaults, the table of its
-//! keys, what fills it from a file, its canonical form and what an engine refuses of it.
-//! [`words!`](crate::words!) makes a choice of words and the enum for it one thing.
+//! [`keys!`](crate::keys!) turns one list into a struct of the plan, its defaults, the table of its
+//! keys, what fills it from a file, its canonical form and what an engine rejects in it.
+//! [`words!`](crate::words!) declares a choice of words and its enum together.
 
 mod declare;
 mod part;
@@ -90,7 +90,7 @@ pub enum KeyKind {
     Rate,
     /// An entry of a registry: its name, or a table with its name and options.
     Entry(Registry),
-    /// The name of an entry, whose options stand beside it.
+    /// The name of an entry, whose options are written beside it.
     Word(Registry),
     /// Names of links in order.
     Route,
@@ -104,7 +104,7 @@ pub enum KeyKind {
     Words,
     /// Texts by name.
     Texts,
-    /// By what a server is known to be ready.
+    /// How a server is known to be ready.
     Ready,
     /// A day, or a moment of it.
     Date,
@@ -145,7 +145,7 @@ impl TableDef {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// The registry of the entry whose options stand among the keys, if one does.
+    /// The registry of the entry whose options are written among the keys, if there is one.
     pub fn flat(&self) -> Option<Registry> {
         self.keys.iter().find_map(|key| match key.kind {
             KeyKind::Word(registry) => Some(registry),
@@ -169,16 +169,16 @@ pub struct Key {
     pub required: bool,
     /// Release that brought it.
     pub since: &'static str,
-    /// Whether only those sources have it that open TCP connections.
+    /// Whether only sources that open TCP connections have it.
     pub of_connections: bool,
-    /// What an engine does not play of it.
+    /// The values that an engine does not play.
     pub limit: Option<Limit>,
 }
 
 /// The values of a key that an engine plays.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// The engine; another plays all.
+    /// The engine; others play all values.
     pub engine: EngineKind,
     /// What it plays.
     pub takes: Takes,
@@ -254,13 +254,12 @@ pub const fn entry(registry: Registry) -> Key {
     key(KeyKind::Entry(registry))
 }
 
-/// What an engine cannot play of a plan that is valid otherwise.
+/// Something that an engine cannot play, in a plan that is valid otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
-    /// A path of keys as in `[sweep]`, with the indices of the plan for what it
-    /// holds lists of: `links[0].queue.gentle`, `flows[2].tcp.growth`,
-    /// `traffic[0].rate`, `record.packets`. Where the file does not have the
-    /// whole path, the longest part that it has is pointed at.
+    /// A path of keys as in `[sweep]`, with the indices of the plan where it holds lists:
+    /// `links[0].queue.gentle`, `flows[2].tcp.growth`, `traffic[0].rate`, `record.packets`. Where
+    /// the file does not have the whole path, errors point at the longest part that it has.
     pub path: String,
     /// What cannot be played.
     pub message: String,
@@ -308,7 +307,7 @@ impl Key {
         Key { since, ..self }
     }
 
-    /// Only those sources have it that open TCP connections.
+    /// Only sources that open TCP connections have it.
     pub const fn of_connections(self) -> Key {
         Key {
             of_connections: true,
@@ -316,12 +315,12 @@ impl Key {
         }
     }
 
-    /// What the kernel engine plays of it, and why not the rest.
+    /// The values that the kernel engine plays, and why it does not play the rest.
     pub const fn kernel(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Kernel, takes, why)
     }
 
-    /// What the simulator plays of it, and why not the rest.
+    /// The values that the simulator plays, and why it does not play the rest.
     pub const fn sim(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Sim, takes, why)
     }
@@ -333,7 +332,7 @@ impl Key {
         }
     }
 
-    /// Reads a text as it stands in a declaration.
+    /// Reads a text as it is written in a declaration.
     ///
     /// # Panics
     /// When it is not of the key's kind: a mistake in the declaration.
@@ -353,13 +352,13 @@ impl Key {
         T::of(value).unwrap_or_else(|| panic!("{shown} is not of the field's type"))
     }
 
-    /// What a field has where the file says nothing.
+    /// The value of a field that the file does not set.
     pub fn initial<T: Plain + Default>(&self) -> T {
         let parsed = self.default.map(|text| self.take(self.parsed(text)));
         parsed.unwrap_or_default()
     }
 
-    /// Why an engine does not play a value; `table` is the path of the table it stands in.
+    /// Why an engine does not play a value; `table` is the path of the table that has it.
     pub fn refuses(&self, engine: EngineKind, table: &str, value: &Value) -> Option<Refusal> {
         let limit = self.limit.filter(|limit| limit.engine == engine)?;
         let (plays, expected) = match limit.takes {
@@ -383,7 +382,7 @@ impl Key {
         })
     }
 
-    /// Texts as they stand in a file.
+    /// Texts as they are written in a file.
     fn quoted(&self, texts: &[&str]) -> Vec<String> {
         let bare = matches!(
             self.kind,

@@ -11,7 +11,7 @@ pub enum Part<'a> {
     Value(Value),
     /// A name.
     Text(&'a str),
-    /// The options of the entry that stands beside them as `kind`.
+    /// The options of the entry that is beside them as `kind`.
     Options(&'a Options),
     /// An algorithm with its options.
     Algorithm(&'a Algorithm),

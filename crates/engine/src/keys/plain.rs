@@ -6,10 +6,10 @@ use crate::units::{Bytes, Time};
 
 /// The type of a field whose key is plain.
 pub trait Plain: Sized {
-    /// From what a file has; `None`: of another kind.
+    /// The value of a field from a value of a file; `None`: the value is of another kind.
     fn of(value: Value) -> Option<Self>;
 
-    /// As a file has it; `None`: it has none.
+    /// The value as a file has it; `None`: a file has no such value.
     fn value(&self) -> Option<Value>;
 }
 

@@ -1,9 +1,9 @@
-//! What packets will need that come next: memory that is asked for while others are handled.
+//! Prefetches the memory that the next packets will need while others are handled.
 //!
-//! A packet's ends are found in three steps, each of which needs what the one before has brought:
-//! the entry of the table, the connection, and what that keeps elsewhere. So each packet is looked
-//! at three times, at growing nearness. Where few take turns all of it is in the caches anyway,
-//! and nothing is done ([`MANY`]).
+//! A packet's ends are found in three steps: the entry of the table, the connection, and what that
+//! keeps elsewhere. Each step needs what the one before has brought, so each packet is looked at
+//! three times as it comes nearer. With few connections all of it is in the caches anyway, and
+//! nothing is done ([`MANY`]).
 
 use tailback_record::fetch;
 
@@ -12,7 +12,7 @@ use super::connections::Ends;
 use crate::calendar::Component;
 use crate::packet::{Packet, flags};
 
-/// Connections from which on they are asked for: some hundred are in the nearer caches.
+/// Connections from which on they are prefetched: some hundred fit the nearer caches.
 const MANY: usize = 2048;
 
 /// How many packets before its turn each step is taken, the first step first.
@@ -63,7 +63,7 @@ impl Network {
         self.ends.get(number as usize)
     }
 
-    /// `links`: so many will be behind a packet that are not yet.
+    /// `links`: how many links a packet will have passed by its turn that it has not passed yet.
     #[inline(never)]
     fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
         fetch::all(&self.ends[far.flow as usize]);
@@ -74,7 +74,7 @@ impl Network {
         } else {
             &ends.path.route
         };
-        // Of others than those whose way ends here a link needs what is in the entry.
+        // Only a packet whose way ends here needs the connection: for others the entry is enough.
         if usize::from(near.hop) + links >= hops.len()
             && let Some(connection) = &ends.connection
         {

@@ -55,15 +55,15 @@ impl Network {
     /// Builds the network of a plan for the run of a seed.
     ///
     /// # Panics
-    /// When the plan names an algorithm that is not registered or of the kernel
-    /// only, or options that are not complete: a plan made from a scenario that
-    /// was validated for the simulator does neither.
+    /// When the plan names an algorithm that is not registered or that only the kernel has, or when
+    /// its options are not complete. A plan made from a scenario that was validated for the
+    /// simulator does neither.
     pub fn new(plan: &Arc<Plan>, seed: u64) -> Network {
         Network::numbered_from(plan, seed, 0)
     }
 
-    /// The same network whose senders number their segments from `first_segment` on. What is
-    /// measured does not depend on it; that is what it is for (tests of long flows).
+    /// The same network, whose senders number their segments from `first_segment` on. What is
+    /// measured does not depend on it, as tests of long flows check.
     ///
     /// # Panics
     /// As [`Network::new`].
@@ -194,7 +194,7 @@ impl Pipes {
 /// The ways of flows and of traffic sources, and their pipes.
 fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     let mut paths = Vec::with_capacity(plan.flow_count() + plan.source_count());
-    // Each route once, however many go that way.
+    // Each route once, however many flows use it.
     let mut routes: BTreeMap<Vec<u32>, Arc<[u32]>> = BTreeMap::new();
     let mut shared = |route: &[u32]| match routes.get(route) {
         Some(known) => Arc::clone(known),
@@ -297,8 +297,8 @@ fn build_link(
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
-/// The phases of the timers of a flow's or source's two hosts, which are its alone unless the
-/// scenario names them.
+/// The phases of the timers of the two hosts of a flow or source. Nothing else is on these hosts
+/// unless the scenario names them.
 fn wheel_phases(
     plan: &Plan,
     seed: u64,

@@ -1,10 +1,9 @@
 //! Connections: both ends of TCP, whoever opens them.
 //!
-//! Packets bear one number, the index in one table of [`Ends`]. A flow has a
-//! slot of the table, and a connection there, for good. A traffic source has an
-//! entry, under which it sends datagrams; one that opens connections has a
-//! fixed number of slots behind all others, so that every table by that number
-//! (counters of a queue, hosts of a fair queue) has an entry from the start.
+//! Packets bear one number, the index in one table of [`Ends`]. A flow has a slot of the table, and
+//! a connection there, for good. A traffic source has an entry, under which it sends datagrams. A
+//! source that opens connections also has a fixed number of slots behind all others. So every table
+//! by that number (counters of a queue, hosts of a fair queue) has an entry from the start.
 //!
 //! Such a slot is used again, but not before the last packet of its previous
 //! connection has left the network. So a number never means two connections at
@@ -12,13 +11,12 @@
 //! calendar may still have an entry of the previous connection: the next one
 //! finds that nothing is due yet.
 //!
-//! Data always goes from sender to receiver. Of a flow the sender is the client,
-//! which connects. Of a request the receiver is: the server's SYN plays the
-//! SYN-ACK, and the answer to it the client's ACK, which is the request. Only the
-//! client's SYN comes before that. So the times, the packets and the
-//! retransmissions of a handshake are right; its third packet is 8 bytes longer
-//! than Linux's, a SYN that was lost is sent again as Linux does, and a server
-//! that has answered one does not answer its duplicate before its own timer.
+//! Data always goes from sender to receiver. The sender of a flow is the client, which connects.
+//! For a request the receiver is the client: the server's SYN plays the SYN-ACK, and the answer to
+//! it plays the client's ACK, which is the request. Only the client's SYN comes before that. So the
+//! times, the packets and the retransmissions of a handshake are right. Its third packet is 8 bytes
+//! longer than Linux's. A SYN that was lost is sent again as Linux does. A server that has answered
+//! a SYN does not answer its duplicate before its own timer fires.
 
 use std::sync::Arc;
 
@@ -44,7 +42,7 @@ pub(super) enum End {
     Receiver,
 }
 
-/// Who has a number.
+/// What a number belongs to.
 #[derive(Clone, Copy)]
 pub(super) enum Opener {
     /// A flow, for good.
@@ -72,7 +70,7 @@ pub(super) struct Ends {
     pub timers: [Component; 2],
     /// When each timer is entered in the calendar.
     pub armed: [Time; 2],
-    /// When each end has something to do, known without a look at it: its entry in the calendar
+    /// When each end has something to do, known without reading the end. Its entry in the calendar
     /// may come up sooner.
     pub due: [Time; 2],
     /// Packets that the ends have put into the network.
@@ -95,7 +93,7 @@ impl Ends {
 pub(super) struct Connection {
     pub sender: Sender,
     pub receiver: Receiver,
-    /// Which of both connects.
+    /// Which end connects.
     pub client: End,
     /// When it does, or did.
     pub opened: Time,
@@ -113,8 +111,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection that nobody has opened yet, between hosts whose timers have these phases
-    /// (by [`End`]).
+    /// A connection that is not opened yet, between hosts whose timers have these phases (by
+    /// [`End`]).
     pub fn unopened(
         number: u32,
         tcp: &TcpPlan,
@@ -176,8 +174,8 @@ impl Connection {
     }
 }
 
-/// An end of a connection that has something to do. Taken apart where every packet comes by: the
-/// port has to be in memory, the rest need not.
+/// An end of a connection that has something to do. Its parts are separate because every packet
+/// needs the port in memory, and not the rest.
 struct Acting<'a> {
     connection: &'a mut Connection,
     port: Access<'a>,
@@ -240,7 +238,8 @@ impl Ends {
         })
     }
 
-    /// The calendar's entry of an end has come up: whether it is too early, which moves it.
+    /// The calendar's entry of an end has come up. Returns whether it is too early, in which case
+    /// it is moved.
     #[inline]
     fn waits(&mut self, end: End, now: Time, calendar: &mut Calendar) -> bool {
         let due = self.due[end as usize];
@@ -325,7 +324,7 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        // Where every change is recorded, that it came up is.
+        // Where every change is recorded, an early entry is recorded as well.
         if !self.every_change && ends.waits(End::Sender, now, &mut self.calendar) {
             return;
         }

@@ -31,8 +31,8 @@ impl Network {
         }
     }
 
-    /// What was measured. Meant for the end of a run; earlier it tells of the
-    /// time up to [`Network::now`].
+    /// Returns what was measured. Meant for the end of a run; earlier it covers the time up to
+    /// [`Network::now`].
     pub fn finish(mut self) -> Outcome {
         let (end, warmup) = (self.now, self.plan.warmup);
         let mut outcome = Outcome {
@@ -43,7 +43,8 @@ impl Network {
             series: self.series,
             ..Outcome::default()
         };
-        // What is inside is not needed any more, and of many flows it is as much as the results.
+        // The packets inside are not needed any more, and with many flows they take as much memory
+        // as the results.
         self.pipes = Vec::new();
         outcome.flows.reserve_exact(self.flows.len());
         let flows = self.flows.iter().zip(self.plan.each_flow());

@@ -1,21 +1,21 @@
-//! One run on several cores, with the bytes of one.
+//! One run on several cores, with the same bytes of results as on one core.
 //!
-//! The network is cut where links have delay: what happens on one side of it reaches the other no
-//! sooner than that, so that every part may run ahead by the least of these delays, the window. Each
-//! part has the whole network and of it only its own components at work: links, and connections where
-//! data enters the first of them. What a link counts and what a connection counts is kept by it
-//! alone. A pipe has a copy in each part, with the packets that leave it there; those that a link of
-//! another part puts in are handed over at the end of each window, and put in the order in which one
-//! core would have had them (`calendar::order`).
+//! The network is cut where links have delay. What happens on one side of a cut reaches the other
+//! no sooner than that delay. So every part may run ahead by the least of these delays, the window.
+//! Each part has the whole network, but only its own components at work: links, and connections
+//! where data enters the first of them. Only that part counts for its links and connections. A pipe
+//! has a copy in each part, with the packets that leave it there. Packets that a link of another
+//! part puts in are handed over at the end of each window. They are then put in the order that one
+//! core would have had (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
 //! | `meeting` | where parts meet between windows |
 //! | `play` | one part at work, and the whole again |
 //!
-//! What cannot be cut so is played on one core: links whose delay varies, the ways of connections that
-//! traffic opens (a slot is used again when its last packet is gone, wherever that is), and runs that
-//! record packets, or more rows than are kept.
+//! The network is not cut at a link whose delay varies, nor on the routes of connections that
+//! traffic opens (a slot is used again when its last packet is gone, wherever that is). Runs that
+//! record packets, or more rows than are kept, are played on one core.
 
 mod meeting;
 mod play;
@@ -28,7 +28,7 @@ use crate::units::Time;
 pub use meeting::{Ended, Meeting};
 pub(super) use play::Part;
 
-/// How much of the work one part may have at most, times an equal share.
+/// The most work that one part may have, in multiples of an equal share.
 const UNEVEN: f64 = 1.4;
 
 /// Which part has what.
@@ -43,8 +43,8 @@ pub struct Split {
 }
 
 impl Split {
-    /// A way to cut the network of a plan into so many parts of about equal work; `None` where there
-    /// is none.
+    /// Cuts the network of a plan into so many parts of about equal work; `None` if there is no
+    /// such cut.
     pub fn of(plan: &Plan, parts: usize) -> Option<Split> {
         let rtts = plan.flows.iter().map(|flow| flow.rtt);
         let mut rtts = rtts.chain(plan.traffic.iter().map(|source| source.rtt));
@@ -70,7 +70,7 @@ impl Split {
                 .iter()
                 .map(|owner| {
                     let root = sets.find(plan.links.len() + groups[*owner as usize]);
-                    // What passes no link is at home anywhere.
+                    // What passes no link may be in any part.
                     links.get(sets.least[root]).copied().unwrap_or_default()
                 })
                 .collect();
@@ -100,7 +100,7 @@ fn constant_delay(link: &LinkPlan) -> Option<Time> {
     (constant && link.delay > Time::ZERO).then_some(link.delay)
 }
 
-/// Links and, behind them, groups of flows and of sources: what has to be in one part.
+/// Links and, behind them, groups of flows and of sources that have to be in one part.
 struct Sets {
     above: Vec<usize>,
     /// The least link of each set, by its root.
@@ -123,7 +123,7 @@ impl Sets {
     }
 }
 
-/// What is not cut by links of such a delay or more.
+/// What still belongs together when links of such a delay or more are cut.
 fn joined(plan: &Plan, window: Time) -> Sets {
     let links = plan.links.len();
     let nodes = links + plan.flows.len() + plan.traffic.len();
@@ -159,8 +159,9 @@ fn joined(plan: &Plan, window: Time) -> Sets {
     sets
 }
 
-/// The part of each link: sets in the order of their first links, which is that of the file and
-/// mostly that of the network, so that neighbours stay together. Work is as rate.
+/// The part of each link. Sets come in the order of their first links, which is that of the file
+/// and mostly that of the network, so that neighbours stay together. Work is proportional to the
+/// rate.
 fn even(plan: &Plan, sets: &mut Sets, parts: usize) -> Option<Vec<u16>> {
     let links = plan.links.len();
     let mut work = vec![0.0; links];

@@ -1,4 +1,4 @@
-//! Constant delays and what may come on top, and how end points put packets into them.
+//! Constant delays with optional jitter, and how end points put packets into them.
 
 use std::collections::VecDeque;
 
@@ -35,13 +35,13 @@ pub(super) struct OfPart {
     pub keys: VecDeque<Key>,
     /// Whether other parts send packets into it.
     pub meets: bool,
-    /// If so: those of its own that wait for the end of the window, to be put in order.
+    /// If so: its own packets, which wait for the end of the window to be put in order.
     pub own: Vec<(Packet, Key)>,
 }
 
 impl OfPart {
-    /// Notes what orders a packet that is pushed; false where it waits here for the end of the
-    /// window.
+    /// Notes what orders a packet that is pushed. Returns false where the packet waits here for the
+    /// end of the window.
     #[inline(never)]
     fn keeps(&mut self, packet: &Packet, calendar: &mut Calendar) -> bool {
         if let Some(order) = &mut calendar.order {
@@ -57,7 +57,7 @@ impl OfPart {
 }
 
 impl More {
-    /// When a packet of this length leaves that would leave at `stamp`.
+    /// When a packet of this length leaves that would otherwise leave at `stamp`.
     #[inline(never)]
     fn leaves(&mut self, mut stamp: Time, len: u16, last: Option<Time>) -> Time {
         if let Some((most, stream)) = &mut self.jitter {

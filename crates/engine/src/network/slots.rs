@@ -1,11 +1,12 @@
 //! Delay in slots, as of a link that sends in bursts (Wi-Fi, cellular): packets gather, and some of
 //! them leave together when a slot begins.
 //!
-//! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). As a packet comes to
-//! the head it looks at the slot: one that begins before the packet may leave is replaced by one a
-//! random gap from now. It leaves when both have come, and the slot's last packet or byte draws the
-//! next slot. No gap is shorter than the delay, or each arrival would draw anew. So all is known as a
-//! packet comes in, and nothing is left to do at the head.
+//! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). A packet that
+//! comes to the head looks at the slot. If the slot begins before the packet may leave, a slot that
+//! begins a random gap from now replaces it. The packet leaves when both have come, and the slot's
+//! last packet or byte draws the next slot. No gap is shorter than the delay: otherwise each
+//! arrival would draw again. So the time at which a packet leaves is known as it comes in, and
+//! nothing is left to do at the head.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;
@@ -89,9 +90,10 @@ mod tests {
     fn a_packet_waits_for_a_slot_that_begins_after_its_delay() {
         let mut slots = slots(800, 800, 2, 0);
         let start = Time::from_secs(1);
-        // The slot of before has passed: the next one begins a gap from now.
+        // The previous slot has passed: the next one begins a gap from now.
         assert_eq!(slots.leaves(start, 1_514), start + US(800));
-        // Within the slot, but not before its own delay: a slot again, from when it is first.
+        // Its own delay ends after the slot has begun: it draws another slot when it comes to the
+        // head.
         assert_eq!(slots.leaves(start + US(700), 1_514), start + US(1_600));
         // Three wait for a slot of two.
         let mut slots = self::slots(800, 800, 2, 0);

@@ -1,8 +1,8 @@
 //! Traffic sources at work: they send datagrams, or open connections.
 //!
-//! Free slots are taken in turn, the longest free first, as ports are: a queue
-//! that hashes flows puts one connection here and the next one there. One that
-//! still has packets in the network waits until the last of them is out.
+//! The slot that is free for longest is taken first, as ports are: a queue that hashes flows then
+//! spreads the connections. A slot that still has packets in the network waits until the last of
+//! them is out.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -49,8 +49,7 @@ pub(super) struct Connections {
     pub seeds: Stream,
     /// Phases of the timers at both ends.
     pub phases: [WheelPhase; 2],
-    /// Connections that are over: their memory is used again, and their
-    /// statistics go on in it.
+    /// Connections that are over: their memory is used again, and their statistics continue in it.
     // Boxed as those in use are: a box moves from one list to the other, the connection stays.
     #[allow(clippy::vec_box)]
     pub spare: Vec<Box<Connection>>,
@@ -106,8 +105,8 @@ impl Places {
         self.look(slot, ends);
     }
 
-    /// A packet of a slot has left the network, or its connection has ended: what is inside is
-    /// what entered less what came out and what queues dropped.
+    /// A packet of a slot has left the network, or its connection has ended. The packets inside are
+    /// those that entered, less those that came out and those that queues dropped.
     fn look(&mut self, slot: u32, ends: &Ends) {
         let place = (slot - self.slots.start) as usize;
         if self.free[place] != TAKEN && ends.entered == ends.ended + self.gone[place] {

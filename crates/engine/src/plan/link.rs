@@ -62,20 +62,21 @@ keys! {
         /// also module = name, a module of the kit in its place, and { aqm = name, kernel = true,
         /// args = "tc words" } for one that only the kernel has.
         queue: Algorithm => entry(Registry::Aqm).default("fifo");
-        /// A module of the kernel engine's kit that stands in for the queue discipline.
+        /// A module of the kernel engine's kit that replaces the queue discipline.
         module: Option<String>;
         /// "shaper": a packet leaves at the start of its slot, the next after len/rate (htb,
         /// Cake); "wire": at the end.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
-        /// What a shaper may send at once after idling, in bytes: the depth of its token bucket
-        /// (htb: `burst` and `cburst`, which are one for a class whose ceiling is its rate; `quantum`
-        /// and `mpu` do not matter to one class). Tokens come at the rate, up to this much; a packet
-        /// leaves while there are none missing, and takes its length. So burst/length + 1 packets leave
-        /// back to back after idling, and the mean rate is as without. "tc": what tc computes where a
-        /// class is given none, one MTU of 1600 B and the rate over the kernel's timer frequency
-        /// (1 GHz), which is 1600 B below 8 Gbit/s. With 0 nothing is saved up: each packet leaves at
-        /// the start of its slot. At most 4 GB and what the lowest rate sends in 60 s; a wire, a trace
-        /// and a queue that keeps the rate itself (Cake) have none.
+        /// What a shaper may send at once after idling, in bytes: the depth of its token bucket. In
+        /// htb these are `burst` and `cburst`, which are the same for a class whose ceiling is its
+        /// rate (`quantum` and `mpu` do not matter to one class). Tokens come at the rate, up to
+        /// this much. A packet leaves while no tokens are missing, and takes its length. So
+        /// burst/length + 1 packets leave back to back after idling, and the mean rate does not
+        /// change. "tc": what tc computes for a class without a burst, one MTU of 1600 B and the
+        /// rate over the kernel's timer frequency (1 GHz), which is 1600 B below 8 Gbit/s. With 0
+        /// nothing is saved up: each packet leaves at the start of its slot. At most 4 GB and what
+        /// the lowest rate sends in 60 s. Not for a wire, a trace or a queue that keeps the rate
+        /// itself (Cake).
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Puts an independent instance of the link on the way back, reported as NAME.back.
         key both_directions = BOOL.default("false");
@@ -83,9 +84,10 @@ keys! {
         delay: Time = ANY_TIME.default("0s");
         /// Order-preserving addition to the delay, uniform from 0 to this.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
-        /// Slots behind the link and its delay, as of a link that sends in bursts (netem's `slot`): a
-        /// packet waits for a slot, and so many leave at once when one begins. The next slot begins a
-        /// random gap after a full one, or after a packet comes first that finds none ahead.
+        /// Slots behind the link and its delay, as of a link that sends in bursts (netem's `slot`).
+        /// A packet waits for a slot, and so many leave at once when one begins. The next slot
+        /// begins a random gap after a full one, or after a packet comes to the head and finds no
+        /// slot ahead.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost behind the queue.
         loss: f64 = float(0.0, 1.0).default("0");
@@ -98,7 +100,7 @@ keys! {
             "what the kernel has handed to the link is not in its backlog",
         );
         /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked
-        /// (dropped if they are not ECN-capable) or dropped before the queue sees them; TCP
+        /// (dropped if they are not ECN-capable) or dropped before the queue sees them. TCP
         /// segments with payload count, from 1, as they arrive at the link, over all flows,
         /// retransmissions included.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
@@ -106,7 +108,7 @@ keys! {
 }
 
 impl LinkPlan {
-    /// The delay behind the link that no packet goes without.
+    /// The delay behind the link that every packet has.
     pub fn base_delay(&self) -> Time {
         let slots = self.slots.as_ref().map(|slots| slots.delay);
         self.delay + slots.unwrap_or_default()

@@ -17,18 +17,19 @@ pub const BUILT: &str = "built:";
 
 keys! {
     /// A pair of hosts and the programs that run on them, as they are, kernel engine only. Packets
-    /// of the sender's host pass the route, those of the receiver's host the way back. With a kind
-    /// its options stand beside these keys.
+    /// of the sender's host pass the route, those of the receiver's host the way back. With a kind,
+    /// its options are written beside these keys.
     pub struct ProgramPlan as "[[programs]]" {
-        /// A ready-made entry, which says what runs on both sides; default: sender and receiver do.
+        /// A ready-made entry, which says what runs on both sides; default: sender and receiver say
+        /// it.
         kind: &'static str => key(KeyKind::Word(Registry::Programs));
         /// Name in results; default: the kind, or the first word of what runs, made unique.
         name: String => key(KeyKind::Name);
         /// What runs on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
-        /// What runs on the receiver's host, as of the sender. One of both may be left out: that host
-        /// then runs nothing, or is another entry's if a placeholder {NAME.sender} or
-        /// {NAME.receiver} names it.
+        /// What runs on the receiver's host, written as for the sender. One of the two may be left
+        /// out. That host then runs nothing, or is another entry's if a placeholder {NAME.sender}
+        /// or {NAME.receiver} names it.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// Files and folders, relative to this file. The guest has them read-only in /files, in its PATH
         /// and by links in the working folder. Their content is part of a run's identity.
@@ -37,17 +38,17 @@ keys! {
         packages: Vec<String> => key(KeyKind::Words);
         /// Variables of the environment, { NAME = "value" }, besides PATH, HOME, OUT and LANG.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
-        /// Congestion control of TCP sockets on both hosts that choose none, as of [[flows]].
+        /// Congestion control of TCP sockets on both hosts that do not choose one, as of [[flows]].
         cc: Algorithm => entry(Registry::Cc).default("cubic");
-        /// A module of the kernel engine's kit that stands in for the congestion control.
+        /// A module of the kernel engine's kit that replaces the congestion control.
         module: Option<String>;
         /// Whether TCP sockets of both hosts ask for ECN; if not, they agree to it when asked.
         ecn: bool = BOOL.default("false");
         /// How many; several are named NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// When programs start that are not waited for, before the start offset.
+        /// When programs without `ready` start, before the start offset.
         start: Time = ANY_TIME.default("0s");
-        /// When all are asked to end (SIGTERM, after a second SIGKILL); default: at the end.
+        /// When all are asked to end (SIGTERM, and SIGKILL a second later); default: at the end.
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
@@ -65,16 +66,16 @@ keys! {
         dscp: u8 = int(0, 63).default("0");
         /// A class of flows and sources, as of [[flows]]; default: none.
         class: Option<String> => key(KeyKind::Class);
-        /// Exit status of programs that end by themselves; with another the run fails.
+        /// Expected exit status of programs that end by themselves; any other status fails the run.
         expect: i32 = int(0, 255).default("0");
         /// The guest's date at time 0, "2026-12-01" or "2026-12-01T12:00:00", one for all entries;
         /// default: 2026-01-01.
         date: u64 => key(KeyKind::Date);
         /// Numbers out of files that programs write to /out, { NAME = { file, path, scale } }.
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
-        /// The entry, by its place, whose host is the side that this one leaves out.
+        /// The place of the entry whose host is the side that this one leaves out.
         partner: Option<u32>;
-        /// Both sides find what endpoints of the QUIC interop runner find.
+        /// Both sides find what endpoints of the QUIC interop runner expect.
         interop: Option<InteropPlan>;
     }
 }
@@ -82,12 +83,13 @@ keys! {
 keys! {
     /// What runs on a host.
     pub struct SidePlan as "a side of [[programs]]" {
-        /// The program and its arguments; {sender}, {receiver}, {sender6} and {receiver6} stand for
-        /// addresses, {NAME.sender} and so on for those of another entry, {duration} for the whole
-        /// seconds from start to stop or the end, "{{" for a brace.
+        /// The program and its arguments. Placeholders of addresses: {sender}, {receiver},
+        /// {sender6} and {receiver6}, and {NAME.sender} and so on for those of another entry.
+        /// Others: {duration} for the whole seconds from start to stop or the end, "{{" for a
+        /// brace.
         run: Vec<String> => key(KeyKind::Words);
-        /// It is a server, started before time 0 and waited for: "tcp:PORT", "udp:PORT",
-        /// "stdout:TEXT" or a time such as "500ms".
+        /// For a server, which is started before time 0 and waited for, how it is known to be
+        /// ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
         /// A folder that is the root, relative to this file, in place of packages: the files of a container
         /// image as "docker export" or "umoci unpack" leave them. Its content is part of a run's
@@ -115,7 +117,8 @@ impl AsPart for RootPlan {
     }
 }
 
-/// What endpoints of the QUIC interop runner find: files at the server that the client is to fetch.
+/// What endpoints of the QUIC interop runner expect: files at the server that the client is to
+/// fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InteropPlan {
     /// Size of each file, bytes.
@@ -186,14 +189,14 @@ impl AsPart for FilePlan {
     }
 }
 
-/// By what a server is known to be ready.
+/// How a server is known to be ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ready {
     /// Something listens at this TCP port of its host.
     Tcp(u16),
     /// A socket is bound to this UDP port of its host.
     Udp(u16),
-    /// This stands in what it has written to its standard output.
+    /// This text is in what it has written to its standard output.
     Stdout(String),
     /// This much time has passed.
     After(Time),

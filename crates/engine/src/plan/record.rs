@@ -25,9 +25,9 @@ keys! {
     pub struct RecordPlan as "[record]" {
         /// Distance of samples.
         interval: Time = POSITIVE_TIME.default("100ms");
-        /// "interval" (or true): a sample every interval; "changes": the congestion window at
-        /// every change too; "acks": window, ssthresh, packets in flight, congestion state and
-        /// acknowledged bytes after every ACK; "off" (or false).
+        /// "interval" (or true): a sample every interval. "changes": the congestion window at every
+        /// change too. "acks": window, ssthresh, packets in flight, congestion state and
+        /// acknowledged bytes after every ACK. "off" (or false): no series.
         series: SeriesMode => key(KeyKind::Switch(SeriesMode::WORDS)).default("interval");
         /// Whether every drop and mark becomes a row.
         events: bool = BOOL.default("false");
@@ -36,9 +36,9 @@ keys! {
         /// Whether the kernel engine captures packets at all, from which it takes the delay of
         /// each packet, and drops and marks by flow; without effect in the simulator.
         captures: bool = BOOL.default("true");
-        /// Distance of the samples, from the warm-up on, that statistics of classes are taken of
-        /// (rate, window, utilisation, marks and drops), and of the utilisation of each link;
-        /// from 1ms to the measured time, "0s": none.
+        /// Distance of the samples that statistics of classes are taken of (rate, window,
+        /// utilisation, marks and drops), and the utilisation of each link. The samples begin at
+        /// the end of the warm-up. From 1ms to the measured time; "0s": none.
         statistics: Time = ANY_TIME.default("0s");
     }
 }

@@ -43,10 +43,9 @@ words! {
         /// When marks begin or end, what was delayed is acknowledged first, and
         /// what brought the change at once.
         Split = "split",
-        /// The same, but what brought the change is delayed as ever.
+        /// The same, but what brought the change is delayed as usual.
         SplitDelayed = "split-delayed",
-        /// ACKs come as ever, and as many segments are acknowledged with ESCE as
-        /// were marked.
+        /// ACKs come as usual, and as many segments are acknowledged with ESCE as were marked.
         Dither = "dither",
     }
 }
@@ -77,7 +76,7 @@ words! {
         /// On every ACK, as there is room, until the ACKs that carry it seem to get lost.
         #[default]
         Full = "full",
-        /// On every ACK, as there is room, whatever becomes of them.
+        /// On every ACK, as there is room, even if the ACKs seem to get lost.
         Persist = "persist",
     }
 }
@@ -108,21 +107,21 @@ keys! {
         /// Whether ACKs are delayed (two segments or a timer).
         delack: bool = BOOL.default("true");
         /// Whether the timestamp option is in use.
-        // By it RTT samples are taken of retransmitted data, and spurious retransmissions are
-        // told apart. What it costs on the wire stands in `header`.
+        // RTT samples of retransmitted data and the detection of spurious retransmissions need it.
+        // Its bytes on the wire are part of `header`.
         timestamps: bool = BOOL.default("true");
         /// The largest window that the receiver offers, on either engine.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
-        /// "auto": if the congestion control asks for it; "fq": as the fq qdisc paces,
-        /// segment by segment; "fq-gso": what Linux joins for it at a time, two segments or more.
+        /// "auto": if the congestion control asks for it; "fq": as the fq qdisc paces, segment by
+        /// segment; "fq-gso": as many at a time as Linux joins for fq, two segments or more.
         pacing: Pacing = Pacing::KEY.default("auto")
-            .kernel(Only(&["auto", "off", "fq"]), "there path.offloads = true has TCP join segments");
+            .kernel(Only(&["auto", "off", "fq"]), "the guest joins segments with path.offloads");
         /// What window growth counts: acknowledged segments, or ACKs as Linux 3.2 did.
         growth: Growth = Growth::KEY.default("segments")
             .kernel(Only(&["segments"]), "Linux counts acknowledged segments");
         /// Whether the receiver acknowledges every segment at the start.
         quickack: bool = BOOL.default("true");
-        /// Segments at which the first slow start ends, as Linux before 5.6 remembered it of the
+        /// Segments at which the first slow start ends, as Linux before 5.6 remembered it from the
         /// last connection to the same host; 0: at the first congestion.
         initial_ssthresh: u32 = int(0, 1_000_000).default("0")
             .kernel(Only(&["0"]), "Linux no longer begins with an ssthresh that it remembers");
@@ -131,21 +130,22 @@ keys! {
         /// receiver acknowledges every segment; the window itself stays rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
-        /// How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent): by an
-        /// ACK of its own for what came before a change and one at once for what brought it
-        /// ("split"; "split-delayed": the latter is delayed, as in some versions of the SCE
-        /// kernels), by setting ESCE on as many segments' ACKs as were marked ("dither"), or not
-        /// at all; "auto": "split" if the congestion control is one of SCE, else "off".
+        /// How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent). "split":
+        /// by an ACK of its own for what came before a change and one at once for what brought it.
+        /// "split-delayed": the same with the second ACK delayed, as in some versions of the SCE
+        /// kernels. "dither": by setting ESCE on as many segments' ACKs as were marked. "off": not
+        /// at all. "auto": "split" if the congestion control is one of SCE, else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
-        /// How the receiver tells the sender of CE: by Accurate ECN ("accecn", RFC 9768), as RFC
-        /// 3168 has it, or not at all, being without ECN ("none"); "auto": what the congestion
-        /// control asks for, Accurate ECN for prague, an echo of each packet for DCTCP, else RFC
-        /// 3168. What needs Accurate ECN and does not find it does without ECN.
+        /// How the receiver tells the sender of CE: by Accurate ECN ("accecn", RFC 9768), by RFC
+        /// 3168 ("rfc3168"), or not at all, being without ECN ("none"). "auto": what the congestion
+        /// control asks for, which is Accurate ECN for prague, an echo of each packet for DCTCP,
+        /// else RFC 3168. A congestion control that needs Accurate ECN and does not find it runs
+        /// without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
-        /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes: never, after CE and
-        /// three times in a round trip, on every ACK until they seem to get lost, or on every ACK:
-        /// Linux tcp_ecn_option 0 to 3.
+        /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes. These are Linux's
+        /// tcp_ecn_option 0 to 3: never, after CE and three times in a round trip, on every ACK
+        /// until they seem to get lost, or on every ACK.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
         /// Pacing rate in slow start (below half of ssthresh), percent of cwnd/srtt: Linux
         /// tcp_pacing_ss_ratio.

@@ -17,7 +17,7 @@ keys! {
         /// also module = name, a module of the kit in its place, and { name = ..., kernel = true }
         /// for one that only the kernel has.
         cc: Algorithm => entry(Registry::Cc).required();
-        /// A module of the kernel engine's kit that stands in for the congestion control.
+        /// A module of the kernel engine's kit that replaces the congestion control.
         module: Option<String>;
         /// Whether ECN is negotiated; default: true where the congestion control requires it.
         ecn: bool => BOOL;
@@ -37,14 +37,14 @@ keys! {
         back: Vec<u32> => key(KeyKind::Route);
         /// Data takes the way back, ACKs the way there.
         key reverse = BOOL.default("false");
-        /// Names of the sender's and the receiver's host of the data: flows with a name in common
-        /// share that host, for queues that keep hosts apart; default: flows with the same
+        /// Names of the sender's and the receiver's host of the data. Flows with a name in common
+        /// share that host, for queues that keep hosts apart. Default: flows with the same
         /// round-trip time, way and stack are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all its packets, ACKs included.
         dscp: u8 = int(0, 63).default("0");
-        /// A class of flows, by a name of one's own: its members are also counted together, at
-        /// the first link of their route, which is the same for all; default: none.
+        /// A class of flows, by a name of one's own. Its members are also counted together, at the
+        /// first link of their route, which is the same for all; default: none.
         class: Option<String> => key(KeyKind::Class);
         /// Single keys of [tcp] for this flow.
         tcp: TcpPlan => key(KeyKind::Table(&TcpPlan::TABLE));
@@ -53,7 +53,7 @@ keys! {
 
 keys! {
     /// Traffic besides flows: unresponsive UDP, or short TCP connections; the options of its kind
-    /// stand beside these keys.
+    /// are written beside these keys.
     pub struct TrafficPlan as "[[traffic]]" {
         /// What kind of traffic.
         kind: &'static str => key(KeyKind::Word(Registry::Traffic)).required();
@@ -63,7 +63,7 @@ keys! {
         name: String => key(KeyKind::Name);
         /// How many; several are named NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// First packet or request not before.
+        /// No packet and no request before this time.
         start: Time = ANY_TIME.default("0s");
         /// No packet and no request from then on.
         stop: Option<Time> = ANY_TIME;
@@ -73,9 +73,9 @@ keys! {
         route: Vec<u32> => key(KeyKind::Route);
         /// Its packets take the way back of the route.
         key reverse = BOOL.default("false");
-        /// Names of the sender's and the receiver's host of its packets: flows and sources with a
-        /// name in common share that host, for queues that keep hosts apart; default: sources
-        /// with the same round-trip time, way and packet size are on the same two hosts.
+        /// Names of the sender's and the receiver's host of its packets. Flows and sources with a
+        /// name in common share that host, for queues that keep hosts apart. Default: sources with
+        /// the same round-trip time, way and packet size are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of its packets.
         dscp: u8 = int(0, 63).default("0");
@@ -98,7 +98,7 @@ keys! {
     pub struct ConnectionsPlan as "connections" {
         /// Congestion control of the servers.
         cc: Algorithm;
-        /// A module of the kernel engine's kit that stands in for it.
+        /// A module of the kernel engine's kit that replaces it.
         module: Option<String>;
         /// Whether ECN is negotiated.
         ecn: bool;

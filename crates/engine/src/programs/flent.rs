@@ -6,7 +6,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 
-/// What a test of Flent's takes before and after its length, s, and to write its file.
+/// The time that Flent needs before and after a test and to write its file, s.
 const AROUND_S: u64 = 13;
 
 /// The registry entry.
@@ -35,7 +35,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "Its length; default, and at most: what its start and end leave.",
+            doc: "Its length; default and maximum: the time that its start and end leave.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,
@@ -56,7 +56,7 @@ fn made(options: &Options, seconds: u64) -> Made {
         Some(_) => options.int("seconds").unsigned_abs().min(most),
         None => most,
     };
-    // As its authors publish it: Debian's has no tests.
+    // The version that Flent's authors publish: Debian's has no tests.
     let flent = ["env", "PYTHONPATH=/files/flent", "python3", "-m", "flent"];
     let mut run = words_of(&flent);
     run.extend(words_of(&[

@@ -9,7 +9,7 @@ use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 /// Where the client writes its report.
 const REPORT: &str = "curl.json";
 
-/// What nginx is told beside what it listens to.
+/// nginx's configuration, besides what it listens to.
 const CONFIGURATION: &str = "daemon off;\nmaster_process off;\npid /run/nginx.pid;\n\
     error_log stderr;\nevents { worker_connections 512; }\nhttp {\naccess_log off;\nsendfile on;\n\
     keepalive_requests 1000000;\nclient_body_temp_path /tmp/body;\nproxy_temp_path /tmp/proxy;\n\
@@ -78,7 +78,7 @@ fn made(options: &Options, _: u64) -> Made {
          listen [::]:{port}{flag};\n{lines}root www;\n}}\n}}\nEND\n\
          exec nginx -p \"$PWD/\" -c nginx.conf",
     );
-    // In a URL an address of IPv6 stands between brackets.
+    // In a URL brackets enclose an address of IPv6.
     let host = match options.bool(IPV6.name) {
         true => "[{sender6}]",
         false => "{sender}",
@@ -102,7 +102,7 @@ fn made(options: &Options, _: u64) -> Made {
         sender: server(shell(nginx), Ready::Tcp(port)),
         receiver: client(shell(curl)),
         packages: words_of(&["curl", "nginx-light"]),
-        // Of several there are several lines, which are no JSON together.
+        // Several downloads give several lines, which together are no JSON.
         results: match downloads {
             1 => vec![
                 result("goodput_mbit", REPORT, "speed_download", 8e-6),

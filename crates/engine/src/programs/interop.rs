@@ -1,22 +1,23 @@
 //! Endpoints of the QUIC interop runner, each in the root of its container image: a server on the
 //! sender's host, a client on the receiver's, which fetches files over HTTP/0.9 or HTTP/3.
 //!
-//! Both find what they find in the runner's containers:
+//! Both find the same as in the runner's containers:
 //!
 //! | what | where |
 //! |---|---|
 //! | role and test case | `ROLE`, `TESTCASE`, and by the runner's own names `TESTCASE_SERVER`, `TESTCASE_CLIENT` |
 //! | what to fetch, and where to | `REQUESTS` (`https://server4:443/file-1 ...`), `/downloads` |
 //! | what is served | `/www`, files of bytes that do not repeat |
-//! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`, made anew in each run |
-//! | logs | `/logs`, kept as the output folder is; `SSLKEYLOGFILE`, `QLOGDIR` |
+//! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`, made in each run |
+//! | logs | `/logs`, kept like the output folder; `SSLKEYLOGFILE`, `QLOGDIR` |
 //! | names | `server`, `server4`, `server6`, `server46`, the same of `client`, and `sim` |
 //!
-//! Two things that an image brings for the runner's own network have no place here. `/setup.sh`
-//! sets routes through its simulator and has the card compute no checksums; hosts here have their
-//! routes, so it is replaced by one that only makes `/logs/qlog`, which that of the image does as
-//! well. And clients wait for the simulator by `/wait-for-it.sh sim:57832`: `sim` is the client's
-//! own host, where something listens at this port, so that the script of the image ends at once.
+//! Two things that an image brings for the runner's own network have no place here. First, its
+//! `/setup.sh` sets routes through the runner's simulator and has the card compute no checksums.
+//! Hosts here have their routes, so a script replaces it that only makes `/logs/qlog`, as that of
+//! the image also does. Second, clients wait for the simulator by `/wait-for-it.sh sim:57832`. Here
+//! `sim` is the client's own host, where something listens at this port, so the script of the image
+//! ends at once.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::{InteropPlan, Ready, SidePlan};
@@ -27,10 +28,10 @@ use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 /// The port of servers.
 const PORT: u16 = 443;
 
-/// What images begin with, if a scenario does not say otherwise.
+/// The command of images, if a scenario does not set another.
 const ENTRY_POINT: &str = "/run_endpoint.sh";
 
-/// Where it is written what came of the downloads.
+/// Where the result of the downloads is written.
 const REPORT: &str = "interop.json";
 
 /// The most that may be fetched in all, bytes: it is in the guest's memory twice.
@@ -40,12 +41,12 @@ const MOST: u64 = 500_000_000;
 pub const ENTRY: Entry<Build> = Entry {
     name: "interop",
     doc: "Endpoints of the QUIC interop runner: the sender's side is the server, the receiver's the client, \
-          each with the unpacked image as its `root`. Their `run` is /run_endpoint.sh, if not said.",
+          each with the unpacked image as its `root`. Their `run` defaults to /run_endpoint.sh.",
     follows: "the QUIC interop runner",
     options: &[
         Opt {
             name: "testcase",
-            doc: "What both are asked for (TESTCASE), by the name that endpoints know; what a test checks in a \
+            doc: "The test case of both (TESTCASE), by the name that endpoints know; what a test checks in a \
                   trace is not checked.",
             kind: Kind::Word(&[
                 "handshake",

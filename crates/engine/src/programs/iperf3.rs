@@ -27,7 +27,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "How long it sends; default, and at most: up to a second before its end.",
+            doc: "How long it sends; default and maximum: up to a second before its end.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,
@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "bitrate",
-            doc: "The rate of each connection, payload; default: as fast as TCP goes, and 1Mbit of UDP.",
+            doc: "Payload rate of each connection; default: as fast as TCP can, and 1Mbit with UDP.",
             kind: Kind::Rate,
             default: None,
             tc: None,
@@ -121,7 +121,7 @@ fn made(options: &Options, seconds: u64) -> Made {
     let goodput = format!("{sum}.bits_per_second");
     Made {
         sender: client(run),
-        // It ends with its one client.
+        // It ends when its only client ends.
         receiver: server(words_of(&["iperf3", "-s", "-1"]), Ready::Tcp(PORT)),
         packages: vec!["iperf3".to_owned()],
         results: vec![result("goodput_mbit", REPORT, &goodput, 1e-6), rest],

@@ -13,7 +13,7 @@ const REPORT: &str = "irtt.json";
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "irtt",
-    doc: "UDP packets at equal distances and their answers, as a call has them; both ends have one \
+    doc: "UDP packets at equal distances and their answers, as in a call. Both ends share one \
           clock, so that one-way delays are exact.",
     follows: "irtt",
     options: &[

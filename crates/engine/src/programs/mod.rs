@@ -18,7 +18,7 @@ pub mod words;
 
 /// How the entry of a kind is made.
 pub struct Build {
-    /// What runs: its options, and for how many whole seconds it may.
+    /// What runs, by its options and the whole seconds that it may run.
     pub made: fn(&Options, u64) -> Made,
 }
 
@@ -67,7 +67,7 @@ pub const IPV6: Opt = Opt {
     tc: None,
 };
 
-/// The address of a host by the family that [`IPV6`] says.
+/// The address of a host, of the family that [`IPV6`] chooses.
 fn address(options: &Options, host: &str) -> String {
     match options.bool(IPV6.name) {
         true => format!("{{{host}6}}"),
@@ -112,8 +112,8 @@ mod tests {
     use super::*;
     use crate::registry::complete_defaults;
 
-    /// A kind without a client would run for nothing, and one with options of the names of
-    /// keys could not be told from them.
+    /// A kind without a client would run for nothing. Options with the names of keys could not be
+    /// distinguished from keys.
     #[test]
     fn every_kind_has_a_client_and_no_option_with_the_name_of_a_key() {
         for entry in ENTRIES {

@@ -5,7 +5,7 @@
 pub enum Placeholder<'a> {
     /// An address of a host.
     Address {
-        /// The entry whose host it is; `None`: the one whose words these are.
+        /// The entry whose host it is; `None`: the entry that has these words.
         entry: Option<&'a str>,
         /// 0 for the sender's, 1 for the receiver's.
         side: usize,
@@ -19,17 +19,17 @@ pub enum Placeholder<'a> {
 /// A piece of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// As it stands.
+    /// As it is.
     Text(&'a str),
-    /// What stands between braces.
+    /// The text between braces.
     Braces(&'a str),
 }
 
 /// The placeholders without a name in front.
 pub const KNOWN: [&str; 5] = ["sender", "receiver", "sender6", "receiver6", "duration"];
 
-/// The pieces of a word. Braces around letters, digits, `_`, `-`, `+`, `/` and `.` are a placeholder,
-/// unless a shell's `$` stands before them; "{{" is a brace.
+/// The pieces of a word. Braces around letters, digits, `_`, `-`, `+`, `/` and `.` are a
+/// placeholder, unless a shell's `$` precedes them; "{{" is a brace.
 pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     let fits = |c: char| c.is_alphanumeric() || "_-+/.".contains(c);
     let mut pieces = Vec::new();
@@ -55,7 +55,7 @@ pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// What stands between braces as a placeholder, if it is one.
+/// The placeholder that a text between braces is, if it is one.
 pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     let (entry, last) = match text.rsplit_once('.') {
         Some((entry, last)) => (Some(entry), last),
@@ -72,7 +72,7 @@ pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     Some(Placeholder::Address { entry, side, six })
 }
 
-/// A word with what its placeholders stand for; what is none stays as it is.
+/// A word with its placeholders replaced; anything else stays as it is.
 pub fn filled(word: &str, of: impl Fn(Placeholder<'_>) -> String) -> String {
     let filled = pieces(word).into_iter().map(|piece| match piece {
         Piece::Text(text) => text.to_owned(),

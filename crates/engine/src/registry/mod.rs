@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// What a guest is told of a source's options is what the plan has.
+    /// The texts by which a guest gets a source's options read back as what the plan has.
     #[test]
     fn options_survive_as_texts() {
         for entry in crate::traffic::ENTRIES {

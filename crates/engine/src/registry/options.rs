@@ -126,8 +126,8 @@ impl Options {
 
     /// An option, if it is set.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        // A dozen at most, nearly all of another length: faster than by order, which
-        // counts where a connection is built for each request.
+        // There are a dozen at most, nearly all of different length: faster than a search by order.
+        // It matters where a connection is built for each request.
         let found = self.0.iter().find(|(n, _)| *n == name);
         found.map(|(_, value)| value)
     }
@@ -140,9 +140,9 @@ impl Options {
     /// A bool that has a default.
     ///
     /// # Panics
-    /// This and the other typed getters panic when the option is not set or of
-    /// another type: the options given to a constructor are complete and typed
-    /// by its own registry entry, so that is a bug of the entry.
+    /// This and the other typed getters panic when the option is not set or of another type. The
+    /// options given to a constructor are complete and typed by its own registry entry, so that is
+    /// a bug of the entry.
     pub fn bool(&self, name: &str) -> bool {
         match self.get(name) {
             Some(Value::Bool(b)) => *b,
@@ -291,7 +291,7 @@ pub fn texts(options: &Options) -> Vec<(String, String)> {
     texts.collect()
 }
 
-/// The options whose [`texts`] these are.
+/// Reads options from their [`texts`].
 pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
     let mut options = Options::default();
     let mut read = 0;

@@ -1,5 +1,5 @@
-//! Rules of an entry beyond its own options: for the flow that uses it, for the link it
-//! stands before, and for a sweep around it.
+//! Rules of an entry beyond its own options: for the flow that uses it, for the link behind it, and
+//! for a sweep around it.
 
 use super::options::Options;
 use crate::units::{Bytes, Rate};
@@ -10,21 +10,22 @@ pub struct Rules {
     pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
     /// What is unusual in a queue before its link.
     pub at_link: fn(&Placed<'_>) -> Vec<Finding>,
-    /// The standard response, over which gains are measured; `None`: it has no other.
+    /// The standard response, against which gains are measured; `None`: the entry has no other
+    /// response.
     pub standard: Option<Standard>,
 }
 
-/// How the standard response is come back to.
+/// How options return to the standard response.
 #[derive(Clone, Copy)]
 pub struct Standard {
     /// Whether these options respond otherwise.
     pub departs: fn(&Options) -> bool,
-    /// Takes out what makes them, or could.
+    /// Removes the options that make them respond otherwise, or could.
     pub restore: fn(&mut Options),
 }
 
 impl Rules {
-    /// Goes with every flow, and has the standard response only.
+    /// Goes with every flow, and has only the standard response.
     pub const NONE: Rules = Rules {
         checks: |_| Vec::new(),
         at_link: |_| Vec::new(),

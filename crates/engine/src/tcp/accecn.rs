@@ -1,24 +1,23 @@
-//! Accurate ECN (RFC 9768) as Linux 7.3 has it (`include/net/tcp_ecn.h`,
-//! `tcp_accecn_process`, `tcp_options_fit_accecn`): the receiver counts the
-//! packets that came with CE, and the bytes by ECN field; the last three bits
-//! of the first stand in the ACE field of every ACK, 24 bits of the others in an
-//! option. The sender infers from them how many of its segments were marked.
+//! Accurate ECN (RFC 9768) as in Linux 7.3 (`include/net/tcp_ecn.h`, `tcp_accecn_process`,
+//! `tcp_options_fit_accecn`). The receiver counts the packets that came with CE, and the bytes by
+//! ECN field. The ACE field of every ACK carries the last three bits of the packet counter, and an
+//! option carries 24 bits of each byte counter. From these the sender infers how many of its
+//! segments were marked.
 //!
-//! The Linux 5.10 of the L4S team, with which the results of 2022 were made,
-//! has the same rules but for one sysctl not offered here (`tcp_ecn_unsafe_cep`:
-//! an ACK of eight and more segments is never taken for a wrap).
+//! The Linux 5.10 of the L4S team, which produced the results of 2022, has the same rules. It also
+//! has one sysctl that tailback does not offer (`tcp_ecn_unsafe_cep`: an ACK of eight and more
+//! segments is never taken for a wrap).
 //!
 //! Deviations:
-//! - ACE field and option of data packets are not modelled but for the room they take
-//!   ([`of_sender`]): what they count is ACKs, which bear no ECN. Linux lets that room go where
-//!   options seem to get lost.
-//! - No option goes with three SACK blocks (Linux sends one that is empty, or, without
-//!   timestamps, a whole one).
+//! - The ACE field and option of data packets are not modelled, except for the room they take
+//!   ([`of_sender`]): they count ACKs, which carry no ECN. Where options seem to get lost, Linux
+//!   uses that room for payload again.
+//! - An ACK with three SACK blocks has no option (Linux sends an empty one or, without timestamps,
+//!   a full one).
 //! - The SYN-ACK has no option; a CE mark of the SYN counts on both ends when its echo comes.
-//! - ACKs that are not ECN-capable data count for nothing (Linux counts CE on pure ACKs; here
-//!   nobody acknowledges those).
-//! - An ACK that tells of a duplicate and of nothing else is counted, whatever its timestamp
-//!   (Linux wants one newer than the last, in ms).
+//! - CE on pure ACKs does not count (Linux counts it; here no host acknowledges pure ACKs).
+//! - An ACK that reports a duplicate and nothing else is counted, whatever its timestamp (Linux
+//!   requires a timestamp newer than the last one, in ms).
 //! - ECN does not fall back where it seems to get lost in the handshake (`tcp_ecn_fallback` is 0,
 //!   as in the kernel engine's guests), unless [`super::sender::Sender::ecn_fallback`] is set.
 
@@ -37,9 +36,10 @@ use crate::plan::{AccEcnOption, TcpPlan};
 /// Bytes of an option with all counters, padded.
 pub const OPTION_LEN: u16 = 12;
 
-/// The stack by which a sender cuts its data: with Accurate ECN each segment carries the option
-/// too, and has so much less payload (Linux `tcp_established_options`, `tcp_current_mss`). Without
-/// the demand of every ACK, [`AccEcnOption::Minimum`], data carries it too rarely to count.
+/// The stack by which a sender cuts its data into segments. With Accurate ECN each segment carries
+/// the option too, and has that much less payload (Linux `tcp_established_options`,
+/// `tcp_current_mss`). With [`AccEcnOption::Minimum`], which does not demand it on every ACK, data
+/// carries the option too rarely to count.
 pub fn of_sender(tcp: &TcpPlan, echo: EcnEcho) -> TcpPlan {
     let each = matches!(
         tcp.accecn_option,
@@ -77,14 +77,14 @@ pub fn flags_of(ace: u32) -> u16 {
 /// ACE on a SYN that asks for Accurate ECN.
 pub const REQUEST: u16 = flags::ACE;
 
-/// Whether an ACE field on a SYN asks for Accurate ECN: also what a later standard may make of
-/// it (RFC 9768 section 3.1.2).
+/// Whether an ACE field on a SYN asks for Accurate ECN. Values that only a later standard may
+/// define do so as well (RFC 9768 section 3.1.2).
 pub fn requests(syn: u16) -> bool {
     !matches!(ace(syn), 0 | 3)
 }
 
-/// ACE on the SYN-ACK that accepts, and on the ACK of that: the ECN field with which what is
-/// answered came (RFC 9768 tables 2 and 3).
+/// ACE on the SYN-ACK that accepts, and on the ACK that answers it: the ECN field with which the
+/// answered packet came (RFC 9768 tables 2 and 3).
 pub fn accepted(syn: Ecn) -> u16 {
     flags_of(match syn {
         Ecn::NotEct => 0b010,
@@ -94,7 +94,7 @@ pub fn accepted(syn: Ecn) -> u16 {
     })
 }
 
-/// What a SYN-ACK answers to a request for Accurate ECN.
+/// The answer of a SYN-ACK to a request for Accurate ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// No ECN at all.
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(answer(flags::ECE), Answer::Rfc3168);
     }
 
-    /// A frame stays as long as it is, and what the option takes is payload.
+    /// A frame keeps its length: the option takes its room from the payload.
     #[test]
     fn the_option_takes_its_room_from_the_payload() {
         let accurate = EcnEcho::Accurate {
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(payload(EcnEcho::Sticky, AccEcnOption::Full), 1448);
     }
 
-    /// All but no ECN and RFC 3168.
+    /// Every value except those of no ECN and of RFC 3168.
     #[test]
     fn what_asks_for_it() {
         let asking: Vec<u32> = (0..8).filter(|ace| requests(flags_of(*ace))).collect();

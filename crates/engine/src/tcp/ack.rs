@@ -63,8 +63,8 @@ impl Sender {
             && !self.ecn.is_accurate()
     }
 
-    /// What is left of [`Sender::on_other_ack`] for such an ACK (Linux has its header prediction
-    /// for the same).
+    /// The part of [`Sender::on_other_ack`] that such an ACK needs (Linux has its header prediction
+    /// for the same purpose).
     /// `REDUCES`: it echoes marks, or the window is being reduced.
     fn on_plain_ack<const REDUCES: bool>(&mut self, packet: &Packet, port: &mut impl Port) {
         let (ack, now) = (packet.seq, self.conn.now);
@@ -216,7 +216,7 @@ impl Sender {
         } else {
             Resend::None
         };
-        // Now, that the state is known: a probe belongs to Open and CWR.
+        // The state is known only now: a probe belongs to Open and CWR.
         if event.rearm {
             self.set_xmit_timer();
         }
@@ -234,7 +234,7 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// Takes what a cumulative ACK covers off the scoreboard.
+    /// Removes from the scoreboard what a cumulative ACK covers.
     #[inline(always)] // it has one caller
     fn pop_acked(&mut self, ack: u64, covered: &mut Covered, event: &Event) {
         while self.board.flight.una < ack {
@@ -248,8 +248,8 @@ impl Sender {
         }
     }
 
-    /// Counts what an ACK delivers, and how much of that was marked: the latter, of which Accurate
-    /// ECN knows better than the echo.
+    /// Counts what an ACK delivers, and how much of that was marked. With Accurate ECN the number
+    /// of marks comes from its counters, which are more exact than the echo.
     #[inline(always)] // it has one caller
     fn count_delivered(&mut self, packet: &Packet, covered: &Covered, event: &mut Event) -> u32 {
         self.conn.delivered += u64::from(covered.delivered);
@@ -274,8 +274,8 @@ impl Sender {
         probe_acked
     }
 
-    /// Whether the timeout moves on. SACKs of what was sent after the head's last transmission say
-    /// nothing of the head: its timeout must not move on with them.
+    /// Whether an ACK restarts the retransmission timeout. A SACK of a segment sent after the
+    /// head's last transmission says nothing about the head, so it must not restart the timeout.
     #[inline(always)] // it has one caller
     fn rearms(&self, covered: &Covered) -> bool {
         covered.acked > 0
@@ -285,7 +285,7 @@ impl Sender {
                     .is_some_and(|(first, _)| first < self.board.get(self.board.flight.una).sent))
     }
 
-    /// The delivery rate, where a congestion control asks for it.
+    /// Measures the delivery rate, where a congestion control asks for it.
     #[inline(always)] // it has one caller
     fn take_rate_sample(&mut self, delivered: u32, probe_acked: bool) {
         if let Some(rates) = &mut self.rates {
@@ -296,8 +296,8 @@ impl Sender {
         }
     }
 
-    /// Segments that an ACK newly tells to have been marked, with Accurate ECN; it delivers so
-    /// many, of which one is a duplicate.
+    /// How many segments an ACK newly reports as marked, with Accurate ECN. It delivers `segments`;
+    /// with `dsack` one of them is a duplicate.
     #[inline]
     fn accurate_ce(&mut self, packet: &Packet, segments: u32, dsack: bool) -> Option<u32> {
         let delivered = Delivered {
@@ -308,9 +308,8 @@ impl Sender {
             .marked(packet, delivered, self.conn.delivered_ce, self.plan.mss)
     }
 
-    /// An ACK that another has overtaken, with SACK blocks: what they tell is
-    /// new all the same, but the window does not move by it (Linux `tcp_ack`,
-    /// `old_ack`).
+    /// An ACK with SACK blocks that another ACK has overtaken. What its blocks report is still new,
+    /// but the window does not move by it (Linux `tcp_ack`, `old_ack`).
     #[cold]
     fn on_old_ack(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
         let prior_highest = self.board.highest_sacked();

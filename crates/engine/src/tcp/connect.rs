@@ -45,7 +45,7 @@ impl Sender {
             let rtt = self.handshake.rtt(packet, now);
             self.take_rtt_sample(rtt, rtt);
         } else {
-            // Nothing was learned of the path but that it is slow. That is no RTT.
+            // All that was learned of the path is that it is slow. That is no RTT.
             let flight = &self.board.flight;
             self.rtt.sample(Time::from_secs(1), flight.una, flight.nxt);
             self.conn.srtt = self.rtt.srtt();
@@ -62,20 +62,20 @@ impl Sender {
     pub fn establish(&mut self, now: Time, rtt: Time) {
         self.conn.now = now;
         self.handshake.phase = Phase::Established;
-        // A sample of nothing would count as none.
+        // A sample of zero would count as no sample.
         let rtt = rtt.max(Time::from_us(1));
         self.take_rtt_sample(rtt, rtt);
         self.init_transfer();
     }
 
-    /// This end has granted Accurate ECN, and `third` has ended the handshake: for hosts that
-    /// accept, before [`Sender::establish`].
+    /// This end has granted Accurate ECN, and `third` has ended the handshake. Hosts that accept
+    /// call this before [`Sender::establish`].
     pub fn grant_accurate(&mut self, third: &Packet) {
         self.conn.delivered_ce = self.ecn.grant(third, self.ecn_fallback);
     }
 
-    /// Bytes that the other end has told to have arrived with ECT(1), CE and ECT(0), with
-    /// Accurate ECN.
+    /// Bytes that the other end has reported as arrived with ECT(1), CE and ECT(0), with Accurate
+    /// ECN.
     pub fn told_bytes(&self) -> Option<[u32; 3]> {
         self.ecn.arrived()
     }

@@ -50,8 +50,8 @@ impl EcnSender {
         }
     }
 
-    /// RFC 3168 section 6.1.1 has SYN not ECN-capable; Linux makes an
-    /// exception for congestion controls that need ECN.
+    /// By RFC 3168 section 6.1.1 a SYN is not ECN-capable; Linux makes an exception for congestion
+    /// controls that need ECN.
     pub fn on_syn(&self, syn: &mut Packet) {
         self.on_repeated(syn);
         if self.asks_accurate {
@@ -59,17 +59,17 @@ impl EcnSender {
         }
     }
 
-    /// This end has granted Accurate ECN; `third` ends the handshake, with the ECN field of the
-    /// SYN-ACK, which was not ECN-capable (Linux `tcp_accecn_third_ack`). Whoever falls back does
-    /// so where the field was cleared or is none that can have become of that. Gives the marked
-    /// packets that have arrived.
+    /// This end has granted Accurate ECN. `third` ends the handshake and reports the ECN field of
+    /// the SYN-ACK, which was not sent ECN-capable (Linux `tcp_accecn_third_ack`). ECN is given up
+    /// where the report was cleared, and with `fallback` also where it names a field that the
+    /// SYN-ACK cannot have got on the way. Returns the number of marked packets that have arrived.
     pub fn grant(&mut self, third: &Packet, fallback: bool) -> u64 {
         self.accurate = Some(Box::default());
         self.always = true;
         let pure = third.payload == 0;
         let valid = match accecn::ace(third.flags) {
             0 => false,
-            // Not told: data, or of no meaning yet.
+            // No report: the packet is data, or the value has no meaning yet.
             1 | 5 | 7 => return 0,
             _ if !pure => return 0,
             2 => return 0,
@@ -81,9 +81,9 @@ impl EcnSender {
         u64::from(valid && accecn::ace(third.flags) == 6)
     }
 
-    /// The other end has answered the request for Accurate ECN (Linux
-    /// `tcp_ecn_rcv_synack`); who needs it does not make do with RFC 3168.
-    /// Gives the marked segments that have arrived, or `None` if what is needed is refused.
+    /// The other end has answered the request for Accurate ECN (Linux `tcp_ecn_rcv_synack`). A
+    /// congestion control that needs it does not make do with RFC 3168. Returns the number of
+    /// marked segments that have arrived, or `None` if the other end does not grant what is needed.
     pub fn negotiate(&mut self, syn_ack: &Packet) -> Option<u64> {
         if !self.asks_accurate {
             return Some(0);
@@ -126,7 +126,7 @@ impl EcnSender {
         self.queue_cwr = self.on && self.accurate.is_none();
     }
 
-    /// A reduction is taken back.
+    /// A reduction is undone.
     pub fn withdraw_cwr(&mut self) {
         self.queue_cwr = false;
     }
@@ -147,8 +147,8 @@ impl EcnSender {
         }
     }
 
-    /// Segments that an ACK newly tells to have been marked, with Accurate ECN;
-    /// `counted` of them are known, and it delivers so many.
+    /// How many segments an ACK newly reports as marked, with Accurate ECN. `counted` marked
+    /// segments were known before, and the ACK delivers `delivered`.
     #[inline]
     pub fn marked(
         &mut self,
@@ -161,8 +161,8 @@ impl EcnSender {
         Some(accurate.process(ack, delivered, counted, mss))
     }
 
-    /// Bytes that the other end has told to have arrived with ECT(1), CE and ECT(0), with
-    /// Accurate ECN.
+    /// Bytes that the other end has reported as arrived with ECT(1), CE and ECT(0), with Accurate
+    /// ECN.
     pub fn arrived(&self) -> Option<[u32; 3]> {
         self.accurate.as_ref().map(|accurate| accurate.bytes)
     }

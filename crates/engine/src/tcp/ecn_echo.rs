@@ -13,15 +13,15 @@ pub enum EcnEcho {
     Sticky,
     /// ECE per packet, an ACK at once when CE starts or ends (RFC 8257 section 3.2).
     PerPacket,
-    /// The same, but a packet with ECT(1) changes nothing: where SCE marks are
-    /// looked at first, DCTCP hears neither of CE nor of its absence.
+    /// The same, but a packet with ECT(1) changes nothing. Where SCE marks are examined first,
+    /// DCTCP learns from such a packet neither of CE nor of its absence.
     PerPacketButEct1,
     /// Counters in every ACK (RFC 9768).
     Accurate {
         /// The ECN field of the ACKs.
         acks: Ecn,
-        /// What is delayed when CE starts or ends is acknowledged first: DCTCP's receiver does
-        /// so whatever the feedback is (Linux `dctcp_cwnd_event`).
+        /// Delayed packets are acknowledged first when CE starts or ends. DCTCP's receiver does so
+        /// whatever the feedback is (Linux `dctcp_cwnd_event`).
         splits: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! How far a connection is, and what its SYN teaches.
+//! The state of a handshake, and what its SYN measures.
 
 use super::rtt::{INITIAL_RTO, MAX_RTO};
 use super::timestamps;
@@ -8,14 +8,14 @@ use crate::units::Time;
 /// Linux `tcp_syn_linear_timeouts`.
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 
-/// How long a SYN that was sent again so often waits for its answer. The first
-/// timeouts do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
+/// How long a SYN waits for its answer after so many retransmissions. The first timeouts do not
+/// double (Linux `tcp_syn_linear_timeouts`, since 6.5).
 pub fn syn_timeout(retransmits: u32) -> Time {
     let doublings = retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
     Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO)
 }
 
-/// Where the connection stands.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Waiting,
@@ -54,7 +54,8 @@ impl Handshake {
         self.retransmits += 1;
     }
 
-    /// The RTT that a SYN-ACK tells: of a SYN sent again its timestamp has to say it.
+    /// The RTT that a SYN-ACK measures. If the SYN was sent again, the RTT comes from the
+    /// timestamp.
     pub fn rtt(&self, syn_ack: &Packet, now: Time) -> Time {
         match self.retransmits {
             0 => now - syn_ack.sent,
@@ -67,14 +68,14 @@ impl Handshake {
         syn_timeout(self.retransmits)
     }
 
-    /// Whether the answer tells the RTT (RFC 6298 section 5.7).
+    /// Whether the answer measures the RTT (RFC 6298 section 5.7).
     pub fn tells_rtt(&self, timestamps: bool) -> bool {
         self.retransmits == 0 || timestamps
     }
 
-    /// Whether the window begins at one segment: RFC 5681 section 3.1, relaxed to more than one
-    /// SYN sent again (Linux `tcp_init_transfer`), unless the answer is to the first, which then
-    /// was not lost.
+    /// Whether the window begins at one segment (RFC 5681 section 3.1), relaxed to more than one
+    /// SYN sent again (Linux `tcp_init_transfer`). It does not if the answer is to the first SYN,
+    /// which then was not lost.
     pub fn lost_syns(&self, syn_ack: &Packet, timestamps: bool) -> bool {
         self.retransmits > 1 && !(timestamps && syn_ack.sent == self.first_sent)
     }

@@ -48,7 +48,7 @@ impl Sender {
 
     /// The window is on its way from `from` to where the congestion control wants it.
     pub(super) fn account_reduction(&mut self, reason: Reason, from: u32) {
-        // One that sets it itself does so when it likes: see `account_own`.
+        // A congestion control that sets the window itself does so at any time: see `account_own`.
         if self.needs.control != Control::Window {
             let (now, to) = (self.conn.now.ns(), self.window.ssthresh);
             self.account.reduced(now, reason, from, to);
@@ -56,7 +56,7 @@ impl Sender {
         }
     }
 
-    /// On an ACK the window has become smaller than `from`, and PRR has not done it.
+    /// An ACK has made the window smaller than `from`, and PRR was not the cause.
     #[cold]
     pub(super) fn account_own(&mut self, from: u32, event: &Event) {
         let own = self.needs.control == Control::Window;
@@ -66,14 +66,14 @@ impl Sender {
         } else if own && (event.ece || state == CaState::Cwr) {
             self.account_step(Reason::Ece, from);
         } else if own && state >= CaState::Recovery && self.account.limit != Limit::Recovery {
-            // The first ACK of it.
+            // The first ACK of the recovery.
             self.account_step(self.loss(), from);
         } else if own && self.window.cwnd <= from - from / 4 {
             self.account_step(Reason::Model, from);
         }
     }
 
-    /// The window was brought from `from` to what it is.
+    /// The window was brought from `from` to its present size.
     pub(super) fn account_step(&mut self, reason: Reason, from: u32) {
         let (now, to) = (self.conn.now.ns(), self.window.cwnd);
         self.account.reduced(now, reason, from, to);

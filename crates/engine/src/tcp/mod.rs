@@ -1,5 +1,4 @@
-//! TCP as Linux 7.3 does it (`net/ipv4/tcp_*.c`): sender, receiver and what
-//! they share.
+//! TCP as Linux 7.3 does it (`net/ipv4/tcp_*.c`): sender, receiver and what they share.
 //!
 //! | file | what |
 //! |---|---|
@@ -15,25 +14,26 @@
 //! | [`accecn`], [`sce`] | Accurate ECN of both ends; the receiver's echo of SCE |
 //! | [`ranges`] | sets of segments |
 //!
-//! Known deviations from Linux (what the kernel's packetdrill scripts say of
-//! this code stands in docs/evidence/packetdrill.md):
+//! Known deviations from Linux (docs/evidence/packetdrill.md lists what the kernel's packetdrill
+//! scripts find in this code):
 //! - Sequence numbers count segments, which keep the boundaries of their first transmission; no
 //!   Nagle, no urgent data, no window scaling limits, no FIN exchange.
 //! - The third packet of the handshake is not sent apart from the first data.
-//! - Offloads are off: no TSO autosizing (pacing spaces segments, not bursts, but for
-//!   `pacing = "fq-gso"`), no GRO; no TCP
-//!   small queues.
+//! - Offloads are off: no TSO autosizing, no GRO; no TCP small queues. Pacing spaces segments, not
+//!   bursts, except with `pacing = "fq-gso"`.
 //! - The receive window is constant: the receiving application reads at once. A closed window is
 //!   not probed.
 //! - SACK is always in use: no recovery by counting duplicate ACKs.
-//! - ACKs of data never sent, or long ago, are passed over (Linux answers with a challenge ACK).
+//! - ACKs of data that was never sent, or was acknowledged long ago, are ignored (Linux answers
+//!   with a challenge ACK).
 //! - A connection never gives up (Linux: after 15 timeouts of data, 10 of a SYN), and keeps ECN
 //!   when its SYN is lost (Linux then connects without).
 //! - A window that the application, not the network, limits does not decay
 //!   (`tcp_cwnd_application_limited`); that of an idle sender does.
 //! - Without timestamps an ACK has room for four SACK blocks; here it carries three.
-//! - A lost probe that RACK or a timeout finds is simply lost; what Linux leaks there is not copied.
-//! - SACKs are compressed by Linux's defaults (`tcp_comp_sack_*`, which are no keys here), from the
+//! - A lost probe that RACK or a timeout finds is simply lost; what Linux leaks there is not
+//!   copied.
+//! - SACKs are compressed by Linux's defaults (`tcp_comp_sack_*`, which no key changes), from the
 //!   RTT of the handshake and without slack.
 //! - Only ECN-Echo and a probe's repair lead to CWR: there is no congestion of the host itself.
 

@@ -8,7 +8,7 @@ use crate::units::{Rate, Time};
 const UNPACED: u64 = 10;
 /// Bytes of the largest packet of joined segments (Linux `sk_gso_max_size` over a NIC).
 const GSO_MAX: u64 = 65_536;
-/// log2 of the microseconds of round-trip time that halve what joins it (`tcp_tso_rtt_log`).
+/// log2 of the RTT, in microseconds, that halves the bytes added for it (`tcp_tso_rtt_log`).
 const RTT_LOG: u64 = 9;
 /// Nearly a millisecond of a rate, as a shift (`sk_pacing_shift`).
 const MILLISECOND: u32 = 10;
@@ -73,13 +73,12 @@ impl Pacer {
     fn pace(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
         // As fq, the first window goes out at once.
         if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
-            // Nobody is late for what need not wait.
+            // A packet that need not wait cannot be late.
             self.until = now.max(self.until);
             return;
         }
-        // Linux `tcp_update_skb_after_send`, which fq keeps to as well: what counts is the
-        // payload, and who is late makes up for it by at most half of the gap. Segments of a
-        // burst leave together.
+        // Linux `tcp_update_skb_after_send`, which fq follows as well: only the payload counts, and
+        // a late packet makes up for at most half of the gap. Segments of a burst leave together.
         let rate = Rate(window.pacing_rate.saturating_mul(8));
         let gap = rate.time_for(u64::from(payload));
         if self.burst.0 > 0 && self.burst.1 == now {
@@ -110,8 +109,8 @@ impl Pacer {
     }
 }
 
-/// Segments that TCP joins (Linux `tcp_tso_autosize`): what a millisecond takes, more where the
-/// round-trip time is short.
+/// Segments that TCP joins (Linux `tcp_tso_autosize`): what the rate sends in a millisecond, more
+/// where the round-trip time is short.
 fn joined(pacing_rate: u64, view: View<'_>) -> u32 {
     let halvings = (view.min_rtt.ns() / 1000) >> RTT_LOG;
     let short = GSO_MAX.checked_shr(halvings.min(64) as u32).unwrap_or(0);

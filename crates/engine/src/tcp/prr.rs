@@ -27,8 +27,8 @@ impl Prr {
         self.out += 1;
     }
 
-    /// The window after an ACK that delivered so many segments; `safe`: it
-    /// advanced, and found nothing lost. `None`: the window stays.
+    /// The window after an ACK that delivered so many segments; `None`: the window stays. `safe`:
+    /// the ACK advanced, and found nothing lost.
     pub fn window(
         &mut self,
         delivered: u32,

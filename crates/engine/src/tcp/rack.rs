@@ -9,7 +9,7 @@ use crate::units::Time;
 pub(super) const REORDERING: u32 = 3;
 /// Linux `tcp_max_reordering`.
 const MAX_REORDERING: u64 = 300;
-/// Recoveries a widened reordering window outlives (RFC 8985 section 6.2).
+/// Recoveries for which a widened reordering window lasts (RFC 8985 section 6.2).
 const PERSIST: u32 = 16;
 
 /// What RACK knows of deliveries and of reordering.
@@ -103,7 +103,7 @@ impl Rack {
     }
 
     /// RFC 8985 section 6.2 step 4, the adaptation; Linux `tcp_rack_update_reo_wnd`.
-    /// `dsack`: a retransmission was needless, and no probe.
+    /// `dsack`: a D-SACK showed that a retransmission, which was no probe, was needless.
     #[inline]
     pub fn adapt_window(&mut self, dsack: bool, board: &Scoreboard) {
         if dsack && self.reordering_seen && board.flight.una > self.dsack_round {
@@ -157,7 +157,7 @@ impl Rack {
         wait
     }
 
-    /// After a timeout everything is lost that is not recent.
+    /// After a timeout every segment that is not recent is lost.
     pub fn mark_on_timeout(
         &self,
         conn: &Conn,

@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// So many numbers are in the window of the proof.
+    /// Numbers in the window of the proof.
     const WINDOW: u64 = 10;
 
     /// The ranges that hold the numbers of a set of bits, from `base` on.
@@ -137,9 +137,9 @@ mod tests {
         assert_eq!(ranges.0, of_bits(bits, base).0);
     }
 
-    /// Every operation leads from every state of a window to the right one. A
-    /// set of numbers has one representation, so that holds after any number
-    /// of operations; and as numbers are only compared, wherever they are.
+    /// Every operation leads from every state of a window to the right one. A set of numbers has
+    /// one representation, so this holds after any number of operations. Numbers are only compared,
+    /// so it holds wherever they are.
     #[test]
     fn every_operation_in_every_state() {
         let below = |n: u64| (1_u32 << n) - 1;

@@ -1,11 +1,9 @@
-//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), as
-//! Linux 7.3 has it (`tcp_rate_skb_sent`, `tcp_rate_skb_delivered`,
-//! `tcp_rate_gen`), with what the v3 branch of github.com/google/bbr adds: the
-//! flight and the losses at a segment's transmission.
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), as Linux 7.3 has it
+//! (`tcp_rate_skb_sent`, `tcp_rate_skb_delivered`, `tcp_rate_gen`). The v3 branch of
+//! github.com/google/bbr adds the flight and the losses at a segment's transmission.
 //!
-//! Kept beside the scoreboard, and only for a congestion control that asks for
-//! it ([`crate::cc::Needs`]): the others pay
-//! for a test.
+//! Kept beside the scoreboard, and only for a congestion control that asks for it
+//! ([`crate::cc::Needs`]). The others pay only for a test.
 //!
 //! Deviations: an ACK of a lone runt is not noted as one that was probably
 //! delayed (Linux `FLAG_ACK_MAYBE_DELAYED`); there is no SACK reneging. A
@@ -81,16 +79,16 @@ fn us_between(from: Time, to: Time) -> u64 {
 }
 
 impl Rates {
-    /// Segment `seq` was sent now and is counted in `view`; `alone` says that
-    /// nothing else was outstanding, `lost` were found lost so far,
-    /// `app_limited` that there was nothing to send at some time before.
+    /// Segment `seq` was sent now and is counted in `view`. `alone`: nothing else was outstanding.
+    /// `lost`: segments found lost so far. `app_limited`: there was nothing to send at some time
+    /// before.
     #[inline(never)]
     pub fn sent(&mut self, seq: u64, alone: bool, lost: u64, app_limited: bool, view: View<'_>) {
         let una = view.flight.una;
         if seq - una > self.mask {
             self.grow(una, seq);
         }
-        // The interval starts with the last ACK, or here if there is none to come.
+        // The interval starts with the last ACK, or here if no ACK is to come.
         if alone {
             self.first_tx = view.now;
             self.delivered_at = view.now;
@@ -122,7 +120,7 @@ impl Rates {
 
     /// A segment was acknowledged or sacked; `at` is when it was last sent.
     /// The most recently sent one counts.
-    // Out of line, as its other hooks: senders without it pay a test, no more.
+    // Out of line, like its other hooks: senders without rate samples pay for a test, no more.
     #[inline(never)]
     pub fn delivered(&mut self, seq: u64, at: Time) {
         let slot = &mut self.ring[(seq & self.mask) as usize];
@@ -149,9 +147,9 @@ impl Rates {
         self.newest = None;
     }
 
-    /// The sample of an ACK that is counted in `conn` (Linux `tcp_rate_gen`):
-    /// `delivered` segments are new; `lost` were found lost so far.
-    /// [`crate::cc::Window::app_limited`] is reset once that is past.
+    /// The sample of an ACK that is counted in `conn` (Linux `tcp_rate_gen`): `delivered` segments
+    /// are new; `lost` were found lost so far. Resets [`crate::cc::Window::app_limited`] once that
+    /// is past.
     #[inline(never)]
     pub fn generate(
         &mut self,

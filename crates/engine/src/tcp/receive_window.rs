@@ -1,5 +1,5 @@
-//! Growth of the receive window, of which a sender hears by ACKs: those that
-//! tell of a larger window are not delayed (Linux `tcp_grow_window`).
+//! Growth of the receive window. ACKs tell the sender of it, so an ACK that announces a larger
+//! window is not delayed (Linux `tcp_grow_window`).
 
 use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
@@ -9,11 +9,10 @@ use crate::units::Time;
 /// a full segment that was not merged with others.
 const PAYLOAD_SHARE: u64 = 162;
 
-/// How many segments the window grows by at the start: it begins as half of
-/// the receive buffer less a segment and rises by two segments for each that
-/// arrives until it is [`PAYLOAD_SHARE`] of it (`tcp_init_buffer_space`,
-/// `tcp_measure_rcv_mss`, `tcp_grow_window`). That it waits while payload is
-/// in the buffer is left out: it moves the last few of them.
+/// How many segments the window grows by at the start. It begins as half of the receive buffer less
+/// a segment. It rises by two segments for each that arrives until it is [`PAYLOAD_SHARE`] of the
+/// buffer (`tcp_init_buffer_space`, `tcp_measure_rcv_mss`, `tcp_grow_window`). Linux waits while
+/// payload is in the buffer, which moves the last few of them; this is not modelled.
 ///
 /// None with `growth = "acks"`: the buffers of Linux 3.2 begin at 87380 bytes
 /// and follow what the application reads, so that its window stops growing
@@ -27,10 +26,9 @@ fn growing_segments(plan: &TcpPlan) -> u64 {
     (room as u64 + mss).div_ceil(2 * mss)
 }
 
-/// A receive buffer that Linux tunes (`tcp_rcv_space_adjust` with the defaults
-/// of `tcp_rmem` and `tcp_adv_win_scale` of 2019): half of it is window, and
-/// there is to be room for twice what the application reads in a round-trip
-/// time, and for more while that grows. The round-trip time is that of the
+/// A receive buffer that Linux tunes (`tcp_rcv_space_adjust` with the defaults of `tcp_rmem` and
+/// `tcp_adv_win_scale` of 2019). Half of it is window. It has room for twice what the application
+/// reads in a round-trip time, and for more while that grows. The round-trip time is that of the
 /// handshake.
 #[derive(Clone, Copy, Debug)]
 struct Tuned {
@@ -119,7 +117,7 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
-    /// A tuned buffer grows when more is read than the window has room for.
+    /// A tuned buffer grows when the application reads more than the window has room for.
     #[test]
     fn a_tuned_buffer_grows_with_what_is_read() {
         let ms = Time::from_ms;
@@ -131,14 +129,14 @@ mod tests {
                 grown[round as usize] += u64::from(tuned.grows(now, ms(100)));
             }
         }
-        // The first segment of the second round ends the first: there is to be
-        // room for 2 * 101 + 16, and for the growth from 10, more than there can be.
+        // The first segment of the second round ends the first. The window should then have room
+        // for 2 * 101 + 16 segments and for the growth from 10, which is more than its maximum.
         assert_eq!(tuned.clamp, TUNED_WINDOW.1);
         assert_eq!(grown, [0, 99, 100, 100]);
     }
 
-    /// Linux `tcp_rcv_space_adjust`: room for twice of what was read in an RTT and 16 segments, and
-    /// as much more as the sender has grown, twice.
+    /// Linux `tcp_rcv_space_adjust` makes room for twice the segments read in an RTT, plus 16. It
+    /// adds twice that room, times the relative growth of what was read.
     #[test]
     fn the_room_of_a_tuned_buffer_follows_what_was_read() {
         let mut tuned = Tuned::new(1_448);
@@ -148,7 +146,7 @@ mod tests {
         }
         assert_eq!(tuned.clamp, TUNED_WINDOW.0, "the round is not over");
         tuned.grows(Time::from_ms(100), Time::from_ms(100));
-        // 20 segments after 10: 2 * 20 + 16 = 56, and 2 * 56 * 10 / 10.
+        // 20 segments are read, after 10 before: 2 * 20 + 16 = 56, plus 2 * 56 * 10 / 10.
         assert_eq!(tuned.clamp, (56 + 112) * 1_448);
         assert_eq!(tuned.space, 20 * 1_448);
     }

@@ -136,7 +136,7 @@ impl Receiver {
         }
     }
 
-    /// The same receiver of a sender that is [`super::sender::Sender::numbered_from`] `first`.
+    /// The same receiver, for a sender that is [`super::sender::Sender::numbered_from`] `first`.
     pub fn numbered_from(mut self, first: u64) -> Receiver {
         self.rcv_nxt = first;
         self.first = first;
@@ -160,12 +160,12 @@ impl Receiver {
         self.rcv_nxt - self.first
     }
 
-    /// Whether it echoes by the counters of Accurate ECN, which have the bit of SCE's echo.
+    /// Whether it echoes by the counters of Accurate ECN, which use the bit of SCE's echo.
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()
     }
 
-    /// Tells of SCE marks from now on.
+    /// Echoes SCE marks from now on.
     pub fn echo_sce(&mut self, echo: SceEcho) {
         self.sce.echo = echo;
     }
@@ -181,7 +181,7 @@ impl Receiver {
         if self.compress <= now {
             self.send_ack(self.rcv_nxt, port);
         } else if self.delack <= now && self.clock.is_coarse() && !self.delack_rounded {
-            // Linux's timer fires a jiffy on, so that it is never early.
+            // Linux's timer fires a jiffy later, so that it is never early.
             self.delack = self.clock.fires(self.delack, self.delack);
             self.delack_rounded = true;
         } else if self.delack <= now {
@@ -191,8 +191,8 @@ impl Receiver {
         }
     }
 
-    /// The client's SYN, where it is not the sender that connects: the sender's own
-    /// SYN is then the answer to it. For clients that request data.
+    /// The client's SYN, where the receiver connects; the sender's own SYN is then the answer to
+    /// it. For clients that request data.
     pub fn connect(&self, now: Time, port: &mut impl Port) {
         let mut syn = self.ack_packet();
         syn.len = self.header + SYN_EXTRA;
@@ -221,37 +221,37 @@ impl Receiver {
         self.on_data(packet, now, port);
     }
 
-    /// The handshake is over and took `rtt`: for hosts whose handshake somebody else does.
+    /// The handshake is over and took `rtt`: for hosts that do the handshake outside this code.
     pub fn establish(&mut self, rtt: Time) {
         self.syn_ack_sent = None;
         self.rtt = rtt;
     }
 
-    /// A packet that is no data has come with this ECN field, which Accurate ECN counts: for
-    /// hosts whose data is acknowledged.
+    /// A packet without data has come with this ECN field, which Accurate ECN counts. For hosts
+    /// whose own data is acknowledged.
     pub fn note_ecn_field(&mut self, ecn: Ecn) {
         if let Some(accurate) = &mut self.accurate {
             self.ack_now |= accurate.on_data(ecn, 0);
         }
     }
 
-    /// Whether the other end understands the AccECN option: for hosts whose handshake tells.
+    /// Whether the other end understands the AccECN option, for hosts whose handshake shows it.
     pub fn hears_option(&mut self, heard: bool) {
         if let Some(accurate) = &mut self.accurate {
             accurate.heard = heard;
         }
     }
 
-    /// What Accurate ECN adds to a packet that this end sends at `now`: for hosts that send data,
-    /// too.
+    /// Adds what Accurate ECN puts into a packet that this end sends at `now`, for hosts that send
+    /// data, too.
     pub fn accompany(&mut self, packet: &mut Packet, now: Time) {
         if let Some(accurate) = &mut self.accurate {
             accurate.on_ack(packet, 0, now, self.rtt);
         }
     }
 
-    /// The ACK that ends the handshake of a host that connects, to a SYN-ACK with this ECN
-    /// field, which Accurate ECN reflects (RFC 9768 section 3.2.2.1).
+    /// The ACK by which a host that connects ends the handshake. Accurate ECN reflects in it the
+    /// ECN field of the SYN-ACK (RFC 9768 section 3.2.2.1).
     pub fn third_ack(&mut self, syn_ack: Ecn, now: Time) -> Packet {
         let mut ack = self.ack_packet();
         ack.sent = self.ts_recent;
@@ -263,9 +263,8 @@ impl Receiver {
         ack
     }
 
-    /// A packet with a timestamp has come: it is echoed unless it lies beyond
-    /// a hole (RFC 7323 section 4.3). Pure ACKs of the other end count, where
-    /// there are any.
+    /// A packet with a timestamp has come. The timestamp is echoed unless the packet lies beyond a
+    /// hole (RFC 7323 section 4.3). Pure ACKs of the other end count, if there are any.
     pub fn note_timestamp(&mut self, seq: u64, sent: Time) {
         if seq <= self.acked {
             self.ts_recent = self.ts_recent.max(sent);
@@ -299,7 +298,7 @@ impl Receiver {
             self.demand_cwr = false;
             self.ack_now = true;
         }
-        // What ends below the last ACK is answered before its ECN field is looked at
+        // A segment that ends below the last ACK is answered before its ECN field is examined
         // (Linux `tcp_sequence`).
         if let Some(accurate) = &mut self.accurate
             && seq + 1 >= self.acked
@@ -335,8 +334,8 @@ impl Receiver {
                 self.sack.dsack = Some(seq);
             }
             self.out_of_order.insert(seq, seq + 1, |_, _| {});
-            // Linux `tcp_sack_compress_send_ack`: what the compressed ACK was to report goes first,
-            // or the sender takes for lost what has arrived.
+            // Linux `tcp_sack_compress_send_ack`: the compressed ACK goes first with what it was to
+            // report. Otherwise the sender would take arrived segments for lost.
             if self.compressed > 0 && self.sack.displaces(seq, seq + 1) {
                 self.send_ack(self.rcv_nxt, port);
             }
@@ -346,8 +345,8 @@ impl Receiver {
         self.acknowledge(now, port);
     }
 
-    /// This end's retransmission timeout, known from the handshake only: the
-    /// measure of a long silence.
+    /// This end's retransmission timeout, known from the handshake only. A longer silence counts as
+    /// long.
     fn rto(&self) -> Time {
         self.rtt + Time(2 * self.rtt.ns()).max(DELACK_MAX)
     }
@@ -376,7 +375,7 @@ impl Receiver {
         self.grow_window();
     }
 
-    /// Linux `tcp_grow_window`: while the window grows the sender is to hear of it.
+    /// Linux `tcp_grow_window`: ACKs are not delayed while the window grows.
     #[inline]
     fn grow_window(&mut self) {
         if self.window.grows(self.last_data, self.rtt) {
@@ -420,8 +419,8 @@ impl Receiver {
         self.sce.prior_rcv_nxt = self.rcv_nxt;
     }
 
-    /// SCE marks may have begun or ended: what was delayed is acknowledged first
-    /// with the old state.
+    /// SCE marks may have begun or ended: delayed packets are acknowledged first, with the old
+    /// state.
     fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
         if self.sce.splits(marked, self.delack < Time::NEVER) {
             self.send_ack(self.sce.prior_rcv_nxt, port);
@@ -430,8 +429,8 @@ impl Receiver {
         self.sce.note(marked);
     }
 
-    /// RFC 8257 section 3.2: an ACK at once when CE starts or ends, and what
-    /// was delayed is acknowledged first with the old state.
+    /// RFC 8257 section 3.2: when CE starts or ends, an ACK is sent at once. Delayed packets are
+    /// acknowledged first, with the old state.
     fn ce_changed(&mut self, ce: bool, port: &mut impl Port) {
         if self.ce != ce {
             if self.delack < Time::NEVER {
@@ -519,8 +518,8 @@ impl Receiver {
         packet
     }
 
-    /// What is not in every ACK: by value, so that the others need not be in memory before they
-    /// are where they go.
+    /// Adds what not every ACK has. It takes the ACK by value, so that an ACK without these parts
+    /// is written directly to its destination.
     #[inline(never)]
     fn complete(&mut self, mut ack: Packet) -> Packet {
         if !self.sack.is_empty() {
@@ -546,9 +545,9 @@ impl Receiver {
         if !self.sack.is_empty() || self.accurate.is_some() {
             ack = self.complete(ack);
         }
-        // An ACK that tells of the past only (of ECN) leaves what is due as it
-        // is, but counts as one for the two segments that call for the next
-        // (Linux `tcp_event_ack_sent`, `tcp_select_window`).
+        // An ACK that reports only the past (of ECN) leaves what is due as it is. But it counts as
+        // one towards the two segments that trigger the next ACK (Linux `tcp_event_ack_sent`,
+        // `tcp_select_window`).
         if up_to == self.rcv_nxt {
             if self.quick > 0 {
                 self.quick -= 1;

@@ -23,8 +23,8 @@ impl SackBlocks {
         self.recent_len == 0 && self.dsack.is_none()
     }
 
-    /// Whether the arrival of `start..end` would displace a block that a pending ACK is still to
-    /// report: more than [`BLOCKS_EXPECTED`] must then not wait for one ACK.
+    /// Whether the arrival of `start..end` would displace a block that a pending ACK has yet to
+    /// report. More than [`BLOCKS_EXPECTED`] blocks must not wait for one ACK.
     pub fn displaces(&self, start: u64, end: u64) -> bool {
         self.touched_by(start, end) >= BLOCKS_EXPECTED
     }
@@ -38,7 +38,7 @@ impl SackBlocks {
     }
 
     /// Puts the block of what has just arrived first (Linux `tcp_sack_new_ofo_skb`). A block that
-    /// was pushed out is forgotten: what arrives beside it begins a new one.
+    /// was pushed out is forgotten: a segment that arrives beside it begins a new one.
     pub fn put(&mut self, start: u64, end: u64) {
         let at = self.touched_by(start, end);
         let mut block = (start, end);

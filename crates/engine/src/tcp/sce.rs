@@ -1,17 +1,14 @@
-//! The receiver's part of SCE (Some Congestion Experienced): a packet that
-//! left with ECT(0) and comes with ECT(1) was marked by a queue, and the ESCE
-//! bit of ACKs (once NS) tells the sender.
+//! The receiver's part of SCE (Some Congestion Experienced). A packet that left with ECT(0) and
+//! comes with ECT(1) was marked by a queue. The ESCE bit of ACKs (once NS) tells the sender.
 //!
-//! By default as the kernel tree github.com/chromi/sce (`tcp_input.c`): when
-//! marks begin or end while an ACK is being delayed, what came before is
-//! acknowledged first, on its own, so that every ACK speaks of packets of one
-//! kind, and the packet that brought the change at once. Some versions of that
-//! tree delay the latter (`SplitDelayed`): the first ACK leaves the timer
-//! alone but counts for the two segments that call for the next, so that two
-//! packets may wait for a third, or for the timer.
-//! `Dither` is the alternative of draft-grimes-tcpm-tcpsce, in a form of this
-//! program's own: ACKs come when they would without SCE, and ESCE is set on
-//! those that keep the segments acknowledged with it nearest to those marked.
+//! By default as in the kernel tree github.com/chromi/sce (`tcp_input.c`). When marks begin or end
+//! while an ACK is being delayed, the earlier packets are acknowledged first, on their own. So
+//! every ACK speaks of packets of one kind. The packet that brought the change is then acknowledged
+//! at once. Some versions of that tree delay this second ACK (`SplitDelayed`). There the first ACK
+//! leaves the timer alone but counts for the two segments that trigger the next, so two packets may
+//! wait for a third, or for the timer. `Dither` is tailback's form of the alternative in
+//! draft-grimes-tcpm-tcpsce. ACKs come when they would without SCE. ESCE is set on those that keep
+//! the number of segments acknowledged with it nearest to the number marked.
 //!
 //! The echo of CE is not touched (draft-morton-tsvwg-sce section 4).
 
@@ -21,12 +18,12 @@ use crate::plan::SceReceiver;
 /// How marks become ESCE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SceEcho {
-    /// ECT(1) is ECT(0).
+    /// ECT(1) counts as ECT(0): no echo.
     #[default]
     Off,
     /// ACKs are split where marks begin or end.
     Split,
-    /// The same, and the first packet after that is no reason for an ACK.
+    /// The same, but the first packet after the change does not trigger an ACK.
     SplitDelayed,
     /// Marked segments are counted.
     Dither,
@@ -60,8 +57,8 @@ pub(super) struct Sce {
 }
 
 impl Sce {
-    /// Whether a packet, marked or not, ends a run of the other kind that is
-    /// still to be acknowledged by itself; `delayed`: an ACK is being delayed.
+    /// Whether a packet, marked or not, ends a run of the other kind that must still be
+    /// acknowledged by itself. `delayed`: an ACK is being delayed.
     pub fn splits(&self, marked: bool, delayed: bool) -> bool {
         let splits = matches!(self.echo, SceEcho::Split | SceEcho::SplitDelayed);
         splits && self.marked != marked && delayed
@@ -119,7 +116,7 @@ mod tests {
 
     #[test]
     fn dithering_keeps_the_share() {
-        // Half of the segments, one of each ACK: every other ACK says so.
+        // Half of the segments are marked, one of each ACK: every other ACK carries ESCE.
         assert_eq!(dithered(&[1, 1, 1, 1]), [true, false, true, false]);
         assert_eq!(dithered(&[2, 2, 0, 0]), [true, true, false, false]);
         assert_eq!(dithered(&[0, 0, 2, 0]), [false, false, true, false]);

@@ -5,10 +5,9 @@
 //! (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). Every operation is
 //! proportional to the segments it newly acknowledges, sacks or loses.
 //!
-//! Most of the time nothing is sacked, lost or sent again: then the order of
-//! transmission is that of the numbers, and no list is kept. What brings it about
-//! builds the list, once for what is in flight, and it is kept until all of that
-//! is acknowledged.
+//! Most of the time nothing is sacked, lost or sent again. The order of transmission is then that
+//! of the numbers, and no list is kept. The first exception builds the list, once for what is in
+//! flight. The list is kept until all of that is acknowledged.
 //!
 //! The list links slots of the ring, not sequence numbers: a slot is small
 //! whatever the number, and no number can be taken for the end of the list.
@@ -79,7 +78,7 @@ pub struct Scoreboard {
     sacked: Ranges,
     /// The list of transmissions is kept.
     linked: bool,
-    /// From here on every segment was sent once and is in no trouble.
+    /// From here on every segment was sent once and is neither sacked nor lost.
     plain_from: u64,
     /// Slots of the oldest and the latest transmission.
     head: u32,
@@ -126,7 +125,7 @@ impl Scoreboard {
         &self.ring[(seq & self.mask) as usize]
     }
 
-    /// Asks for the segments at both ends.
+    /// Prefetches the segments at both ends.
     #[inline]
     pub fn fetch(&self) {
         for seq in [self.flight.una, self.flight.nxt] {
@@ -296,8 +295,8 @@ impl Scoreboard {
         segment
     }
 
-    /// Of plain segments removes those below `to`, cumulatively acknowledged; when the first
-    /// and the last of them were sent.
+    /// Removes the plain segments below `to`, cumulatively acknowledged. Returns when the first and
+    /// the last of them were sent.
     #[inline]
     pub fn pop_plain(&mut self, to: u64) -> (Time, Time) {
         debug_assert!(self.is_plain() && self.flight.una < to && to <= self.flight.nxt);
@@ -315,8 +314,8 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.max(self.flight.una);
     }
 
-    /// Marks a range sacked; `each` gets every segment that was not before
-    /// (its number, and as it was).
+    /// Marks a range sacked. Calls `each` for every segment that was not sacked before, with its
+    /// number and its previous state.
     pub fn sack(&mut self, start: u64, end: u64, mut each: impl FnMut(u64, Segment)) {
         let (start, end) = (start.max(self.flight.una), end.min(self.flight.nxt));
         if start >= end {
@@ -372,7 +371,7 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.min(seq);
     }
 
-    /// Takes every loss decision back (a spurious recovery).
+    /// Withdraws every loss decision (a spurious recovery).
     pub fn unmark_all_lost(&mut self) {
         for seq in self.flight.una..self.flight.nxt {
             self.get_mut(seq).flags &= !state::LOST;

@@ -60,7 +60,7 @@ pub struct Sender {
     pub(super) plan: Stack,
 }
 
-/// What a sender goes on to need of the options of its stack: as many as there are flows.
+/// The options of its stack that a sender still needs: kept small, as every flow has them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
     pub initial_cwnd: u32,
@@ -154,8 +154,8 @@ impl Sender {
         }
     }
 
-    /// The same sender with another number for its first segment: whatever it is, the sender
-    /// does the same. To be called before it connects.
+    /// The same sender with another number for its first segment. The number does not change what
+    /// the sender does. To be called before it connects.
     pub fn numbered_from(mut self, first: u64) -> Sender {
         if first == 0 {
             return self;
@@ -185,7 +185,7 @@ impl Sender {
         cc.cwnd_event(view, window, event);
     }
 
-    /// Asks for what an ACK will need that is kept elsewhere.
+    /// Prefetches what an ACK will need and is kept elsewhere.
     #[inline]
     pub fn fetch(&self) {
         self.board.fetch();
@@ -319,9 +319,8 @@ impl Sender {
         }
     }
 
-    /// A gap between what the application has written and what it will: what
-    /// is delivered until it has passed says nothing of the path (Linux
-    /// `tcp_rate_check_app_limited`).
+    /// A gap between what the application has written and what it will write. Until the gap has
+    /// passed, the delivery rate says nothing of the path (Linux `tcp_rate_check_app_limited`).
     fn note_if_app_limited(&mut self) {
         let in_flight = self.board.flight.in_flight();
         if self.rates.is_some()
@@ -371,8 +370,8 @@ impl Sender {
         }
     }
 
-    /// Sends new data as far as window and pacing allow (Linux `tcp_write_xmit`); whether there
-    /// was anything to send, which has then set the timer.
+    /// Sends new data as far as window and pacing allow (Linux `tcp_write_xmit`). Returns whether
+    /// there was anything to send, which has then set the timer.
     #[inline]
     pub(super) fn transmit(&mut self, port: &mut impl Port) -> bool {
         if self.queue.is_empty() || !self.is_established() {

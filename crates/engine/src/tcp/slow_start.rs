@@ -25,7 +25,7 @@ impl Sender {
         if self.first_ssthresh == 0 || !ends {
             return;
         }
-        // One that sets the window itself says by its threshold when its start is over.
+        // If it sets the window itself, its threshold shows when slow start is over.
         if self.needs.control != Control::Window || !self.window.in_slow_start() {
             self.end_slow_start(Some(reason), cwnd);
         }
@@ -40,7 +40,7 @@ impl Sender {
             (None, None) if self.window.ssthresh == first => SlowStart::THRESHOLD,
             (None, None) => SlowStart::OWN,
         };
-        // Of a loss the first segments are known now, all of them when its recovery is over.
+        // At first only some segments of a loss are known; all are known when its recovery is over.
         let settled = !matches!(
             reason,
             Some(
@@ -63,7 +63,7 @@ impl Sender {
         });
     }
 
-    /// A recovery is over: what was found lost in it is known.
+    /// A recovery is over: all that was lost in it is known.
     pub(super) fn settle_slow_start(&mut self) {
         if let Some(end) = &mut self.account.slow_start
             && !end.settled
@@ -73,7 +73,7 @@ impl Sender {
         }
     }
 
-    /// A reduction is taken back: where it has ended slow start, that goes on.
+    /// A reduction is undone: if it had ended slow start, slow start continues.
     pub(super) fn reopen_slow_start(&mut self) {
         if self.needs.control != Control::Window
             && self.window.ssthresh >= INFINITE_SSTHRESH

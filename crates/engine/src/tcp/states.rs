@@ -143,7 +143,7 @@ impl Sender {
         self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
     }
 
-    /// A loss that an ACK tells of, as a receiver without RACK would call it.
+    /// The reason of a loss that an ACK reports: as a sender without RACK would call it, if it can.
     pub(super) fn loss(&self) -> Reason {
         let rack = &self.recovery.rack;
         if !rack.reordering_seen && self.board.flight.sacked_out >= REORDERING {

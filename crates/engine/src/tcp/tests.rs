@@ -38,7 +38,7 @@ fn sender(plan: &TcpPlan) -> Sender {
     Sender::new(0, plan, cc, false, None)
 }
 
-/// One that accepts, measures rates, and sends what is written to it; RTT 100 ms.
+/// A sender that accepts, measures rates, and sends what is written to it; RTT 100 ms.
 fn written_to() -> Sender {
     let entry = find(cc::ENTRIES, "bbr").expect("registered");
     let cc = (entry.build)(&complete_defaults(entry));
@@ -100,8 +100,8 @@ fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     );
 }
 
-/// Linux `tcp_schedule_loss_probe`: an ACK lets the timeout start anew, so it
-/// does not cut the probe short.
+/// Linux `tcp_schedule_loss_probe`: an ACK restarts the timeout, so that the timeout does not cut
+/// the probe short.
 #[test]
 fn a_probe_comes_two_round_trips_after_an_ack() {
     let mut wire = Wire::default();
@@ -118,7 +118,7 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
 
 /// Lets the timer fire; gives the time.
 fn fire(s: &mut Sender, wire: &mut Wire) -> Time {
-    // At its deadline it learns when the timer wheel has it.
+    // At its deadline it learns when the timer wheel fires.
     s.on_timer(s.deadline(), wire);
     let at = s.deadline();
     s.on_timer(at, wire);
@@ -132,7 +132,7 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
     let mut s = established(&rwnd(5), ms(100), &mut wire);
     assert_eq!(wire.take().len(), 5);
     assert_eq!(s.deadline(), ms(100 + 202));
-    // The timer wheel has multiples of 8 ms this far ahead.
+    // This far ahead the timer wheel fires at multiples of 8 ms.
     assert_eq!(fire(&mut s, &mut wire), ms(304));
     assert_eq!(wire.take(), [(4, true)]);
     assert_eq!(
@@ -202,7 +202,7 @@ fn a_late_original_stops_retransmission() {
     s.on_ack(&ack(1, &[(7, 10)], ms(100)), ms(205), &mut wire);
     assert!(s.recovery.rack.reordering_seen);
     assert!(wire.take().iter().all(|(_, again)| !again));
-    // When no retransmission is out any more, the reduction is taken back.
+    // When no retransmission is out any more, the reduction is undone.
     s.on_ack(&ack(3, &[(7, 10)], ms(100)), ms(206), &mut wire);
     s.on_ack(&ack(4, &[(7, 10)], ms(100)), ms(207), &mut wire);
     assert_eq!(s.recovery.undo.marker, None);
@@ -333,9 +333,9 @@ fn a_sender_can_be_written_to() {
     }
 }
 
-/// Linux `tcp_rate_check_app_limited`: what is delivered until the gap in the
-/// application's data has passed is a rate of the application's; and
-/// `tcp_slow_start_after_idle_check`: BBR's window outlives an idle time.
+/// Linux `tcp_rate_check_app_limited`: until the gap in the application's data has passed, the
+/// delivery rate is that of the application. Linux `tcp_slow_start_after_idle_check`: BBR's window
+/// outlives an idle time.
 #[test]
 fn an_application_that_has_nothing_to_send_is_noticed() {
     let mut wire = Wire::default();
@@ -361,8 +361,8 @@ fn an_application_that_has_nothing_to_send_is_noticed() {
     assert_eq!(s.window.cwnd, window);
 }
 
-/// Linux `tcp_update_skb_after_send`: the rate is one of payload, and a segment
-/// that is late hastens the next, by half of the gap.
+/// Linux `tcp_update_skb_after_send`: the rate is one of payload, and a late segment brings the
+/// next forward, by half of the gap.
 #[test]
 fn pacing_by_payload_makes_up_for_delay() {
     let mut wire = Wire::default();
@@ -384,8 +384,8 @@ fn pacing_by_payload_makes_up_for_delay() {
     assert_eq!(gaps, [1000, 1000, 700, 500]);
 }
 
-/// A timeout, and losses that RACK finds, are told one by one; the window of a
-/// model is its own, so no reduction follows.
+/// A model hears one by one of the segments lost at a timeout and of those that RACK finds. Its
+/// window is its own, so no reduction follows.
 #[test]
 fn a_model_of_the_path_keeps_its_window() {
     let mut wire = Wire::default();

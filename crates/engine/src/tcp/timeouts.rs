@@ -80,7 +80,7 @@ impl Sender {
             }
             self.retransmit_lost(port);
         }
-        // What is still undecided waits for the next ACK or the timeout.
+        // Segments that are still undecided wait for the next ACK or the timeout.
         if self.timer.kind != Kind::Retransmit {
             self.rearm_rto();
         }

@@ -31,7 +31,7 @@ pub(super) struct Timer {
     /// When the timer was set; `NEVER` once the deadline is that of the timer wheel.
     set: Time,
     pub clock: TimerClock,
-    /// What a probe of a single segment waits for its delayed ACK.
+    /// How long a probe of a single segment waits for its delayed ACK.
     slack: Time,
 }
 
@@ -61,7 +61,7 @@ impl Timer {
     /// What is due, once.
     pub fn take_due(&mut self, now: Time) -> Option<Kind> {
         if self.deadline <= now && self.set < Time::NEVER && self.clock.is_coarse() {
-            // Only now: most timers are set anew before they are due.
+            // Only now: most timers are set again before they are due.
             self.deadline = self.clock.fires(self.set, self.deadline);
             self.set = Time::NEVER;
         }
@@ -74,7 +74,7 @@ impl Timer {
             return self.clear();
         }
         let after = match self.kind {
-            // What has passed since the regular timeout was due to start counts.
+            // The time that has passed since the regular timeout was due to start counts.
             Kind::Probe | Kind::Reorder => until_rto(now, board, rtt).max(Time(1)),
             Kind::None | Kind::Retransmit => rtt.timeout(),
         };
@@ -82,7 +82,7 @@ impl Timer {
     }
 
     /// Schedules a tail loss probe (RFC 8985 section 7.2; Linux `tcp_schedule_loss_probe`).
-    /// `progress`: an ACK has just let the timeout start anew.
+    /// `progress`: an ACK has just restarted the timeout.
     pub fn schedule_probe(
         &mut self,
         conn: &Conn,

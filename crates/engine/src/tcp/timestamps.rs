@@ -6,8 +6,8 @@ use crate::units::Time;
 /// A tick, ns.
 const TICK: u64 = 1_000_000;
 
-/// The RTT that an echoed timestamp tells (Linux `tcp_rtt_tsopt_us`): ticks between, at
-/// least one.
+/// The RTT that an echoed timestamp shows (Linux `tcp_rtt_tsopt_us`): the ticks between, at least
+/// one.
 pub(super) fn rtt(now: Time, echo: Time) -> Time {
     let ticks = (now.ns() / TICK).saturating_sub(echo.ns() / TICK);
     Time(ticks.max(1) * TICK)

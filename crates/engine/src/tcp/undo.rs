@@ -1,5 +1,5 @@
-//! Whether a reduction was spurious, and what it takes to take it back (Linux
-//! `tcp_init_undo`, `tcp_may_undo`).
+//! Whether a reduction was spurious, and what is needed to undo it (Linux `tcp_init_undo`,
+//! `tcp_may_undo`).
 
 use super::timestamps;
 use crate::units::Time;
@@ -7,7 +7,7 @@ use crate::units::Time;
 /// The last reduction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
-    /// Where it began; `None`: cannot be taken back.
+    /// Where it began; `None`: it cannot be undone.
     pub marker: Option<u64>,
     /// Retransmissions not yet proven spurious by a D-SACK; `None`: none was sent.
     pub retrans: Option<u32>,
@@ -45,8 +45,8 @@ impl Undo {
         self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// The original of what was thought lost has arrived: its timestamp, if there are any, is
-    /// older than the first retransmission, or nothing was retransmitted yet.
+    /// The original of a segment thought lost has arrived. Either the echoed timestamp, if there
+    /// are any, is older than the first retransmission, or nothing was retransmitted yet.
     pub fn was_delayed(&self, echo: Option<Time>) -> bool {
         match self.retrans_stamp {
             Some(stamp) => echo.is_some_and(|echo| timestamps::before(echo, stamp)),

@@ -1,9 +1,8 @@
 //! On-off: a constant bit rate while it is on, nothing while it is off.
 //!
-//! The lengths of both periods are constant or drawn from an exponential
-//! distribution of that mean. A period of sending begins with a packet, and a
-//! packet that would be due at its end or later is not sent: what is left of a
-//! slot is not carried over to the next period.
+//! The lengths of both periods are constant or drawn from an exponential distribution of that mean.
+//! A period of sending begins with a packet. A packet that would be due at its end or later is not
+//! sent: what is left of a slot is not carried over to the next period.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};
@@ -48,7 +47,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "off_distribution",
-            doc: "The same of pauses.",
+            doc: "Whether pauses are all of that length or exponential.",
             kind: DISTRIBUTIONS,
             default: Some("exponential"),
             tc: None,

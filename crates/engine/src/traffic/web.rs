@@ -1,12 +1,11 @@
 //! Web-like traffic: requests of a Poisson process, each answered with so many
 //! bytes over a TCP connection of its own.
 //!
-//! The gaps between requests are exponential. Sizes are those of a truncated
-//! Pareto distribution, as the Prague group's testbed has it for its short
-//! flows, or lognormal, as in the L4S tests of 2020.
+//! The gaps between requests are exponential. Sizes are those of a truncated Pareto distribution,
+//! as in the Prague group's testbed for its short flows, or lognormal, as in the L4S tests of 2020.
 //!
-//! Both are drawn here, one after the other from one stream, so that what is
-//! requested when does not depend on what the network does.
+//! Both are drawn here, one after the other from one stream. So neither the times nor the sizes of
+//! requests depend on what the network does.
 
 use super::sizes::{self, Sizes};
 use super::{Build, ECN, LIMIT, Source, Step, Transport};

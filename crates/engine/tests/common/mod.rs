@@ -1,4 +1,4 @@
-//! Plans for tests, with everything at its default but what a test is about.
+//! Plans for tests, with defaults for everything that a test is not about.
 #![allow(dead_code)]
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tailback_engine::registry::{Options, Value, complete_defaults, defaults, fin
 use tailback_engine::units::{Rate, Time};
 use tailback_record::{Cause, Outcome};
 
-/// Options of a queue with some set.
+/// Default options of a queue, with some set.
 pub fn queue_options(name: &str, set: &[(&'static str, Value)]) -> (&'static str, Options) {
     let entry = find(aqm::ENTRIES, name).expect("registered");
     let mut options = defaults(entry.options);
@@ -32,7 +32,7 @@ pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
     }
 }
 
-/// A flow over link 0 with the congestion control's defaults but for `set`.
+/// A flow over link 0 with the congestion control's defaults, except for `set`.
 pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)]) -> FlowPlan {
     let entry = find(cc::ENTRIES, cc_name).expect("registered");
     let mut options = defaults(entry.options);
@@ -61,7 +61,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
     }
 }
 
-/// A plan without warm-up and jitter, where every timer ticks with the beginning of the run.
+/// A plan without warm-up and jitter, in which every timer starts with the run.
 pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan {
     Plan {
         duration,

@@ -1,8 +1,9 @@
 //! Starts the timer of RED's adaptive mode.
 //!
-//! tc says `adaptive` among the flags of `TCA_RED_FLAGS` (since 5.7), which Linux takes and shows; but
-//! `__red_change` starts the timer by the flags of `struct tc_red_qopt`, which tc then leaves empty. So
-//! what Linux shows of the queue is told it again with the flags in the old place.
+//! tc sets `adaptive` among the flags of `TCA_RED_FLAGS` (since 5.7), which Linux takes and shows.
+//! But `__red_change` starts the timer by the flags of `struct tc_red_qopt`, which tc then leaves
+//! empty. So the agent reads the options of the queue and sets them again, with the flags in the
+//! old place.
 
 use std::io;
 
@@ -27,7 +28,7 @@ const TCA_RED_MAX_P: u16 = 3;
 /// Bytes of `struct tc_red_qopt`.
 const PARMS: usize = 16;
 
-/// Tells the RED below a device of the current namespace its flags anew.
+/// Sets the flags of the RED below a device of the current namespace again.
 pub fn start(device: &str) -> Result<(), String> {
     let what = |e: io::Error| format!("red of {device}: {e}");
     let index = sys::device_index(device).map_err(what)?;
@@ -35,7 +36,7 @@ pub fn start(device: &str) -> Result<(), String> {
         Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE).map_err(what)?;
     let (tcmsg, options) = shown(&socket, index)
         .map_err(what)?
-        .ok_or_else(|| format!("red of {device}: there is none"))?;
+        .ok_or_else(|| format!("red of {device}: it does not exist"))?;
     let [Some(parms), Some(max_p)] =
         [TCA_RED_PARMS, TCA_RED_MAX_P].map(|kind| attribute(&options, kind))
     else {
@@ -43,7 +44,7 @@ pub fn start(device: &str) -> Result<(), String> {
     };
     let mut nested = Vec::new();
     put(&mut nested, TCA_RED_PARMS, &parms[..PARMS.min(parms.len())]);
-    // What the average is after an idle time, which RED below a shaper never sees.
+    // The table of how the average decays while idle; RED below a shaper never sees an idle time.
     put(&mut nested, TCA_RED_STAB, &[0; 256]);
     put(&mut nested, TCA_RED_MAX_P, max_p);
     let mut body = tcmsg;
@@ -62,7 +63,7 @@ pub fn start(device: &str) -> Result<(), String> {
     }
 }
 
-/// The place of the RED of a device (`struct tcmsg`) and its options.
+/// The handle (`struct tcmsg`) and the options of the RED of a device.
 fn shown(socket: &Socket, device: i32) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
     send(
         socket,

@@ -1,5 +1,5 @@
-//! Packets before and behind the queues, and at the senders: from them come
-//! sojourn times, drops, marks and round-trip times.
+//! Captures packets before and behind the queues, and at the senders. Sojourn times, drops, marks
+//! and round-trip times follow from them.
 
 use std::collections::HashSet;
 use std::io;
@@ -19,18 +19,18 @@ use super::sys;
 use super::taps::{Owner, Taps};
 use super::wire::{LossTap, OnWire, Wire};
 
-/// At most between two looks at the captures, ns.
+/// Longest time between two reads of the captures, ns.
 const DRAIN_NS: u64 = 50_000_000;
 
-/// Packets that a ring has room for, at least and at most. A small one stays in the
+/// Smallest and largest number of packets that a ring has room for. A small ring stays in the
 /// processor's cache, and its pages need not be mapped.
 const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 
-/// Mean size of frames that a ring is made for, bytes: a sixth of full ones, so that there is
-/// room for what comes faster than it leaves.
+/// Mean frame size that rings are dimensioned for, bytes: a sixth of a full frame, so that there is
+/// room for bursts.
 const SMALL_FRAME: u64 = 256;
 
-/// What passes the fastest link in [`DRAIN_NS`], coming and going, packets.
+/// Packets that pass the fastest link in [`DRAIN_NS`], in both directions.
 fn passing(job: &Job) -> u64 {
     let rates = job.links.iter().flat_map(|link| &link.rates);
     let fastest = rates.map(|&(_, rate)| rate).max().unwrap_or(u64::MAX);
@@ -38,8 +38,8 @@ fn passing(job: &Job) -> u64 {
     2 * bytes / SMALL_FRAME
 }
 
-/// Room for what passes the fastest link between two looks. Nothing is known of what programs
-/// send.
+/// Room for the packets that pass the fastest link between two reads. What programs send is
+/// unknown, so with programs the rings are as large as allowed.
 fn ring_packets(job: &Job) -> usize {
     let [least, most] = RING_PACKETS;
     if !job.programs.is_empty() {
@@ -48,8 +48,8 @@ fn ring_packets(job: &Job) -> usize {
     (passing(job) as usize).clamp(least, most)
 }
 
-/// The time between two looks at the captures, ns: the shorter the more the rings would have to
-/// hold otherwise.
+/// The time between two reads of the captures, ns. It is shorter where the rings would otherwise
+/// have to hold too much.
 pub fn drain_ns(job: &Job) -> u64 {
     let [_, most] = RING_PACKETS;
     match passing(job) {
@@ -63,9 +63,9 @@ struct LinkTap {
     ring: Ring,
     /// The device behind the queue.
     out: i32,
-    /// Before the schedule of marks and losses, if there is one.
+    /// Before the schedule of marks and losses, if the link has one.
     schedule: Option<ScheduleTap>,
-    /// Behind the queue, where packets are lost.
+    /// Behind the queue, where the wire loses packets.
     loss: Option<LossTap>,
 }
 
@@ -74,18 +74,18 @@ struct ScheduleTap {
     schedule: Schedule,
 }
 
-/// Which data packets of a link are marked and dropped, as its module counts them.
+/// Data packets that a link's schedule marks and drops, counted as the kernel module counts them.
 struct Schedule {
     marks: HashSet<u64>,
     drops: HashSet<u64>,
-    /// Data packets that have come so far.
+    /// Data packets seen so far.
     seen: u64,
 }
 
 impl Schedule {
-    /// Counts a packet; what the schedule does to it.
+    /// Counts a packet; returns what the schedule does to it.
     fn cause(&mut self, frame: &Frame) -> Option<Cause> {
-        // The module counts as the simulator does: TCP with payload.
+        // The module counts the same packets as the simulator: TCP with payload.
         if !frame.is_tcp() || frame.payload == 0 {
             return None;
         }
@@ -159,7 +159,7 @@ fn queues_of(job: &Job) -> Vec<Queue> {
     queues.collect()
 }
 
-/// What follows from the captures for a flow.
+/// What the captures show about a flow.
 #[derive(Default)]
 struct FlowTap {
     segments: RttTracker,
@@ -175,9 +175,9 @@ pub struct Captures {
     /// Sender namespace of each ring in `senders`.
     sender_namespaces: Vec<usize>,
     flows: Vec<FlowTap>,
-    /// Programs, if there are any.
+    /// The hosts of programs, if the job has programs.
     taps: Option<Taps>,
-    /// Where their hosts are heard.
+    /// Which frames of their hosts the kernel lets in.
     gates: Gates,
     /// Namespaces of each link: of its schedule, its queue and its wire.
     places: Vec<[usize; 3]>,
@@ -198,9 +198,9 @@ pub struct Captures {
     on: bool,
     /// Packets of programs that the rings at their hosts had no room for.
     lost_at_hosts: u64,
-    /// Where they are written, if they are.
+    /// The packet file, if the job asks for one.
     packets: Option<Packets>,
-    /// Why that ended early.
+    /// Why writing it ended early.
     broken: Option<io::Error>,
 }
 
@@ -251,7 +251,7 @@ impl Captures {
         }
         let mut snaplen = SNAPLEN;
         if let Some(taps) = &mut captures.taps {
-            // Without the queues, too: nothing else measures programs.
+            // Also without captures of the queues: nothing else measures programs.
             taps.open(job, namespaces)?;
             snaplen = PROGRAM_SNAPLEN;
         }
@@ -285,7 +285,7 @@ impl Captures {
         self.origin_ns = origin_ns;
     }
 
-    /// Rings in which a packet means that a sender has heard something, with their namespace.
+    /// Rings of the sender namespaces. A packet there means that a sender has received something.
     pub fn sender_rings(&self) -> impl Iterator<Item = (usize, i32)> {
         self.sender_namespaces
             .iter()
@@ -357,8 +357,8 @@ impl Captures {
         }
     }
 
-    /// The end of the run for the wire behind a link: how many packets it has lost, if its netem
-    /// holds so many; `None`: nobody watched it.
+    /// Ends the run for the wire behind a link. Returns how many packets it lost, given that its
+    /// netem still holds `queued`; `None`: the wire was not captured.
     pub fn finish_wire(&mut self, link: usize, queued: u64) -> Option<u64> {
         let wire = &mut self.links.get_mut(link)?.loss.as_mut()?.wire;
         let queue = &mut self.queues[link];
@@ -368,7 +368,8 @@ impl Captures {
         Some(wire.lost())
     }
 
-    /// Completes the file of the packets, after the queues: how many it holds, if there is one.
+    /// Completes the file of the packets, after the queues; returns how many packets it holds, if
+    /// any.
     pub fn finish_packets(&mut self) -> io::Result<Option<PacketCount>> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -384,7 +385,7 @@ impl Captures {
         packets.finish().map(Some)
     }
 
-    /// What was counted at each link, after [`Captures::finish_packets`].
+    /// The meter of each link, after [`Captures::finish_packets`].
     pub fn take_meters(&mut self) -> impl Iterator<Item = Meter> {
         self.queues.drain(..).map(|queue| queue.meter)
     }
@@ -394,15 +395,15 @@ impl Captures {
         std::mem::take(&mut self.flows[flow].rtt)
     }
 
-    /// A record interval is over for the programs.
+    /// Samples the programs at the end of a record interval.
     pub fn sample_programs(&mut self, now_ns: u64) {
         if let Some(taps) = &mut self.taps {
             taps.sample(now_ns);
         }
     }
 
-    /// What was measured of the programs, after the queues have been finished; `ends` says
-    /// how the sides of each have ended.
+    /// The measurements of the programs, after the queues have been finished. `ends` says how the
+    /// sides of each program ended.
     pub fn take_programs(
         &mut self,
         ends: &[[Option<Ended>; 2]],
@@ -418,7 +419,7 @@ impl Captures {
         taps.finish(ends, self.end_ns, series)
     }
 
-    /// Packets the rings had no room for, after [`Captures::take_programs`].
+    /// Packets that the rings had no room for, after [`Captures::take_programs`].
     pub fn lost(&self) -> u64 {
         let schedules = self
             .links
@@ -436,7 +437,7 @@ impl Captures {
         rings.map(Ring::lost).sum::<u64>() + self.lost_at_hosts
     }
 
-    /// Whether so many packets more than links let through may fill the rings.
+    /// Whether this many packets more than the links let through may fill the rings.
     pub fn fills(&self, packets: u64) -> bool {
         self.watches() && packets as usize > self.room / 8
     }
@@ -446,7 +447,7 @@ impl Captures {
         self.on
     }
 
-    /// Whether there are rings that fill: those of queues, or at the hosts of programs.
+    /// Whether there are rings that can fill: those of queues, or at the hosts of programs.
     pub fn watches(&self) -> bool {
         self.on || self.taps.is_some()
     }
@@ -473,7 +474,7 @@ struct Sorter<'a> {
 }
 
 impl Sorter<'_> {
-    /// What comes to the schedule of a link, and what that marks and drops.
+    /// Reads what arrives at the schedule of a link, and what the schedule marks and drops.
     fn drain_schedule(&mut self, link: usize, tap: &mut ScheduleTap, queue: &mut Queue) {
         let place = (self.places[link][0], self.gates);
         tap.ring.drain(|c| {
@@ -496,7 +497,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// What enters a queue and what leaves it.
+    /// Reads what enters a queue and what leaves it.
     fn drain_queue(&mut self, link: usize, tap: &mut LinkTap, queue: &mut Queue) {
         let place = (self.places[link][1], self.gates);
         let (scheduled, out) = (tap.schedule.is_some(), tap.out);
@@ -528,7 +529,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// What the wire behind a link loses.
+    /// Reads what the wire behind a link loses.
     fn drain_wire(&mut self, link: usize, tap: &mut LossTap, queue: &mut Queue) {
         let place = (self.places[link][2], self.gates);
         let LossTap { ring, out, wire } = tap;
@@ -547,7 +548,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// The round-trip times that ACKs tell a sender.
+    /// Reads the ACKs that reach a sender, for its round-trip times.
     fn drain_sender(&mut self, ring: &mut Ring) {
         let place = (usize::MAX, self.gates);
         ring.drain(|c| {
@@ -570,7 +571,7 @@ impl Sorter<'_> {
     }
 }
 
-/// From a frame to the flow or program it belongs to.
+/// Maps a frame to the flow or program it belongs to.
 struct Lanes<'a> {
     first_port: u16,
     count: usize,
@@ -582,7 +583,8 @@ struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
-    /// `None`: not of the scenario, not let into the namespace, or outside the time of the run.
+    /// Returns `None` for a packet that is not of the scenario, not let into the namespace, or
+    /// outside the time of the run.
     fn packet(
         &self,
         (namespace, gates): (usize, &Gates),
@@ -609,13 +611,15 @@ impl Lanes<'_> {
             return None;
         }
         let to = usize::from(frame.port.checked_sub(self.first_port)?);
-        // A server has many clients: what goes to it is told apart by where it is from.
+        // A server has many clients: the source port of a packet to the server identifies the
+        // connection.
         let to_server = self.servers.get(to) == Some(&true);
         let flow = match to_server {
             true => usize::from(frame.source_port.checked_sub(self.first_port)?),
             false => to,
         };
-        // Programs have numbers, and no ports, between sources and their connections.
+        // Programs have numbers but no ports. Their numbers lie between those of sources and those
+        // of connections.
         let behind = flow >= self.servers.len();
         let flow = flow + if behind { self.programs } else { 0 };
         if flow >= self.count {
@@ -657,7 +661,8 @@ impl Lanes<'_> {
         }
     }
 
-    /// A data segment passes the first link of its way: it was sent one access delay ago.
+    /// A data segment passes the first link of its route. The sender sent it one access delay
+    /// earlier.
     fn note_sent(&self, link: usize, packet: &Packet, frame: &Frame, flows: &mut [FlowTap]) {
         let index = packet.lane / 2;
         let Some(flow) = self.plan.get(index) else {

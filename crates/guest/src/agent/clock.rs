@@ -4,20 +4,20 @@ use std::fs;
 
 use super::sys;
 
-/// Tells the time from the start of the run.
+/// Gives the time since the start of the run.
 ///
-/// A guest's time moves on a little with every look at its clock: one that nobody
-/// needs would change the run.
+/// Every read of a guest's clock advances its time a little, so an unneeded read would change the
+/// run.
 #[derive(Clone, Copy, Default)]
 pub struct Clock {
     /// Start of the run on the monotonic clock, ns.
     pub origin_ns: u64,
-    /// Whether time stands still while anything works.
+    /// Whether time does not advance while anything works.
     pub virtual_time: bool,
 }
 
 impl Clock {
-    /// The clock of this guest; the run has not begun.
+    /// The clock of this guest, before the run begins.
     pub fn new() -> Clock {
         let words = fs::read_to_string("/proc/cmdline").unwrap_or_default();
         Clock {
@@ -26,8 +26,8 @@ impl Clock {
         }
     }
 
-    /// The time now that a timer set to `at_ns` has expired, ns: in virtual time that time,
-    /// without a look at the clock.
+    /// The time now that a timer set to `at_ns` has expired, ns. In virtual time that is `at_ns`,
+    /// without reading the clock.
     pub fn after(self, at_ns: u64) -> u64 {
         if self.virtual_time { at_ns } else { self.now() }
     }

@@ -1,5 +1,5 @@
-//! Many flows: what their sockets say, of all of a host's together. A call for each of them
-//! would cost more than their packets.
+//! Socket information of many flows, read for all flows of a host together. One call for each flow
+//! would cost more than handling its packets.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,26 +10,26 @@ use super::diag::{Asked, Diag};
 use super::setup::Namespaces;
 use super::tcp::Info;
 
-/// Flows for which it pays.
+/// Number of flows from which on this is cheaper.
 const CROWD: usize = 16;
 
 /// A host.
 struct Host {
     diag: Diag,
     asked: Asked,
-    /// The flow of each of what is asked, and whether its sender is at this host.
+    /// For each socket in `asked`: its flow, and its end (0: sender, 1: receiver).
     ends: Vec<(usize, usize)>,
 }
 
-/// Hosts, and what the ends of flows there said.
+/// Hosts, and the socket information of the flows there.
 pub struct Crowd {
     hosts: Vec<Host>,
-    /// Of each flow the sender's and the receiver's.
+    /// For each flow the sender's and the receiver's.
     infos: Vec<[Option<Info>; 2]>,
 }
 
 impl Crowd {
-    /// `None`: so few flows are asked one by one.
+    /// Returns `None` if there are so few flows that they are asked one by one.
     pub fn open(job: &Job, namespaces: &Namespaces) -> Result<Option<Crowd>, String> {
         if job.flows.len() < CROWD {
             return Ok(None);
@@ -64,7 +64,7 @@ impl Crowd {
         Ok(Some(Crowd { hosts, infos }))
     }
 
-    /// Asks all.
+    /// Asks the kernel for all of them.
     pub fn look(&mut self) -> io::Result<()> {
         self.infos.fill([None; 2]);
         let infos = &mut self.infos;
@@ -79,8 +79,8 @@ impl Crowd {
         Ok(())
     }
 
-    /// What the ends of a flow said, the sender and the receiver; `None`: a socket that is no
-    /// connection any more, or not yet.
+    /// The information of the sender and the receiver of a flow; `None` for a socket that is not,
+    /// or no longer, connected.
     pub fn of(&self, flow: usize) -> [Option<Info>; 2] {
         self.infos[flow]
     }

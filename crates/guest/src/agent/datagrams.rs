@@ -1,4 +1,4 @@
-//! A source of datagrams under way, and its sink.
+//! A source of datagrams that is running, and its sink.
 
 use tailback_engine::packet::Ecn;
 use tailback_engine::traffic::{self, Step};
@@ -37,7 +37,7 @@ impl<'a> Datagrams<'a> {
         namespaces.enter(source.receiver)?;
         let open = || Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0);
         let sink = open().map_err(io(&source.name))?;
-        // Room for what arrives between two looks.
+        // Room for what arrives between two reads.
         let room: i32 = 64 << 20;
         sink.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room)
             .map_err(io(&source.name))?;
@@ -73,7 +73,7 @@ impl<'a> Datagrams<'a> {
         self.number
     }
 
-    /// Sends what is due; gives the time of the next call.
+    /// Sends what is due; returns the time of the next call.
     pub fn play(&mut self, now: u64, warmup_ns: u64) -> Result<Option<u64>, String> {
         let what = &self.source.name;
         loop {
@@ -110,7 +110,7 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// Takes what has arrived.
+    /// Reads what has arrived.
     pub fn receive(&mut self, measured: bool) {
         while let Ok(Some(n)) = self.sink.discard_datagram() {
             if measured {
@@ -120,7 +120,7 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// What it did.
+    /// The outcome of the source.
     pub fn outcome(&self, job: &Job) -> TrafficOutcome {
         TrafficOutcome {
             name: self.source.name.clone(),

@@ -1,5 +1,5 @@
-//! What the kernel says of TCP sockets, over sock_diag: what `ss -ti` shows, of one
-//! socket or of many together, and without a process for each look.
+//! Reads TCP socket information from the kernel over sock_diag. It is what `ss -ti` shows, for one
+//! socket or for many together, without starting a process for each read.
 
 use std::io;
 use std::net::IpAddr;
@@ -22,9 +22,9 @@ const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
 const INET_DIAG_INFO: u16 = 2;
-/// Connections asked for with one call: for so many answers a socket has room until they are taken.
+/// Connections per request: the socket has room for this many answers until they are read.
 const BATCH: usize = 64;
-/// Bytes of an answer at most, by far.
+/// Upper bound of the length of an answer, bytes.
 const ANSWER: usize = 1024;
 /// States of sockets that are no connection: TIME_WAIT, LISTEN, NEW_SYN_RECV.
 const NO_CONNECTION: u32 = 1 << 6 | 1 << 10 | 1 << 12;
@@ -34,12 +34,12 @@ impl Diag {
     pub fn new() -> io::Result<Diag> {
         Ok(Diag {
             socket: Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, NETLINK_SOCK_DIAG)?,
-            // As much as the kernel tells at once.
+            // As much as the kernel sends at once.
             buffer: vec![0; 1 << 15],
         })
     }
 
-    /// Of the connection between two ends; `None`: there is none.
+    /// Information about the connection between two ends; `None` if it does not exist.
     pub fn info(
         &mut self,
         local: (IpAddr, u16),
@@ -50,10 +50,11 @@ impl Diag {
         Ok(answer(&self.buffer[..n]))
     }
 
-    /// Of the connections that were asked for together; `take` gets which it is and what it says.
+    /// Reads the information of all connections in `asked`; `take` gets the index of each and its
+    /// information.
     ///
-    /// A dump of the namespace would need no list, but walks the whole of the kernel's table of
-    /// connections, which is empty for the most part and costs more than what it tells.
+    /// Dumping the namespace would need no list, but the kernel would walk its whole table of
+    /// connections. The table is mostly empty, and the walk costs more than the answers.
     pub fn each(&mut self, asked: &Asked, mut take: impl FnMut(usize, Info)) -> io::Result<()> {
         for batch in asked.messages.chunks(BATCH * (HEADER + REQUEST)) {
             sys::send_netlink(&self.socket, batch)?;
@@ -77,14 +78,14 @@ impl Diag {
     }
 }
 
-/// Connections that are asked for together.
+/// Connections to ask for together.
 #[derive(Default)]
 pub struct Asked {
     messages: Vec<u8>,
 }
 
 impl Asked {
-    /// One more, between two ends.
+    /// Adds a connection between two ends.
     pub fn add(&mut self, local: (IpAddr, u16), remote: (IpAddr, u16)) {
         let mut message = request(local, remote);
         let number = self.messages.len() / message.len();
@@ -93,7 +94,8 @@ impl Asked {
     }
 }
 
-/// Whether an answer is of a connection: where there is none, a listener answers.
+/// Whether an answer is about a connection: without a connection the kernel answers with a
+/// listener.
 fn is_connection(message: &[u8]) -> bool {
     let state = message.get(HEADER + 1).copied().unwrap_or_default();
     message.len() >= HEADER + MESSAGE && state < 32 && NO_CONNECTION >> state & 1 == 0
@@ -106,7 +108,7 @@ fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> [u8; HEADER + REQUEST
     message[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     message[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
     let request = &mut message[HEADER..];
-    // Family, protocol, what to tell; then the states (any).
+    // Family, protocol, requested extensions; then the states (any).
     request[0] = match local.0 {
         IpAddr::V4(_) => libc::AF_INET as u8,
         IpAddr::V6(_) => libc::AF_INET6 as u8,
@@ -127,7 +129,7 @@ fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> [u8; HEADER + REQUEST
     message
 }
 
-/// What an answer says; an error says nothing.
+/// The information in an answer; `None` for an error.
 fn answer(message: &[u8]) -> Option<Info> {
     if message.len() < HEADER + MESSAGE || half(message, 4) != SOCK_DIAG_BY_FAMILY {
         return None;

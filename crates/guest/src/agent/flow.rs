@@ -1,4 +1,4 @@
-//! A flow under way: both ends, what they have done and say of themselves.
+//! A running flow: both ends, what they have sent and received, and their socket information.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -29,7 +29,7 @@ pub struct Connection<'a> {
     listener: Option<Socket>,
     sender: Option<Arc<Socket>>,
     receiver: Option<Arc<Socket>>,
-    /// Its ends have threads, and what ended one.
+    /// Set if threads serve its ends; holds what ended a thread.
     pumped: Option<Failure>,
     written: u64,
     read: u64,
@@ -43,10 +43,10 @@ pub struct Connection<'a> {
     samples: SenderSamples,
     rwnd_limited_us: u64,
     watch: Watch,
-    /// As it was when it was last recorded after an ACK.
+    /// As last recorded after an ACK.
     recorded: Info,
     sampler: Option<FlowSampler>,
-    /// What its congestion control tells of itself.
+    /// The values that its congestion control exposes.
     gauges: &'static [Gauge],
     error: Option<String>,
 }
@@ -149,7 +149,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// The sender can write.
+    /// Called when the sender can write.
     pub fn write(&mut self, zeros: &File) {
         let (Some(socket), false) = (&self.sender, self.stopped) else {
             return;
@@ -165,14 +165,14 @@ impl<'a> Connection<'a> {
         }
         if self.flow.bytes == Some(self.written) && !self.finished_writing {
             self.finished_writing = true;
-            // Without it the receiver would not know; a failure shows as no completion.
+            // Without this the receiver would not notice the end; a failure shows as no completion.
             let _ = socket.finish();
         }
     }
 
-    /// Something has reached the receiver.
+    /// Called when something has reached the receiver.
     pub fn read(&mut self, clock: Clock, poll: &Poll) {
-        // Only a transfer with an end needs to know when it is.
+        // Only a transfer of limited size needs the time of its completion.
         let now = self.flow.bytes.map(|_| clock.now());
         let Some(socket) = &self.receiver else {
             return;
@@ -188,13 +188,13 @@ impl<'a> Connection<'a> {
         }
         let ended = self.error.is_some() || self.completed_ns.is_some();
         if ended {
-            // A socket at its end can be read for ever.
+            // A socket at the end of its stream stays readable for ever.
             let _ = poll.remove(socket.fd());
         }
     }
 
-    /// Ends a flow as the simulator does: nothing new is sent. What TCP holds
-    /// cannot be taken back, so the connection ends.
+    /// Ends a flow as the simulator does: the sender sends nothing new. Data that TCP already holds
+    /// cannot be withdrawn, so the connection is closed.
     pub fn stop(&mut self, poll: &Poll) {
         self.at_stop = Some(self.infos());
         self.stopped = true;
@@ -207,7 +207,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Counters start from here; how many data segments were sent before.
+    /// Restarts the counters; returns how many data segments were sent before.
     pub fn end_warmup(&mut self) -> u64 {
         self.base = self.infos();
         self.rwnd_limited_us = self.base[0].rwnd_limited_us;
@@ -215,7 +215,7 @@ impl<'a> Connection<'a> {
         u64::from(self.base[0].data_segments)
     }
 
-    /// What both ends say: the sender and the receiver.
+    /// The information of the sender and the receiver.
     pub fn infos(&self) -> [Info; 2] {
         if let Some(infos) = self.at_stop {
             return infos;
@@ -227,7 +227,8 @@ impl<'a> Connection<'a> {
         [of(&self.sender), of(&self.receiver)]
     }
 
-    /// A record interval is over; `known`: what is known of both ends already.
+    /// Samples the flow at the end of a record interval; `known` is the information of both ends if
+    /// it was read already.
     pub fn sample(
         &mut self,
         now: u64,
@@ -266,7 +267,7 @@ impl<'a> Connection<'a> {
         sampler.interval(now, &state, tcp::gauges(socket, self.gauges), series);
     }
 
-    /// The sender may have heard something, or had a timer.
+    /// Records the sender's state after it may have received something or had a timer expire.
     pub fn record_change(&mut self, now: u64, series: &mut Series) {
         let (Some(socket), Some(sampler)) = (&self.sender, &mut self.sampler) else {
             return;
@@ -316,7 +317,7 @@ impl<'a> Connection<'a> {
             .map_or(receiver.received_bytes, |b| b.min(receiver.received_bytes))
     }
 
-    /// What was measured, from what both ends said at the end of the run.
+    /// The measurements, computed from the information of both ends at the end of the run.
     pub fn outcome(&self, [sender, receiver]: [Info; 2], job: &Job) -> FlowOutcome {
         let flow = self.flow;
         let ends = [flow.stop_ns, self.completed_ns];

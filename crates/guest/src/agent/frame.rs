@@ -1,4 +1,4 @@
-//! What a captured frame says.
+//! Parses captured frames.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -36,8 +36,8 @@ pub mod protocol {
     pub const ICMPV6: u8 = 58;
 }
 
-/// Payload bytes by which [`Frame::content_key`] tells packets apart: of QUIC, 8 are
-/// mostly the same and 22 never were.
+/// Payload bytes by which [`Frame::content_key`] distinguishes packets. In QUIC traffic 8 bytes are
+/// mostly the same, and 22 bytes were always distinct.
 pub const KEY_PAYLOAD: usize = 54;
 
 /// An IPv4 or IPv6 packet.
@@ -57,8 +57,8 @@ pub struct Frame {
     pub source_port: u16,
     /// The ECN field.
     pub ecn: u8,
-    /// What tells it from every other packet of its flow and direction, if it is of TCP,
-    /// or a datagram of the agent's.
+    /// Distinguishes it from every other packet of its flow and direction: for TCP, and for
+    /// datagrams of the agent.
     pub key: u64,
     /// Sequence number (TCP).
     pub seq: u32,
@@ -66,7 +66,7 @@ pub struct Frame {
     pub ack: u32,
     /// Flags (TCP).
     pub flags: u8,
-    /// Payload, bytes; of ICMP what follows 8 bytes.
+    /// Payload, bytes; for ICMP the bytes after the first 8.
     pub payload: u32,
     /// Blocks (TCP), as many as are not empty.
     pub sack: Sack,
@@ -87,7 +87,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 
 const ETHERNET: usize = 14;
 
-/// What an IP header says.
+/// The contents of an IP header.
 struct Network {
     source: IpAddr,
     destination: IpAddr,
@@ -95,7 +95,7 @@ struct Network {
     fragment: bool,
     ecn: u8,
     id: u32,
-    /// Length of the packet, of its headers, bytes.
+    /// Length of the packet, and of its headers, bytes.
     total: u32,
     header: usize,
 }
@@ -243,15 +243,15 @@ impl Frame {
         self.protocol == protocol::UDP && !self.fragment
     }
 
-    /// What tells it from every other packet of its hosts and direction, whatever it is:
-    /// its headers but for what a router changes, and the begin of its payload. `bytes`
-    /// are those it was read from.
+    /// Distinguishes it from every other packet of its hosts and direction, whatever the protocol.
+    /// It hashes the headers, except what a router changes, and the beginning of the payload.
+    /// `bytes` is the frame it was parsed from.
     pub fn content_key(&self, bytes: &[u8]) -> u64 {
         let ports = u64::from(self.source_port) << 16 | u64::from(self.port);
         let mut key = mix(ports << 8 | u64::from(self.protocol));
         key = mix(key ^ (u64::from(self.id) << 32 | u64::from(self.payload)));
         let (from, to) = if self.is_tcp() {
-            // Ports, numbers and flags are in its own key: options are left.
+            // Ports, numbers and flags are part of its own key; this adds the options.
             key ^= self.key;
             let from = usize::from(self.transport_at) + 20;
             (from, usize::from(self.payload_at))

@@ -1,7 +1,8 @@
-//! Devices that hear hosts of programs: which frames were let in there, and how many were not.
+//! Devices that receive from hosts of programs: which frames the kernel lets in there, and how many
+//! it drops.
 //!
-//! The kernel drops what does not pass by the filters of the set-up. Rings see a frame before
-//! those filters do, so that what they show is judged here by the same rule.
+//! The kernel drops what does not match the filters of the set-up. Rings capture a frame before
+//! those filters, so this module applies the same rule to the captured frames.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -15,11 +16,11 @@ use super::sys;
 
 type Pairs = HashSet<(IpAddr, IpAddr)>;
 
-/// What may come in, by namespace and device.
+/// The permitted address pairs, by namespace and device.
 pub struct Gates(HashMap<(usize, i32), Pairs>);
 
 impl Gates {
-    /// Those of a job.
+    /// The gates of a job.
     pub fn of(job: &Job, namespaces: &Namespaces) -> Result<Gates, String> {
         let mut gates = HashMap::new();
         for gate in &job.gates {
@@ -32,7 +33,7 @@ impl Gates {
         Ok(Gates(gates))
     }
 
-    /// Whether a frame that was captured in a namespace was let in there.
+    /// Whether the kernel let in a frame that was captured in a namespace.
     #[inline]
     pub fn admit(&self, namespace: usize, captured: &Captured<'_>, frame: &Frame) -> bool {
         if captured.outgoing || self.0.is_empty() {
@@ -47,9 +48,9 @@ impl Gates {
     }
 }
 
-/// What is to be said of the frames that did not pass.
+/// Warnings about the frames that the filters dropped.
 pub fn warnings(job: &Job, namespaces: &Namespaces) -> Result<Vec<String>, String> {
-    // By entry and side: a host may be heard by several devices.
+    // By entry and side: several devices may receive from one host.
     let mut dropped = vec![[0_u64; 2]; job.programs.len()];
     let mut places: Vec<usize> = job.gates.iter().map(|g| g.device.namespace).collect();
     places.sort_unstable();
@@ -83,7 +84,7 @@ pub fn warnings(job: &Job, namespaces: &Namespaces) -> Result<Vec<String>, Strin
         let counts = counts.iter().zip(sides).filter(|(count, _)| **count > 0);
         counts.map(|(count, side)| {
             format!(
-                "program \"{}\": {count} frames that its {side}'s host sent were dropped before the first link: they were not between the hosts of the entry, or left by a device that is no way to the other host",
+                "program \"{}\": {count} frames that its {side}'s host sent were dropped before the first link: they were not between the hosts of the entry, or left by a device that does not lead to the other host",
                 program.name
             )
         })
@@ -91,7 +92,7 @@ pub fn warnings(job: &Job, namespaces: &Namespaces) -> Result<Vec<String>, Strin
     Ok(all.collect())
 }
 
-/// The packets that each `drop` has dropped, in what `tc -s filter show` prints.
+/// Reads the dropped packets of each `drop` action from the output of `tc -s filter show`.
 fn counts(text: &str) -> Vec<u64> {
     let number = |rest: &str| {
         let digits = rest

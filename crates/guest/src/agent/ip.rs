@@ -1,5 +1,5 @@
-//! What `ip` would do with lines of a set-up, over rtnetlink: to start a program costs more than
-//! all of its lines. Lines that are not known here are left to `ip`.
+//! Runs lines of `ip` over rtnetlink, because starting a program costs more than all of its lines.
+//! Lines that this module does not know are left to `ip`.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,7 @@ const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-/// Create it, and only if there is none.
+/// `NLM_F_CREATE | NLM_F_EXCL`: create the object, and fail if it exists.
 const NLM_F_NEW: u16 = 0x600;
 const NLMSG_ERROR: u16 = 2;
 /// Bytes of `struct nlmsghdr`.
@@ -52,12 +52,13 @@ pub type Failed = (usize, io::Error);
 pub struct Requests {
     bytes: Vec<u8>,
     count: u32,
-    /// The device that was named last, and its number.
+    /// The device that was last named, and its number.
     device: Option<(String, i32)>,
 }
 
 impl Requests {
-    /// The requests of lines in the current namespace; `None`: one of them is for `ip` itself.
+    /// The requests for lines in the current namespace; `None` if a line has to be run by `ip`
+    /// itself.
     pub fn of(lines: &[String]) -> Option<Requests> {
         let mut requests = Requests::default();
         for line in lines {
@@ -102,7 +103,7 @@ impl Requests {
         self.push(RTM_NEWLINK, NLM_F_NEW, &body);
     }
 
-    /// Has the kernel do all of them; what fails first is told.
+    /// Sends all requests to the kernel; returns the first failure.
     pub fn run(mut self) -> Result<(), Failed> {
         if self.count == 0 {
             return Ok(());
@@ -110,7 +111,7 @@ impl Requests {
         let whole = |error| (usize::MAX, error);
         let socket =
             Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE).map_err(whole)?;
-        // Errors come for each, success for the last.
+        // The kernel sends an error for each request, and a success for the last only.
         let mut at = 0;
         while at + align(word(&self.bytes, at) as usize) < self.bytes.len() {
             at += align(word(&self.bytes, at) as usize);
@@ -195,7 +196,7 @@ impl Requests {
         bytes.extend(((HEADER + body.len()) as u32).to_ne_bytes());
         bytes.extend(kind.to_ne_bytes());
         bytes.extend((NLM_F_REQUEST | flags).to_ne_bytes());
-        // Its number, by which an error names it.
+        // Its sequence number, by which an error identifies it.
         bytes.extend(self.count.to_ne_bytes());
         bytes.extend([0; 4]);
         bytes.extend(body);

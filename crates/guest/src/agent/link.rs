@@ -1,4 +1,4 @@
-//! A link as its queue discipline tells of it.
+//! The state of a link, read from its queue discipline.
 
 use tailback_engine::aqm;
 use tailback_guest::job::{Job, Link};
@@ -8,10 +8,10 @@ use super::io;
 use super::qdisc::{Probe, Statistics};
 use super::setup::Namespaces;
 
-/// What the queue of a link says of itself.
+/// Reads the statistics of a link's queue.
 pub struct LinkProbe {
     probe: Probe,
-    /// Of the netem behind it that loses packets, with what it said at the end of the warm-up.
+    /// The netem behind it that loses packets, and its statistics at the end of the warm-up.
     wire: Option<(Probe, Statistics)>,
     /// At the end of the warm-up.
     base: Statistics,
@@ -19,7 +19,7 @@ pub struct LinkProbe {
 }
 
 impl LinkProbe {
-    /// Opens it and declares what is sampled.
+    /// Opens the probe and declares what is sampled.
     pub fn open(
         link: &Link,
         job: &Job,
@@ -48,12 +48,12 @@ impl LinkProbe {
         })
     }
 
-    /// What it says now; `None`: there is no such queue.
+    /// The current statistics; `None` if the queue does not exist.
     pub fn read(&mut self) -> Result<Option<Statistics>, String> {
         self.probe.read().map_err(io("statistics"))
     }
 
-    /// What the netem behind it that loses packets says now, if there is one.
+    /// The current statistics of the netem behind it that loses packets, if there is one.
     pub fn read_wire(&mut self) -> Result<Option<Statistics>, String> {
         match &mut self.wire {
             None => Ok(None),
@@ -61,7 +61,7 @@ impl LinkProbe {
         }
     }
 
-    /// Counters start from here.
+    /// Restarts the counters.
     pub fn end_warmup(&mut self) -> Result<(), String> {
         self.base = self.read()?.unwrap_or_default();
         if let Some((probe, base)) = &mut self.wire {
@@ -70,7 +70,7 @@ impl LinkProbe {
         Ok(())
     }
 
-    /// A record interval is over.
+    /// Takes a sample at the end of a record interval.
     pub fn sample(&mut self, now: u64, series: &mut Series) -> Result<(), String> {
         if self.sampler.is_none() {
             return Ok(());
@@ -86,7 +86,7 @@ impl LinkProbe {
         Ok(())
     }
 
-    /// What is known of a link whose packets were not watched.
+    /// The totals of a link whose packets were not captured.
     pub fn totals(
         &self,
         (now, wire): (&Statistics, Option<&Statistics>),

@@ -2,25 +2,25 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `setup`, `ip` | file systems, modules, namespaces, devices, `ip` and `tc`; what needs no `ip` |
+//! | `setup`, `ip` | file systems, modules, namespaces, devices; lines for `ip` and `tc` |
 //! | `run` | a run: what it needs (`open`), the main loop in virtual time, what was measured (`results`) |
-//! | `flow`, `datagrams`, `requests` | a flow; a source of datagrams; a source whose connections come and go |
+//! | `flow`, `datagrams`, `requests` | a flow; sources of datagrams and of connections |
 //! | `pump` | threads for the ends of flows |
 //! | `watch` | what a flow waited for, and why its window shrank |
-//! | `link` | what the queue of a link says of itself |
+//! | `link` | statistics of the queue of a link |
 //! | `clock` | the time of the run |
 //! | `token` | what the main loop's descriptors are for |
-//! | `programs` | programs of the scenario's on hosts of their own |
-//! | `tcp` | TCP sockets and what they say of themselves |
-//! | `diag`, `crowd` | what the kernel says of sockets, of one or of many together; of many flows |
+//! | `programs` | programs of the scenario on hosts of their own |
+//! | `tcp` | TCP sockets and their information |
+//! | `diag`, `crowd` | socket information from the kernel; that of many flows together |
 //! | `capture` | packets before and behind the queues, and what follows from them |
-//! | `ring`, `frame` | captured packets, and what they say |
-//! | `taps` | what programs do, as their hosts' packets show it |
-//! | `gates` | which frames of programs' hosts were let in |
-//! | `wire` | what a wire behind a link has lost |
-//! | `queue`, `rtt` | what went in and came out, for a link's meter; round-trip times |
+//! | `ring`, `frame` | rings of captured packets; their parsing |
+//! | `taps` | what programs do, measured from the packets at their hosts |
+//! | `gates` | which frames of programs' hosts the kernel lets in |
+//! | `wire` | packets that a wire behind a link has lost |
+//! | `queue`, `rtt` | packets in and out of a queue, for the link's meter; round-trip times |
 //! | `packets` | `packets.pcapng` |
-//! | `qdisc`, `xstats` | statistics of queue disciplines, and how they are read |
+//! | `qdisc`, `xstats` | statistics of queue disciplines, and their parsing |
 //! | `sys` | system calls |
 
 mod adapt;
@@ -63,7 +63,7 @@ use tailback_guest::result;
 const JOB: &str = "/job/job.json";
 const RESULTS: &str = "/results";
 
-/// Says what an error of the system is about.
+/// Adds to a system error what it is about.
 fn io(what: &str) -> impl Fn(std::io::Error) -> String {
     let what = what.to_owned();
     move |error| format!("{what}: {error}")
@@ -83,24 +83,24 @@ fn job() -> Result<Job, String> {
     Ok(job)
 }
 
-/// What this process may open at once: Linux's own bound (`fs.nr_open`).
+/// How many files this process may open: Linux's own upper bound (`fs.nr_open`).
 const OPEN_FILES: u64 = 1 << 20;
 
 /// Runs the job and writes its result.
 pub fn run() -> Result<(), String> {
     setup::file_systems()?;
     let job = job()?;
-    // Two sockets for each flow, and one to listen. What programs may open is set for each.
+    // Two sockets for each flow, and one that listens. Programs have a limit of their own.
     sys::process::limit(libc::RLIMIT_NOFILE, OPEN_FILES).map_err(|e| format!("files: {e}"))?;
     let namespaces = setup::network(&job)?;
     let finished = run::run(&job, &namespaces)?;
     let bytes = postcard::to_stdvec(&finished).map_err(|e| format!("result: {e}"))?;
-    // The host takes a file of this name as complete.
+    // The host takes a file of this name as complete, so it is renamed at the end.
     let part = format!("{RESULTS}/.{}", result::FILE);
     let whole = format!("{RESULTS}/{}", result::FILE);
     fs::write(&part, bytes).map_err(|e| format!("{part}: {e}"))?;
     fs::rename(&part, &whole).map_err(|e| format!("{whole}: {e}"))?;
-    // What the kernel has against itself, also where its words were lost.
+    // What the kernel reports against itself, even if its messages were lost.
     let tainted = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
     println!("tailback: tainted {}", tainted.trim());
     println!("tailback: done");

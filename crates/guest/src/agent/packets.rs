@@ -1,12 +1,11 @@
-//! The captured packets as `packets.pcapng`, with the interfaces of the
-//! simulator's captures: NAME.in before the queue (and before a schedule of
-//! marks and losses, if there is one), NAME.out behind it, NAME.drop with the
-//! cause as comment.
+//! Writes the captured packets to `packets.pcapng`. The interfaces are those of the simulator's
+//! captures: NAME.in before the queue (and before a schedule of marks and losses, if there is one),
+//! NAME.out behind it, NAME.drop with the cause as comment.
 //!
-//! A drop is known only when a later packet overtakes it, and each link is read
-//! for itself: records wait until nothing older can come, and are then written
-//! in the order of time. Checksums are those of the guest, whose devices leave
-//! that of TCP and UDP to the hardware.
+//! A drop is known only when a later packet overtakes the dropped one, and the links are read one
+//! after the other. So records wait until no older one can come, and are then written in the order
+//! of time. Checksums are those of the guest, whose devices leave TCP and UDP checksums to the
+//! hardware.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -23,14 +22,14 @@ use super::ring::{Captured, PROGRAM_SNAPLEN as ROOM};
 /// Where the host looks for it.
 const FILE: &str = "/results/packets.pcapng";
 
-/// Records that wait for older ones at most; with more of them, a drop found
-/// later stands behind newer packets.
+/// Upper bound of records that wait for older ones. Beyond it, a drop that is found late is written
+/// after newer packets.
 const MAX_WAITING: usize = 1 << 17;
 
-/// Bytes written at once: each call goes through to the host.
+/// Bytes per write: every call goes through to the host.
 const BUFFER: usize = 1 << 20;
 
-/// Of a datagram's payload, its number is kept.
+/// Bytes of a datagram's payload that are kept: its number.
 const DATAGRAM_NUMBER: u32 = 8;
 
 /// The first bytes of a packet.
@@ -43,9 +42,9 @@ pub struct Head {
 }
 
 impl Head {
-    /// The headers of a packet, and what tells datagrams apart.
+    /// Keeps the headers of a packet, and the number of a datagram.
     pub fn of(packet: &Packet, captured: &Captured<'_>, frame: &Frame) -> Head {
-        // What the captures tell them apart by.
+        // The captures distinguish datagrams by it.
         let number = match (packet.tuple.is_some(), frame.is_tcp()) {
             (_, true) => 0,
             (false, false) => DATAGRAM_NUMBER,
@@ -78,18 +77,18 @@ struct Record {
 pub struct Packets<W: Write = BufWriter<File>> {
     file: PacketCapture<W>,
     waiting: Vec<Record>,
-    /// By link and slot: packets in the queue, as `Queue` has them, with their keys.
+    /// By link and slot: packets in the queue as in `Queue`, with their keys.
     queued: Vec<Vec<VecDeque<(u64, Head)>>>,
 }
 
-/// Takes a packet out of those of its slot: mostly the first.
+/// Removes a packet from those of its slot; it is mostly the first.
 fn take(queued: &mut VecDeque<(u64, Head)>, key: u64) -> Option<Head> {
     let place = queued.iter().position(|(other, _)| *other == key)?;
     queued.remove(place).map(|(_, head)| head)
 }
 
 impl Packets {
-    /// Begins the capture, if the job asks for it.
+    /// Creates the capture if the job asks for it.
     pub fn create(job: &Job) -> io::Result<Option<Packets>> {
         if !job.record.packets {
             return Ok(None);
@@ -155,7 +154,7 @@ impl<W: Write> Packets<W> {
         at(&mut self.queued[link], packet.slot).push_back((packet.key, head));
     }
 
-    /// A packet came out of the queue. `slot`: where it was seen going in, if it was.
+    /// A packet came out of the queue. `slot` is where it went in, if that was captured.
     pub fn left(
         &mut self,
         (link, slot): (usize, Option<usize>),
@@ -175,7 +174,7 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Dropped(Cause::Loss), at_ns, head);
     }
 
-    /// What the queue of a link is now known to have dropped.
+    /// Records the packets that the queue of a link is now known to have dropped.
     pub fn lost(&mut self, link: usize, lost: &mut Vec<Lost>) {
         for lost in lost.drain(..) {
             if let Some(head) = take(at(&mut self.queued[link], lost.slot), lost.key) {
@@ -184,9 +183,9 @@ impl<W: Write> Packets<W> {
         }
     }
 
-    /// Writes what nothing older than `horizon_ns` can come before any more.
+    /// Writes the records that nothing older than `horizon_ns` can precede any more.
     pub fn write(&mut self, horizon_ns: u64) -> io::Result<()> {
-        // Stable: what happened at one moment stays in the order of the captures.
+        // Stable sort: simultaneous packets stay in the order of the captures.
         self.waiting.sort_by_key(|r| r.time_ns);
         let due = self.waiting.partition_point(|r| r.time_ns < horizon_ns);
         let due = due.max(self.waiting.len().saturating_sub(MAX_WAITING));
@@ -199,7 +198,7 @@ impl<W: Write> Packets<W> {
         Ok(())
     }
 
-    /// Completes the file; how many packets it holds.
+    /// Completes the file; returns how many packets it holds.
     pub fn finish(mut self) -> io::Result<PacketCount> {
         self.write(u64::MAX)?;
         let (_, count) = self.file.finish()?;
@@ -260,7 +259,7 @@ mod tests {
         }
         packets.left((0, Some(0)), &leaves(10, 25), &captured, &frame);
         packets.arrived(1, &packet(25), &captured, &frame);
-        // The second of them may still turn out to be dropped at 20.
+        // The second of them may still prove to be dropped at 20.
         packets.write(20).expect("in memory");
         let mut lost = vec![Lost {
             slot: 0,

@@ -1,8 +1,8 @@
-//! Threads that write and read for ever, and wait inside the kernel.
+//! Threads that write or read without end, and wait inside the kernel.
 //!
-//! A thread that waits there is woken by another part of the kernel. For one that waits in
-//! `epoll_wait` the processor goes over to the agent's process and back, twice. Since they may be
-//! woken often, flows can hold little, which stays in the processor's cache.
+//! Another part of the kernel wakes such a thread directly. For a thread in `epoll_wait` the
+//! processor would switch to the agent's process and back, twice. Since threads may be woken often,
+//! flows can keep little data waiting, and it stays in the processor's cache.
 
 use std::fs::File;
 use std::io;
@@ -13,26 +13,28 @@ use super::sys::Socket;
 use super::tcp::{self, Slack};
 use tailback_guest::job::{Flow, Job};
 
-/// Flows of which each can have two threads.
+/// Number of flows for which each flow can have two threads.
 const MOST_FLOWS: usize = 2048;
 
-/// Of a thread, which does hardly more than one call.
+/// Stack of a thread, bytes; it does little more than one call.
 const STACK: usize = 64 << 10;
 
-/// What ended a thread.
+/// The error that ended a thread.
 pub type Failure = Arc<OnceLock<String>>;
 
-/// Whether the two ends of a flow get threads. One that ends is watched by the main loop; a
-/// thread in the midst of a call would keep it. Segments together leave in large bursts, for which
-/// more has to be ready; who records every ACK is woken for each anyway; and what programs are
-/// started from has one thread.
+/// Whether the two ends of a flow get threads.
+///
+/// Four cases do not. The main loop watches a flow that ends, and a thread inside a call would
+/// delay that. With offloads, segments leave in large bursts, for which more data has to be ready.
+/// Recording every ACK wakes the agent for each ACK anyway. And a process that starts programs may
+/// have only one thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
     let endless = flow.bytes.is_none() && flow.stop_ns.is_none();
     let plain = !job.offloads && !job.record.acks && job.programs.is_empty();
     endless && plain && job.flows.len() <= MOST_FLOWS
 }
 
-/// Writes as soon as the connection is there.
+/// Writes as soon as the connection exists.
 pub fn write(socket: Arc<Socket>, zeros: Arc<File>, failure: Failure) -> io::Result<()> {
     start(socket, failure, "write", move |socket| {
         socket.send_file(&zeros, tcp::ZEROS).map(drop)
@@ -60,7 +62,7 @@ pub fn read(flow: &Flow, slack: Slack, socket: Arc<Socket>, failure: Failure) ->
     })
 }
 
-/// Calls again and again, until that fails.
+/// Repeats a call until it fails.
 fn start(
     socket: Arc<Socket>,
     failure: Failure,

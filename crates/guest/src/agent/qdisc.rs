@@ -16,7 +16,8 @@ pub struct Probe {
     socket: Socket,
     device: i32,
     kind: Vec<u8>,
-    /// The number of the qdisc, once it is known: then the kernel is asked for it alone.
+    /// The handle of the qdisc once it is known: from then on the kernel is asked for this qdisc
+    /// only.
     handle: Option<u32>,
     xstats: Option<&'static Xstats>,
     buffer: Vec<u8>,
@@ -25,7 +26,7 @@ pub struct Probe {
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
-/// The answer comes back to who asks: older kernels tell others only.
+/// Sends the answer to the socket that asks, too: older kernels send it to others only.
 const NLM_F_ECHO: u16 = 8;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
@@ -49,7 +50,7 @@ impl Probe {
         })
     }
 
-    /// Asks the kernel; `None`: there is no such qdisc.
+    /// Asks the kernel; `None` if the qdisc does not exist.
     pub fn read(&mut self) -> io::Result<Option<Statistics>> {
         if let Some(handle) = self.handle {
             self.ask(NLM_F_REQUEST | NLM_F_ECHO, handle)?;

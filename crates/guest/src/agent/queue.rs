@@ -1,13 +1,13 @@
-//! A queue as seen from its two sides: from what went in and what came out follows
-//! what a [`Meter`] is to be told.
+//! A queue, seen from both sides: computes from the packets in and out what a [`Meter`] counts.
 //!
-//! The guest's own work takes no virtual time, so the time between the two
-//! captures of a packet is its sojourn time, exactly. Within a flow and a
-//! direction every queue of a known kind keeps the order, and a single queue does so for all
-//! of them: a packet that a later one overtakes was dropped. Of other kinds (netem reorders)
-//! that cannot be concluded: there a packet that was overtaken may still leave, and only what
-//! has not left at the end was dropped. What does not show
-//! is the mark on a packet that the full buffer then drops (RED marks first).
+//! The guest's own work takes no virtual time, so the time between the two captures of a packet is
+//! exactly its sojourn time.
+//!
+//! Every queue of a known kind keeps the order within a flow and direction, and a single queue
+//! keeps the order of all flows. So a packet that a later one overtakes was dropped. Other kinds
+//! (netem reorders) do not allow this conclusion: an overtaken packet may still leave, and only a
+//! packet that remains at the end was dropped. One thing cannot be seen: the mark on a packet that
+//! the full buffer then drops (RED marks first).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -22,15 +22,15 @@ use tailback_guest::job::{DropsAt, Limit, Link};
 pub struct Packet {
     /// When, ns from the start of the run.
     pub time_ns: u64,
-    /// Flow or program and direction: twice its number, one more for ACKs, or for what
-    /// the receiver's host sends.
+    /// Flow or program and direction: twice its number, plus one for ACKs or for packets that the
+    /// receiver's host sends.
     pub lane: usize,
-    /// Packets of a slot keep their order in every queue: the lane, or of a program
-    /// what [`Packet::tuple_slot`] says.
+    /// Packets of one slot keep their order in every queue. The slot is the lane, or for a program
+    /// the result of [`Packet::tuple_slot`].
     pub slot: usize,
-    /// Of a program: its 5-tuple, by the number that the captures give it.
+    /// For a program: its 5-tuple, by the number that the captures assign to it.
     pub tuple: Option<u32>,
-    /// What tells it from the others of its lane.
+    /// Distinguishes it from the others of its lane.
     pub key: u64,
     /// Frame length, bytes.
     pub len: u32,
@@ -44,13 +44,14 @@ impl Packet {
         (self.lane / 2) as u32
     }
 
-    /// The slot of a packet of a 5-tuple, behind so many lanes. Queues keep the order of
-    /// a 5-tuple and direction, but some put what bears ECT(1) or CE into a queue of its own.
+    /// The slot of a packet of a 5-tuple; slots of 5-tuples follow those of `lanes` lanes. Queues
+    /// keep the order of a 5-tuple and direction, but some put packets with ECT(1) or CE into a
+    /// separate queue.
     pub fn tuple_slot(lanes: usize, tuple: u32, back: bool, ecn: u8) -> usize {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
-    /// The other slot of its 5-tuple and direction: where it went in if it was marked since.
+    /// The other slot of its 5-tuple and direction: where it went in, if it was marked since then.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -68,16 +69,16 @@ pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     &mut list[index]
 }
 
-/// What became of a packet of a program.
+/// What happened to a packet of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     /// Its 5-tuple.
     pub tuple: u32,
-    /// Whether the receiver's host has sent it.
+    /// Whether the receiver's host sent it.
     pub back: bool,
     /// When, ns.
     pub at_ns: u64,
-    /// What.
+    /// What happened.
     pub what: Noted,
 }
 
@@ -90,11 +91,11 @@ pub enum Noted {
     Counted(Cause),
 }
 
-/// A packet that went in and was not seen again so far.
+/// A packet that went in and was not captured coming out so far.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     packet: Packet,
-    /// What had come out when it went in.
+    /// Bytes that had come out of the queue when it went in.
     bytes_out: u64,
     packets_out: u64,
 }
@@ -102,9 +103,9 @@ struct Waiting {
 /// A packet that the queue is known to have dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Its slot, of which it was the oldest where packets keep their order.
+    /// Its slot; where packets keep their order, it was the oldest of the slot.
     pub slot: usize,
-    /// What tells it from the others of its lane.
+    /// Distinguishes it from the others of its lane.
     pub key: u64,
     /// When it was dropped, ns.
     pub at_ns: u64,
@@ -114,31 +115,31 @@ pub struct Lost {
 
 /// The state of one link.
 pub struct Queue {
-    /// What is counted.
+    /// Counts what happens at the link.
     pub meter: Meter,
-    /// Packets that came out and were not seen going in.
+    /// Packets that came out but were not captured going in.
     pub strangers: u64,
     /// Drops found over the whole run, warm-up included.
     pub dropped: u64,
-    /// Drops that have not been asked for yet, if anybody does.
+    /// Drops that [`super::packets`] has not read yet, if packets are recorded.
     pub lost: Option<Vec<Lost>>,
-    /// What became of packets of programs and has not been asked for yet.
+    /// What happened to packets of programs and has not been read yet.
     pub notes: Vec<Note>,
     warmup_ns: u64,
     limit: Limit,
     drops_at: DropsAt,
-    /// It drops for no other reason than a full buffer.
+    /// Whether it drops only because of a full buffer.
     tail_drop: bool,
-    /// All packets keep their order: they wait in the first of `slots`.
+    /// Whether all packets keep their order: then all wait in the first of `slots`.
     in_order: bool,
-    /// Those that were overtaken, by lane and key, where packets of a slot may change their order.
+    /// Overtaken packets by lane and key, for queues that may reorder the packets of a slot.
     overtaken: Option<HashMap<(usize, u64), Waiting>>,
     slots: Vec<VecDeque<Waiting>>,
     /// Marks seen over the whole run, warm-up included.
     marked: u64,
-    /// The buffer has been full.
+    /// Whether the buffer has been full.
     overflowed: bool,
-    /// Bytes and packets that came out, those the algorithm dropped at the head included.
+    /// Bytes and packets that came out, including those that the algorithm dropped at the head.
     bytes_out: u64,
     packets_out: u64,
     /// When the packet that came out last went in.
@@ -146,7 +147,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue for packets with so many numbers.
+    /// An empty queue for packets of this many numbers.
     pub fn new(link: &Link, numbers: usize, warmup_ns: u64, meter: Meter) -> Queue {
         Queue {
             meter,
@@ -181,7 +182,7 @@ impl Queue {
         });
     }
 
-    /// Where a packet waits: which of `slots`, and how many are ahead of it there.
+    /// Where a packet waits: the index of its slot, and how many are ahead of it there.
     fn find(&self, packet: &Packet) -> Option<(usize, usize)> {
         let is_it = |w: &Waiting| w.packet.key == packet.key && w.packet.lane == packet.lane;
         let within = |slot: usize| Some((slot, self.slots.get(slot)?.iter().position(is_it)?));
@@ -191,7 +192,7 @@ impl Queue {
         within(packet.slot).or_else(|| within(packet.other_slot()?))
     }
 
-    /// A packet came out; its slot when it was seen going in, if it was.
+    /// A packet came out; returns its slot if it was captured going in.
     pub fn leave(&mut self, packet: Packet) -> Option<usize> {
         let late = (self.overtaken.as_mut())
             .and_then(|overtaken| overtaken.remove(&(packet.lane, packet.key)));
@@ -214,7 +215,7 @@ impl Queue {
         let slot = waiting.packet.slot;
         let (entered, len) = (waiting.packet.time_ns, waiting.packet.len);
         self.newest_out_ns = self.newest_out_ns.max(entered);
-        // What was ahead of one that changed its place is not known.
+        // For a packet that was reordered, it is unknown what was ahead of it.
         if entered >= self.warmup_ns && keeps_order {
             let before = self.bytes_out - waiting.bytes_out;
             self.meter.note_backlog(before + u64::from(len));
@@ -232,7 +233,7 @@ impl Queue {
                 _ => return Some(slot),
             };
             self.marked += u64::from(cause == Cause::Mark);
-            // An event belongs to the moment at which the algorithm decided.
+            // An event has the time at which the algorithm decided.
             let at_ns = match self.drops_at {
                 DropsAt::Enqueue => entered,
                 DropsAt::Dequeue => packet.time_ns,
@@ -242,7 +243,7 @@ impl Queue {
         Some(slot)
     }
 
-    /// Counts a mark, or a drop that does not concern what waits.
+    /// Counts a mark, or a drop of a packet that is not in the queue.
     pub fn count(&mut self, packet: &Packet, cause: Cause, at_ns: u64) {
         self.meter.count(packet.number(), cause, at_ns);
         self.note(packet, at_ns, Noted::Counted(cause));
@@ -260,23 +261,23 @@ impl Queue {
         }
     }
 
-    /// A later packet of its slot has left before it, at `seen_ns`.
+    /// A later packet of its slot left before it, at `seen_ns`.
     fn pass_by(&mut self, passed: Waiting, seen_ns: u64) {
         let Some(overtaken) = &mut self.overtaken else {
             return self.lose(&passed, seen_ns);
         };
         let name = (passed.packet.lane, passed.packet.key);
-        // Another one that looks the same will not be told from it any more.
+        // Another packet with the same key cannot be distinguished from it any more.
         if let Some(other) = overtaken.insert(name, passed) {
             self.lose(&other, seen_ns);
         }
     }
 
-    /// A packet is known to have been dropped, at the latest at `seen_ns`.
+    /// A packet was dropped, at the latest at `seen_ns`.
     fn lose(&mut self, lost: &Waiting, seen_ns: u64) {
         self.dropped += 1;
         let packet = lost.packet;
-        // What was ahead of it when it came has left since, the order being kept.
+        // Everything that was ahead of it on arrival has left since, because the order is kept.
         let full = match self.limit {
             Limit::Packets(n) => self.packets_out - lost.packets_out >= n,
             Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
@@ -310,9 +311,9 @@ impl Queue {
         fronts.map(|w| w.packet.time_ns).min()
     }
 
-    /// The end of the run: what waits is waiting still, or was dropped where
-    /// nothing came after it to show that. `queued` is what the queue says
-    /// that it holds, `dropped` and `marked` what it has over the whole run.
+    /// Ends the run. A packet that is still here either waits in the queue, or was dropped without
+    /// a later packet to show that. `queued` is how many packets the queue reports to hold,
+    /// `dropped` and `marked` are its counts over the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();
@@ -335,16 +336,16 @@ impl Queue {
                 kept.push(waiting);
             }
         }
-        // Nothing has left yet that came after them: that they were dropped on
-        // arrival shows in the queue's own count only.
+        // Nothing that came after them has left yet. Only the queue's own count shows that they
+        // were dropped on arrival.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
         let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
         for waiting in kept.iter().take(missing as usize) {
             self.lose(waiting, waiting.packet.time_ns);
         }
-        // Marked on arrival and still waiting. Which of them it was does not
-        // show; the newest came upon the longest queue. A full buffer may have
-        // dropped marked packets as well, and then nothing is known.
+        // These were marked on arrival and still wait. Which packets they are is unknown; the
+        // newest ones met the longest queue. If the buffer was full it may have dropped marked
+        // packets as well, and then the number is unknown, too.
         let unseen = if self.overflowed { 0 } else { unseen };
         let waits = kept.iter().skip(missing as usize).rev();
         for waiting in waits
@@ -575,7 +576,7 @@ mod tests {
         let outcome = &measured(netem).links[0];
         assert_eq!((outcome.packets, outcome.counts.drops()), (4, 1));
         assert_eq!(outcome.delay.sum(), 7 + 7 + 100 + 100);
-        // What was dropped was dropped as it came.
+        // The queue dropped these packets on arrival.
         let waited = 7 + 7 + 100 + 100 + (1000 - 205);
         assert_eq!(outcome.backlog_byte_ns, 1000 * waited);
     }

@@ -1,11 +1,11 @@
-//! Sources whose connections come and go: each request is a client that
-//! connects, a server that sends so many bytes, and an end.
+//! Sources that open connections: for each request a client connects, a server sends the requested
+//! bytes, and the connection ends.
 //!
-//! The client knows how much comes: no FIN is sent, so that every packet of the
-//! server is one that the simulator has too. When it has everything it resets the
-//! connection: one short packet on the way back more than in the simulator, and
-//! no state that keeps its port. A port is used again when the server has heard of
-//! that; the longest free one first.
+//! The client knows how many bytes come. So no FIN is sent, and every packet of the server also
+//! exists in the simulator. When the client has everything it resets the connection. That is one
+//! short packet more on the way back than in the simulator, and leaves no state that keeps the
+//! port. A port is used again once the server has received the reset; the port that is free for the
+//! longest time comes first.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,10 +20,10 @@ use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
 use super::tcp::{self, Info};
 
-/// How long a server may take to hear of the end, ns; then the reset was lost.
+/// Time after which a reset that the server has not received is lost, ns.
 const FORGOTTEN_NS: u64 = 5_000_000_000;
 
-/// What the descriptors of a source's connections are called in events.
+/// The tokens that identify the descriptors of a source's connections in events.
 #[derive(Clone, Copy)]
 pub struct Tokens {
     /// The socket that listens.
@@ -42,13 +42,13 @@ struct Slot {
     server: Option<Socket>,
     written: u64,
     read: u64,
-    /// When the client connected, or was done.
+    /// When the client connected, or finished.
     since_ns: u64,
     /// Segments before the warm-up was over: sent by the server, received by the client.
     base: [u32; 2],
 }
 
-/// A source of requests under way.
+/// A running source of requests.
 pub struct Requests<'a> {
     source: &'a Source,
     connections: &'a Connections,
@@ -56,7 +56,7 @@ pub struct Requests<'a> {
     listener: Socket,
     tokens: Tokens,
     slots: Vec<Slot>,
-    /// Slots without a client, the longest free first.
+    /// Slots without a client, the one that is free for the longest time first.
     free: VecDeque<usize>,
     warmup_ns: u64,
     started: u64,
@@ -70,7 +70,7 @@ pub struct Requests<'a> {
 }
 
 impl<'a> Requests<'a> {
-    /// A source that listens and has no requests yet.
+    /// Opens a source that listens and has no requests yet.
     pub fn open(
         source: &'a Source,
         connections: &'a Connections,
@@ -115,7 +115,7 @@ impl<'a> Requests<'a> {
         })
     }
 
-    /// Begins what is due; gives the time of the next call.
+    /// Starts the requests that are due; returns the time of the next call.
     pub fn play(
         &mut self,
         now: u64,
@@ -175,14 +175,14 @@ impl<'a> Requests<'a> {
         Ok(())
     }
 
-    /// Clients have connected.
+    /// Called when clients have connected.
     pub fn accept(&mut self, zeros: &File, poll: &Poll) -> Result<(), String> {
         loop {
             let what = |e: io::Error| format!("source {}: accept: {e}", self.source.name);
             let server = match self.listener.accept() {
                 Ok(server) => server,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // The client was gone before.
+                // The client had closed already.
                 Err(e) if e.raw_os_error() == Some(libc::ECONNABORTED) => continue,
                 Err(e) => return Err(what(e)),
             };
@@ -201,7 +201,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// A server can write, or has heard of the end.
+    /// Called when a server can write, or has received the reset.
     pub fn serve(&mut self, index: usize, events: u32, zeros: &File, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
@@ -222,12 +222,12 @@ impl<'a> Requests<'a> {
             let _ = poll.remove(server.fd());
             let sent = tcp::info(&server).unwrap_or_default().data_segments;
             self.sent_segments += u64::from(sent.wrapping_sub(slot.base[0]));
-            // A client that has failed may not know: nothing is left open.
+            // A failed client may not know the error, so its connection is reset.
             let _ = server.abort();
         }
     }
 
-    /// Something has reached a client, at `now`.
+    /// Called when something has reached a client, at `now`.
     pub fn read(&mut self, index: usize, now: u64, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
@@ -238,7 +238,7 @@ impl<'a> Requests<'a> {
         let bytes = slot.flow.bytes.unwrap_or_default();
         match tcp::read(&slot.flow, client, slot.read) {
             Ok(read) if read > slot.read || read >= bytes => slot.read = read,
-            // Neither data nor an error: woken for nothing.
+            // Neither data nor an error: there was nothing to do.
             Ok(_) if client.error().is_none() => return,
             _ => {
                 self.failed += 1;
@@ -268,7 +268,7 @@ impl<'a> Requests<'a> {
         self.free.push_back(index);
     }
 
-    /// Counters start from here; gives how many data packets there were.
+    /// Restarts the counters; returns how many data packets there were.
     pub fn end_warmup(&mut self) -> u64 {
         let before = self.sent_segments;
         (
@@ -289,7 +289,7 @@ impl<'a> Requests<'a> {
         before + open
     }
 
-    /// What it did, the connections that are still open included.
+    /// The outcome of the source, including connections that are still open.
     pub fn outcome(&self, job: &Job) -> TrafficOutcome {
         let (mut sent, mut segments) = (self.sent_segments, self.received_segments);
         let mut bytes = self.received_bytes;
@@ -324,7 +324,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// What is to be said of it.
+    /// A warning about failed connections.
     pub fn warning(&self) -> Option<String> {
         (self.failed > 0).then(|| {
             format!(
@@ -335,8 +335,8 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// Data packets that a client has received since the warm-up, and their frame bytes: the last one
-/// of a request may be short.
+/// Data packets that a client has received since the warm-up, and their frame bytes. The last
+/// packet of a request may be short.
 fn received(slot: &Slot, info: &Info) -> (u64, u64) {
     let flow = &slot.flow;
     let segments = u64::from(info.received_segments.wrapping_sub(slot.base[1]));

@@ -1,5 +1,5 @@
-//! A ring of captured packets in memory shared with the kernel (TPACKET_V2:
-//! a packet can be read as soon as it was captured).
+//! A ring of captured packets in memory shared with the kernel (TPACKET_V2: a packet can be read as
+//! soon as it is captured).
 #![allow(unsafe_code)]
 
 use std::io;
@@ -10,8 +10,8 @@ use super::sys::Socket;
 /// Bytes kept of a packet: Ethernet, IPv4 and the longest TCP header.
 pub const SNAPLEN: u32 = 96;
 
-/// The same where programs run: Ethernet, IPv6, UDP and what tells its payload from any
-/// other, or the longest TCP header. It goes into the same slot.
+/// The same where programs run: Ethernet, IPv6, UDP and enough payload to distinguish packets, or
+/// the longest TCP header. It fits into a slot of the same size.
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
 /// Bytes of a slot: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
@@ -43,7 +43,7 @@ pub struct Captured<'a> {
     pub time_ns: u64,
     /// The device.
     pub device: i32,
-    /// Whether it went out there.
+    /// Whether it was going out there.
     pub outgoing: bool,
     /// Frame length, bytes.
     pub len: u32,
@@ -70,8 +70,8 @@ pub enum Which {
 }
 
 impl Ring {
-    /// A ring in the current namespace with room for so many packets, of which so many
-    /// bytes are kept.
+    /// A ring in the current namespace that has room for `packets` packets and keeps `snaplen`
+    /// bytes of each.
     pub fn new(which: Which, packets: usize, snaplen: u32) -> io::Result<Ring> {
         let socket = Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         socket.set(libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;
@@ -120,17 +120,17 @@ impl Ring {
             slots,
             next: 0,
         };
-        // Only now: what came before would be of other namespaces' set-up.
+        // Bind only now: earlier packets would be from the set-up of other namespaces.
         ring.socket.bind_packets()?;
         Ok(ring)
     }
 
-    /// For waiting.
+    /// The descriptor to wait for.
     pub fn fd(&self) -> i32 {
         self.socket.fd()
     }
 
-    /// Hands over every packet captured so far, in order.
+    /// Passes every packet captured so far to `take`, in order.
     pub fn drain(&mut self, mut take: impl FnMut(Captured<'_>)) {
         loop {
             let offset = self.next / SLOTS_IN_BLOCK * BLOCK + self.next % SLOTS_IN_BLOCK * SLOT;
@@ -167,7 +167,7 @@ impl Ring {
         }
     }
 
-    /// Packets there was no room for since the last call.
+    /// Packets that the ring had no room for since the last call.
     pub fn lost(&self) -> u64 {
         let mut statistics = [0_u8; 8];
         match self

@@ -1,6 +1,5 @@
-//! Round-trip times from captures: one sample for each ACK of data that was
-//! sent once, of the newest such segment, as the simulator and Linux
-//! (`tcp_clean_rtx_queue`) take them.
+//! Round-trip times from captures. An ACK gives one sample if it covers data that was sent once:
+//! that of the newest such segment, as in the simulator and in Linux (`tcp_clean_rtx_queue`).
 
 use std::collections::VecDeque;
 
@@ -12,7 +11,7 @@ struct Segment {
     seq: u32,
     end: u32,
     sent_ns: u64,
-    /// When it was first sent again.
+    /// When it was first retransmitted.
     again_ns: u64,
     sacked: bool,
 }
@@ -21,7 +20,7 @@ struct Segment {
 #[derive(Debug, Default)]
 pub struct RttTracker {
     segments: VecDeque<Segment>,
-    /// Whether any segment is known.
+    /// Whether a segment has been seen.
     started: bool,
     /// End of the newest segment.
     next: u32,
@@ -37,7 +36,7 @@ impl RttTracker {
     pub fn sent(&mut self, seq: u32, payload: u32, at_ns: u64) {
         let end = seq.wrapping_add(payload);
         if self.started && before(seq, self.next) {
-            // Again: every segment it covers.
+            // A retransmission: marks every segment it covers.
             let from = self.segments.partition_point(|s| !before(seq, s.end));
             for segment in self.segments.range_mut(from..) {
                 if !before(segment.seq, end) {
@@ -58,7 +57,7 @@ impl RttTracker {
         });
     }
 
-    /// An ACK reached the sender; gives the RTT if it acknowledges data sent once.
+    /// An ACK reached the sender; returns the RTT if it acknowledges data that was sent once.
     pub fn acknowledged(&mut self, ack: u32, sack: &Sack, at_ns: u64) -> Option<u64> {
         let (mut acked, mut sacked, mut again) = (None, None, false);
         while let Some(segment) = self.segments.front().copied() {

@@ -1,8 +1,7 @@
 //! The main loop: starts and stops flows, plays sources, takes samples.
 //!
-//! Time is virtual: it stands still while anything runs and jumps to the next
-//! timer when nothing does. So the order of what is due at one moment is all
-//! that matters, and it is fixed here.
+//! Time is virtual: it does not advance while anything runs, and jumps to the next timer when
+//! nothing does. So only the order of simultaneous events matters, and it is fixed here.
 
 mod open;
 mod results;
@@ -31,25 +30,24 @@ use super::token::{self, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
 use super::token::{PROGRAM_EXIT, PROGRAM_OUTPUT};
 use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 
-/// Between set-up and the start of the run, ns: whatever the set-up has
-/// caused is over.
+/// Time between set-up and the start of the run, ns: effects of the set-up are over by then.
 const SETTLE_NS: u64 = 20_000_000;
 
 /// A jiffy, ns (HZ 1000).
 const JIFFY_NS: u64 = 1_000_000;
 
-/// A run begins with a jiffy that is a multiple of this: CUBIC's clock and
-/// timers, which fire at multiples of 8 or 64 jiffies if they lie far ahead,
-/// have the same phase in every run, that of the simulator.
+/// A run begins at a jiffy that is a multiple of this. CUBIC's clock and timers that fire at
+/// multiples of 8 or 64 jiffies (those far ahead) then have the same phase in every run, that of
+/// the simulator.
 const START_JIFFIES: u64 = 512;
 
-/// How often the console hears how far the run is.
+/// How often progress is written to the console during a run.
 const PROGRESS_STEPS: u64 = 500;
 
-/// At least between two of those, ns.
+/// Shortest time between two such lines, ns.
 const PROGRESS_NS: u64 = 100_000_000;
 
-/// What is due at a time; what comes first here comes first at one moment.
+/// What is due; of simultaneous entries, the first in this list comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Warmup,
@@ -67,19 +65,19 @@ enum Due {
     Progress,
 }
 
-/// A source under way, of either sort.
+/// A running source, of either sort.
 enum Player<'a> {
     Datagrams(Datagrams<'a>),
     Requests(Requests<'a>),
 }
 
-/// A run under way.
+/// A run in progress.
 struct Runner<'a> {
     job: &'a Job,
     namespaces: &'a Namespaces,
     poll: Poll,
     timer: Timer,
-    /// What the timer is set to, until it has expired.
+    /// What the timer is set to, until it expires.
     armed: Option<u64>,
     due: BinaryHeap<Reverse<(u64, Due)>>,
     clock: Clock,
@@ -89,7 +87,7 @@ struct Runner<'a> {
     programs: Programs<'a>,
     probes: Vec<LinkProbe>,
     captures: Captures,
-    /// Sent since the last look at the captures, whatever links let through.
+    /// Packets sent since the last read of the captures, whether or not links let them through.
     datagrams: u64,
     series: Series,
     zeros: Arc<File>,
@@ -123,7 +121,7 @@ impl Runner<'_> {
             origin_ns,
             ..self.clock
         };
-        // The clocks differ by a constant: virtual time is adjusted by nobody.
+        // The clocks differ by a constant: nothing adjusts virtual time.
         self.captures.begin(sys::realtime_ns() - now + origin_ns);
         self.plan_first();
         println!("tailback: start");
@@ -139,7 +137,7 @@ impl Runner<'_> {
                 self.armed = Some(at);
             }
             self.poll.wait(&mut happened).map_err(io("epoll"))?;
-            // What packets have caused comes before what is due.
+            // Effects of packets come before what is due.
             for &(token, events) in &happened {
                 self.on_event(token, events)?;
             }
@@ -240,7 +238,7 @@ impl Runner<'_> {
                 self.due.push(Reverse((next, due)));
             }
             Due::Look => {
-                // TCP's timers fire with jiffies; nothing tells of them.
+                // TCP's timers fire with jiffies and cause no event here.
                 self.record_changes(None);
                 self.due.push(Reverse((at + JIFFY_NS, due)));
             }
@@ -314,7 +312,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The senders of a namespace, or all, may have heard something.
+    /// Records the senders of a namespace, or all, after they may have received something.
     fn record_changes(&mut self, namespace: Option<usize>) {
         let now = self.clock.now();
         for connection in &mut self.connections {
@@ -341,7 +339,7 @@ impl Runner<'_> {
     }
 }
 
-/// The kernel's count of jiffies, if it tells.
+/// The kernel's count of jiffies, if it can be read.
 fn jiffies() -> Option<u64> {
     let text = fs::read_to_string("/proc/timer_list").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("jiffies:"))?;

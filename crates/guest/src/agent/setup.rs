@@ -1,5 +1,5 @@
-//! Brings the guest into the state the job wants: file systems, modules,
-//! namespaces, devices, and whatever `ip` and `tc` are told.
+//! Sets up the guest as the job requires: file systems, modules, namespaces, devices, and the lines
+//! for `ip` and `tc`.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::{adapt, ip, own_qdisc, sys};
 use tailback_guest::job::{Batch, Device, HARDWARE_ADDRESS, Job, Tool};
 
-/// ethtool's commands for what a device may take over: get, set and the name.
+/// ethtool's commands for a device's offloads: get, set and the name.
 const FEATURES: [(u32, u32, &str); 3] = [
     (0x1e, 0x1f, "tso"),
     (0x23, 0x24, "gso"),
@@ -22,13 +22,13 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Moves this process into one.
+    /// Moves this process into a namespace.
     pub fn enter(&self, namespace: usize) -> Result<(), String> {
         let file = self.files.get(namespace).ok_or("no such namespace")?;
         sys::enter(file).map_err(|e| format!("namespace {}: {e}", self.names[namespace]))
     }
 
-    /// The name of one.
+    /// The name of a namespace.
     pub fn name(&self, namespace: usize) -> &str {
         &self.names[namespace]
     }
@@ -39,7 +39,7 @@ impl Namespaces {
     }
 }
 
-/// Mounts what every process expects.
+/// Mounts the file systems that every process expects.
 pub fn file_systems() -> Result<(), String> {
     let mounts = [
         ("proc", "/proc", "proc", ""),
@@ -51,12 +51,12 @@ pub fn file_systems() -> Result<(), String> {
         sys::mount(source, target, kind, options).map_err(|e| format!("mount {target}: {e}"))?;
     }
     fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
-    // Its warnings too: the host makes them warnings of the run. Not by the boot line, of which
-    // the random numbers are a function.
+    // Warnings, too: the host turns them into warnings of the run. They are not enabled on the boot
+    // line, because the random numbers depend on it.
     fs::write("/proc/sys/kernel/printk", "5").map_err(|e| format!("kernel.printk: {e}"))
 }
 
-/// Everything else, up to the first packet.
+/// Sets up everything else, up to the first packet.
 pub fn network(job: &Job) -> Result<Namespaces, String> {
     for module in &job.modules {
         let file = File::open(&module.path).map_err(|e| format!("{}: {e}", module.path))?;
@@ -113,8 +113,8 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     })
 }
 
-/// Makes the pairs of devices. All have one hardware address and no ARP, so
-/// that each takes what any other sends without asking who has it.
+/// Makes the pairs of devices. All have one hardware address and no ARP, so that each accepts what
+/// any other sends without address resolution.
 fn make_devices(job: &Job, namespaces: &Namespaces) -> Result<(), String> {
     let mut requests = ip::Requests::default();
     for veth in &job.veths {
@@ -140,7 +140,7 @@ fn set_features(device: &Device, on: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// What a device of the current namespace takes over, e.g. `tso off, gso off, gro off`.
+/// The offloads of a device in the current namespace, e.g. `tso off, gso off, gro off`.
 pub fn features(device: &str) -> String {
     let words = FEATURES.map(|(get, _, name)| match sys::ethtool(device, get, 0) {
         Ok(0) => format!("{name} off"),
@@ -183,7 +183,7 @@ fn program(tool: Tool) -> &'static str {
     }
 }
 
-/// Runs lines in the current namespace. What the tool says of a line is the error.
+/// Runs lines in the current namespace. The error is what the tool prints about a line.
 fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
     let program = program(tool);
     let mut child = Command::new(program)
@@ -195,7 +195,7 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
         .map_err(|e| format!("{program}: {e}"))?;
     if let Some(mut stdin) = child.stdin.take() {
         let text = lines.join("\n") + "\n";
-        // A tool that stops reading says why on its other outputs.
+        // A tool that stops reading gives the reason on its other outputs.
         let _ = stdin.write_all(text.as_bytes());
     }
     let output = child
@@ -219,7 +219,8 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
     Err(format!("{place}: {name}{line}: {}", said.join("; ")))
 }
 
-/// What a tool prints in the current namespace for several lines, after these words.
+/// The output of a tool in the current namespace for several lines; `words` are its first
+/// arguments.
 pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<String, String> {
     let program = program(tool);
     let mut child = Command::new(program)
@@ -246,7 +247,7 @@ pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<Stri
     }
 }
 
-/// What a tool prints in the current namespace.
+/// The output of a tool in the current namespace.
 pub fn tool_output(tool: Tool, arguments: &[&str]) -> String {
     let output = Command::new(program(tool)).args(arguments).output();
     match output {

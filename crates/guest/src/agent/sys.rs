@@ -1,5 +1,5 @@
-//! The system calls the agent needs and no crate wraps in a safe way: all of
-//! the agent's `unsafe` but for the capture ring's memory is here.
+//! The system calls that the agent needs and no crate wraps safely. All `unsafe` code of the agent
+//! is here, except for the memory of the capture ring.
 #![allow(unsafe_code)]
 
 pub mod process;
@@ -94,7 +94,7 @@ pub fn power_off() -> ! {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
     }
-    // Only when not the first process: there is nothing else to do.
+    // Reached only if this is not the first process: then it can only exit.
     std::process::exit(1)
 }
 
@@ -155,14 +155,14 @@ impl Timer {
         Ok(())
     }
 
-    /// Takes note of its expiry.
+    /// Clears an expiry.
     pub fn clear(&self) {
         let mut count = [0_u8; 8];
-        // SAFETY: eight bytes are what a timer gives. Nothing to read is fine.
+        // SAFETY: a timer gives eight bytes. Finding nothing to read is fine.
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
     }
 
-    /// For [`Poll`].
+    /// The descriptor for [`Poll`].
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
@@ -179,7 +179,7 @@ pub const WRITABLE: u32 = libc::EPOLLOUT as u32;
 pub const EDGE: u32 = libc::EPOLLET as u32;
 
 impl Poll {
-    /// Waits for nothing yet.
+    /// An empty poll.
     pub fn new() -> io::Result<Poll> {
         // SAFETY: takes no pointer; the descriptor is new and owned.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
@@ -210,10 +210,10 @@ impl Poll {
         self.control(libc::EPOLL_CTL_DEL, fd, 0, 0)
     }
 
-    /// Waits without limit; gives tokens with what happened.
+    /// Waits without limit; returns tokens with their events.
     pub fn wait(&self, happened: &mut Vec<(u64, u32)>) -> io::Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
-        // SAFETY: room for as many events as the call is told.
+        // SAFETY: the buffer has room for the number of events passed to the call.
         let n = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), 64, -1) };
         happened.clear();
         match check(n) {
@@ -243,7 +243,7 @@ impl Socket {
         self.0.as_raw_fd()
     }
 
-    /// From now on its calls wait.
+    /// Makes its calls blocking from now on.
     pub fn block(&self) -> io::Result<()> {
         // SAFETY: takes no pointer.
         check(unsafe { libc::fcntl(self.fd(), libc::F_SETFL, libc::O_RDWR) })?;
@@ -276,7 +276,7 @@ impl Socket {
     /// Reads an option of plain numbers into a buffer of bytes; returns how many there are.
     pub fn get(&self, level: i32, name: i32, buffer: &mut [u8]) -> io::Result<usize> {
         let mut n = buffer.len() as libc::socklen_t;
-        // SAFETY: room for as many bytes as the call is told.
+        // SAFETY: the buffer has room for the number of bytes passed to the call.
         check(unsafe {
             libc::getsockopt(self.fd(), level, name, buffer.as_mut_ptr().cast(), &mut n)
         })?;
@@ -330,7 +330,7 @@ impl Socket {
         }
     }
 
-    /// Accepts connections, with up to so many that wait.
+    /// Accepts connections; up to `backlog` may wait.
     pub fn listen(&self, backlog: i32) -> io::Result<()> {
         // SAFETY: takes no pointer.
         check(unsafe { libc::listen(self.fd(), backlog) })?;
@@ -350,7 +350,7 @@ impl Socket {
         Ok(u16::from_be(name.sin_port))
     }
 
-    /// What went wrong with a connection, if anything did.
+    /// The pending error of a connection, if any.
     pub fn error(&self) -> Option<io::Error> {
         let mut bytes = [0_u8; 4];
         self.get(libc::SOL_SOCKET, libc::SO_ERROR, &mut bytes)
@@ -376,14 +376,14 @@ impl Socket {
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Says that nothing more is sent.
+    /// Closes the sending direction.
     pub fn finish(&self) -> io::Result<()> {
         // SAFETY: takes no pointer.
         check(unsafe { libc::shutdown(self.fd(), libc::SHUT_WR) })?;
         Ok(())
     }
 
-    /// Sends up to so many bytes of a file from its start; `None`: no room.
+    /// Sends up to this many bytes of a file from its start; `None`: no room.
     pub fn send_file(&self, file: &File, bytes: usize) -> io::Result<Option<usize>> {
         let mut offset = 0;
         // SAFETY: open descriptors; the offset outlives the call.
@@ -398,14 +398,14 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Takes up to so many bytes and throws them away; `None`: there are none.
+    /// Reads up to this many bytes and discards them; `None`: there are none.
     pub fn discard(&self, bytes: usize) -> io::Result<Option<usize>> {
         // SAFETY: with MSG_TRUNC TCP writes nothing (tcp(7)).
         let n = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };
         some_unless_blocked(n)
     }
 
-    /// The same, but waits until there were as many or the stream has ended.
+    /// The same, but waits until this many bytes have come or the stream has ended.
     pub fn discard_all(&self, bytes: usize) -> io::Result<usize> {
         let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
         // SAFETY: with MSG_TRUNC TCP writes nothing (tcp(7)).
@@ -416,7 +416,7 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Takes a datagram and throws it away; gives its length.
+    /// Reads a datagram and discards it; returns its length.
     pub fn discard_datagram(&self) -> io::Result<Option<usize>> {
         let mut byte = [0_u8; 1];
         // SAFETY: a buffer of this length; the result is the datagram's.
@@ -424,7 +424,7 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Takes a message, e.g. of netlink.
+    /// Reads a message, e.g. of netlink.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         // SAFETY: a buffer of this length.
         let n = unsafe { libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
@@ -434,7 +434,8 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Takes messages that are there, each into a place of so many bytes; gives their lengths.
+    /// Reads the messages that are there, each into `size` bytes of the buffer; returns their
+    /// lengths.
     pub fn receive_each(&self, buffers: &mut [u8], size: usize) -> io::Result<Vec<usize>> {
         let part = |place: &mut [u8]| libc::iovec {
             iov_base: place.as_mut_ptr().cast(),
@@ -451,13 +452,13 @@ impl Socket {
         let mut headers: Vec<libc::mmsghdr> = parts.iter_mut().map(header).collect();
         let count = headers.len() as libc::c_uint;
         let pointer = headers.as_mut_ptr();
-        // SAFETY: headers of places that outlive the call, as many as it is told; no timeout.
+        // SAFETY: headers that outlive the call, as many as `count` says; no timeout.
         let n = unsafe { libc::recvmmsg(self.fd(), pointer, count, 0, std::ptr::null_mut()) };
         let n = check(n)? as usize;
         Ok(headers[..n].iter().map(|h| h.msg_len as usize).collect())
     }
 
-    /// Waits for a connection to end at once, without the rest of its data.
+    /// Makes closing the socket reset the connection and discard its remaining data.
     pub fn abort(&self) -> io::Result<()> {
         let linger = libc::linger {
             l_onoff: 1,
@@ -517,12 +518,12 @@ pub fn device_index(name: &str) -> io::Result<i32> {
     }
 }
 
-/// Asks or sets a device's feature by an ethtool command; gives the value.
+/// Reads or sets a feature of a device by an ethtool command; returns the value.
 pub fn ethtool(device: &str, command: u32, value: u32) -> io::Result<u32> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     let mut words = [command, value];
-    // SAFETY: plain data, valid when zeroed; the name is cut to fit with its
-    // end, and the words outlive the call that reads and writes them.
+    // SAFETY: plain data, valid when zeroed. The name is cut so that its terminator fits, and the
+    // words outlive the call that reads and writes them.
     unsafe {
         let mut request: libc::ifreq = zeroed();
         for (to, from) in request.ifr_name.iter_mut().take(15).zip(device.bytes()) {

@@ -1,4 +1,4 @@
-//! TCP connections: both ends of a flow, and what the kernel tells of them.
+//! TCP connections: both ends of a flow, and their information from the kernel.
 
 use std::fs::File;
 use std::io;
@@ -12,25 +12,25 @@ use tailback_guest::job::Flow;
 /// the packet.
 const CHUNK: usize = 1 << 20;
 
-/// What lies between TCP and who uses it.
+/// How much data waits between TCP and the application.
 #[derive(Clone, Copy)]
 pub struct Slack {
-    /// Bytes that TCP holds unsent at most, about.
+    /// Approximate upper bound of unsent bytes that TCP holds.
     not_sent: i32,
-    /// The receiver is woken for so many bytes.
+    /// Bytes for which the receiver is woken.
     low_water: u64,
 }
 
 impl Slack {
-    /// For ends that are woken by [`super::sys::Poll`]: seldom.
+    /// For ends that [`super::sys::Poll`] wakes: seldom.
     pub const POLLED: Slack = Slack {
         not_sent: 1 << 20,
         low_water: 512 << 10,
     };
 
-    /// For those that are woken inside the kernel, which costs little: what so many flows hold
-    /// together stays in the processor's cache. It is never less than what a burst of ACKs
-    /// lets go, so that no window looks larger than what there is to send.
+    /// For ends that are woken inside the kernel, which costs little: what all flows together keep
+    /// waiting stays in the processor's cache. It is at least what a burst of ACKs releases, so
+    /// that the data never limits the window.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {
@@ -114,14 +114,14 @@ impl Info {
     }
 }
 
-/// What a connection says of itself.
+/// Reads the information of a connection.
 pub fn info(socket: &Socket) -> io::Result<Info> {
     let mut bytes = [0_u8; 384];
     let n = socket.get(libc::IPPROTO_TCP, TCP_INFO, &mut bytes)?;
     Ok(Info::parse(&bytes[..n]))
 }
 
-/// What the congestion control of a connection tells (`union tcp_cc_info`).
+/// Reads the values that the congestion control of a connection exposes (`union tcp_cc_info`).
 pub fn gauges<'g>(
     socket: &Socket,
     gauges: &'g [Gauge],
@@ -141,21 +141,21 @@ pub fn listener(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// The sending end of connections that others begin, up to so many at once.
+/// The sending end, which listens; up to `backlog` connections may wait.
 pub fn server(flow: &Flow, backlog: i32) -> io::Result<Socket> {
     let socket = sender(flow, Slack::POLLED)?;
     socket.listen(backlog)?;
     Ok(socket)
 }
 
-/// The receiving end of a connection that it begins.
+/// The receiving end, which connects.
 pub fn client(flow: &Flow) -> io::Result<Socket> {
     receiver(flow, Slack::POLLED)
 }
 
-/// The congestion control of the receiving end, which decides about ECN: with DCTCP there ECN is
-/// negotiated whatever `net.ipv4.tcp_ecn` says, and without it DCTCP does as Reno. Of one that
-/// nothing is known of the receiver may have a part as well.
+/// The congestion control of the receiving end, which decides about ECN. With DCTCP there, ECN is
+/// negotiated whatever `net.ipv4.tcp_ecn` says; without it, DCTCP behaves like Reno. An unknown
+/// congestion control may also have a part at the receiver.
 fn receivers_control(flow: &Flow) -> &str {
     let known = cc::face(&flow.kernel_cc).is_some();
     if known && !flow.ecn {
@@ -177,29 +177,29 @@ fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
 
 /// Bounds the window that a receiver offers.
 ///
-/// Before a connection is there this decides its window scale. It does not last: when the first
-/// segment shows how much of a buffer is payload, Linux takes the bound that follows from its
-/// buffer instead (`tcp_measure_rcv_mss`), which is why [`unbounded`] counts.
+/// Before the connection exists this decides its window scale. The bound does not last: when the
+/// first segment shows how much of a buffer is payload, Linux replaces it with the bound that
+/// follows from its buffer (`tcp_measure_rcv_mss`). So it is set again after [`unbounded`] bytes.
 fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
     socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
 }
 
-/// Half of a buffer is window until a segment was seen, then this share of it, in 256ths: payload
-/// over `skb->truesize` of a full segment that was not merged with others.
+/// Until the first segment, half of a buffer is window; then this share of it, in 256ths. It is
+/// payload over `skb->truesize` of a full segment that was not merged with others.
 const PAYLOAD_SHARE: u64 = 162;
 
-/// Payload, bytes, after which the window has to be bounded again: so long it grows from half of a buffer
-/// to [`PAYLOAD_SHARE`] of it, two segments for each that arrives, and every segment is
-/// acknowledged at once. The simulator's receiver does so too, and a sender in slow start has not
-/// come near the window by then.
+/// Payload after which the window has to be bounded again, bytes. Until then the window grows from
+/// half of a buffer to [`PAYLOAD_SHARE`] of it. It grows by two segments for each one that arrives,
+/// and every segment is acknowledged at once, as by the simulator's receiver. A sender in slow
+/// start does not come near the window before that.
 pub fn unbounded(flow: &Flow) -> u64 {
     let mss = u64::from(flow.mss).max(1);
     let room = u64::from(flow.window) * (PAYLOAD_SHARE - 128) / 128;
     (room + mss).div_ceil(2 * mss) * mss
 }
 
-/// Bounds the window again, once [`unbounded`] bytes are there; from then on the receiver is
-/// woken for more at once.
+/// Bounds the window again once [`unbounded`] bytes have arrived. From then on the receiver is
+/// woken for larger amounts.
 pub fn bound_window(flow: &Flow, slack: Slack, socket: &Socket, read: u64) -> io::Result<()> {
     clamp_window(flow, socket)?;
     wake_for(socket, low_water(flow, slack, read))
@@ -216,8 +216,8 @@ pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     // The call doubles it.
     let half = (flow.send_buffer / 2) as i32;
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
-    // What waits to be sent the first time: enough not to be woken often, and
-    // little enough to stay in the processor's cache.
+    // Unsent data: enough that the sender is not woken often, and little enough to stay in the
+    // processor's cache.
     socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &slack.not_sent)?;
     if flow.pacing {
         // Any bound but "none" makes TCP pace itself at its own rate below it.
@@ -237,7 +237,7 @@ fn mark(flow: &Flow, socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// What a receiver does once it is connected.
+/// Sets up a receiver once it is connected.
 pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
     if !flow.quickack {
         socket.set(libc::IPPROTO_TCP, TCP_QUICKACK, &0_i32)?;
@@ -245,8 +245,8 @@ pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// For how many bytes the receiver is woken when it has read so many: the
-/// last byte of a sized transfer is not waited past.
+/// For how many bytes the receiver is woken after it has read `read` bytes. A transfer of limited
+/// size must not wait for more than its last byte.
 fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let left = flow
         .bytes
@@ -254,10 +254,10 @@ fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     slack.low_water.min(left).max(1)
 }
 
-/// Reads what there is; gives how much was read in all.
+/// Reads what is available; returns how much was read in total.
 pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     let before = read;
-    // One call takes all. What comes meanwhile is told anew.
+    // One call takes all. Data that comes meanwhile causes another event.
     if let Some(n) = socket.discard(1 << 30)? {
         read += n as u64;
     }
@@ -274,7 +274,7 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     Ok(read)
 }
 
-/// Writes what there is room for; gives how much was written in all.
+/// Writes as much as there is room for; returns how much was written in total.
 pub fn write(flow: &Flow, socket: &Socket, zeros: &File, mut written: u64) -> io::Result<u64> {
     loop {
         let left = flow.bytes.map_or(u64::MAX, |bytes| bytes - written);
@@ -287,7 +287,7 @@ pub fn write(flow: &Flow, socket: &Socket, zeros: &File, mut written: u64) -> io
         };
         written += n as u64;
         if n < chunk {
-            // No room for more: the kernel tells when there is.
+            // No room for more: the kernel reports when there is.
             return Ok(written);
         }
     }

@@ -1,4 +1,4 @@
-//! What a descriptor is for, as the number that comes with its events.
+//! What a descriptor is for, encoded as the token of its events.
 
 /// The timer of what is due next.
 pub const TIMER: u64 = 0;
@@ -6,18 +6,18 @@ pub const TIMER: u64 = 0;
 pub const LISTENER: u64 = 1;
 pub const SENDER: u64 = 2;
 pub const RECEIVER: u64 = 3;
-/// The capture in a sender's namespace, by the namespace.
+/// The capture ring in a sender's namespace, by the namespace.
 pub const SENDER_RING: u64 = 4;
-/// Of a source's connections.
+/// The listener, the clients and the servers of a source's connections.
 pub const REQUEST_LISTENER: u64 = 5;
 pub const REQUEST_CLIENT: u64 = 6;
 pub const REQUEST_SERVER: u64 = 7;
-/// The end of a program and what it writes, by its number; of output, twice that and one for
+/// The end of a program and its output, by its number; for output, twice the number, plus one for
 /// standard error.
 pub const PROGRAM_EXIT: u64 = 8;
 pub const PROGRAM_OUTPUT: u64 = 9;
 
-/// Where the number of a source begins in the index of a token, above that of a client.
+/// Bit of a token's index at which the number of the source begins; the client is below it.
 pub const REQUEST_SOURCE_BITS: u32 = 16;
 
 /// The token of one of a kind.

@@ -1,5 +1,5 @@
-//! What a flow waited for and why its window shrank, as far as `tcp_info` tells: times of its
-//! own (Linux `tcp_chrono`), and what lies between two looks at window and congestion state.
+//! What a flow waited for and why its window shrank, as far as `tcp_info` shows it: its waiting
+//! times (Linux `tcp_chrono`), and changes of window and congestion state between two samples.
 
 use tailback_record::account::{Account, Reason, Told};
 
@@ -10,7 +10,7 @@ const CWR: u8 = 2;
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
 
-/// The looks at a sender.
+/// The samples of a sender.
 #[derive(Default)]
 pub struct Watch {
     account: Account,
@@ -19,7 +19,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A sender was looked at; `interval_ns`: the distance of looks, 0 after every ACK.
+    /// Takes a sample of a sender. `interval_ns` is the time between samples, 0 after every ACK.
     pub fn look(&mut self, at_ns: u64, info: &Info, interval_ns: u64) {
         let last = std::mem::replace(&mut self.last, *info);
         if last.cwnd == 0 {
@@ -40,7 +40,7 @@ impl Watch {
         } else {
             return;
         };
-        // What goes on is one reduction: it was listed as it began.
+        // A reduction that continues is one reduction: it was listed when it began.
         let goes_on = last.ca_state >= CWR && info.ssthresh == last.ssthresh;
         if goes_on && reason != Reason::Timeout {
             return;
@@ -54,18 +54,18 @@ impl Watch {
         }
     }
 
-    /// A record interval of the measured time is over.
+    /// A record interval of the measured time ends.
     pub fn sample(&mut self, info: &Info) {
         let state = usize::from(info.ca_state.min(LOSS));
         self.told.states[state] += 1;
     }
 
-    /// The warm-up is over.
+    /// The warm-up ends.
     pub fn end_warmup(&mut self, at_ns: u64) {
         self.account.end_warmup(at_ns);
     }
 
-    /// What was seen, and what the sender said at both ends of the measured time.
+    /// The result, given the sender's information at both ends of the measured time.
     pub fn finish(&self, base: &Info, end: &Info, elapsed_ns: u64) -> Account {
         let since = |end: u64, base: u64| end.saturating_sub(base) * 1000;
         let told = Told {
@@ -118,7 +118,7 @@ mod tests {
         let found = |r: &tailback_record::account::Reduction| (r.reason(), r.from, r.to);
         let listed: Vec<_> = account.listed.iter().map(found).collect();
         let expected = [(Reason::Rack, 20, 14), (Reason::Timeout, 11, 1)];
-        // The window of the sixth look is larger than that before: ssthresh tells.
+        // The sixth sample's window is larger than the one before; ssthresh shows the reduction.
         let third = (Reason::Ece, 14, 11);
         assert_eq!(listed, [expected[0], third, expected[1]]);
     }

@@ -1,7 +1,7 @@
-//! A wire behind a link that loses packets: which it has lost, from what went in and came out.
+//! A wire behind a link that loses packets: finds the lost ones from what went in and came out.
 //!
-//! It keeps the order of packets, whatever its delay and jitter, so that what a later packet has
-//! overtaken was lost; netem decides that when the packet comes in.
+//! The wire keeps the order of packets, whatever its delay and jitter. So a packet that a later one
+//! overtakes was lost; netem decides that when the packet comes in.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ pub struct LossTap {
     pub wire: Wire,
 }
 
-/// What is on a wire, or was lost and nothing shows it yet.
+/// The packets on a wire, and lost packets that no later packet has shown yet.
 #[derive(Default)]
 pub struct Wire {
     waiting: VecDeque<OnWire>,
@@ -36,7 +36,7 @@ impl Wire {
         self.waiting.push_back((packet, head));
     }
 
-    /// A packet came out: gives those that were lost before it.
+    /// A packet came out; returns those that were lost before it.
     pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
         let is_it = |(other, _): &OnWire| other.key == packet.key && other.lane == packet.lane;
         let ahead = self.waiting.iter().position(is_it);
@@ -47,8 +47,8 @@ impl Wire {
         self.waiting.drain(..with).take(count)
     }
 
-    /// The end of the run: what is on the wire is on its way, or was lost and nothing came
-    /// after it. `queued` is what netem says that it holds: the newest.
+    /// Ends the run. A packet that is still here is on its way, or was lost without a later packet
+    /// to show that. `queued` is how many packets netem reports to hold: the newest ones.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
         let count = self.waiting.len().saturating_sub(queued as usize);
         self.lost += count as u64;
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(keys(wire.leave(&packet(1))), [0_u64; 0]);
         assert_eq!(keys(wire.leave(&packet(4))), [2, 3]);
         assert_eq!(wire.oldest_ns(), Some(5));
-        // One that nobody saw coming in says nothing of the others.
+        // A packet that was not captured coming in shows nothing about the others.
         assert_eq!(keys(wire.leave(&packet(9))), [0_u64; 0]);
         assert_eq!(keys(wire.finish(1)), [5, 6]);
         assert_eq!(wire.lost(), 4);

@@ -1,4 +1,4 @@
-//! What rtnetlink tells of a queue discipline, read from its attributes.
+//! Parses what rtnetlink reports about a queue discipline.
 
 use tailback_engine::registry::kernel::Xstats;
 
@@ -7,10 +7,10 @@ const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 
-/// Most gauges of a kind.
+/// Largest number of gauges of a kind.
 const MOST_GAUGES: usize = 4;
 
-/// What a qdisc holds and has done.
+/// The contents and counters of a qdisc.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Packets queued.
@@ -23,15 +23,15 @@ pub struct Statistics {
     pub sent_packets: u32,
     /// Bytes sent since it was made.
     pub sent_bytes: u64,
-    /// Packets marked CE since it was made; `None`: it does not count them, or
-    /// where is not known here.
+    /// Packets marked CE since it was made; `None` if it does not count them, or the place of its
+    /// counter is unknown.
     pub marks: Option<u32>,
     /// Values of the gauges of its kind, in their order.
     pub gauges: [Option<f64>; MOST_GAUGES],
 }
 
 impl Statistics {
-    /// What has been counted since; what is queued stays as it is now.
+    /// The counts since `base`; what is queued stays as it is now.
     pub fn since(&self, base: &Statistics) -> Statistics {
         Statistics {
             drops: self.drops.wrapping_sub(base.drops),
@@ -43,8 +43,8 @@ impl Statistics {
     }
 }
 
-/// What a message about a queue discipline says in its attributes; `xstats` of its
-/// kind, if that is known.
+/// Reads the statistics from the attributes of a message about a queue discipline; `xstats`
+/// describes those of its kind, if known.
 pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     let mut statistics = Statistics::default();
     let Some(inner) = attribute(attributes, TCA_STATS2) else {
@@ -70,8 +70,8 @@ pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     statistics
 }
 
-/// The marks in what a kind says of itself; `None` where a counter is missing, as in
-/// the shorter struct of an older kernel.
+/// The marks in the statistics of a kind; `None` if a counter is missing, as in the shorter struct
+/// of an older kernel.
 fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     xstats.marks?.iter().try_fold(0_u32, |sum, &at| {
         let counted = own.get(at..at + 4)?;
@@ -83,7 +83,7 @@ fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
 pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     while attributes.len() >= 4 {
         let length = usize::from(half(attributes, 0)).clamp(4, attributes.len());
-        // The two highest bits say how it is to be read.
+        // The two highest bits are flags.
         if half(attributes, 2) & 0x3fff == wanted {
             return Some(&attributes[4..length]);
         }

@@ -1,4 +1,4 @@
-//! Congestion controls: a flow's stack and module as the kernel has them.
+//! Congestion controls: maps a flow's congestion control to the kernel's, with its module.
 //!
 //! A module's parameters hold for every flow that uses it, so the flows of a
 //! plan must agree on them.
@@ -12,8 +12,8 @@ use super::kits::{ACCURATE_ECN, Kits};
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 
-/// The modules of a kit that stand in for congestion controls of a flow: as the scenario says,
-/// or one of tailback's own where its options are none of Linux's.
+/// The modules of a kit that replace congestion controls of a flow: the one that the scenario
+/// names, or one of tailback's own if Linux does not have the flow's options.
 pub(super) fn stand_in<'a>(control: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = control.known()?;
@@ -24,8 +24,7 @@ pub(super) fn stand_in<'a>(control: &'a Algorithm, module: Option<&'a str>) -> O
     })
 }
 
-/// The name by which the kernel knows the flow's congestion control; its
-/// module and parameters are noted.
+/// The kernel's name of the flow's congestion control; also notes its module and parameters.
 pub(super) fn control(
     path: &str,
     flow: &FlowPlan,
@@ -42,7 +41,7 @@ pub(super) fn control(
     {
         refusals.add(
             &format!("{path}.tcp.ecn_feedback"),
-            "both hosts of the guest have the same ECN",
+            "the kernel engine sets ECN for both hosts alike",
             "ecn_feedback = \"auto\" or \"accecn\", or a flow with ecn = false",
         );
     }

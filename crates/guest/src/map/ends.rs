@@ -1,4 +1,4 @@
-//! Flows and sources of traffic as the guest plays them.
+//! Flows and traffic sources for the guest.
 
 use tailback_engine::plan::{Algorithm, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, TrafficPlan};
 use tailback_engine::registry::{Value, texts};
@@ -12,17 +12,17 @@ use crate::job::{Connections, Flow, Source};
 /// Ports of flows and sources start here, one each.
 const FIRST_PORT: u16 = 5001;
 
-/// Most socket buffer over all senders, bytes.
+/// Upper bound of the socket buffers of all senders together, bytes.
 const SEND_BUFFERS: u64 = 1 << 30;
 
-/// The ends of a plan: where they are laid out and what the kernel calls their congestion controls.
+/// The ends of a plan: their hosts, and the kernel's names of their congestion controls.
 pub(super) struct Ends<'a> {
     pub plan: &'a Plan,
     pub seed: u64,
     pub layout: &'a Layout,
     /// By group of flows.
     pub controls: &'a [String],
-    /// By source; of datagrams: none.
+    /// By source; `None` for datagrams.
     pub source_controls: &'a [Option<String>],
 }
 
@@ -137,8 +137,8 @@ fn indices(route: &[u32]) -> Vec<usize> {
     route.iter().map(|l| *l as usize).collect()
 }
 
-/// A flow's send buffer: several times what can be on its way, since Linux
-/// counts the overhead of its packets too.
+/// A flow's send buffer: several times what can be in flight, because Linux also counts the
+/// overhead of its packets.
 fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     let fastest = |rate: &RatePlan| match rate {
         RatePlan::Steps(steps) => steps.iter().map(|s| s.1.0).max().unwrap_or(0),
@@ -156,11 +156,11 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     };
     let queues: u128 = links().map(|l| u128::from(held(l))).sum();
     let way = u128::from(rate) * u128::from(rtt.ns()) / 8_000_000_000;
-    // What the queues can hold, and a quarter of a second where that is not known.
+    // What the queues can hold, or a quarter of a second where that is unknown.
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;
-    // 16 MB on their way take twice as much: what 10 Gbit/s need over 20 ms is more.
+    // 16 MB in flight need twice as much, which is more than 10 Gbit/s need over 20 ms.
     let most = share.clamp(1 << 16, 256 << 20);
     wanted.clamp(1 << 20, 256 << 20).min(u128::from(most)) as u32
 }

@@ -1,4 +1,4 @@
-//! The kernels there are to choose from, and what came with which release of Linux.
+//! The available kernels, and the Linux release that introduced a feature.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -6,10 +6,10 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 use tailback_engine::plan::{Plan, Refusal};
 
-/// What a kernel has that is neither queue discipline nor congestion control, and the first
-/// Linux that has it.
+/// A feature of a kernel that is neither queue discipline nor congestion control, with the first
+/// Linux release that has it.
 pub(super) struct Feature {
-    /// As it is spoken of.
+    /// Its name in messages.
     pub name: &'static str,
     /// Release.
     pub since: &'static str,
@@ -21,31 +21,31 @@ pub(super) const ACCURATE_ECN: Feature = Feature {
     since: "6.18",
 };
 
-/// Before it a connection always has another hash after a timeout.
+/// In earlier releases a connection always changes its hash after a timeout.
 pub(super) const TXREHASH: Feature = Feature {
     name: "net/core/txrehash",
     since: "5.18",
 };
 
-/// What the kernel of a kit has.
+/// The contents of a kernel kit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kit {
-    /// Version of the kernel, e.g. 6.1.176; empty: not known.
+    /// Version of the kernel, e.g. 6.1.176; empty if unknown.
     #[serde(default)]
     pub version: String,
     /// Hash of the kit.
     #[serde(default)]
     pub hash: String,
-    /// Congestion controls: guest path of the module, or none if built in.
+    /// Congestion controls: guest path of the module, or `None` if built in.
     #[serde(default)]
     pub ccs: BTreeMap<String, Option<String>>,
-    /// Queue disciplines: guest path of the module, or none if built in.
+    /// Queue disciplines: guest path of the module, or `None` if built in.
     #[serde(default)]
     pub qdiscs: BTreeMap<String, Option<String>>,
     /// Other modules by name: guest paths, in the order of loading.
     #[serde(default)]
     pub extra: BTreeMap<String, Vec<String>>,
-    /// What those register, as far as that is known: congestion controls and kinds of queues.
+    /// What those modules register, as far as known: congestion controls and kinds of queues.
     #[serde(default)]
     pub registers: BTreeMap<String, Vec<String>>,
     /// All kits that a scenario may name, the one built last first.
@@ -60,7 +60,7 @@ pub struct Kit {
 const HASH_DIGITS: usize = 6;
 
 impl Kit {
-    /// Whether a scenario may call it so: release, version, or the beginning of its hash.
+    /// Whether a scenario may call it by this name: release, version, or beginning of its hash.
     fn is(&self, name: &str) -> bool {
         self.version == name
             || self.release() == name
@@ -76,13 +76,13 @@ impl Kit {
         }
     }
 
-    /// Whether Linux had something by the release of this kernel; one that is not known has all.
+    /// Whether the Linux release of this kernel has a feature; an unknown release has everything.
     pub(super) fn has(&self, since: &str) -> bool {
         self.version.is_empty() || numbers(&self.version) >= numbers(since)
     }
 }
 
-/// The kit that plays a plan, and the others.
+/// The kit that runs a plan, and the others.
 #[derive(Clone, Copy)]
 pub(super) struct Kits<'a> {
     chosen: &'a Kit,
@@ -98,13 +98,13 @@ impl Deref for Kits<'_> {
 }
 
 impl<'a> Kits<'a> {
-    /// Those of a plan, or why there are none.
+    /// The kits of a plan, or why it cannot have one.
     pub fn of(plan: &Plan, kit: &'a Kit) -> Result<Kits<'a>, Refusal> {
         let all = kit.others.as_slice();
         let Some(name) = plan.kernel.as_deref() else {
             return Ok(Kits { chosen: kit, all });
         };
-        // Of several the one in use, else the one built last.
+        // Prefers the kit in use, then the one built last.
         let mut known = std::iter::once(kit).chain(all);
         match known.find(|kit| kit.is(name)) {
             Some(chosen) => Ok(Kits { chosen, all }),
@@ -127,7 +127,7 @@ impl<'a> Kits<'a> {
         }
     }
 
-    /// The kernels that have what this one lacks: those that are built, else the first release.
+    /// The kernels that have a feature: those that are built, otherwise the first release with it.
     pub fn with(&self, since: Option<&str>, has: impl Fn(&Kit) -> bool) -> Option<String> {
         let found = self.all.iter().filter(|kit| has(kit));
         let found: BTreeSet<&str> = found.map(Kit::release).collect();
@@ -141,7 +141,7 @@ impl<'a> Kits<'a> {
         ))
     }
 
-    /// What is said of a part of Linux that came with a later release.
+    /// The message about a feature of Linux that came with a later release.
     pub fn without(&self, what: &str, since: Option<&str>) -> String {
         match since {
             Some(since) if !self.has(since) => {
@@ -155,7 +155,7 @@ impl<'a> Kits<'a> {
     }
 }
 
-/// The numbers of a version; what is no number ends it.
+/// The numbers of a version, up to the first part that is not a number.
 fn numbers(version: &str) -> Vec<u32> {
     let parts = version.split(['.', '-', '~', '+']);
     parts.map_while(|part| part.parse().ok()).collect()

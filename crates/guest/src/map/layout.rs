@@ -10,16 +10,15 @@
 //! | `psN`, `prN` | sender and receiver of an entry of programs, with IPv4 and IPv6 (`layout/programs.rs`) |
 //! | `sG`, `rG` | senders and receivers of group G: flows that share their stack and route |
 //! | `xL` | scheduled marks and drops before link L |
-//! | `mL` | link L: the shaper and the queue under test stand before its device `out` |
+//! | `mL` | link L: the shaper and the queue under test, before its device `out` |
 //! | `jL`, `kL`, `lL` | behind link L: delay, jitter, loss, serialisation of a wire, slots |
-//! | `fL` | behind link L: routes that part |
+//! | `fL` | behind link L: where routes separate |
 //!
-//! `ip` takes a name such as `d` for a word of its own (`dynamic`): names are
-//! long and follow `dev`.
+//! `ip` reads a name such as `d` as one of its own keywords (`dynamic`), so names are long and
+//! follow `dev`.
 //!
-//! As in the simulator half of the round-trip time lies before the first link
-//! of the data, the other half behind the receiver, before the links of the
-//! way back.
+//! As in the simulator, half of the round-trip time lies before the first link of the data. The
+//! other half lies behind the receiver, before the links of the way back.
 
 mod programs;
 
@@ -50,13 +49,13 @@ pub(super) struct Group {
     pub receiver_address: Ipv4Addr,
 }
 
-/// Where a link stands.
+/// Namespaces of a link.
 pub(super) struct LinkNamespaces {
     /// The namespace of its queue.
     pub namespace: usize,
-    /// That of its schedule.
+    /// The namespace of its schedule.
     pub schedule: Option<usize>,
-    /// That of the netem that loses packets.
+    /// The namespace of the netem that loses packets.
     pub loss: Option<usize>,
 }
 
@@ -69,7 +68,7 @@ pub(super) struct Layout {
     pub veths: Vec<Veth>,
     /// Lines for `ip` that bring devices up, by namespace.
     up: Vec<Vec<String>>,
-    /// Lines for `ip` behind those.
+    /// Lines for `ip` that follow those.
     ip: Vec<Vec<String>>,
     /// Lines for `tc`, by namespace.
     tc: Vec<Vec<String>>,
@@ -77,7 +76,7 @@ pub(super) struct Layout {
     queues: Vec<(usize, String)>,
     /// Namespaces whose RED is adaptive.
     adapts: Vec<usize>,
-    /// Namespaces with one way out, `out`.
+    /// Namespaces that send everything out by `out`.
     through: Vec<usize>,
     /// Lines during the run.
     pub changes: Vec<Change>,
@@ -104,7 +103,7 @@ struct Route {
     entrance: String,
     /// IP bytes of the longest packet.
     mtu: u32,
-    /// `None`: it leaves its host by a device that is there already.
+    /// `None`: it leaves its host by a device that exists already.
     start: Option<End>,
     links: Vec<u32>,
     end: End,
@@ -116,12 +115,12 @@ struct Route {
 enum Destination {
     /// Those of flows: routers have a route.
     Routed(Ipv4Addr),
-    /// Those of programs, of both families: handed on below IP everywhere, so that no router speaks
-    /// IPv6 of its own accord.
+    /// Addresses of programs, of both families. Their packets are forwarded below IP everywhere, so
+    /// that no router sends IPv6 packets of its own.
     Handed(Addresses),
 }
 
-/// What lies behind a link for some destinations.
+/// What follows a link for some destinations.
 #[derive(Clone, PartialEq)]
 enum Next {
     Link(usize),
@@ -129,7 +128,7 @@ enum Next {
 }
 
 impl Layout {
-    /// Lays out a plan that was found possible; `queues` by link, `controls` by entry of programs.
+    /// Lays out a plan that passed all checks; `queues` by link, `controls` by entry of programs.
     pub fn of(
         plan: &Plan,
         seed: u64,
@@ -169,7 +168,7 @@ impl Layout {
     /// The lines of the set-up.
     pub fn setup(&mut self) -> Vec<Batch> {
         let mut setup = Vec::new();
-        // Routes want their devices up.
+        // A route needs its device to be up.
         for (up, rest) in self.up.iter_mut().zip(&mut self.ip) {
             up.append(rest);
         }
@@ -212,7 +211,7 @@ impl Layout {
     fn veth(&mut self, a: (usize, String), b: (usize, String), mtu: u32) {
         for (namespace, name) in [&a, &b] {
             if self.runs_programs(*namespace) {
-                // Without an address of its own it says nothing of its own accord.
+                // Without an address of its own the device sends nothing unasked.
                 self.up[*namespace].push(format!("link set dev {name} addrgenmode none"));
             }
             self.up[*namespace].push(format!("link set dev {name} up"));
@@ -266,12 +265,12 @@ impl Layout {
                             None => switch(stack.ecn),
                         },
                     ),
-                    // A SYN lost in the queue must not turn ECN off.
+                    // Losing a SYN in the queue must not turn ECN off.
                     ("net/ipv4/tcp_ecn_fallback", "0"),
                     ("net/ipv4/tcp_timestamps", switch(stack.timestamps)),
                     ("net/ipv4/tcp_no_metrics_save", "1"),
-                    // A router hashes addresses and ports; here it sees the hash of
-                    // the socket, which must not change with a timeout either.
+                    // A router would hash addresses and ports. Here it gets the hash of the socket,
+                    // which must not change with a timeout either.
                     (TXREHASH.name, "0"),
                     ("net/ipv4/tcp_rmem", &buffers),
                     ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
@@ -317,7 +316,7 @@ impl Layout {
                 self.ip[namespace].push(format!("address add {address}/32 dev lo"));
             }
             if !plan.offloads && responsive {
-                // TCP then makes packets of one segment.
+                // Then TCP makes packets of one segment.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));
@@ -347,7 +346,7 @@ impl Layout {
         }
     }
 
-    /// Namespaces of the links, so that devices can be named in any order.
+    /// Makes the namespaces of the links first, so that devices can be named in any order.
     fn middle(&mut self, plan: &Plan) {
         for (i, link) in plan.links.iter().enumerate() {
             let schedule = link
@@ -400,7 +399,7 @@ impl Layout {
         }
     }
 
-    /// What lies behind a link, up to the next links and hosts.
+    /// Lays out what follows a link, up to the next links and hosts.
     fn behind(&mut self, i: usize, link: &LinkPlan, seed: u64, routes: &[Route], mtu: u32) {
         let queue = self.links[i].namespace;
         let mut here = queue;
@@ -440,7 +439,7 @@ impl Layout {
         }
         match nexts.as_slice() {
             [] => {
-                // Nothing passes, but the queue is there to be looked at.
+                // No packets pass it, but the queue has to exist for its statistics.
                 let end = self.namespace(format!("f{i}"), forwarding());
                 self.veth((here, "out".to_owned()), (end, "in".to_owned()), mtu);
                 self.out_by(here);
@@ -487,13 +486,12 @@ impl Layout {
         self.through.push(namespace);
     }
 
-    /// Namespaces with one way out hand packets on below IP, from one device to
-    /// the other: a fifth less work than routing them, and nothing of them is
-    /// rewritten.
+    /// Namespaces with one way out forward packets below IP, from one device to the other. That is
+    /// a fifth less work than routing, and does not rewrite packets.
     ///
-    /// What comes from a host goes on as a copy without its socket. Else TCP would
-    /// take a segment in a router's queue for one that has not left the host yet,
-    /// and would not send it again (`skb_still_in_host_queue`).
+    /// A packet from a host is forwarded as a copy without its socket. Otherwise TCP would believe
+    /// that a segment in a router's queue is still in the host, and would not retransmit it
+    /// (`skb_still_in_host_queue`).
     fn hand_on(&mut self) {
         let groups = self.groups.iter().flat_map(|g| [g.sender, g.receiver]);
         let programs = self.programs.iter().flat_map(|pair| pair.hosts);
@@ -535,11 +533,11 @@ impl Layout {
                 0 => String::new(),
                 n => format!(" overhead {n}"),
             };
-            // Without a burst a packet leaves at the start of its slot and the
-            // next one after len/rate. But the guest's clock has steps of
-            // 256 ns: what a packet leaves late by must not be lost to the rate
-            // (0.07 % at 100 Mbit/s). The quantum is of no use to one class. A
-            // burst that the scenario gives is both: rate and ceiling are one.
+            // Without a burst a packet leaves at the start of its slot and the next one after
+            // len/rate. But the guest's clock has steps of 256 ns, and a packet that leaves late
+            // must not reduce the rate (0.07 % at 100 Mbit/s). With a single class the quantum does
+            // not matter. If the scenario sets a burst, it is used for the rate and the ceiling,
+            // because the two are equal.
             let burst = rate.0.div_ceil(8_000_000).max(1).max(link.burst.0);
             format!(
                 "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",
@@ -571,7 +569,7 @@ impl Layout {
         }
     }
 
-    /// A queue that shapes itself stands alone before `out`.
+    /// A queue with its own shaper is the only qdisc before `out`.
     fn own_shaper(&mut self, namespace: usize, link: &LinkPlan, queue: &Qdisc, shaper: &Shaper) {
         let line = |what: &str, rate: Rate, rest: &[&str]| {
             let start = format!("qdisc {what} dev out root handle 10: {}", queue.kind);
@@ -602,7 +600,7 @@ impl Layout {
     }
 }
 
-/// The receive buffers of hosts: a window is half of one at first.
+/// The receive buffers of hosts: the window is half of the buffer at first.
 fn receive_buffers(plan: &Plan) -> String {
     const LEAST: u64 = 64 << 20;
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
@@ -620,7 +618,7 @@ pub(super) fn mtu_of(flow: &FlowPlan) -> u32 {
     (u32::from(flow.tcp.mss) + u32::from(flow.tcp.header)).saturating_sub(14)
 }
 
-/// Sysctls of a namespace that hands packets on below IP.
+/// Sysctls of a namespace that forwards packets below IP.
 fn quiet() -> Vec<(&'static str, &'static str)> {
     vec![
         ("net/ipv6/conf/all/disable_ipv6", "1"),
@@ -631,7 +629,7 @@ fn quiet() -> Vec<(&'static str, &'static str)> {
 /// Sysctls of a router.
 fn forwarding() -> Vec<(&'static str, &'static str)> {
     vec![
-        // First: it resets others.
+        // Comes first, because it resets others.
         ("net/ipv4/ip_forward", "1"),
         ("net/ipv4/conf/all/rp_filter", "0"),
         ("net/ipv4/conf/default/rp_filter", "0"),

@@ -1,17 +1,17 @@
-//! A plan as a job for the guest, or the reasons why Linux cannot run it.
+//! Maps a plan to a job for the guest, or gives the reasons why Linux cannot run it.
 //!
 //! | module | what |
 //! |---|---|
 //! | `layout` | namespaces, devices, routes, shapers, delays |
-//! | `tc` | queue disciplines in tc's words |
+//! | `tc` | queue disciplines as arguments of tc |
 //! | `cc` | congestion controls and their parameters |
 //! | `ends` | flows and sources of traffic |
-//! | `kits` | the kernels there are, and what came with which |
-//! | `modules` | what is loaded |
-//! | `programs` | what runs on hosts of programs |
-//! | `refuse` | what Linux cannot do, by place in the plan |
-//! | `stage` | what stands behind a link, in netem's words |
-//! | `script` | a job as text, to be read |
+//! | `kits` | the available kernels, and which release has what |
+//! | `modules` | the modules to load |
+//! | `programs` | the programs that run on hosts |
+//! | `refuse` | collects what Linux cannot do, by place in the plan |
+//! | `stage` | what is behind a link, as arguments of netem |
+//! | `script` | a job as text for a person to read |
 
 mod cc;
 mod ends;
@@ -47,7 +47,7 @@ use modules::Modules;
 pub use programs::Places;
 use refuse::Refusals;
 
-/// Name of the module of scheduled marks and drops, and of its kind.
+/// Name of the kernel module of scheduled marks and drops, and of its qdisc kind.
 const SCHEDULE: &str = "tbsched";
 
 /// Numbers in each of its lists (`TBSCHED_MAX`).
@@ -56,11 +56,11 @@ const MOST_SCHEDULED: usize = 4096;
 /// Most flows and sources.
 const MOST_ENDS: usize = 60_000;
 
-/// Most connections of a source at a time: what a listening socket keeps waiting.
+/// Most connections of a source at a time: the backlog of a listening socket.
 const MOST_CONNECTIONS: u32 = 4096;
 
-/// Why a kernel cannot run a plan; empty if it can. The plan may be incomplete:
-/// what it lacks is not judged.
+/// Why a kernel cannot run a plan; empty if it can. The plan may be incomplete: missing parts are
+/// not checked.
 pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     let found = kit.refused.iter().map(|(path, message)| Refusal {
         path: path.clone(),
@@ -72,8 +72,8 @@ pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     refusals
 }
 
-/// The modules of a kit that a plan needs, by name: what the scenario names, and tailback's own
-/// for options that Linux has not.
+/// The modules of a kit that a plan needs, by name: those that the scenario names, and tailback's
+/// own for options that Linux does not have.
 pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     let queues = plan.links.iter();
     let queues = queues.filter_map(|link| tc::stand_in(&link.queue, link.module.as_deref()));
@@ -87,22 +87,22 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     queues.chain(controls).collect()
 }
 
-/// What is used of the kernel.
+/// The parts of the kernel that a plan uses.
 struct Decided<'k> {
-    /// The kit that plays it.
+    /// The kit that runs it.
     kit: Kits<'k>,
     modules: Vec<Module>,
     /// By link.
     queues: Vec<tc::Qdisc>,
     /// The kernel's names of the congestion controls, by group of flows.
     controls: Vec<String>,
-    /// The same by source; of datagrams: none.
+    /// The same by source; `None` for datagrams.
     source_controls: Vec<Option<String>>,
     /// By entry of programs.
     program_controls: Vec<String>,
 }
 
-/// The connections of a source as a flow.
+/// The connections of a source in the form of a flow.
 fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
     FlowPlan {
         name: source.name.clone(),
@@ -123,7 +123,7 @@ fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
     }
 }
 
-/// Finds what of the kernel a plan uses, or why it cannot.
+/// Finds the parts of the kernel that a plan uses, or why it cannot run.
 fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
     let kit = &Kits::of(plan, kit).map_err(|refusal| vec![refusal])?;
     let mut refusals = Refusals::default();
@@ -143,7 +143,7 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
             if scheduled > 1 {
                 refusals.add(
                     &at,
-                    "the kernel's schedule is one list",
+                    "the kernel engine supports one schedule",
                     "one link with a schedule",
                 );
             }
@@ -178,7 +178,7 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
     })
 }
 
-/// Loads the module of scheduled marks and drops with the numbers of a link's.
+/// Loads the module of scheduled marks and drops with the numbers of a link's schedule.
 fn schedule(
     path: &str,
     schedule: &Schedule,
@@ -210,7 +210,7 @@ fn schedule(
     modules.schedule(paths.clone(), parameters.join(" "));
 }
 
-/// What concerns a source of traffic: the kernel's name of its congestion control, if it has one.
+/// Checks a traffic source; returns the kernel's name of its congestion control, if it has one.
 fn source_control(
     path: &str,
     source: &TrafficPlan,
@@ -223,7 +223,7 @@ fn source_control(
     if !matches!(kernel, Some(Kernel::Agent)) {
         refusals.never(
             &format!("{path}.kind"),
-            format!("{} is not played in the kernel", source.kind),
+            format!("the kernel engine does not support {}", source.kind),
         );
     }
     let Some(connections) = &source.connections else {
@@ -242,7 +242,7 @@ fn source_control(
     Some(cc::control(path, &flow, kit, modules, refusals))
 }
 
-/// What concerns a connection besides its congestion control.
+/// Checks a connection, except for its congestion control.
 fn connection(path: &str, flow: &FlowPlan, links: usize, refusals: &mut Refusals) {
     stack(path, &flow.tcp, refusals);
     let both = [("route", &flow.route), ("back", &flow.back)];
@@ -256,7 +256,7 @@ fn connection(path: &str, flow: &FlowPlan, links: usize, refusals: &mut Refusals
     }
 }
 
-/// A plan as a job for the guest, for the run of a seed, wherever the files of its programs are.
+/// Maps a plan to a job for the run of a seed, without places of the files of its programs.
 ///
 /// # Errors
 /// Everything that Linux, or this kit, cannot do.
@@ -264,7 +264,7 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     map_with(plan, seed, kit, &Places::default())
 }
 
-/// A plan as a job for the guest, with the places of what its programs need.
+/// Maps a plan to a job for the guest, with the places of its programs' packages and files.
 ///
 /// # Errors
 /// Everything that Linux, or this kit, cannot do.
@@ -313,7 +313,7 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
     })
 }
 
-/// The links of a job, with what is used of the kernel for their queues.
+/// The links of a job; `queues` are their queue disciplines.
 fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
     let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);
@@ -355,10 +355,10 @@ fn record(plan: &Plan) -> Record {
     }
 }
 
-/// Sysctls that there are once.
+/// Sysctls that exist only once, not per namespace.
 fn global_sysctls() -> Vec<(String, String)> {
     [
-        // Pages: pressure from 2 GiB on only; buffers are bounded one by one.
+        // In pages: memory pressure starts at 2 GiB only; each buffer has a bound of its own.
         ("net/ipv4/tcp_mem", "393216 524288 786432"),
         ("net/core/rmem_max", "67108864"),
         ("net/core/wmem_max", "67108864"),
@@ -371,12 +371,12 @@ fn global_sysctls() -> Vec<(String, String)> {
     .to_vec()
 }
 
-/// What concerns the plan as a whole.
+/// Checks the plan as a whole.
 fn whole(plan: &Plan, refusals: &mut Refusals) {
     if plan.owners().len() > MOST_ENDS {
         refusals.add(
             "flows",
-            "a port for each flow, source and connection at a time is needed",
+            "every flow, source and simultaneous connection needs a port",
             format!("at most {MOST_ENDS} of them"),
         );
     }
@@ -394,18 +394,18 @@ fn whole(plan: &Plan, refusals: &mut Refusals) {
     }
 }
 
-/// What concerns a link besides its queue.
+/// Checks a link, except for its queue.
 fn links(path: &str, link: &LinkPlan, refusals: &mut Refusals) {
     let rate = format!("{path}.rate");
     match &link.rate {
         RatePlan::Trace(_) => refusals.add(
             &rate,
-            "the kernel's shaper plays no traces",
+            "the kernel's shaper does not support traces",
             "a rate or steps",
         ),
         RatePlan::Steps(steps) if steps.iter().any(|s| s.1.0 < 8) => refusals.add(
             &rate,
-            "the kernel's shaper has no rate of 0",
+            "the kernel's shaper does not support a rate of 0",
             "steps of at least 8bit",
         ),
         RatePlan::Constant(r) if r.0 < 8 => {
@@ -420,7 +420,7 @@ fn links(path: &str, link: &LinkPlan, refusals: &mut Refusals) {
     }
 }
 
-/// What concerns a flow's stack.
+/// Checks the options of a flow's TCP stack.
 fn stack(path: &str, tcp: &TcpPlan, refusals: &mut Refusals) {
     let needed = if tcp.timestamps { 66 } else { 54 };
     if tcp.header != needed {
@@ -442,8 +442,8 @@ fn stack(path: &str, tcp: &TcpPlan, refusals: &mut Refusals) {
     refusals.0.extend(declared);
 }
 
-/// The two ends of a group of flows are a namespace each: a host that is of
-/// two pairs would need routes by source.
+/// The two ends of a group of flows are one namespace each: a host in two pairs would need routes
+/// by source.
 fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     let (pairs, of) = plan.hosts();
     let mut pair_of = BTreeMap::new();
@@ -456,7 +456,7 @@ fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
                 refused[pair] = true;
                 refusals.add(
                     &format!("{list}[{group}].hosts"),
-                    format!("the kernel engine has \"{name}\" in another pair of hosts already, or with another way or stack"),
+                    format!("the kernel engine already uses \"{name}\" in another pair of hosts, or with another route or stack"),
                     "flows that share both hosts, round-trip time, way and stack, or none of the two hosts",
                 );
             }
@@ -464,7 +464,7 @@ fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     }
 }
 
-/// A way that comes by a link twice cannot be routed by its destination.
+/// A route that passes a link twice is not possible, because routing goes by destination.
 fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: usize, refusals: &mut Refusals) {
     for (name, route) in routes {
         if route.iter().any(|link| *link as usize >= links) {
@@ -478,11 +478,11 @@ fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: usize, refusals: &mut
                 "every link at most once",
             );
         }
-        // Each link is up to five routers: schedule, queue, wire, jitter, fork.
+        // Each link has up to five routers: schedule, queue, wire, jitter, fork.
         if route.len() > 50 {
             refusals.add(
                 &format!("{path}.{name}"),
-                "more hops than an IP packet lives",
+                "more hops than the time to live of an IP packet",
                 "at most 50 links",
             );
         }

@@ -8,23 +8,23 @@ use crate::job::Module;
 use super::kits::Kits;
 use super::refuse::{Refusals, instead};
 
-/// Modules so far, by what they provide.
+/// The modules so far, by what they provide.
 #[derive(Default)]
 pub(super) struct Modules(Vec<Chosen>);
 
 struct Chosen {
     /// `cc NAME` or `qdisc NAME`.
     provides: String,
-    /// The stand-in from the kit, by name.
+    /// The replacement module from the kit, by name.
     stand_in: Option<String>,
-    /// Guest paths; none when it is built in.
+    /// Guest paths; empty if it is built in.
     paths: Vec<String>,
     /// Parameters.
     parameters: String,
 }
 
 impl Modules {
-    /// Notes a congestion control; refuses one that the kit has not.
+    /// Notes a congestion control; rejects one that the kit does not have.
     pub fn congestion_control(
         &mut self,
         path: &str,
@@ -83,7 +83,7 @@ impl Modules {
         });
     }
 
-    /// Notes a queue discipline; refuses one that the kit has not.
+    /// Notes a queue discipline; rejects one that the kit does not have.
     pub fn qdisc(
         &mut self,
         path: &str,
@@ -146,8 +146,8 @@ impl Modules {
         });
     }
 
-    /// In the order of loading. Parameters are those of a stand-in's last file:
-    /// what comes before it is what it needs.
+    /// The modules in the order of loading. Parameters go to the last file of a replacement module;
+    /// the files before it are its dependencies.
     pub fn list(self) -> Vec<Module> {
         let mut list = Vec::new();
         for chosen in self.0 {
@@ -165,7 +165,7 @@ impl Modules {
     }
 }
 
-/// The files of an extra module, which is to register this algorithm.
+/// The files of an extra module, which must register this algorithm.
 fn extra(
     path: &str,
     algorithm: &str,
@@ -183,7 +183,7 @@ fn extra(
         refusals.add(&path, message, expected);
         return None;
     };
-    // One that registers nothing that is known may do so in a way that nobody has foreseen.
+    // A module that registers nothing known is accepted: it may register in an unknown way.
     let registers = kit.registers.get(name).map_or(&[][..], Vec::as_slice);
     if !registers.is_empty() && registers.iter().all(|one| one != algorithm) {
         let all = registers.join(" and ");

@@ -1,4 +1,4 @@
-//! Entries of programs as the guest is told of them.
+//! Maps entries of programs to the guest's job.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use super::refuse::Refusals;
 use super::{cc, routes};
 use crate::job::{Interop, Program, Ready, Side};
 
-/// Where the host has put what programs need, as the guest's root sees it.
+/// Where the host has put packages and files of programs, as paths in the guest's root.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Places {
-    /// Folders of unpacked packages, by their names joined by spaces.
+    /// Folders of unpacked packages; the key is the package names, joined by spaces.
     #[serde(default)]
     pub roots: BTreeMap<String, String>,
-    /// Files and folders, by where they are on the host.
+    /// Files and folders, by their path on the host.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// Folders that are roots of sides, by where they are on the host.
+    /// Folders that are roots of sides, by their path on the host.
     #[serde(default)]
     pub folders: BTreeMap<String, String>,
 }
 
-/// TCP on the hosts of an entry as a flow has it.
+/// The TCP options of the hosts of an entry, in the form of a flow.
 fn as_flow(program: &ProgramPlan) -> FlowPlan {
     FlowPlan {
         name: program.name.clone(),
@@ -41,7 +41,7 @@ fn as_flow(program: &ProgramPlan) -> FlowPlan {
     }
 }
 
-/// The congestion controls by entry, or what Linux cannot do of them.
+/// The congestion controls by entry; what Linux does not support is added to the refusals.
 pub(super) fn controls(
     plan: &Plan,
     kit: &Kits<'_>,
@@ -62,8 +62,8 @@ pub(super) fn controls(
     controls
 }
 
-/// What hosts of programs may choose as their congestion control: Linux lets none but the
-/// first namespace have what is not allowed to all.
+/// Congestion controls that hosts of programs may choose. In every namespace but the first, Linux
+/// permits only those that `tcp_allowed_congestion_control` lists.
 pub(super) fn allowed(controls: &[String]) -> Option<(String, String)> {
     let mut names = vec!["reno"];
     for control in controls {

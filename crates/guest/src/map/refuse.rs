@@ -17,7 +17,7 @@ impl Refusals {
         });
     }
 
-    /// Adds those of an algorithm at this place.
+    /// Adds the refusals of an algorithm at this place.
     pub fn at(&mut self, path: &str, refused: Vec<Refused>) {
         for Refused {
             at,
@@ -29,7 +29,7 @@ impl Refusals {
         }
     }
 
-    /// Adds one that has none.
+    /// Adds one without an alternative.
     pub fn never(&mut self, path: &str, message: impl Into<String>) {
         self.0.push(Refusal {
             path: path.to_owned(),
@@ -39,7 +39,7 @@ impl Refusals {
     }
 }
 
-/// What there is instead of a name: the nearest first where one is near.
+/// The alternatives to a name: the nearest first if one is near.
 pub(super) fn instead<'a>(name: &str, there_is: impl Iterator<Item = &'a String>) -> String {
     let all: Vec<&str> = there_is.map(String::as_str).collect();
     if all.is_empty() {

@@ -1,4 +1,5 @@
-//! What stands behind a link, in netem's words: delay, jitter, loss, serialisation of a wire, slots.
+//! What is behind a link, as arguments of netem: delay, jitter, loss, serialisation of a wire,
+//! slots.
 
 use tailback_engine::plan::{LinkMode, LinkPlan, SlotsPlan};
 use tailback_engine::rng::Stream;
@@ -10,7 +11,7 @@ use super::tc::time;
 /// nanosecond to a frame of 12,500 bytes.
 const KEEPS_ORDER: &str = "rate 100tbit";
 
-/// netem's words for a delay and an order-preserving addition of up to `jitter`.
+/// The arguments of netem for a delay and an order-preserving addition of up to `jitter`.
 pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> String {
     match (delay, jitter) {
         (Time::ZERO, Time::ZERO) => String::new(),
@@ -26,7 +27,7 @@ pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> Strin
 
 /// One netem behind a link.
 pub(super) struct Stage {
-    /// Bit/s and overhead, where it serialises.
+    /// Bit/s and overhead, if it serialises.
     pub wire: Option<(Rate, i32)>,
     delay: Time,
     jitter: Time,
@@ -41,7 +42,7 @@ impl Stage {
         self.loss > 0.0
     }
 
-    /// netem's words, at another rate if one is given.
+    /// The arguments of netem, at another rate if one is given.
     pub fn words(&self, rate: Option<Rate>) -> String {
         let seed = self.seed;
         let mut words = Vec::new();
@@ -73,9 +74,9 @@ impl Stage {
     }
 }
 
-/// What stands behind a link: serialisation and jitter need one netem each,
-/// since the one that serialises would space what the jitter has bunched. So
-/// do slots, which wait for what comes out of the delay.
+/// The netems behind a link. Serialisation and jitter need one netem each, because the one that
+/// serialises would space out packets that the jitter has bunched. Slots need one, too: they hold
+/// what comes out of the delay.
 pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
     let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
     let jittered = link.jitter > Time::ZERO;

@@ -1,4 +1,4 @@
-//! Queue disciplines: a link's queue as tc is told of it.
+//! Queue disciplines: a link's queue as arguments of tc.
 
 use tailback_engine::aqm;
 use tailback_engine::plan::{Algorithm, LinkPlan, Plan};
@@ -15,13 +15,13 @@ use crate::job::{DropsAt, Limit};
 pub(super) struct Qdisc {
     /// Kind.
     pub kind: String,
-    /// What follows it.
+    /// The arguments that follow it.
     pub words: String,
-    /// What it may hold.
+    /// How much it may hold.
     pub limit: Limit,
-    /// Whether it is RED whose timer of the adaptive mode is to be started.
+    /// Whether it is RED with the timer of its adaptive mode to be started.
     pub adapts: bool,
-    /// What is known of the kind.
+    /// What the registry knows about the kind.
     face: Option<&'static kernel::Qdisc>,
 }
 
@@ -36,7 +36,7 @@ impl Qdisc {
         }
     }
 
-    /// How it keeps the link's rate, if it does so itself.
+    /// How it keeps the link's rate, if it has a shaper of its own.
     pub fn shaper(&self) -> Option<&'static Shaper> {
         self.face?.shaper
     }
@@ -52,7 +52,7 @@ impl Qdisc {
         self.face.is_some_and(|face| face.texts.contains(&kind))
     }
 
-    /// Whether packets of a flow keep their order; of a kind that is not known nobody knows.
+    /// Whether packets of a flow keep their order; false for an unknown kind.
     pub fn keeps_order(&self) -> bool {
         self.face.is_some()
     }
@@ -65,8 +65,8 @@ impl Qdisc {
         }
     }
 
-    /// Refuses what a queue that keeps the link's rate cannot be told twice, and what
-    /// captures cannot follow.
+    /// Rejects what a queue with its own shaper does not support, and what the captures cannot
+    /// follow.
     pub fn check(&self, path: &str, link: &LinkPlan, plan: &Plan, refusals: &mut Refusals) {
         let Some(shaper) = self.shaper() else { return };
         let whole = plan.offloads && plan.record.captures;
@@ -74,7 +74,7 @@ impl Qdisc {
     }
 }
 
-/// The link's queue; its module is noted.
+/// The link's queue; also notes its module.
 pub(super) fn queue(
     path: &str,
     link: &LinkPlan,
@@ -135,7 +135,7 @@ fn limit(options: &Options) -> Limit {
     }
 }
 
-/// A time in tc's words; netem and `ip` take nanoseconds.
+/// A time in tc's units; netem and `ip` take nanoseconds.
 pub(super) fn time(t: Time) -> String {
     if t.ns().is_multiple_of(1_000) {
         format!("{}us", t.ns() / 1_000)

@@ -1,4 +1,4 @@
-//! Plans as jobs, in full; and what is refused, by place.
+//! Plans as jobs, in full; and rejected plans, by place.
 
 use super::*;
 use crate::job::Tool;
@@ -76,7 +76,7 @@ fn simple() -> Plan {
 /// The job as text, without what every namespace has.
 fn script(plan: &Plan) -> String {
     let job = map(plan, 1, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
-    // Every device that a line names is there, once, and none has two pairs.
+    // Every device that a line names exists once, and none is in two pairs.
     let mut devices: Vec<(usize, &str)> = Vec::new();
     for veth in &job.veths {
         for end in [&veth.a, &veth.b] {
@@ -449,7 +449,7 @@ fn flows_are_on_the_hosts_they_name() {
         info.iter().map(|i| i.source).collect::<Vec<_>>(),
         [0, 0, 2, 4]
     );
-    // A host of two pairs is one for the simulator, and none for namespaces.
+    // A host in two pairs is one host for the simulator, but impossible with namespaces.
     plan.flows[2] = on("c", ["x", "v"]);
     assert_eq!(plan.flow_info()[2].source, 0);
     let no = judge(&plan, &kit());
@@ -539,8 +539,8 @@ fn web(name: &str) -> TrafficPlan {
     }
 }
 
-/// Each client has a port of its own, behind those of flows and sources, and a
-/// source's connections are on the hosts of flows that have the same stack.
+/// Each client has a port of its own, after those of flows and sources. A source's connections are
+/// on the hosts of flows with the same stack.
 #[test]
 fn clients_have_ports_behind_all_others() {
     let mut plan = simple();
@@ -606,7 +606,7 @@ fn connections_are_refused_as_flows_are() {
     assert_eq!(many, ["flows"]);
 }
 
-/// Paths of what is refused after a change of the simple plan.
+/// Paths that are rejected after a change of the simple plan.
 fn refused(change: impl FnOnce(&mut Plan)) -> Vec<String> {
     let mut plan = simple();
     change(&mut plan);
@@ -890,7 +890,7 @@ fn refusals_name_their_place() {
             "flows[0].cc.beta",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta", Value::Float(0.7))])),
         ),
-        // The module is ours, and this kit has it not.
+        // The module is tailback's own, and this kit does not have it.
         (
             "flows[0].cc.module",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta_ecn", Value::Float(0.8))])),
@@ -999,7 +999,7 @@ fn no_module_for_a_schedule() {
     assert_eq!(judge(&plan, &bare)[0].path, "links[0].schedule");
 }
 
-/// Linux's bbr has no parameters; there is no bbr3 but as a module of the user's.
+/// Linux's bbr has no parameters; bbr3 exists only as a module of the user's.
 #[test]
 fn bbr_is_linux_own_and_bbr3_a_module_of_ones_own() {
     let mut plan = simple();

@@ -1,11 +1,11 @@
-//! What stands in `%{ ... }%`: the part of Python that assertions use.
+//! Parses the contents of `%{ ... }%`: the part of Python that assertions use.
 
 use super::{Parsed, Reader};
 use crate::check::{Action, Expression, Statement};
 use crate::script::What;
 
-/// The most operands and brackets of an expression: parsing, evaluating and
-/// dropping it take a stack frame for each.
+/// Limit of operands and brackets of an expression: parsing, evaluating and dropping it take a
+/// stack frame for each.
 const MOST_PARTS: u32 = 500;
 
 impl Reader {
@@ -74,7 +74,7 @@ impl Reader {
         self.ahead("}%") || self.peek().is_none_or(|c| ";\n#".contains(c))
     }
 
-    /// What is said when an assertion fails, up to the statement's end.
+    /// Skips the message for a failed assertion, up to the end of the statement.
     fn skip_message(&mut self) -> Parsed<()> {
         while !self.at_statement_end() {
             match self.peek() {
@@ -176,7 +176,7 @@ impl Reader {
         }
     }
 
-    /// Counts what an expression consists of.
+    /// Counts the operands and brackets of an expression.
     fn part(&mut self) -> Parsed<()> {
         self.parts += 1;
         if self.parts > MOST_PARTS {

@@ -159,7 +159,7 @@ fn errors_have_a_place() {
     ] {
         assert_eq!(error(text), message);
     }
-    // Of a file that is no script nothing is repeated.
+    // Errors about a file that is not a script do not quote it.
     assert!(!error("root:$y$secret:19000").contains("root"));
 }
 

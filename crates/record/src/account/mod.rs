@@ -1,9 +1,9 @@
-//! What a run's results came about by: what each sender waited for, every reduction of its window,
-//! who filled a queue, and when drops and marks came. `tailback explain` reads it.
+//! The causes of a run's results: what each sender waited for, every reduction of its window, which
+//! flows filled a queue, and when drops and marks came. `tailback explain` reads it.
 //!
-//! It is kept in every run, so it costs next to nothing: counters by reason, and a list of
-//! reductions that ends after [`LISTED`]. Times of reductions and of drops and marks are those of
-//! the whole run; what is counted apart begins with the end of the warm-up.
+//! Every run keeps it, so it costs very little: counters by reason, and a list of reductions that
+//! ends after [`LISTED`]. The times of reductions and of drops and marks cover the whole run.
+//! Separate counters begin with the end of the warm-up.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Cause;
 use crate::paged::Paged;
 
-/// Reductions of a flow that are listed; all of them are counted.
+/// Largest number of listed reductions of a flow. All reductions are counted.
 pub const LISTED: u32 = 1000;
 
 macro_rules! reasons {
@@ -22,9 +22,9 @@ macro_rules! reasons {
         pub enum $kind { $(#[doc = $doc] $name,)* }
 
         impl $kind {
-            /// All of them, in the order of their counters.
+            /// All variants, in the order of their counters.
             pub const ALL: &[$kind] = &[$($kind::$name,)*];
-            /// How many there are.
+            /// Number of variants.
             pub const COUNT: usize = $kind::ALL.len();
 
             /// Its name in `account.json`.
@@ -36,49 +36,50 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// What a sender waits for, at any time one thing.
+    /// What a sender waits for; one thing at a time.
     Limit {
-        Off = "off", "Not begun, or at its end.";
+        Off = "off", "Not started, or finished.";
         Handshake = "handshake", "The answer to its SYN.";
         Cwnd = "cwnd", "Room in the congestion window.";
         Rwnd = "rwnd", "Room in the receive window.";
         Pacing = "pacing", "The time at which pacing lets the next packet go.";
-        Application = "application", "Data: everything it was given is sent.";
-        Recovery = "recovery", "Lost data, which it sends again.";
-        Timeout = "timeout", "A timer: from the last packet sent to the timeout, or the probe, that came since nothing else did.";
+        Application = "application", "Data from the application: all data so far is sent.";
+        Recovery = "recovery", "Repair of lost data, which it sends again.";
+        Timeout = "timeout", "A timer: from the last packet sent until a timeout or a probe, with nothing received in between.";
     }
 }
 
 reasons! {
-    /// Why a window was reduced, or a reduction taken back.
+    /// Why a window was reduced, or a reduction undone.
     Reason {
         Ece = "ece", "CE marks, by ECN-Echo or Accurate ECN.";
         Sce = "sce", "The echo of SCE.";
-        Dupthresh = "dupthresh", "A loss: three segments or more behind it were sacked, and no reordering was seen.";
+        Dupthresh = "dupthresh", "A loss: at least three segments behind it were sacked, and there was no reordering so far.";
         Rack = "rack", "A loss found by time on an ACK (RACK).";
         RackTimer = "rack_timer", "A loss found when RACK's timer fired.";
         Probe = "probe", "A loss that a tail loss probe repaired.";
         Timeout = "timeout", "The retransmission timeout.";
-        Model = "model", "The congestion control's own model: by a quarter at least at once, and neither a mark nor a loss on that ACK.";
-        Idle = "idle", "An idle time: the window starts anew.";
-        UndoDsack = "undo_dsack", "Taken back: what was sent again had arrived, says the receiver (D-SACK).";
-        UndoOriginal = "undo_original", "Taken back: the original arrived after all, by its timestamp or F-RTO.";
-        Unknown = "unknown", "The window is smaller than at the sample before, and nothing says why.";
+        Model = "model", "The congestion control's own model: at least a quarter at once, without a mark or a loss on that ACK.";
+        Idle = "idle", "An idle time: the window starts again.";
+        UndoDsack = "undo_dsack", "Undone: by the receiver's D-SACK, the retransmitted data had already arrived.";
+        UndoOriginal = "undo_original", "Undone: the original arrived, by its timestamp or F-RTO.";
+        Unknown = "unknown", "The window is smaller than at the sample before, for an unknown reason.";
     }
 }
 
 /// A change of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// When, ns, and in the lowest bits why: a hundred thousand flows have dozens each.
+    /// Time, ns, with the reason in the lowest bits, to save memory: a hundred thousand flows have
+    /// dozens each.
     at: u64,
     /// The window before, segments.
     pub from: u32,
-    /// What it is brought to, segments.
+    /// The window after, segments.
     pub to: u32,
 }
 
-/// Bits of [`Reduction::at`] that say why; what is left counts to two years.
+/// Bits of [`Reduction::at`] for the reason. The remaining bits count up to two years.
 const REASON_BITS: u32 = 8;
 
 impl Reduction {
@@ -91,15 +92,15 @@ impl Reduction {
         }
     }
 
-    /// When, ns.
+    /// Time, ns.
     pub fn at_ns(&self) -> u64 {
         self.at >> REASON_BITS
     }
 
-    /// Why.
+    /// Reason.
     pub fn reason(&self) -> Reason {
         let reason = self.at & ((1 << REASON_BITS) - 1);
-        // What a guest sends may be any number.
+        // A guest may send any number.
         Reason::ALL
             .get(reason as usize)
             .copied()
@@ -110,33 +111,33 @@ impl Reduction {
 /// How the first slow start of a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowStart {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// Why: the name of a [`Reason`], [`SlowStart::THRESHOLD`], [`SlowStart::OWN`], or what the
-    /// congestion control says.
+    /// Reason: the name of a [`Reason`], [`SlowStart::THRESHOLD`], [`SlowStart::OWN`], or the
+    /// congestion control's own word.
     pub why: String,
-    /// The window that it had come to, segments.
+    /// The window at that time, segments.
     pub cwnd: u32,
-    /// Smoothed RTT then, ns.
+    /// Smoothed RTT at that time, ns.
     pub srtt_ns: u64,
     /// The smallest RTT until then, ns.
     pub min_rtt_ns: u64,
-    /// Segments found lost until then; where a loss ended it, until its recovery was over.
+    /// Segments found lost until then. If a loss ended slow start, until the end of its recovery.
     pub lost: u64,
-    /// Whether that recovery was over before the run was.
+    /// Whether that recovery ended before the run.
     pub settled: bool,
 }
 
 impl SlowStart {
-    /// The window has reached a threshold that the connection began with.
+    /// The window reached a threshold that the connection began with.
     pub const THRESHOLD: &str = "threshold";
-    /// The congestion control ended it and says no more.
+    /// The congestion control ended it and gives no reason.
     pub const OWN: &str = "own";
 }
 
 /// Events by reason.
 pub type Counts = [u64; Reason::COUNT];
-/// Times by what was waited for, ns.
+/// Times by [`Limit`], ns.
 pub type Times = [u64; Limit::COUNT];
 
 /// What a sender waited for, and why its window shrank.
@@ -144,45 +145,45 @@ pub type Times = [u64; Limit::COUNT];
 pub struct Account {
     /// What it waits for now.
     pub limit: Limit,
-    /// Since when, or since the warm-up.
+    /// When it began to wait for this, or the end of the warm-up if later.
     since_ns: u64,
-    /// How long it waited for each, from the warm-up on.
+    /// How long it waited for each limit, from the warm-up on.
     pub limited_ns: Times,
     /// Reductions from the warm-up on.
     pub counts: Counts,
-    /// What was before the warm-up was over.
-    // Boxed as what follows: there are as many accounts as flows.
+    /// The counters before the end of the warm-up.
+    // Boxed to save memory, like the fields below: there are as many accounts as flows.
     before: Option<Box<Before>>,
-    /// The first reductions of all, in the order of time.
+    /// The first reductions, in the order of time.
     pub listed: Vec<Reduction>,
     keep: u32,
-    /// How slow start ended, once it has.
+    /// How slow start ended; `None` before its end.
     pub slow_start: Option<Box<SlowStart>>,
-    /// What Linux says of the same.
+    /// Linux's own account of the same.
     pub told: Option<Box<Told>>,
 }
 
-/// What an account had when the warm-up was over.
+/// The counters of an account at the end of the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Before {
     limited_ns: Times,
     counts: Counts,
 }
 
-/// What `tcp_info` of Linux says of the measured time.
+/// The account of the measured time in Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// From the warm-up, or the start, to the end.
+    /// From the warm-up, or from the start if later, to the end.
     pub elapsed_ns: u64,
-    /// There was data in flight or to be sent.
+    /// Time with data in flight or to be sent.
     pub busy_ns: u64,
-    /// The receive window was the limit.
+    /// Time in which the receive window was the limit.
     pub rwnd_limited_ns: u64,
-    /// The send buffer was the limit.
+    /// Time in which the send buffer was the limit.
     pub sndbuf_limited_ns: u64,
     /// Samples by congestion state: Open, Disorder, CWR, Recovery, Loss.
     pub states: [u64; 5],
-    /// Distance of the samples that reductions were seen by; 0: every ACK was looked at.
+    /// Distance of the samples that showed the reductions; 0: every ACK was examined.
     pub interval_ns: u64,
 }
 
@@ -203,7 +204,7 @@ impl Default for Account {
 }
 
 impl Account {
-    /// One that counts and does not list: for a source with many connections.
+    /// An account that counts without a list: for a source with many connections.
     pub fn counting() -> Account {
         Account {
             keep: 0,
@@ -211,21 +212,21 @@ impl Account {
         }
     }
 
-    /// It waits for something else from now on.
+    /// From now on the sender waits for something else.
     pub fn turn(&mut self, limit: Limit, at_ns: u64) {
         self.limited_ns[self.limit as usize] += at_ns.saturating_sub(self.since_ns);
         self.limit = limit;
         self.since_ns = at_ns;
     }
 
-    /// A timer has fired: since `from_ns` that was what it waited for.
+    /// Notes that a timer has fired: the sender waited for it since `from_ns`.
     pub fn waited(&mut self, from_ns: u64, at_ns: u64) {
         let limit = self.limit;
         self.turn(Limit::Timeout, from_ns.max(self.since_ns).min(at_ns));
         self.turn(limit, at_ns);
     }
 
-    /// The window changed.
+    /// Notes a reduction of the window.
     #[cold]
     pub fn reduced(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) {
         self.counts[reason as usize] += 1;
@@ -234,7 +235,7 @@ impl Account {
         }
     }
 
-    /// Slow start is over. Not kept of a connection that is one of many.
+    /// Notes the end of slow start, unless the connection is one of many.
     #[cold]
     pub fn left_slow_start(&mut self, end: SlowStart) {
         if self.keep > 0 {
@@ -242,7 +243,7 @@ impl Account {
         }
     }
 
-    /// The warm-up is over.
+    /// Ends the warm-up.
     pub fn end_warmup(&mut self, at_ns: u64) {
         self.turn(self.limit, at_ns);
         let before = Before {
@@ -252,21 +253,21 @@ impl Account {
         self.before = (before != Before::default()).then(|| Box::new(before));
     }
 
-    /// How long it waited for each before the warm-up was over.
+    /// How long it waited for each limit before the end of the warm-up.
     pub fn before_ns(&self) -> Times {
         self.before
             .as_ref()
             .map_or([0; Limit::COUNT], |b| b.limited_ns)
     }
 
-    /// Reductions before the warm-up was over.
+    /// Reductions before the end of the warm-up.
     pub fn before(&self) -> Counts {
         self.before
             .as_ref()
             .map_or([0; Reason::COUNT], |b| b.counts)
     }
 
-    /// Adds what another connection of the same source waited for and had, up to `at_ns`.
+    /// Adds the times and reductions of another connection of the same source, up to `at_ns`.
     pub fn add(&mut self, mut other: Account, at_ns: u64) {
         other.turn(Limit::Off, at_ns);
         let add = |own: &mut [u64], more: &[u64]| {
@@ -282,42 +283,42 @@ impl Account {
     }
 }
 
-/// Windows over which the least delay of a queue is taken: what is there all the time stands.
+/// Windows for the least delay of a queue. A least delay above 0 shows a standing queue.
 pub const WINDOW_NS: u64 = 100_000_000;
 
 /// How a queue was filled and what it did, over time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
-    /// Time in the queue of what was forwarded, by name of flow or source, byte x s.
+    /// Bytes x time in the queue of forwarded packets, by name of flow or source, byte x s.
     pub held: Vec<(String, f64)>,
-    /// Least delays.
+    /// Least delays by window.
     pub minima: Minima,
     /// Drops and marks.
     pub events: Timeline,
 }
 
-/// Length x time in the queue by number in packets.
+/// Length x time in the queue, by the number in packets.
 #[derive(Clone, Debug, Default)]
 pub struct Held(Paged<u64>);
 
-/// log2 of the unit of time of [`Held`], ns: sums of weeks fit.
+/// log2 of the unit of time of [`Held`], ns. With this unit, sums over weeks fit.
 const HELD_SHIFT: u32 = 10;
 
 impl Held {
-    /// A packet has waited.
+    /// Adds a packet that has waited.
     #[inline]
     pub fn add(&mut self, number: u32, len: u32, delay_ns: u64) {
         let waited = u64::from(len) * (delay_ns >> HELD_SHIFT);
         self.0.change(number, |held| *held += waited);
     }
 
-    /// Asks for what is kept of a number.
+    /// Prefetches the counter of a number.
     #[inline]
     pub fn fetch(&self, number: u32) {
         self.0.fetch(number);
     }
 
-    /// Byte x s by flow or source, of those that sent something.
+    /// Byte x s by flow or source, for those that sent something.
     pub fn by_owner(&self, owners: &[u32]) -> Vec<(usize, f64)> {
         let mut sums: BTreeMap<usize, u64> = BTreeMap::new();
         for (number, held) in self.0.iter().filter(|(_, held)| *held > 0) {
@@ -330,17 +331,18 @@ impl Held {
     }
 }
 
-/// The least delay in each window of [`WINDOW_NS`] from the warm-up on; 0 in one without packets.
+/// The least delay in each window of [`WINDOW_NS`] from the warm-up on; 0 in a window without
+/// packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Minima {
-    /// Whole windows.
+    /// Number of whole windows.
     pub windows: u64,
     /// Sum of the least delays, ns.
     pub sum_ns: u64,
     /// Windows in which no packet was forwarded.
     pub empty: u64,
     end_ns: u64,
-    /// `NONE` before the first packet of the window.
+    /// Least delay in the current window; `NONE` before its first packet.
     least_ns: u64,
 }
 
@@ -348,7 +350,7 @@ pub struct Minima {
 const NONE: u64 = u64::MAX;
 
 impl Minima {
-    /// The first window begins.
+    /// Starts the first window.
     pub fn new(warmup_ns: u64) -> Minima {
         Minima {
             end_ns: warmup_ns + WINDOW_NS,
@@ -357,7 +359,7 @@ impl Minima {
         }
     }
 
-    /// A packet left the queue.
+    /// Notes a packet that left the queue.
     #[inline]
     pub fn forward(&mut self, delay_ns: u64, at_ns: u64) {
         if at_ns >= self.end_ns {
@@ -389,8 +391,8 @@ impl Minima {
 /// Bins of a timeline at most.
 const BINS: usize = 64;
 
-/// Drops and marks by cause over the whole run, in at most [`BINS`] bins: where the run
-/// is longer, two become one and the width doubles.
+/// Drops and marks by cause over the whole run, in at most [`BINS`] bins. In a longer run, pairs of
+/// bins are merged and the width doubles.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Timeline {
     /// Width of a bin, ns.
@@ -448,7 +450,7 @@ mod tests {
         account.turn(Limit::Cwnd, 100);
         account.waited(150, 400);
         account.turn(Limit::Recovery, 400);
-        // Nothing was sent since the state began: all of it.
+        // Nothing was sent since the state began: all of that time counts.
         account.waited(10, 500);
         account.end_warmup(600);
         account.turn(Limit::Off, 650);
@@ -500,7 +502,7 @@ mod tests {
             assert_eq!(reduction.reason(), *reason);
             assert_eq!((reduction.from, reduction.to), (30, 21));
         }
-        // Times that have no room end at the last that has.
+        // Times that are too large are cut to the largest possible time.
         let late = Reduction::new(u64::MAX, Reason::Ece, 2, 1);
         assert_eq!((late.at_ns(), late.reason()), (u64::MAX >> 8, Reason::Ece));
         // A guest may send any number.
@@ -512,7 +514,7 @@ mod tests {
     #[test]
     fn what_a_queue_held_is_summed_by_owner() {
         let mut held = Held::default();
-        // 1000 bytes for 2^20 ns, and again, by two numbers of one owner.
+        // 1000 bytes for 2^20 ns, twice, under two numbers of one owner.
         held.add(0, 1_000, 1 << 20);
         held.add(2, 1_000, 1 << 20);
         held.add(1, 500, 1 << 30);
@@ -546,7 +548,7 @@ mod tests {
         assert_eq!(source.limited_ns[Limit::Cwnd as usize], 90 + 80);
         assert_eq!(source.counts[Reason::Ece as usize], 4);
         assert_eq!(source.counts[Reason::Timeout as usize], 0);
-        // One that had nothing before has none.
+        // An account with nothing before the end of the warm-up has no entry for it.
         let mut idle = Account::default();
         idle.end_warmup(0);
         assert_eq!(idle.before, None);

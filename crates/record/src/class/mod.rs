@@ -1,8 +1,8 @@
-//! Statistics by class of flow: what the members of a class do at the link
-//! that comes first on their way, and samples of it at a fixed distance.
+//! Statistics by class of flow: what the members of a class do at the first link of their route,
+//! and samples of it at a fixed distance.
 //!
-//! Where samples are asked for the measured time is cut into intervals from the
-//! warm-up on, of which a last one that is not whole is left out.
+//! If samples are requested, the measured time is divided into intervals from the warm-up on. A
+//! last interval that is not whole is left out.
 
 mod recorder;
 #[cfg(test)]
@@ -23,7 +23,7 @@ pub struct ClassPlan {
     pub number: u32,
     /// Its TCP flows and its programs.
     pub flows: Vec<ClassFlow>,
-    /// Numbers of its unresponsive sources, counted on from the flows'.
+    /// Numbers of its unresponsive sources, which continue after the numbers of the flows.
     pub sources: Vec<u32>,
 }
 
@@ -43,7 +43,7 @@ pub struct ClassOutcome {
     pub class: ClassPlan,
     /// Index of the link in [`crate::Outcome::links`].
     pub link: u32,
-    /// Enqueue to dequeue of every forwarded packet, as of a link, ns.
+    /// Enqueue to dequeue of every forwarded packet, as for a link, ns.
     pub delay: Histogram,
     /// Packets forwarded.
     pub packets: u64,
@@ -51,9 +51,9 @@ pub struct ClassOutcome {
     pub bytes: u64,
     /// Drops and marks by cause.
     pub counts: Counts,
-    /// By interval; empty without samples.
+    /// Counters by interval; empty without samples.
     pub intervals: Vec<Interval>,
-    /// Frame bytes forwarded, of each flow in each interval; empty without samples.
+    /// Frame bytes forwarded by each flow in each interval; empty without samples.
     pub flow_bytes: Vec<Vec<u64>>,
 }
 
@@ -64,7 +64,7 @@ pub struct Interval {
     pub packets: u64,
     /// Frame bytes forwarded.
     pub bytes: u64,
-    /// Packets that the queue dropped; those lost behind it were forwarded.
+    /// Packets that the queue dropped. Packets lost behind the queue count as forwarded.
     pub drops: u64,
     /// CE marks.
     pub marks: u64,
@@ -101,7 +101,7 @@ pub struct LinkSamples {
 }
 
 impl LinkSamples {
-    /// Part of what the link could carry in an interval; `None` if that was nothing.
+    /// Share of the link's capacity used in an interval; `None` without capacity.
     pub fn utilisation(&self, interval: usize, bytes: u64) -> Option<f64> {
         ratio(bytes as f64, *self.capacity_bytes.get(interval)?)
     }

@@ -1,46 +1,46 @@
-//! Counting by class while a run lasts: of each packet that leaves a queue and of
-//! each drop and mark, with their times, in any order. All room is made before the run.
+//! Counts by class during a run: each packet that leaves a queue, and each drop and mark, with
+//! their times, in any order. All memory is allocated before the run.
 
 use super::{ClassOutcome, ClassPlan, Interval, LinkSamples};
 use crate::Cause;
 
-/// Of no class, or without samples.
+/// No class, or no samples.
 const NONE: u32 = u32::MAX;
 
-/// Where a flow or source counts.
+/// Class and samples of a flow or source.
 #[derive(Clone, Copy)]
 struct Member {
     /// Index into [`ClassRecorder::classes`].
     class: u32,
-    /// Which of the flows with samples it is.
+    /// Index among the flows with samples.
     flow: u32,
 }
 
-/// What a link counts by class, while the run lasts.
+/// The counters by class of one link during the run.
 pub(crate) struct ClassRecorder {
-    /// By number of the flow or source, up to the last that has a class.
+    /// By number of the flow or source, up to the last one with a class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,
     /// Frame bytes of the link by interval.
     bytes: Vec<u64>,
-    /// The same of each flow of a class, one after the other.
+    /// Frame bytes of each flow of a class, one flow after the other.
     flow_bytes: Vec<u64>,
 }
 
-/// How the measured time is cut.
+/// The division of the measured time into intervals.
 struct Cuts {
     warmup_ns: u64,
     interval_ns: u64,
-    /// Whole intervals.
+    /// Number of whole intervals.
     count: usize,
-    /// The interval of the last event, and when it begins.
+    /// The interval of the last event, and its start.
     last: usize,
     last_ns: u64,
 }
 
 impl Cuts {
-    /// The interval that a time after the warm-up lies in.
+    /// The interval of a time after the warm-up.
     #[inline]
     fn find(&mut self, at_ns: u64) -> Option<usize> {
         if self.count == 0 {
@@ -55,9 +55,8 @@ impl Cuts {
 }
 
 impl ClassRecorder {
-    /// A recorder for a link with its classes; with
-    /// samples every `interval_ns` (0: none) between the two times. `None` if
-    /// there is nothing to record.
+    /// Creates a recorder for a link with its classes, with samples every `interval_ns` (0: none)
+    /// between the two times. `None` if there is nothing to record.
     pub fn new(
         classes: Vec<ClassPlan>,
         warmup_ns: u64,
@@ -107,7 +106,7 @@ impl ClassRecorder {
         })
     }
 
-    /// A packet of a flow or source left the queue after it had waited so long.
+    /// Counts a packet of a flow or source that left the queue after this delay.
     #[inline]
     pub fn forward(&mut self, owner: usize, len: u32, delay_ns: u64, at_ns: u64) {
         if at_ns < self.cuts.warmup_ns {
@@ -137,7 +136,7 @@ impl ClassRecorder {
         }
     }
 
-    /// A packet of a flow or source was dropped or marked.
+    /// Counts a drop or mark of a packet of a flow or source.
     pub fn count(&mut self, owner: usize, cause: Cause, at_ns: u64) {
         if at_ns < self.cuts.warmup_ns {
             return;
@@ -158,9 +157,9 @@ impl ClassRecorder {
         }
     }
 
-    /// What was counted: the classes of this link, and its samples if there
-    /// are any, of the intervals that were over at `end_ns`. `capacity` says how
-    /// many bytes the link could carry between two times, ns.
+    /// Returns the classes of this link, and its samples if there are any, for the intervals that
+    /// were over at `end_ns`. `capacity` gives the bytes that the link could carry between two
+    /// times, ns.
     pub fn finish(
         self,
         link: u32,

@@ -4,8 +4,8 @@ use crate::{Cause, FlowOutcome, LinkOutcome, Outcome, Summary};
 const S: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
-/// Two flows of class L (one starts at 2 s), a flow and a source of class
-/// C, a flow of none, at 1 Mbyte/s; measured from 1 to 4.5 s, samples of 1 s.
+/// Two flows of class L (one starts at 2 s), a flow and a source of class C, and a flow without a
+/// class, at 1 Mbyte/s. Measured from 1 to 4.5 s, with samples of 1 s.
 fn recorder(interval_ns: u64) -> ClassRecorder {
     let flow = |flow, rtt_ms| ClassFlow {
         flow,
@@ -61,7 +61,7 @@ fn outcome(recorder: ClassRecorder) -> Outcome {
 #[test]
 fn definitions() {
     let mut recorder = recorder(S);
-    // Before the warm-up: nothing. In any order afterwards.
+    // Before the warm-up: nothing counts. Afterwards the order does not matter.
     recorder.forward(0, 9999, 1, S - 1);
     recorder.count(0, Cause::Mark, S - 1);
     recorder.forward(0, 100_000, 3 * MS, 3 * S + 5);
@@ -71,7 +71,7 @@ fn definitions() {
     recorder.forward(1, 400_000, 20 * MS, S + 7);
     recorder.forward(4, 80_000, 30 * MS, S + 8);
     recorder.forward(3, 20_000, 50 * MS, S + 9);
-    // In the last half second: of the whole, of no sample.
+    // In the last half second: counts for the whole, but for no sample.
     recorder.forward(0, 1_000, 9 * MS, 4 * S + 1);
     recorder.count(0, Cause::StepMark, S + 1);
     recorder.count(0, Cause::SceMark, S + 1);
@@ -121,7 +121,7 @@ fn definitions() {
     // One mark for two packets twice, and an interval without packets.
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
-    // 0 of 2, and 1 of 2 + 1: what was lost behind the queue was forwarded.
+    // 0 of 2, and 1 of 2 + 1: a packet lost behind the queue counts as forwarded.
     assert_eq!((drops.n, drops.p1), (2, Some(0.0)));
     assert_eq!(drops.max, Some(1.0 / 3.0));
     assert_eq!(samples.delay_ms.p1, Some(2.0));
@@ -131,7 +131,7 @@ fn definitions() {
     // The source's bytes are in the utilisation, not among the rates.
     assert_eq!(samples.utilisation.max, Some(0.48));
     assert_eq!(samples.rate_mbit.max, Some(3.2));
-    // Its delay is in the class's mean: 25 ms and 40 ms at 400 kB/s.
+    // Its delay is part of the class's mean: 25 ms and 40 ms at 400 kB/s.
     assert_eq!(samples.window_bytes.max, Some(26_000.0));
     // A drop in an interval without packets.
     assert_eq!(samples.drop_share.max, Some(1.0));
@@ -231,7 +231,7 @@ fn a_flow_that_the_outcome_does_not_have_has_no_series() {
         recorder.forward(owner, 1_000, MS, 2 * S);
     }
     let mut outcome = outcome(recorder);
-    // Flow 2 is not there any more, and nothing else has its number.
+    // Flow 2 no longer exists, and nothing else has its number.
     outcome.flows.truncate(2);
     outcome.record_samples();
     let keys = outcome.series.keys.iter();

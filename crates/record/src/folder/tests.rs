@@ -195,7 +195,7 @@ fn a_failed_write_leaves_nothing_and_names_the_file() {
     assert!(error.to_string().contains("file"), "{error}");
 }
 
-/// A store with a run.
+/// Creates a store with a run.
 fn with_run() -> (tempfile::TempDir, Store) {
     let root = tempfile::tempdir().expect("a folder");
     let store = Store::open(root.path()).expect("a store");
@@ -256,7 +256,7 @@ fn a_damaged_run_is_moved_and_done_again() {
         let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
         assert_eq!(stored.expect("written"), Stored::New);
     }
-    // One that is damaged while the same run is under way.
+    // A run that is damaged while the same run is under way.
     fs::write(store.path(ID).join(stored::SUMMARY), "{}").expect("a file");
     let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
     assert_eq!(stored.expect("written"), Stored::New);
@@ -277,15 +277,14 @@ fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     assert!(elsewhere.join(stored::MANIFEST).exists());
     fs::write(store.path(ID), "").expect("a file");
     assert!(!store.contains(ID).expect("readable"));
-    // Links within.
+    // Links inside the folder.
     let summary = elsewhere.join(stored::SUMMARY);
     fs::rename(&summary, root.path().join("summary")).expect("renamed");
     std::os::unix::fs::symlink(root.path().join("summary"), &summary).expect("a link");
     assert!(matches!(stored::check(&elsewhere), Err(Fault::Damaged(_))));
 }
 
-/// Replaces a file of a run and makes its manifest say so: what somebody who
-/// means it can do.
+/// Replaces a file of a run and updates its manifest, as a forger can.
 fn forge(folder: &Path, name: &str, bytes: &[u8], rows: Option<u64>) {
     fs::write(folder.join(name), bytes).expect("a file");
     let manifest = fs::read_to_string(folder.join(stored::MANIFEST)).expect("a file");
@@ -319,7 +318,7 @@ fn a_table_of_other_columns_or_rows_is_refused_though_its_hash_is_right() {
     }
     forge(&folder, stored::SERIES, &whole, Some(40_000));
     assert!(store.contains(ID).expect("readable"));
-    // A footer that promises more than there is: every byte of it changed.
+    // A footer that claims more than the file contains: every byte of it changed in turn.
     for at in whole.len() - 600..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xFF;
@@ -329,7 +328,7 @@ fn a_table_of_other_columns_or_rows_is_refused_though_its_hash_is_right() {
     }
 }
 
-/// Changes the manifest of a run and seals it anew.
+/// Changes the manifest of a run and seals it again.
 fn forge_manifest(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
     let text = fs::read_to_string(folder.join(stored::MANIFEST)).expect("a file");
     let mut manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -339,7 +338,7 @@ fn forge_manifest(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
     fs::write(folder.join(stored::MANIFEST), seal::seal(&text)).expect("a file");
 }
 
-/// What is wrong with a run, in words.
+/// The message about what is wrong with a run.
 fn damage<T>(result: Result<T, Fault>) -> String {
     match result {
         Err(Fault::Damaged(what)) => what,
@@ -456,7 +455,7 @@ fn a_file_too_large_for_what_it_is_is_not_read() {
     for name in [stored::MANIFEST, stored::TIMING] {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
-        // Without content: it takes no room.
+        // A sparse file, which needs no space.
         let file = File::create(&path).expect("a file");
         file.set_len((64 << 20) + 1).expect("a sparse file");
         let what = damage(stored::check(&store.path(ID)));
@@ -469,7 +468,7 @@ fn a_file_too_large_for_what_it_is_is_not_read() {
     assert!(store.contains(ID).expect("readable"));
 }
 
-/// A run with a capture and what a program left in a folder of its own.
+/// A run with a capture, and with a file that a program left in its own folder.
 fn with_more_files() -> (tempfile::TempDir, Store) {
     let root = tempfile::tempdir().expect("a folder");
     let store = Store::open(root.path()).expect("a store");
@@ -504,7 +503,7 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
         assert!(run.check_file(name).is_ok());
-        // Another length, other bytes of the same length, none, a folder.
+        // Another length, other bytes of the same length, no file, a folder.
         fs::write(&path, "longer than it was").expect("a file");
         assert!(damage(run.check_file(name)).contains("not what was written"));
         let other: Vec<u8> = whole.iter().map(|byte| byte ^ 1).collect();
@@ -517,7 +516,7 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         fs::rename(&path, path.with_extension("aside")).expect("a folder");
         fs::write(&path, whole).expect("a file");
     }
-    // Sizes that nothing of a run has, though its seal is right.
+    // A size that no file of a run has, although the seal is right.
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][stored::PACKETS]["bytes"] = u64::MAX.into();
     });
@@ -564,7 +563,7 @@ fn what_somebody_else_found_wrong_moves_a_whole_run() {
     let what = what.expect("it was there");
     assert!(what.starts_with("no such flow; moved to "), "{what}");
     assert!(!store.path(ID).exists());
-    // There is nothing to move any more.
+    // There is nothing left to move.
     assert_eq!(
         store.set_aside(ID, Some("no such flow")).expect("readable"),
         None
@@ -575,7 +574,7 @@ fn what_somebody_else_found_wrong_moves_a_whole_run() {
 #[test]
 fn what_cannot_be_looked_at_is_an_error_and_no_damage() {
     let (_root, store) = with_run();
-    // No file system takes such a name.
+    // No file system accepts such a name.
     let name = "a".repeat(300);
     assert!(matches!(
         RunFolder::open(&store.path(&name)),
@@ -657,7 +656,7 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     assert_eq!(rows.len(), 5);
 }
 
-/// A disk with room for so many bytes.
+/// A disk with room for this many bytes.
 struct Full(usize);
 
 impl Write for Full {
@@ -684,7 +683,7 @@ fn a_full_disk_is_what_the_error_of_a_table_says() {
         let error = result.expect_err("no room");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{room}: {error}");
     }
-    // What is no fault of the disk's.
+    // An error that the disk did not cause.
     let result = table::write(io::sink(), "no schema", |_| Ok(0));
     assert_eq!(result.expect_err("no schema").kind(), io::ErrorKind::Other);
 }
@@ -720,7 +719,7 @@ fn a_folder_that_is_not_there_cannot_be_synced() {
     let error = sync_folder(&nowhere).expect_err("no folder");
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
     assert!(error.to_string().contains("nowhere"), "{error}");
-    // The error that file systems give which do not sync folders is none.
+    // File systems that do not sync folders give this error, which does not count.
     assert!(sync_folder(Path::new("no\0path")).is_ok());
 }
 
@@ -743,7 +742,7 @@ fn the_times_of_another_run_are_refused() {
         stored::check(&store.path(ID))
     };
     assert!(damage(with(Some(OTHER))).contains("that of another run"));
-    // As earlier versions wrote them.
+    // Files of earlier versions.
     assert!(with(None).is_ok());
     assert!(with(Some(ID)).is_ok());
 }
@@ -752,7 +751,7 @@ fn the_times_of_another_run_are_refused() {
 fn a_file_that_cannot_be_looked_at_is_an_error_and_no_damage() {
     let (_root, store) = with_run();
     fs::create_dir_all(store.path(ID).join("programs/p")).expect("a folder");
-    // No file system takes such a name.
+    // No file system accepts such a name.
     let name = format!("programs/p/{}", "a".repeat(300));
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][&name] = manifest["files"][stored::SUMMARY].clone();

@@ -1,7 +1,7 @@
-//! `account.json`: the accounts of a run as they are written.
+//! `account.json`: the stored form of the accounts of a run.
 //!
-//! Counters are objects of those that are not 0. The reductions of a flow are columns, which
-//! take half the room of objects.
+//! Counters are objects that contain the values other than 0. The reductions of a flow are columns,
+//! which take half the space of objects.
 
 use std::io::{self, Write};
 
@@ -118,7 +118,7 @@ fn named(name: &str, mut all: Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// A list whose members are made as they are written: there may be a hundred thousand.
+/// A list that creates its members while it is written: there may be a hundred thousand.
 struct Each<F>(F);
 
 impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {

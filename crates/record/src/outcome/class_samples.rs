@@ -1,11 +1,10 @@
-//! What follows from the samples of classes: rates and windows of flows, and
-//! rows of the series.
+//! Values derived from the samples of classes: rates and windows of flows, and rows of the series.
 
 use super::Outcome;
 use crate::class::{ClassOutcome, LinkSamples};
 
 impl Outcome {
-    /// The samples of a class, if any were taken and packets were watched.
+    /// The samples of a class, if any were taken and packets were observed.
     pub fn samples_of(&self, class: &ClassOutcome) -> Option<ClassSamples<'_>> {
         let link = self.links.get(class.link as usize)?;
         let samples = link.samples.as_ref().filter(|_| !self.unwatched)?;
@@ -63,18 +62,18 @@ impl Outcome {
 #[derive(Clone, Copy)]
 pub struct ClassSamples<'a> {
     outcome: &'a Outcome,
-    /// Those of its link.
+    /// The samples of its link.
     pub link: &'a LinkSamples,
 }
 
 impl ClassSamples<'_> {
-    /// When an interval ends, ns.
+    /// End of an interval, ns.
     fn end_ns(&self, interval: usize) -> u64 {
         self.outcome.warmup_ns + (interval as u64 + 1) * self.link.interval_ns
     }
 
-    /// Intervals and rates, byte/s, of a class's flow by its index: those
-    /// intervals that lie in the flow's measured time.
+    /// Intervals and rates, byte/s, of a class's flow by its index, for the intervals within the
+    /// flow's measured time.
     fn rates(&self, class: &ClassOutcome, member: usize) -> impl Iterator<Item = (usize, f64)> {
         let flow = class.class.flows[member].flow as usize;
         let (from, to) = self.outcome.measured_time_of(flow);
@@ -95,7 +94,7 @@ impl ClassSamples<'_> {
         let mut all = Vec::new();
         for (member, flow) in class.class.flows.iter().enumerate() {
             all.extend(self.rates(class, member).map(|(i, rate)| {
-                // Nothing was forwarded: the rate is 0, and so is the window.
+                // If nothing was forwarded, the rate is 0, and so is the window.
                 let queue_ns = class.intervals[i].mean_delay_ns().unwrap_or(0.0);
                 (rate, rate * (queue_ns + flow.base_rtt_ns as f64) / 1e9)
             }));

@@ -1,8 +1,9 @@
-//! What a field of a summary is, declared once: type, unit, meaning, and how it is read as a metric.
+//! The fields of a summary, each declared once: type, unit, meaning, and its properties as a
+//! metric.
 //!
-//! Serialisation, the shape that a stored summary must have, metrics, assertions, frames and the
-//! reference follow from the declarations. To add a field, declare it in `fields!` where its part
-//! of the summary is, and count it.
+//! Serialisation, the required shape of a stored summary, metrics, assertions, frames and the
+//! reference follow from the declarations. To add a field, declare it in `fields!` in its part of
+//! the summary, and fill it in.
 
 use serde::ser::SerializeMap;
 
@@ -14,25 +15,25 @@ use crate::stat::Stat;
 pub struct Field {
     /// Its key.
     pub name: &'static str,
-    /// What its value is.
+    /// Type of its value.
     pub kind: Kind,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
-    /// How it is read as a metric; `None`: it describes what was measured.
+    /// Its properties as a metric; `None`: it describes what was measured.
     pub reading: Option<Reading>,
-    /// Those that are written, of [`Kind::Statistics`].
+    /// The statistics that are written, for [`Kind::Statistics`].
     pub statistics: &'static [&'static str],
-    /// The key is left out where there is no value.
+    /// Whether the key is left out without a value.
     pub left_out: bool,
-    /// Summaries of earlier versions may lack it.
+    /// Whether summaries of earlier versions may be without it.
     pub added: bool,
-    /// What its metric is called, where that is not its key.
+    /// Name of its metric, if that is not its key.
     pub metric: Option<&'static str>,
-    /// Metrics of a table are called as if its fields stood beside it.
+    /// Whether metrics of a table get names as if its fields were in the table around it.
     pub beside: bool,
 }
 
-/// What the value of a field is.
+/// Type of the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A text.
@@ -49,7 +50,7 @@ pub enum Kind {
     Number,
     /// A number or null.
     OptionalNumber,
-    /// [`Stat`], or some of it.
+    /// [`Stat`], or part of it.
     Statistics,
     /// Counts by cause, or null.
     Causes,
@@ -63,24 +64,24 @@ pub enum Kind {
     List(&'static [Field]),
     /// Tables by name.
     ByName(&'static [Field]),
-    /// Fields that stand in the table around them.
+    /// Fields that are in the table around them.
     Inline(&'static [Field]),
 }
 
-/// How a number is read as a metric.
+/// Properties of a number as a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
     /// Unit; empty without one.
     pub unit: &'static str,
-    /// What each value within the run counts by.
+    /// The weight of each value within the run.
     pub weight: Weight,
-    /// No value is larger.
+    /// Upper bound of the values.
     pub most: Option<f64>,
-    /// Which way is better, where that matters.
+    /// Which direction is better, if one is.
     pub better: Option<Better>,
 }
 
-/// What each value within a run counts by.
+/// The weight of each value within a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// A count of events.
@@ -104,7 +105,7 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// Its word in metrics.
+    /// Its name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Weight::Count => "count",
@@ -120,7 +121,7 @@ impl Weight {
     }
 }
 
-/// Which way a number is better.
+/// Which direction of a number is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// Less is better.
@@ -130,7 +131,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// Its word in metrics.
+    /// Its name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Better::Less => "less",
@@ -154,7 +155,7 @@ pub(crate) const fn about() -> Field {
     }
 }
 
-/// A measured number: its unit, and what each value within a run counts by.
+/// A measured number: its unit, and the weight of each value within a run.
 pub(crate) const fn measured(unit: &'static str, weight: Weight) -> Field {
     Field {
         reading: Some(Reading {
@@ -184,7 +185,7 @@ impl Field {
         self
     }
 
-    /// No value is larger.
+    /// Sets the upper bound of the values.
     pub(crate) const fn at_most(mut self, most: f64) -> Field {
         if let Some(reading) = &mut self.reading {
             reading.most = Some(most);
@@ -192,37 +193,37 @@ impl Field {
         self
     }
 
-    /// Writes these statistics only.
+    /// Writes only these statistics.
     pub(crate) const fn only(mut self, statistics: &'static [&'static str]) -> Field {
         self.statistics = statistics;
         self
     }
 
-    /// Leaves the key out where there is no value.
+    /// Leaves the key out without a value.
     pub(crate) const fn or_left_out(mut self) -> Field {
         self.left_out = true;
         self
     }
 
-    /// Summaries of earlier versions may lack it.
+    /// Allows summaries of earlier versions to be without it.
     pub(crate) const fn added(mut self) -> Field {
         self.added = true;
         self
     }
 
-    /// Calls its metric so.
+    /// Sets the name of its metric.
     pub(crate) const fn called(mut self, metric: &'static str) -> Field {
         self.metric = Some(metric);
         self
     }
 
-    /// Calls the metrics of a table as if its fields stood beside it.
+    /// Names the metrics of a table as if its fields were in the table around it.
     pub(crate) const fn beside(mut self) -> Field {
         self.beside = true;
         self
     }
 
-    /// With its name, the kind of its type and its doc comment.
+    /// Adds its name, the kind of its type and its doc comment.
     pub(crate) const fn declared(
         mut self,
         name: &'static str,
@@ -238,7 +239,7 @@ impl Field {
 
 /// The type of a field.
 pub(crate) trait Value {
-    /// What it is in JSON.
+    /// Its kind in JSON.
     const KIND: Kind;
 
     /// Writes a field with this value into its table.
@@ -247,7 +248,7 @@ pub(crate) trait Value {
 
 /// A part of a summary, declared by `fields!`.
 pub trait Record {
-    /// Its fields, in the order in which they are written.
+    /// Its fields, in the order of the JSON.
     const FIELDS: &'static [Field];
 }
 
@@ -311,9 +312,9 @@ impl<T: Record + serde::Serialize> Value for Vec<T> {
     }
 }
 
-/// Declares a part of a summary: a struct, its fields, and how it is written. A line is
-/// `name: Type = spec;` under a doc comment, which is also the documentation for users. Its spec
-/// begins with [`measured`] or [`about`]; `inline name: Type;` has the fields of another part.
+/// Declares a part of a summary: a struct, its fields, and how it is written. A line is `name: Type
+/// = spec;` with a doc comment, which is also the documentation for users. The spec begins with
+/// [`measured`] or [`about`]. `inline name: Type;` includes the fields of another part.
 macro_rules! fields {
     ($(#[doc = $about:literal])+ pub struct $part:ident $(<$life:lifetime>)? { $($lines:tt)* }) => {
         $crate::summary::field::fields!(@ [$part [$($life)?] [$(#[doc = $about])+]] {} {} {} $($lines)*);

@@ -1,11 +1,11 @@
-//! The metrics that are plain fields of a summary, as their declarations say.
+//! The metrics that are plain fields of a summary, derived from the fields' declarations.
 
 use std::sync::LazyLock;
 
 use super::field::{Field, Kind, Reading, Record, Weight};
 use super::{ClassSummary, FlowSummary, ProgramSummary, QueueSummary, Summary, TrafficSummary};
 
-/// What a metric is about.
+/// The subject of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// A flow, a program or a source of traffic.
@@ -19,10 +19,10 @@ pub enum On {
 }
 
 impl On {
-    /// Every one.
+    /// All subjects.
     pub const ALL: [On; 4] = [On::Flow, On::Link, On::Class, On::Run];
 
-    /// Its word before the dot of `link.drops`.
+    /// Its name before the dot, as in `link.drops`.
     pub const fn name(self) -> &'static str {
         match self {
             On::Flow => "flow",
@@ -33,20 +33,20 @@ impl On {
     }
 }
 
-/// A number of a summary by the names that commands take.
+/// A number of a summary under the name that commands accept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// What it is about.
+    /// Its subject.
     pub on: On,
-    /// The parts of a summary that have it, by their words: `flow`, `program`, `traffic`.
+    /// The parts of a summary that have it, by name: `flow`, `program`, `traffic`.
     pub parts: Vec<&'static str>,
     /// Its path, e.g. `rtt_ms.p99`.
     pub path: String,
-    /// Where it stands in its part of the summary.
+    /// The path of its field within its part of the summary.
     pub field: String,
-    /// What it means.
+    /// Its meaning.
     pub doc: String,
-    /// How it is read.
+    /// Its unit, weight and direction.
     pub reading: Reading,
 }
 
@@ -57,7 +57,7 @@ impl Metric {
     }
 }
 
-/// The parts of a summary, by their words. Metrics of the first that has a path are declared there.
+/// The parts of a summary, by name. If several parts have a metric, the first one declares it.
 const PARTS: [(&str, On, &[Field]); 6] = [
     ("flow", On::Flow, FlowSummary::FIELDS),
     ("program", On::Flow, ProgramSummary::FIELDS),
@@ -79,7 +79,8 @@ pub fn metrics() -> &'static [Metric] {
     &METRICS
 }
 
-/// Adds the metrics of fields at a place of a part: `prefix` in paths, `place` in the JSON.
+/// Adds the metrics of the fields of a part. `prefix` starts the paths, `place` the places in
+/// the JSON.
 fn add(
     metrics: &mut Vec<Metric>,
     (part, on): (&'static str, On),
@@ -117,7 +118,7 @@ fn add(
     }
 }
 
-/// Adds a metric, or a part that has it as well.
+/// Adds a metric, or notes that this part has it as well.
 fn push(
     metrics: &mut Vec<Metric>,
     (part, on): (&'static str, On),
@@ -141,7 +142,7 @@ fn push(
     });
 }
 
-/// What a statistic of something means, and how it is read.
+/// The meaning of a statistic of a quantity, and its properties as a metric.
 fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Reading) {
     let words = match statistic {
         "n" => "Number of values of the",
@@ -166,7 +167,7 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
             most: None,
             better: None,
         },
-        // A small spread is neither better nor worse, and has another end.
+        // A small spread is neither better nor worse, and the upper bound does not apply to it.
         "stddev" => Reading {
             most: None,
             better: None,
@@ -177,8 +178,8 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
     (format!("{words} {doc}"), reading)
 }
 
-/// What a path of the JSON is called in tables and frames: the unit stands last, as in
-/// `rtt_p99_ms` for `rtt_ms.p99`. A count has none.
+/// The name of a path of the JSON in tables and frames. The unit comes last, as in `rtt_p99_ms` for
+/// `rtt_ms.p99`. A count has no unit.
 pub fn identifier(path: &str) -> String {
     const UNITS: [&str; 4] = ["ms", "mbit", "bytes", "s"];
     let with_unit = |name: &str| {

@@ -18,13 +18,13 @@ fields! {
         name: String = about();
         /// Its kind, if the scenario gives one.
         kind: Option<String> = about();
-        /// What its packets come to.
+        /// Measurements of its packets.
         inline measured: MeasuresSummary;
         /// Exit status of each side; null: still running at the end, or nothing ran there.
         status: StatusSummary = about();
         /// When each side ended.
         exit_s: ExitSummary = about();
-        /// Numbers that its own files have, by name.
+        /// Numbers from the program's own files, by name.
         results: Vec<(String, Option<f64>)> = about();
         /// The same measures by 5-tuple.
         tuples: Vec<TupleSummary> = about();
@@ -58,17 +58,17 @@ fields! {
         protocol: Option<String> = about();
         /// Address and port at the sender's host.
         sender: Option<String> = about();
-        /// Address and port at the receiver's.
+        /// Address and port at the receiver's host.
         receiver: Option<String> = about();
         /// How many 5-tuples it stands for.
         tuples: u64 = about();
-        /// What was measured.
+        /// The measurements.
         inline measured: MeasuresSummary;
     }
 }
 
 fields! {
-    /// Summary of what packets come to.
+    /// Measurements of a set of packets.
     pub struct MeasuresSummary {
         /// Payload that reached the receiver's host, over the measured time.
         throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
@@ -139,7 +139,7 @@ impl Serialize for Named<'_> {
 }
 
 impl ProgramSummary {
-    /// Summarises a program. `watched`: packets were.
+    /// Summarises a program. `watched`: whether packets were observed.
     pub(super) fn new(program: &ProgramOutcome, watched: bool) -> ProgramSummary {
         let [sender, receiver] = program.ends;
         let at = |end: Option<Ended>| end.map(|end| seconds(end.at_ns));
@@ -183,7 +183,7 @@ impl TupleSummary {
     }
 }
 
-/// Address and port; of protocols without ports the address alone.
+/// Address and port; for protocols without ports, the address alone.
 fn named(protocol: u8, address: IpAddr, port: u16) -> String {
     if [6, 17].contains(&protocol) {
         SocketAddr::new(address, port).to_string()
@@ -320,7 +320,7 @@ mod tests {
         assert!(tuples[1]["rtt_of"].is_null());
         assert!(tuples[2]["sender"].is_null());
         assert_eq!(tuples[2]["tuples"].take(), 7);
-        // Where there are none, nothing is said of any.
+        // Without programs, the summary does not mention them.
         let none = serde_json::to_value(Summary::new(&Outcome::default(), "", 0));
         assert!(none.expect("plain data").get("programs").is_none());
     }

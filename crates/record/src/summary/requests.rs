@@ -5,7 +5,7 @@ use super::field::{about, fields, measured};
 use crate::completions::{Completion, Completions};
 use crate::stat::Stat;
 
-/// Name and upper bound, bytes, of each bin; a further one has what is larger.
+/// Name and upper bound, bytes, of each bin. A further bin contains larger requests.
 pub const BINS: [(&str, u64); 8] = [
     ("1kB", 1_000),
     ("3kB", 3_000),
@@ -22,18 +22,17 @@ fields! {
     pub struct CompletionSummary {
         /// Connections begun, of a source of requests.
         started: u64 = measured("", Count).called("requests");
-        /// Connections that brought everything before the end, of those begun after the warm-up.
+        /// Connections that began after the warm-up and completed before the end.
         completed: u64 = measured("", Count).called("requests_completed").more();
         /// Requests beyond the limit of connections at a time.
         refused: u64 = measured("", Count).called("requests_refused").less().added();
-        /// The completed ones by size.
+        /// The completed connections by size.
         bins: Vec<CompletionBin> = about();
     }
 }
 
 fields! {
-    /// The connections whose size is above the bound of the bin before and not
-    /// above its own.
+    /// The connections above the bound of the bin before and up to this bin's own bound.
     pub struct CompletionBin {
         /// Largest size, bytes.
         upto_bytes: u64 = about();
@@ -41,14 +40,14 @@ fields! {
         n: u64 = about();
         /// From the client's connect to its last byte, s.
         completion_s: Stat = about();
-        /// (size / link rate + 2 RTT) / completion, at most 1: a shaper lets a packet go at the
-        /// start of its slot, so that a single one may take less than that.
+        /// (size / link rate + 2 RTT) / completion, at most 1. A shaper lets a packet go at the
+        /// start of its slot, so a single packet may take less than that.
         normalised: Stat = about();
     }
 }
 
 impl CompletionSummary {
-    /// Sorts the completed ones into bins.
+    /// Sorts the completed connections into bins.
     pub fn new(requests: &Completions) -> CompletionSummary {
         let mut bounds = BINS.map(|(_, upto_bytes)| upto_bytes).to_vec();
         if bounds
@@ -81,7 +80,8 @@ impl CompletionSummary {
     }
 }
 
-/// The time that a connection alone at the rate of the link would take, over what it took.
+/// The time that a single connection would take at the rate of the link, over the time that it
+/// took.
 fn normalised(requests: &Completions, one: &Completion) -> f64 {
     let serialised = one.bytes as f64 * 8e9 / requests.rate_bit.max(1) as f64;
     let least_ns = serialised + 2.0 * requests.rtt_ns as f64;
@@ -110,7 +110,7 @@ mod tests {
                 one(1_001, 22),
                 one(3_000, 46),
                 one(1_000_000, 2_040),
-                // Faster than the rule allows.
+                // A connection faster than the rule allows.
                 one(1_000_000, 1_019),
             ],
         };
@@ -123,7 +123,7 @@ mod tests {
         let n: Vec<u64> = bins.iter().map(|bin| bin.n).collect();
         assert_eq!(n, [1, 2, 0, 0, 0, 0, 0, 2]);
         assert_eq!(bins[0].upto_bytes, 1_000);
-        // 1 ms and two round-trip times of 10 ms, of 42 ms.
+        // 1 ms plus two round-trip times of 10 ms, of 42 ms.
         assert_eq!(bins[0].normalised.mean, Some(0.5));
         assert_eq!(bins[0].completion_s.mean, Some(0.042));
         assert_eq!(bins[1].completion_s.max, Some(0.046));
@@ -138,7 +138,7 @@ mod tests {
             (bins[8].upto_bytes, bins[8].n, bins[7].n),
             (5_000_000, 1, 2)
         );
-        // What is larger than anything that was asked for counts with the largest.
+        // A size above the largest possible one counts with the largest.
         completions.done.push(one(5_000_001, 2_000));
         assert_eq!(CompletionSummary::new(&completions).bins[8].n, 2);
     }

@@ -7,7 +7,7 @@ use super::*;
 
 const ROWS: u64 = 1000;
 
-/// A table as it is written.
+/// A table as written.
 fn written() -> Vec<u8> {
     let mut series = Series::default();
     let id = series.id(Some("a"), None, "cwnd");
@@ -25,7 +25,7 @@ fn footer_of(bytes: &[u8]) -> usize {
     length - 8 - footer as usize
 }
 
-/// The table with another number in the footer for each column.
+/// The table with another number in the footer of each column.
 fn forged(change: impl Fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder) -> Bytes {
     let bytes = Bytes::from(written());
     let footer = ParquetMetaDataReader::new().parse_and_finish(&bytes);
@@ -84,7 +84,7 @@ fn a_column_expands_by_what_snappy_can_do_at_most() {
         let limit = EXPANSION * file.len() as u64;
         (file, limit)
     };
-    // The footer's own length depends on the number in it, but not for numbers this close.
+    // The footer's own length depends on that number, but is equal for numbers this close.
     let (_, limit) = most(1_000_000);
     let (file, same) = most(limit);
     assert_eq!(limit, same);

@@ -1,10 +1,10 @@
 //! Headers for simulated packets.
 //!
-//! A simulated packet has a length and what TCP needs, but no bytes: addresses and headers are put
-//! in front of it here. A flow goes from 10.1.G.1 to 10.2.G.1, where G counts the distinct RTTs
-//! from 0, with port 5001 + its number at both ends; other traffic is numbered behind the flows,
-//! and behind it the connections it may have at a time. What the simulator has no value for is
-//! stated where it is filled in.
+//! A simulated packet has a length and what TCP needs, but no bytes. This module makes addresses
+//! and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1, where G counts the distinct RTTs from
+//! 0, with port 5001 + its number at both ends. Other traffic is numbered after the flows, and
+//! after it the connections that it may have at a time. Comments below say what is filled in where
+//! the simulator does not have a value.
 
 use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};
@@ -20,20 +20,20 @@ const FIRST_PORT: u32 = 5001;
 /// Ports of one address.
 const PORTS: u32 = 60_000;
 
-/// A connection or stream of datagrams, as its packets show it.
+/// A connection or stream of datagrams, with what its packets have in common.
 pub struct Conversation {
     sender: Host,
     receiver: Host,
     tcp: Option<Tcp>,
 }
 
-/// What a flow's TCP headers are made from.
+/// The values of a flow's TCP headers.
 struct Tcp {
-    /// Payload of a full segment without the AccECN option, and as the sender cuts it.
+    /// Payload of a full segment: without the AccECN option, and as the sender cuts it.
     mss: u16,
     cut: u16,
-    /// Payload of the flow, if it ends. Connections of a source bring now this and
-    /// now that: their last segment is taken for a full one in acknowledgements.
+    /// Payload of the flow, if it ends. Connections of a source have varying sizes; in
+    /// acknowledgements their last segment counts as a full one.
     bytes: Option<u64>,
     /// The receiver connects: see [`Receiver::connect`].
     accepts: bool,
@@ -84,7 +84,7 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
         .collect()
 }
 
-/// An end; further addresses where groups or ports do not fit into one.
+/// The address of an end; further addresses are used where groups or ports exceed one.
 fn host(side: u8, group: u32, number: u32) -> Host {
     let (net, subnet) = ((group >> 8) as u8, group as u8);
     let last = (number / PORTS) as u8 + 1;
@@ -145,13 +145,13 @@ impl Tcp {
     }
 
     fn headers(&self, packet: &Packet, envelope: &Envelope, out: &mut Vec<u8>) {
-        // What the scenario's frames have room for; where that is more than the
-        // headers need, the rest counts as trailer of the Ethernet frame.
+        // The options that the scenario's frames have room for. If the room is larger than the
+        // headers, the rest counts as a trailer of the Ethernet frame.
         let fixed = frame::ETHERNET + frame::IPV4 + frame::TCP;
         let room = usize::from(packet.len - packet.payload).saturating_sub(fixed);
         let mut options = Options::new(room);
         let (syn, back) = (packet.has(flags::SYN), packet.has(flags::ACK));
-        // Where the receiver connects, the sender's SYN is the answer to its own.
+        // If the receiver connects, the sender's SYN answers the receiver's.
         let reply = match (syn, self.accepts) {
             (true, false) => Some(back),
             (true, true) if !back => Some(true),
@@ -172,7 +172,7 @@ impl Tcp {
             options.sack_permitted();
         }
         options.window_scale(self.scale);
-        // RFC 3168 section 6.1.1; what asks for Accurate ECN has its flags.
+        // RFC 3168 section 6.1.1; a request for Accurate ECN has its own flags.
         let ecn = match (self.ecn, reply) {
             (true, _) if packet.flags & flags::ACE != 0 => ace(packet),
             (false, _) => 0,
@@ -204,7 +204,7 @@ impl Tcp {
         let bits = frame::flags::ACK | ace(packet);
         let at = self.at(packet.seq);
         Segment {
-            // The SYN has number 0, so what the receiver sends has 1.
+            // The receiver's SYN has number 0, so all that it sends later has 1.
             seq: if back { 1 } else { at },
             ack: if back { at } else { 1 },
             flags: bits,
@@ -220,8 +220,9 @@ impl Tcp {
         bytes.wrapping_add(1) as u32
     }
 
-    /// As Linux counts by default, in ms. Data packets have no TSecr and ACKs
-    /// no TSval of their own in the simulator: the former is 0, the latter the
+    /// Counts in ms, as Linux does by default. In the simulator, data packets do not have a TSecr,
+    /// and ACKs do not have a TSval of their own. The former is written as 0, the latter as the
+    /// value that the ACK echoes.
     /// value that they echo.
     fn put_timestamps(&self, packet: &Packet, syn: bool, options: &mut Options) -> bool {
         let value = (packet.sent.ns() / 1_000_000) as u32;

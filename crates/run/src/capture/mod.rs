@@ -1,4 +1,4 @@
-//! Packets of the simulator as `packets.pcapng`: what Wireshark shows of a run.
+//! Writes packets of the simulator to `packets.pcapng`, for Wireshark.
 
 mod headers;
 
@@ -46,7 +46,7 @@ impl Capture {
             let packet = &event.packet;
             let conversation = &self.conversations[packet.flow as usize];
             let payload = conversation.headers(packet, &mut self.frame);
-            // A scenario may count fewer bytes than a frame has.
+            // A scenario may set a length below that of the headers.
             let length = usize::from(packet.len).max(self.frame.len() + usize::from(payload));
             let (link, time_ns) = (event.link, event.time.ns());
             self.file
@@ -56,7 +56,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Completes the file; how many packets it holds.
+    /// Completes the file; returns how many packets it holds.
     pub fn finish(self) -> io::Result<PacketCount> {
         let (path, file) = (self.path, self.file);
         let finish = || {

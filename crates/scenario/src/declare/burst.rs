@@ -1,4 +1,4 @@
-//! What a shaper may send at once: bytes, or what tc computes.
+//! The burst of a shaper: bytes, or what tc computes.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::aqm;
@@ -14,11 +14,11 @@ use crate::read::{Item, Problem, Toml};
 /// The word for what tc computes.
 pub(super) const TC: &str = "tc";
 
-/// What a burst is, in words.
+/// The kinds of burst, in words.
 pub(super) const EXPECTED: &str = "a size such as \"1600b\" (units b, kb, mb, gb), \"0b\" for none, or \"tc\" for what tc computes";
 
 impl Reader<'_> {
-    /// Reads the burst of a link that is read otherwise; whether its rate is right is known.
+    /// Reads the burst of a link after its other keys; whether its rate is right is known.
     pub fn burst(&mut self, item: &Item, link: &LinkPlan, rate_known: bool, bdp: Bdp) -> Bytes {
         let Some(burst) = self.size_of_burst(item, link, bdp) else {
             return Bytes(0);
@@ -88,7 +88,7 @@ impl Reader<'_> {
         match self.plain(&item.key, SIZE, node, bdp) {
             Some(Value::Bytes(bytes)) => Some(bytes),
             _ => {
-                // The words for a size do not know of "tc".
+                // The parser of sizes does not know "tc".
                 if self.problems.len() > before {
                     self.problems.truncate(before);
                     self.wrong(&item.key, node, EXPECTED);

@@ -20,7 +20,7 @@ const MAX_MODULE_NAME: usize = 63;
 /// The most words for tc, bytes.
 const MAX_ARGS: usize = 1000;
 
-/// What can stand on a command line as it is.
+/// Whether a command line can have this byte unquoted.
 fn printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
@@ -29,14 +29,14 @@ fn printable(byte: u8) -> bool {
 #[derive(Clone)]
 pub(crate) struct Choice {
     pub algorithm: Algorithm,
-    /// Stands in for it.
+    /// The module that replaces it.
     pub module: Option<String>,
     /// Whether its options are valid; if not, the algorithm has its defaults.
     pub valid: bool,
 }
 
 impl Choice {
-    /// What stands where nothing is named.
+    /// The choice where the file names nothing.
     pub fn default_of<B>(entry: &Entry<B>) -> Choice {
         Choice {
             algorithm: Algorithm::Known {
@@ -49,7 +49,7 @@ impl Choice {
     }
 }
 
-/// What names an entry, or is a table with its name and options.
+/// What a key expects that takes an entry's name, or a table with its name and options.
 pub(super) fn expectation(registry: Registry) -> String {
     format!(
         "a {} in quotes, or {{ {} = \"...\", options }}",
@@ -58,7 +58,7 @@ pub(super) fn expectation(registry: Registry) -> String {
     )
 }
 
-/// What names an entry.
+/// What a key expects that takes an entry's name.
 pub(super) fn name_expectation(registry: Registry) -> String {
     format!("a {} in quotes", registry.noun())
 }
@@ -98,9 +98,8 @@ impl Reader<'_> {
         found
     }
 
-    /// Reads `"codel"`, `{ aqm = "codel", target = "5ms" }` or
-    /// `{ aqm = "mysch", kernel = true }`. A name that is in no registry and comes with a module is
-    /// the kernel's, too.
+    /// Reads `"codel"`, `{ aqm = "codel", target = "5ms" }` or `{ aqm = "mysch", kernel = true }`.
+    /// A name that is in no registry but has a module belongs to the kernel, too.
     pub fn choice(
         &mut self,
         registry: Registry,
@@ -142,7 +141,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An entry of a registry with what a table gives of its options.
+    /// Builds an entry of a registry with the options of a table.
     pub fn known(
         &mut self,
         registry: Registry,
@@ -155,7 +154,7 @@ impl Reader<'_> {
         let options = self.options(registry, entry, table, skip, span, bdp);
         let valid = options.is_some();
         let options = options.unwrap_or_else(|| {
-            // Complete, for what looks at the rest of the plan.
+            // Complete, for the checks of the rest of the plan.
             let mut options = defaults(entry.options);
             _ = (entry.finish)(&mut options);
             options
@@ -222,7 +221,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the module that stands in for an algorithm.
+    /// Reads the module that replaces an algorithm.
     fn module(&mut self, table: &Table) -> Option<String> {
         let item = table.item("module")?;
         let Some(name) = item.node.string() else {
@@ -237,7 +236,7 @@ impl Reader<'_> {
         Some(name.to_owned())
     }
 
-    /// Checks a name that is handed to the kernel.
+    /// Checks a name that is passed to the kernel.
     fn kernel_name(&mut self, name: &str, span: Span, most: usize) {
         let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
         if name.is_empty() || name.len() > most || !name.bytes().all(fits) {
@@ -261,9 +260,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the options of an entry from a table in which `skip` are keys of
-    /// another kind. Nothing is built from options that are not all right:
-    /// they may be incomplete.
+    /// Reads the options of an entry from a table in which `skip` are keys of another kind. Nothing
+    /// is built if an option is wrong: the options may be incomplete.
     pub fn options(
         &mut self,
         registry: Registry,
@@ -354,7 +352,7 @@ impl Reader<'_> {
             .map(|other| other.name)
             .collect();
         let mut valid: Vec<&str> = options.iter().map(|opt| opt.name).collect();
-        // In [[traffic]] and [[programs]] the options stand among the keys of the table.
+        // In [[traffic]] and [[programs]] the options are among the keys of the table.
         if matches!(registry, Registry::Traffic | Registry::Programs) {
             valid.splice(0..0, keys.iter().copied());
         }
@@ -429,6 +427,6 @@ fn module_schema() -> Json {
     json!({
         "type": "string",
         "pattern": "^[A-Za-z0-9_-]{1,63}$",
-        "description": "A module of the kernel engine's kit that stands in for it.",
+        "description": "A module of the kernel engine's kit that replaces it.",
     })
 }

@@ -20,7 +20,7 @@ impl<'n> Fields<'n> {
         self.def.keys.iter().position(|key| key.name == name)
     }
 
-    /// The key as it stands in the file, if it does.
+    /// The key as the file has it, if it does.
     pub fn item(&self, name: &str) -> Option<&'n Item> {
         self.given[self.index(name)?]
             .as_ref()
@@ -113,8 +113,8 @@ impl Reader<'_> {
         fields
     }
 
-    /// Reports a value that the simulator does not play. What the kernel engine does not is seen
-    /// in the plan, where the keys of a flow stand in for those of `[tcp]`.
+    /// Reports a value that the simulator does not support. The kernel engine is checked in the
+    /// plan, where the keys of a flow have replaced those of `[tcp]`.
     fn not_simulated(&mut self, key: &Key, value: &Value, span: Span) {
         if self.engine == EngineKind::Sim
             && let Some(refusal) = key.refuses(EngineKind::Sim, "", value)

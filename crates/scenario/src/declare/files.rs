@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::request::{FileLoader, Found};
 
-/// What was read of the files that a scenario names, and what is wrong with them.
+/// The files that a scenario names, as far as they were read, and their errors.
 #[derive(Default)]
 pub(crate) struct Files(HashMap<String, Result<Found, String>>);
 

@@ -1,4 +1,4 @@
-//! That flows may keep in phase at a queue, over all points of a scenario.
+//! A note that flows may keep in phase at a queue, over all points of a scenario.
 
 use tailback_engine::units::Time;
 
@@ -7,14 +7,14 @@ use crate::read::{Problem, Span};
 /// Where flows may keep in phase, and what spreads them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InPhase {
-    /// The first queue where they may.
+    /// The first queue where flows may keep in phase.
     pub queue: Span,
-    /// A jitter of hosts that spreads phases; `None`: the links have no rate.
+    /// A jitter of hosts that spreads phases; `None`: the links do not have a rate.
     pub jitter: Option<Time>,
 }
 
 impl InPhase {
-    /// Both: the first queue, and the jitter that either of them allows.
+    /// Combines two notes: the first queue, and the jitter that both allow.
     pub fn and(self, other: InPhase) -> InPhase {
         InPhase {
             queue: self.queue.min(other.queue),

@@ -10,9 +10,9 @@ use tailback_record::summary::metric::{On, identifier, metrics as of_fields};
 keys! {
     /// What must hold at every point and seed.
     pub struct Assert as "[[assert]]" {
-        /// What is measured, as `tailback list metrics` names it; results.NAME: a number out of the
-        /// files of a program. `link.drops` is that of a link, `drops@NAME` that of the link, flow
-        /// or class of this name.
+        /// The metric, as `tailback list metrics` names it; results.NAME: a number from the files
+        /// of a program. `link.drops` is that of a link, `drops@NAME` that of the link, flow or
+        /// class of this name.
         metric: String => TEXT.required();
         /// The flow, program or source of traffic, or the name of several ("cubic" for cubic/1,
         /// cubic/2); default: every flow.
@@ -28,11 +28,11 @@ keys! {
     }
 }
 
-/// Throughput over that with the standard backoff: a metric of several points.
+/// Throughput over that with the standard backoff: it needs several points.
 pub(crate) const GAIN: &str = "throughput_gain";
 
-/// The metrics that are computed (`python/tailback/metrics`), with what they are about and the
-/// parts of a summary that have them.
+/// The metrics that are computed (`python/tailback/metrics`), with their scope and the parts of a
+/// summary that have them.
 const COMPUTED: [(&str, On, &[&str]); 6] = [
     (GAIN, On::Flow, &["flow"]),
     ("requests_completion_s", On::Flow, &["traffic"]),
@@ -42,7 +42,7 @@ const COMPUTED: [(&str, On, &[&str]); 6] = [
     ("class_window_ratio", On::Run, &["run"]),
 ];
 
-/// What is computed of the requests in every bin of sizes: the path's begin and end.
+/// Metrics of the requests in every bin of sizes: begin and end of the path.
 const OF_BINS: [(&str, &str); 7] = [
     ("completion_s", ""),
     ("normalised", ""),
@@ -56,7 +56,7 @@ const OF_BINS: [(&str, &str); 7] = [
 /// A metric that an assertion may name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricName {
-    /// What it is about.
+    /// Its scope.
     pub on: On,
     /// Its path, e.g. `rtt_ms.p99`.
     pub path: String,
@@ -77,7 +77,7 @@ impl MetricName {
     }
 }
 
-/// Every metric that an assertion may name, but for numbers out of the files of programs.
+/// Every metric that an assertion may name, except for numbers from the files of programs.
 pub fn metrics() -> &'static [MetricName] {
     static METRICS: LazyLock<Vec<MetricName>> = LazyLock::new(|| {
         let fields = of_fields().iter();

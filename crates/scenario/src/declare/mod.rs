@@ -1,4 +1,4 @@
-//! What may stand in a scenario file, and how it is read from the tree. The
+//! What a scenario file may contain, and how it is read from the tree. The
 //! tables are declared with the plan ([`tailback_engine::keys`]), options with the
 //! entries of the engine's registries. A kind of key has one file with what it
 //! expects, its schema and its reader.

@@ -12,15 +12,15 @@ use super::registries::entries;
 /// A key of a scenario file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPath {
-    /// `flows.NAME.tcp.mss`; NAME stands for a name of one's own.
+    /// `flows.NAME.tcp.mss`; NAME is a name that the scenario chooses.
     pub path: String,
-    /// The entry of a registry that has it, where not every one of its kind does.
+    /// The entry of a registry that has it, if not every one of its kind does.
     pub entry: Option<&'static str>,
     /// What its values are: time, rate, size, count, number, choice, bool, text, list or table.
     pub kind: &'static str,
     /// The words of a choice.
     pub words: Vec<&'static str>,
-    /// As it is written; `None`: see `doc`.
+    /// Its default as written; `None`: see `doc`.
     pub default: Option<&'static str>,
     /// Meaning and unit.
     pub doc: &'static str,
@@ -63,7 +63,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             KeyKind::Map(inner) | KeyKind::List(inner) => {
                 table(inner, &format!("{path}.NAME."), found);
             }
-            // Without names: by their index.
+            // The tables have no names, only indices.
             KeyKind::Asserts => table(&Assert::TABLE, &format!("{path}[0]."), found),
             // Its keys are paths.
             KeyKind::Sweep => {}

@@ -63,7 +63,7 @@ impl Reader<'_> {
         texts
     }
 
-    /// Reads by what a server is known to be ready.
+    /// Reads the sign by which a server is known to be ready.
     pub fn ready(&mut self, item: &Item) -> Option<Ready> {
         let text = item.node.string().unwrap_or_default();
         let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
@@ -168,7 +168,7 @@ impl Reader<'_> {
     }
 }
 
-/// The last part of a path, where it is a name.
+/// The last part of a path, if it is a name.
 fn name_of(path: &str) -> Option<&str> {
     let last = path.trim_end_matches('/').rsplit('/').next()?;
     let good = !matches!(last, "" | "." | "..") && !last.contains(char::is_control);

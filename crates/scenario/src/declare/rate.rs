@@ -9,7 +9,7 @@ use super::reader::{Bdp, Reader};
 use super::value;
 use crate::read::{Item, Problem, shorten};
 
-/// What a rate is, in words.
+/// The kinds of rate, in words.
 pub(super) const EXPECTED: &str =
     "a rate such as \"100Mbit\", { steps = [[\"0s\", \"50Mbit\"], ...] } or { trace = \"file\" }";
 

@@ -1,5 +1,5 @@
-//! The reader of one scenario: collects what is wrong, while reading goes on
-//! with the default, so that one pass finds all errors.
+//! The reader of one scenario. It collects errors and continues with the default, so that one pass
+//! finds all errors.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,40 +12,40 @@ use super::trace::Traces;
 use crate::read::{Item, Node, Problem, Span, shorten};
 use crate::request::{FileLoader, Loader, Request};
 
-/// What one `bdp` is.
+/// The size of one `bdp`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bdp {
     /// Bytes.
     Known(f64),
-    /// The rate or the round-trip time is wrong, which is reported already.
+    /// The rate or the round-trip time is wrong, and its error is already reported.
     Unknown,
-    /// There is no link to speak of here.
+    /// There is no link here that has a bdp.
     Nowhere,
 }
 
-/// Reads values and collects what is wrong.
+/// Reads values and collects errors.
 pub(crate) struct Reader<'a> {
     pub problems: Vec<Problem>,
-    /// What is allowed but unusual.
+    /// Warnings about allowed but unusual values.
     pub warnings: Vec<Problem>,
     /// Where flows may keep in phase at a point: one warning for all points.
     pub in_phase: Option<InPhase>,
-    /// Values of a sweep: the places whose numbers label the points.
+    /// Places of a sweep's values whose numbers label the points.
     pub watched: HashSet<Span>,
-    /// The watched ones that were read as numbers, in base units.
+    /// The numbers of these places that were read, in base units.
     pub resolved: HashMap<Span, Value>,
-    /// Bytes the runs may use, if the caller knows.
+    /// Bytes that the runs may use, if the caller knows the limit.
     pub memory: Option<u64>,
-    /// What the runs are for.
+    /// The engine of the runs.
     pub engine: EngineKind,
     pub(super) load: &'a Loader<'a>,
     /// The files that rates name.
     pub traces: Traces,
     pub(super) load_files: &'a FileLoader<'a>,
-    /// Those that programs need.
+    /// The files that programs need.
     pub(super) contents: Files,
     pub(super) load_root: &'a FileLoader<'a>,
-    /// Those that are roots of programs.
+    /// The folders that are roots of programs.
     pub(super) roots: Files,
 }
 
@@ -108,7 +108,7 @@ impl Reader<'_> {
         text
     }
 
-    /// Keeps the number of a value that a sweep has put there.
+    /// Stores the number of a value that a sweep has put there.
     pub(super) fn note(&mut self, span: Span, value: &Value) {
         if self.watched.contains(&span) && value.number().is_some() {
             self.resolved.insert(span, value.clone());

@@ -10,7 +10,7 @@ pub(crate) struct View {
     pub name: &'static str,
     pub doc: &'static str,
     pub options: &'static [Opt],
-    /// Whether Linux has it or can play it.
+    /// Whether Linux has it or can replace it.
     pub in_kernel: bool,
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
 }
@@ -28,7 +28,7 @@ fn views<B>(entries: &[&'static Entry<B>]) -> Vec<View> {
         .collect()
 }
 
-/// What a registry has.
+/// The content of a registry.
 pub(crate) fn entries(registry: Registry) -> Vec<View> {
     match registry {
         Registry::Aqm => views(aqm::TABLE.entries()),

@@ -11,12 +11,11 @@ use crate::read::{Item, Problem, Span, Toml};
 /// The most packets of a schedule to mark, and to drop.
 const MAX_SCHEDULE: usize = 100_000;
 
-/// What a schedule is, in words.
+/// The form of a schedule, in words.
 pub(super) const EXPECTED: &str = "packet numbers such as { marks = [100, 200], drops = [300] }";
 
 impl Reader<'_> {
-    /// Reads `{ marks = [100, 200], drops = [300] }`; without any number it is
-    /// no schedule.
+    /// Reads `{ marks = [100, 200], drops = [300] }`; without any number it is no schedule.
     pub fn schedule(&mut self, item: &Item) -> Option<Schedule> {
         let Some(table) = item.node.table() else {
             self.wrong(&item.key, &item.node, EXPECTED);
@@ -78,7 +77,7 @@ impl Reader<'_> {
     }
 }
 
-/// Packet numbers; that they ascend the schema cannot say.
+/// Packet numbers. The schema cannot express that they ascend.
 pub(super) fn schema() -> Json {
     let numbers = json!({
         "type": "array",

@@ -1,6 +1,6 @@
 //! JSON Schema of scenario files, for editors (draft 2020-12): what the keys
-//! and the registries know. What needs the whole file to judge (names, sums,
-//! paths of a sweep) only [`crate::load()`] checks.
+//! and the registries know. Only [`crate::load()`] checks what needs the whole
+//! file (names, sums, paths of a sweep).
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,8 @@ fn table(def: &'static TableDef, options: &[Opt]) -> Json {
     schema
 }
 
-/// A metric with a scope or the name of what it is about, or out of the files of a program.
+/// A metric with a scope (`link.`), with the name of a link or flow (`@name`), or a value that a
+/// program wrote into its result files.
 const QUALIFIED: &str = "^(flow|link|class|run|results)\\.|@|^results_";
 
 fn key_schema(key: &Key) -> Json {
@@ -58,7 +59,7 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Text if key.name == "metric" => {
             let names = metrics().iter().flat_map(|m| [&m.path, &m.name]);
             let names: BTreeSet<&String> = names.collect();
-            // What stands before a dot and behind an @ depends on the rest of the file.
+            // The parts before a dot and after an @ depend on the rest of the file.
             json!({ "type": "string", "anyOf": [{ "enum": names }, { "pattern": QUALIFIED }] })
         }
         KeyKind::Text | KeyKind::Folder => json!({ "type": "string" }),
@@ -149,7 +150,7 @@ fn list_item(def: &'static TableDef) -> Json {
             shape
         })
         .collect();
-    // Where no kind is asked for, there is one more shape: without options.
+    // Without a required kind, there is one more shape: without options.
     let mut shapes = shapes;
     if def.keys.iter().all(|key| !key.required) {
         let mut plain = table(def, &[]);
@@ -182,7 +183,7 @@ fn sweep() -> Json {
 
 #[cfg(test)]
 mod tests {
-    /// What a reader is told of a key cannot be a release that is still to come.
+    /// The reference cannot name a release that is still to come.
     #[test]
     fn no_key_is_of_a_later_release() {
         let number = |text: &str| -> Vec<u32> { text.split('.').flat_map(str::parse).collect() };

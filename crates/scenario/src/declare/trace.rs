@@ -24,8 +24,8 @@ struct Trace {
     hash: String,
 }
 
-/// The traces of a scenario by the name they have there; what is wrong with
-/// one is kept too, to be said wherever it stands.
+/// The traces of a scenario by the name they have there. The error of a trace is
+/// kept too: it is reported at every key that names the trace.
 #[derive(Default)]
 pub(crate) struct Traces(HashMap<String, Result<Trace, String>>);
 
@@ -84,9 +84,8 @@ fn hash(times: &[Time]) -> String {
     hex(&hash.finalize(), 32)
 }
 
-/// Reads a Mahimahi trace: a whole number of milliseconds on each line,
-/// ascending, each an opportunity to deliver 1504 bytes. What the lines hold is
-/// never repeated in an error: the file may be any.
+/// Reads a Mahimahi trace: a whole number of milliseconds on each line, ascending, each an
+/// opportunity to deliver 1504 bytes. Errors never repeat the lines: the file may contain anything.
 fn parse(text: &str) -> Result<Vec<Time>, String> {
     let mut times: Vec<Time> = Vec::new();
     for (n, line) in text.lines().enumerate() {

@@ -38,7 +38,7 @@ pub(super) fn expectation(kind: Kind) -> String {
     }
 }
 
-/// What is expected of a value that is right but for its sign.
+/// What a value must be whose only error is its sign.
 fn positive(kind: Kind) -> Option<String> {
     match kind {
         Kind::Time { min } if min > Time::ZERO => Some(format!("a time of at least {min}")),
@@ -88,7 +88,7 @@ impl Reader<'_> {
             }
         };
         if let Err(expected) = check_range(kind, &value) {
-            // The end of a range that is only the type's is not worth saying.
+            // A range that only ends where its type does needs no words.
             let open = matches!(kind, Kind::Int { max: i64::MAX, .. });
             let expected = if open { expectation(kind) } else { expected };
             self.wrong(name, node, expected);
@@ -104,7 +104,7 @@ impl Reader<'_> {
         Some(value)
     }
 
-    /// Refuses `50Mbps`: 50 Mbit/s everywhere but in tc's grammar, where it is 400.
+    /// Rejects `50Mbps`: 50 Mbit/s everywhere but in tc's grammar, where it is 400.
     fn refuse_bytes(&mut self, name: &str, text: &str, node: &Node) -> bool {
         let Ok(rate) = parse_rate(text) else {
             return false;
@@ -151,7 +151,7 @@ impl Reader<'_> {
                     Some(rest) if parse_word(kind, rest).is_ok() => {
                         positive(kind).unwrap_or(expected)
                     }
-                    // Longer than a number of nanoseconds: longer than allowed too.
+                    // Too long for a number of nanoseconds, and for the allowed range.
                     _ if expected == "a time below 146 years" => {
                         format!("a time of at most {MAX_TIME}")
                     }

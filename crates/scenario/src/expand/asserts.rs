@@ -1,5 +1,6 @@
-//! `[[assert]]`: the metrics exist, and what they are measured on does at every
-//! point. Whether an assertion holds is seen after the run (`tailback.metrics.assertions`).
+//! `[[assert]]`: checks that the metrics exist, and that the objects they are measured on exist at
+//! every point. Whether an assertion holds is checked after the run
+//! (`tailback.metrics.assertions`).
 
 use tailback_engine::keys::KeyKind;
 

@@ -6,7 +6,7 @@ use super::grid::Run;
 use super::sweep::Sweep;
 use crate::scenario::{Axis, Param};
 
-/// Makes names of the numbers of a key whose values have several units: 20000 packets and 20000
+/// Replaces the numbers of a key by names if its values have several units: 20000 packets and 20000
 /// bytes are no equal parameters.
 pub(super) fn name_mixed_units(runs: &mut [Run]) {
     let keys = runs.first().map_or(0, |run| run.swept.len());

@@ -1,5 +1,5 @@
-//! The point of a sweep over which a run's gains are: all else equal, but no
-//! congestion control departs from the standard response (as ABE does, RFC 8511).
+//! The baseline of a run's gains: the point of a sweep with everything else equal, but without a
+//! congestion control that departs from the standard response (as ABE does, RFC 8511).
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use super::grid::Run;
 use crate::canonical::canonical;
 use crate::declare::Traces;
 
-/// What is expected where a gain has no baseline.
+/// The message if a gain has no baseline.
 pub(crate) const BASELINE: &str = "for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta";
 
-/// The standard response of a congestion control that has others.
+/// The standard response of a congestion control that also has others.
 fn standard_of(control: &Algorithm) -> Option<(Standard, &Options)> {
     let (name, options) = control.known()?;
     Some((find(cc::TABLE.entries(), name)?.rules.standard?, options))
@@ -46,7 +46,7 @@ fn standard(plan: &Plan) -> Plan {
     plan
 }
 
-/// For each run the one with the standard response and everything else the same.
+/// For each run, the run with the standard response and everything else equal.
 pub(crate) fn baselines(runs: &[Run], traces: &Traces) -> Vec<Option<usize>> {
     let departs: Vec<bool> = runs.iter().map(|run| departs(&run.plan)).collect();
     if !departs.contains(&true) {

@@ -1,5 +1,4 @@
-//! Points of a sweep that are the same run once planned. Their results would be taken for those of
-//! two seeds.
+//! Finds points of a sweep that plan the same run. Their results would count as those of two seeds.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How a value is put into the tree at a path, by a sweep and by `--set`.
+//! Puts a value into the tree at a path, for a sweep and for `--set`.
 
 use tailback_engine::keys::{KeyKind, Registry, TableDef};
 use tailback_engine::plan::Plan;
@@ -8,8 +8,8 @@ use crate::declare::entries;
 use crate::plan::{LISTS, names};
 use crate::read::{Node, Path, Problem, Span, Step, Table, Toml, listed, shorten};
 
-/// The path with names of flows and sources replaced by their indices, and
-/// `sweep.a.b` by `sweep."a.b"` where the file has that.
+/// Returns the path with names of flows and sources replaced by their indices, and `sweep.a.b` by
+/// `sweep."a.b"` if the file has that.
 pub(super) fn resolve(root: &Node, path: &Path) -> Path {
     let mut path = path.clone();
     let Some((Step::Key(first), _)) = path.0.first().cloned() else {
@@ -57,7 +57,7 @@ fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
     names_in(root, list).iter().position(|n| n == name)
 }
 
-/// The value of a key after it, and what is set inside it, were put into the tree.
+/// The value of a key was put into the tree after it, and so were the values inside it.
 pub(super) fn grafted<'n>(
     root: &Node,
     path: &Path,
@@ -84,12 +84,11 @@ pub(super) fn grafted<'n>(
     Ok(node.clone())
 }
 
-/// Puts a value where a resolved path leads. What the keys of the scenario
-/// know and the file leaves out is created on the way: `path.rtt` needs no
-/// `[path]`, and `queue.target` works for `queue = "codel"`.
+/// Puts a value where a resolved path leads. Tables that the scenario's keys allow and the file
+/// leaves out are created on the way: `path.rtt` needs no `[path]`, and `queue.target` works for
+/// `queue = "codel"`.
 pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
-    // A name that was not resolved is unknown; the known ones, for the
-    // message, need the whole tree.
+    // An unresolved name is unknown. The message lists the known names, which needs the whole tree.
     let names = match path.0.as_slice() {
         [(Step::Key(list), _), (Step::Key(_), _), ..] => names_in(root, list),
         _ => Vec::new(),
@@ -182,7 +181,7 @@ fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
     Table::default()
 }
 
-/// A list has nothing of a name; the names that there are.
+/// A list does not have this name; reports the names that it has.
 fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem {
     let message = format!("there is no \"{}\" in {list}", shorten(name));
     let problem = Problem::new(span, message).global();
@@ -195,11 +194,11 @@ fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem
         .nearest(name, names)
 }
 
-/// A table has no such key, and none can be created; the keys that there are or may be.
+/// A table does not have this key, and it cannot be created; reports the possible keys.
 fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
     let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
     valid.extend(reached.creatable().map(str::to_owned));
-    // What other scenarios may have, this one may not.
+    // Other scenarios may have this key, this one may not.
     valid.retain(|name| name != key);
     valid.sort();
     valid.dedup();
@@ -230,17 +229,17 @@ fn written(steps: &[(Step, Span)]) -> String {
     text
 }
 
-/// Where a path has led, as far as the keys of the scenario know.
+/// The kind of place to which a path has led, by the keys of the scenario.
 #[derive(Clone, Copy)]
 enum Reached {
     Table(&'static TableDef),
     Map(&'static TableDef),
     List(&'static TableDef),
-    /// An entry of a registry, perhaps by its name alone.
+    /// An entry of a registry, perhaps only its name.
     Choice(Registry),
     /// A table of options, such as `classic` of `wred`.
     Options(&'static [Opt]),
-    /// Keys of one's own.
+    /// A table with free keys.
     Open,
     Other,
 }
@@ -268,7 +267,7 @@ impl Reached {
         }
     }
 
-    /// The options in the table of options that is a key of `table`.
+    /// The options in a table of options that is a key of `table`.
     fn options(self, key: &str, table: &Table) -> Option<&'static [Opt]> {
         let of_entry = |registry: Registry| {
             let name = table.get(registry.name_key()).and_then(Node::string)?;
@@ -288,7 +287,7 @@ impl Reached {
         }
     }
 
-    /// Keys that are made on the way if the file does not have them.
+    /// Keys that are created on the way if the file does not have them.
     fn creatable(self) -> Box<dyn Iterator<Item = &'static str>> {
         match self {
             Reached::Table(def) => Box::new(
@@ -308,7 +307,7 @@ impl Reached {
     fn may_create(self, key: &str, table: &Table) -> bool {
         match self {
             Reached::Open => true,
-            // One of the two forms excludes the other.
+            // Each of the two forms excludes the other.
             Reached::Table(_) if key == "bottleneck" && table.get("links").is_some() => false,
             _ => self.options(key, table).is_some() || self.creatable().any(|name| name == key),
         }

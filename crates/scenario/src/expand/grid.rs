@@ -13,11 +13,11 @@ use crate::request::Judge;
 /// The most flows and sources of all points together.
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
 
-/// The most values of all points together: each point is a copy of the file that
-/// is read anew, some 0.5 us and 50 bytes for a value.
+/// The most values of all points together. Each point reads its own copy of the
+/// file, which takes some 0.5 us and 50 bytes for a value.
 const MAX_TOTAL_VALUES: u64 = 20_000_000;
 
-/// So many errors are enough to look at.
+/// The most errors that are collected.
 const MAX_PROBLEMS: usize = 1000;
 
 /// A point of the grid, before seeds.
@@ -30,9 +30,9 @@ pub(super) struct Run {
     pub seed: u64,
 }
 
-/// Every point of the grid. First each value by itself, with the first values
-/// of the other axes: what is wrong with it is found in as many points as
-/// there are values. Only if all are right (and the sweep `sound`), the grid.
+/// Every point of the grid. First each value is tried by itself, with the first values of the other
+/// axes: this finds its errors in as many points as there are values. The grid follows only if all
+/// are right (and the sweep is `sound`).
 pub(super) fn runs(
     root: &Node,
     sweep: &Sweep,
@@ -55,12 +55,12 @@ pub(super) fn runs(
     )
     .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep; split it"));
     let grid = sweep.points();
-    // A sweep over `count` may have fewer elsewhere, but hardly that many fewer.
+    // A sweep over `count` may have fewer flows elsewhere, but hardly that many fewer.
     if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
         reader.problem(too_many);
         return runs;
     }
-    // What is refused anyway is not worth minutes of looking for more.
+    // A sweep that is rejected anyway is not worth minutes of searching for more errors.
     if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
         reader.problem(Problem {
             message: "the points have too many values together".to_owned(),
@@ -102,7 +102,7 @@ pub(super) fn runs(
             reader.problem(too_many);
             return runs;
         }
-        // The last key is the fastest.
+        // The last key varies fastest.
         let Some(digit) = (0..at.len())
             .rev()
             .find(|i| at[*i] + 1 < sweep.dimensions[*i].len)
@@ -113,17 +113,17 @@ pub(super) fn runs(
         at[digit + 1..].fill(0);
         let run = run(root, sweep, &at, &labels, reader, judge);
         runs.push(run);
-        // Values that are wrong only together.
+        // Finds values that are wrong only in combination.
         if !reader.problems.is_empty() {
             return runs;
         }
     }
 }
 
-/// About how many values the file has at a point.
+/// Estimates how many values the file has at a point.
 fn values(root: &Node, sweep: &Sweep) -> u64 {
     let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
-    // The path is copied into each point too.
+    // The path is also copied into each point.
     let swept = keys.map(|key| {
         let largest = key.values.iter().map(Node::size).max();
         largest.unwrap_or(0) + key.text.len() / 32
@@ -178,8 +178,8 @@ fn run(
     }
 }
 
-/// What an engine refuses, at its places; nothing where something is wrong
-/// already, for there the plan is not what the file says.
+/// Reports what an engine refuses, at its places. Reports nothing if there are other errors,
+/// because the plan then differs from the file.
 fn refused(
     refusals: Vec<Refusal>,
     origins: &Origins,
@@ -195,7 +195,7 @@ fn refused(
         })
         .filter(|problem| !wrong.contains(&problem.span))
         .collect();
-    // One for each that has it of [tcp].
+    // One place for each flow that has the value from [tcp].
     problems.sort();
     problems.dedup();
     problems

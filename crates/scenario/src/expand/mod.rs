@@ -1,4 +1,4 @@
-//! A sweep as points, each with its plan; what is wrong at any of them is said once.
+//! Expands a sweep into points, each with its plan. An error at several points is reported once.
 
 mod asserts;
 mod axes;
@@ -45,13 +45,13 @@ pub(crate) fn expand(
         )]);
     }
     name_flows(&mut root);
-    // Paths name flows as the file does, whatever is set.
+    // Paths name flows as the file does, whatever `--set` changes.
     let named = root.clone();
     let sets = overrides(request, &mut root, &named, sources, &mut problems);
     let mut sweep = sweep::read(&root, &mut problems);
     let written = root.table().and_then(|table| table.get("sweep"));
     let written = written.map_or_else(|| Ok("{}".to_owned()), serde_json::to_string);
-    // The tree is copied for each point: the lists need not come along.
+    // The tree is copied for each point, so the lists are taken out first.
     if let Toml::Table(table) = &mut root.value {
         table.0.retain(|item| item.key != "sweep");
     }
@@ -116,7 +116,7 @@ pub(crate) fn expand(
     })
 }
 
-/// Makes it as many seeds as `--seeds` wants.
+/// Sets the number of seeds to that of `--seeds`.
 fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mut Vec<Problem>) {
     let text = seeds.to_string();
     let source = sources.add("--seeds", &text);
@@ -128,8 +128,8 @@ fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mu
     }
 }
 
-/// Resolves the swept keys, drops those that are set, and puts what is set inside a swept table into
-/// each of its values.
+/// Resolves the swept keys, drops those that `--set` replaces, and puts values that are set inside
+/// a swept table into each of its values.
 fn resolve_keys(
     sweep: &mut Sweep,
     root: &Node,
@@ -140,7 +140,7 @@ fn resolve_keys(
     for dimension in &mut sweep.dimensions {
         dimension.keys.retain_mut(|key| {
             key.path = resolve(named, &key.path);
-            // A key that is set has that one value.
+            // A key that `--set` replaces has one value.
             if sets.iter().any(|set| key.path.same(&set.path)) {
                 return false;
             }
@@ -148,8 +148,8 @@ fn resolve_keys(
                 .iter()
                 .filter(|set| key.path.is_prefix_of(&set.path))
                 .collect();
-            // That the path leads somewhere is seen with one value; what is
-            // set inside a swept table holds in each of its values.
+            // One value shows whether the path leads somewhere. A value that is set inside a swept
+            // table applies to each of its values.
             let affected = if inside.is_empty() { 1 } else { usize::MAX };
             for value in key.values.iter_mut().take(affected) {
                 let inside = inside.iter().map(|set| (&set.path, &set.value));
@@ -236,7 +236,7 @@ fn overrides(
     sets
 }
 
-/// What a key of text is set to is text as it is written: a kernel of 5.10 is none of 5.1.
+/// A text key takes its value literally: a kernel of 5.10 is not one of 5.1.
 fn as_text(path: &Path, node: Node, written: &str) -> Node {
     let key = match path.0.as_slice() {
         [(Step::Key(key), _)] => Plan::TABLE.key(key),
@@ -252,7 +252,7 @@ fn as_text(path: &Path, node: Node, written: &str) -> Node {
     }
 }
 
-/// Refuses a sweep of too many points before it is expanded.
+/// Rejects a sweep of too many points before it is expanded.
 fn check_size(sweep: &Sweep, problems: &mut Vec<Problem>) {
     let points = sweep.points();
     if points > sweep::MAX_POINTS {

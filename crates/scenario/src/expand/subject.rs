@@ -1,5 +1,5 @@
-//! What an assertion measures: its metric, by each of the names that commands take, and the flow,
-//! link or class that it is about.
+//! The subject of an assertion: its metric, by each of the names that commands accept, and its
+//! flow, link or class.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::grid::Run;
 use crate::declare::{Fields, Reader, metrics};
 use crate::read::{Problem, listed, shorten};
 
-/// The flow, link or class of an assertion, as far as it names them.
+/// The flow, link or class of an assertion, if it names them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Subject {
     pub flow: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Subject {
     pub class: Option<String>,
 }
 
-/// What a name is the name of: the word of the part of a summary.
+/// The kind of object that a name is for: a part of the summary.
 const SOURCE: &str = "traffic";
 
 impl Subject {
@@ -45,7 +45,8 @@ impl Subject {
         On::ALL.into_iter().filter(|on| self.of(*on).is_some())
     }
 
-    /// The flow, link and class exist at every point; a program or source stands for a flow.
+    /// Checks that the flow, link and class exist at every point; a program or source counts as a
+    /// flow.
     pub fn check(&self, reader: &mut Reader<'_>, fields: &Fields<'_>, runs: &[Run]) {
         for run in runs {
             let mut missing = |on: On| {
@@ -79,7 +80,7 @@ impl Subject {
     }
 }
 
-/// The path of the metric that an assertion names, and its subject; `None`: a problem says why not.
+/// The path of the metric that an assertion names, and its subject; `None`: an error was reported.
 pub(super) fn measured(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -190,8 +191,8 @@ fn not_measured(fields: &Fields<'_>, word: &str, what: &str, on: On) -> Problem 
     )
 }
 
-/// Path of a metric by its path, name, or either after `flow.`, `link.`, `class.` or `run.`; what
-/// it is measured on; and the parts of flows that have it.
+/// Returns the path of a metric by its path or name, or either after `flow.`, `link.`, `class.` or
+/// `run.`; its scope; and the parts of flows that have it.
 fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static str>)> {
     let (scope, rest) = match word.split_once('.') {
         Some((scope, rest)) => (On::ALL.into_iter().find(|on| on.name() == scope), rest),
@@ -218,7 +219,7 @@ fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static st
     Some((own, vec![On::Flow], vec!["program"]))
 }
 
-/// Takes the name after the `@` of a metric as that of a link, flow or class.
+/// Reads the name after the `@` of a metric as that of a link, flow or class.
 fn name_subject(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -278,7 +279,7 @@ fn name_subject(
     None
 }
 
-/// The metrics that programs of a point bring along: numbers out of their files.
+/// The metrics that programs of a point add: numbers from their files.
 fn results(run: &Run) -> impl Iterator<Item = String> {
     let programs = run.plan.programs.iter();
     let results = programs.flat_map(|program| &program.results);
@@ -295,7 +296,7 @@ fn has(plan: &Plan, on: On, name: &str) -> bool {
     }
 }
 
-/// Their names; of many flows the first.
+/// Their names; if there are many flows, the first ones.
 fn names(plan: &Plan, on: On) -> Vec<String> {
     match on {
         On::Flow => {
@@ -321,7 +322,7 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
     all.filter_map(|class| class.as_deref())
 }
 
-/// What a name of a flow is the name of, at the first point that has it.
+/// The kind of object with this flow name, at the first point that has it.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders
@@ -329,7 +330,7 @@ fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
         .map(|(kind, _)| kind)
 }
 
-/// Flows, programs and sources of traffic: what each is, its name, and how many have it.
+/// Flows, programs and sources of traffic: the kind of each, its name, and how many have it.
 fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     let flows = plan
         .flows

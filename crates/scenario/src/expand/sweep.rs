@@ -11,7 +11,7 @@ pub(super) const MAX_POINTS: u64 = 100_000;
 /// The most keys.
 const MAX_KEYS: usize = 100;
 
-/// What advances together: one key of the grid, or the keys of a zip.
+/// Keys that advance together: one key of the grid, or the keys of a zip.
 #[derive(Debug)]
 pub(super) struct Dimension {
     pub keys: Vec<SweptKey>,
@@ -22,14 +22,14 @@ pub(super) struct Dimension {
 /// A key of a sweep and its values.
 #[derive(Debug)]
 pub(super) struct SweptKey {
-    /// The path as it is written.
+    /// The path as the file has it.
     pub text: String,
     pub path: Path,
     pub values: Vec<Node>,
 }
 
 impl SweptKey {
-    /// Where the key stands.
+    /// Where the key is in the file.
     pub fn span(&self) -> Span {
         let (first, last) = (self.path.0.first(), self.path.0.last());
         match (first, last) {
@@ -151,7 +151,7 @@ fn flatten(prefix: &str, item: &Item, keys: &mut Vec<SweptKey>, problems: &mut V
             }
         }
         Toml::Array(values) if !values.is_empty() => {
-            // A path that was put together from several keys has the place of the last.
+            // A path that was joined from several keys has the place of the last.
             let span = item.key_span;
             let quoted = (span.end - span.start) as usize == item.key.len() + 2;
             let inner = Span {
@@ -217,7 +217,7 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// A key that is swept twice, or below another, would show only one of its values.
+/// If a key is swept twice, or below another swept key, only one of its values would apply.
 fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     let keys: Vec<(Path, &SweptKey)> = sweep
         .dimensions
@@ -241,8 +241,8 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// What labels the values of a key: the name of a table's entry where no other
-/// value has it, else the table as TOML.
+/// The labels of the values of a key: the name of a table's entry if no other value has it,
+/// otherwise the table as TOML.
 pub(super) fn labels(values: &[Node]) -> Vec<String> {
     let short = |node: &Node| match &node.value {
         Toml::Table(table) => ["aqm", "name", "kind"]
@@ -264,14 +264,14 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
         .zip(shown)
         .map(|((node, short), shown)| match short {
             Some(name) if times[name.as_str()] == 1 => name.clone(),
-            // A name beside a table of the same entry is told apart by the table.
+            // The table distinguishes a name from a table of the same entry.
             Some(name) if node.string().is_some() => name.clone(),
             _ => shown,
         })
         .collect()
 }
 
-/// Values as TOML, cut where they are long, unless that would make two of them one.
+/// Values as TOML. Long ones are cut, unless the cut would make two of them equal.
 fn told_apart(values: &[Node]) -> Vec<String> {
     const SHOWN: usize = 200;
     let cut: Vec<String> = values.iter().map(|node| node.inline(SHOWN)).collect();

@@ -11,9 +11,9 @@ use crate::scenario::Param;
 pub(super) struct Swept {
     pub key: String,
     pub param: Param,
-    /// As it is written.
+    /// The path as the file has it.
     pub label: String,
-    /// What it was read as, where that is a number.
+    /// The value that was read, if it is a number.
     pub value: Option<Value>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn swept(
     all
 }
 
-/// A number as it is written; a count of packets always with its unit, or a point would have two
+/// A number as the file has it. A count of packets always has its unit, or a point would have two
 /// labels, "1000" and "1000p".
 fn label_of_number(node: &Node, value: Option<&Value>) -> String {
     match (&node.value, value) {

@@ -18,7 +18,7 @@ use crate::read::{Node, Problem, Table};
 /// The most flows and sources of one run.
 const MAX_FLOWS: u64 = 1_000_000;
 
-/// What flows and sources need of the rest.
+/// Data that flows and sources need from other tables.
 pub(super) struct Context<'a> {
     pub links: &'a Links,
     /// path.rtt.
@@ -40,7 +40,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Takes `count` from what may be used; 1 if that is too much.
+    /// Takes `count` from the remaining number; 1 if that is too much.
     pub(super) fn take(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>) -> u64 {
         let count = fields.int("count").unwrap_or(1).unsigned_abs();
         self.total = self.total.saturating_add(count);
@@ -113,7 +113,7 @@ pub(super) fn flows(
     flows
 }
 
-/// The connections of a source that has some; `options` are those of its kind.
+/// The connections of a source, if it has some; `options` are those of its kind.
 fn connections(
     reader: &mut Reader<'_>,
     (fields, table): (&Fields<'_>, &Table),
@@ -211,7 +211,7 @@ pub(super) fn traffic(
     sources
 }
 
-/// The class of a flow or source that takes this way.
+/// The class of a flow or source with this route.
 pub(super) fn class(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -223,7 +223,7 @@ pub(super) fn class(
     if !reader.check_class(&name, item.node.span) {
         return None;
     }
-    // Without a link the route is wrong, which is said already.
+    // Without a link the route is wrong, and its error is already reported.
     let link = *route.first()?;
     let first = *context.classes.entry(name.clone()).or_insert(link);
     if first != link {
@@ -266,8 +266,8 @@ pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[Str
     Some([sender.to_owned(), receiver.to_owned()])
 }
 
-/// A flow or source starts within the run, and before it stops; warns where the draw of its start
-/// may be too late, and where nothing of it is measured.
+/// Checks that a flow or source starts within the run, and before it stops. Warns if the random
+/// part of its start may be too late, and if nothing of it is measured.
 pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Context<'_>) {
     let start = fields.time("start").unwrap_or_default();
     let stop = fields.time("stop");
@@ -325,7 +325,7 @@ pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Cont
     }
 }
 
-/// Warns of a transfer that is likely to end before anything is counted: alone on its way, it does.
+/// Warns of a transfer that would end before the measurement starts, even without competitors.
 fn warn_of_short(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -347,7 +347,7 @@ fn warn_of_short(
     reader.warnings.push(problem.expected(expected));
 }
 
-/// How long a transfer takes with nothing beside it: rounds of slow start, then the slowest link.
+/// How long a transfer takes without competitors: rounds of slow start, then the slowest link.
 fn alone(flow: &FlowPlan, bytes: Bytes, links: &Links) -> Time {
     let on_route = || {
         let links = flow

@@ -14,19 +14,19 @@ use crate::read::{Item, Problem, Span};
 #[derive(Default)]
 pub(super) struct Links {
     pub plans: Vec<LinkPlan>,
-    /// The link on the way back of each link on the way there, and the reverse.
+    /// The way-back link of each link on the way there, and the reverse.
     pub twin: HashMap<u32, u32>,
     /// Whether a link was left out because it is wrong.
     pub broken: bool,
     /// How many are on the way there: these come first.
     pub forward: usize,
-    /// What one bdp is for each.
+    /// The bdp of each.
     pub bdp: Vec<Bdp>,
     /// The name in `[links]` of each; `None`: `[bottleneck]`.
     pub origin: Vec<Option<String>>,
-    /// Where each is declared; a link on the way back where its twin is.
+    /// The place of each declaration; a link on the way back has that of its twin.
     pub declared: Vec<Span>,
-    /// Where the queue of each is named, and its options.
+    /// The place of the queue's name for each, and its options.
     pub queues: Vec<(Span, Vec<(String, Span)>)>,
 }
 
@@ -109,7 +109,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
             Some(item) => reader.choice(Registry::Aqm, "queue", &item.node, bdp),
             None => None,
         };
-        // So has one that is wrong: it keeps its name, so that routes find it.
+        // A link with an error also gets an entry: it keeps its name, so that routes find it.
         let queue = queue.unwrap_or_else(|| Choice::default_of(&aqm::fifo::ENTRY));
         let schedule = fields.item("schedule");
         let schedule = schedule.and_then(|item| reader.schedule(item));
@@ -155,7 +155,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
     links
 }
 
-/// Warns of links that nothing passes; `used` are the ways of all that sends.
+/// Warns of links that no traffic passes; `used` are the routes of all senders.
 pub(super) fn warn_of_idle<'a>(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -188,7 +188,7 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     }
     for (name, least, what) in [
         ("max", slots.min, "min"),
-        // Else each packet that arrives would draw the slot anew.
+        // Otherwise each packet that arrives would draw a new slot.
         ("min", slots.delay, "delay"),
     ] {
         if let Some(given) = fields.item(name)
@@ -201,7 +201,7 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     Some(slots)
 }
 
-/// Where a queue is named, and its options.
+/// The place of a queue's name, and its options.
 fn places(queue: Option<&Item>, link: Span) -> (Span, Vec<(String, Span)>) {
     let table = queue.and_then(|item| item.node.table());
     let options = table.map_or(&[][..], |table| &table.0);

@@ -1,5 +1,5 @@
-//! From a tree to a [`Plan`]: reads every table, resolves names, fills in
-//! defaults and checks what no single key can know.
+//! From a tree to a [`Plan`]: reads every table, resolves names, fills in defaults, and checks what
+//! involves several keys.
 
 mod flows;
 mod links;
@@ -27,8 +27,8 @@ use crate::read::{Node, Problem};
 use flows::{Budget, Context};
 use links::Links;
 
-/// Reads a plan, the seed of its first run, and where its parts come from. Problems are in the reader;
-/// what is wrong or missing has its default, or is left out of the plan.
+/// Reads a plan, the seed of its first run, and the origins of its parts. The reader has the
+/// errors; a wrong or missing value has its default, or is left out of the plan.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins) {
     let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {
@@ -131,7 +131,7 @@ fn check_plugins(reader: &mut Reader<'_>, top: &Fields<'_>) {
     }
 }
 
-/// The length of the run, if it is known, and when its measurement starts.
+/// The length of the run, if it is known, and the start of its measurement.
 fn duration_and_warmup(reader: &mut Reader<'_>, top: &Fields<'_>) -> (Option<Time>, Time) {
     let duration = top.time("duration");
     let warmup = top.time("warmup").unwrap_or_default();
@@ -148,7 +148,7 @@ fn duration_and_warmup(reader: &mut Reader<'_>, top: &Fields<'_>) -> (Option<Tim
     (duration, warmup)
 }
 
-/// Warns of links that are on nobody's way.
+/// Warns of links that are on no route.
 fn warn_of_idle_links(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -166,7 +166,7 @@ fn warn_of_idle_links(
     links::warn_of_idle(reader, links, ways.flatten().map(Vec::as_slice));
 }
 
-/// Which kernel plays it; the simulator has none to choose.
+/// The kernel that runs it; the simulator does not offer a choice.
 fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
     let item = top.item("kernel")?;
     let name = reader.string(item, "the release of a kernel such as \"6.1\"")?;
@@ -204,7 +204,7 @@ fn slowest_packet(links: &Links, tcp: &TcpPlan, flows: &[FlowPlan]) -> Option<Ti
     Some(rate.time_for(frame))
 }
 
-/// The jitter of hosts must not reorder what a link has spaced.
+/// The jitter of hosts must not reorder packets that a link has spaced.
 fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, packet: Option<Time>) {
     if let Some(packet) = packet
         && let Some(item) = top.item("host_jitter")

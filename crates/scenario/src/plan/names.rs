@@ -7,7 +7,7 @@ use tailback_engine::keys::KeyKind;
 use crate::declare::{Reader, expectation, is_name};
 use crate::read::{Node, Problem, Span, Table, Toml};
 
-/// The name of a flow or source that is given, and the one it has by default.
+/// The given name of a flow or source, and its default.
 fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>, &'n str) {
     let table = node.table();
     let explicit = table.and_then(|t| t.get("name")).and_then(Node::string);
@@ -19,8 +19,7 @@ fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>,
     (explicit, default.unwrap_or("flow"))
 }
 
-/// The name of an entry of programs that is given, and the one it has by default: its kind, or
-/// what runs.
+/// The given name of an entry of programs, and its default: its kind, or the program that runs.
 fn program_names(node: &Node) -> (Option<&str>, &str) {
     let (explicit, kind) = own_names(node, "kind", "kind");
     let table = node.table();
@@ -53,9 +52,9 @@ pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3
     [names, traffic_names, program_names]
 }
 
-/// Gives every flow and source the name it has in the file, so that neither
-/// `--set` nor a sweep over `cc` renames it: paths, assertions and results
-/// speak of the same flow at every point.
+/// Gives every flow and source the name that it has in the file, so that neither `--set` nor a
+/// sweep over `cc` renames it. Paths, assertions and results then mean the same flow at every
+/// point.
 pub(crate) fn name_flows(root: &mut Node) {
     let Toml::Table(table) = &mut root.value else {
         return;
@@ -84,14 +83,14 @@ pub(crate) fn name_flows(root: &mut Node) {
     }
 }
 
-/// Where a name stands that is not in the file.
+/// The place of a name that is not in the file.
 const DEFAULT_NAME: Span = Span {
     source: u32::MAX,
     start: 0,
     end: 0,
 };
 
-/// Names are what a name may be, and unique.
+/// Checks that names are valid and unique.
 pub(super) fn check(reader: &mut Reader<'_>, lists: [&[Node]; 3], names: &[Vec<String>; 3]) {
     let mut seen: HashMap<&str, Span> = HashMap::new();
     let what = match lists[2] {

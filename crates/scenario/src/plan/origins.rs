@@ -1,13 +1,12 @@
-//! Where the parts of a plan come from: a path with the plan's indices, as an
-//! engine names what it refuses, and the place in the tree it stands for.
+//! The origins of a plan's parts: maps a path with the plan's indices, as an engine names what it
+//! refuses, to the place in the tree.
 
 use crate::read::{Node, Path, Span, Step, Toml};
 
-/// For the links, flows and sources of a plan: what they were made from.
+/// The origins of links, flows and sources of a plan.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
-    /// The name in `[links]`; `None`: `[bottleneck]`. A link on the way back
-    /// has that of its twin.
+    /// The name in `[links]`; `None`: `[bottleneck]`. A link on the way back has that of its twin.
     pub links: Vec<Option<String>>,
     /// Index in `[[flows]]`.
     pub flows: Vec<u32>,
@@ -18,9 +17,8 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// The place of a path such as `flows[3].tcp.growth`: that of the longest
-    /// part of it which is in the tree. What a flow leaves to `[tcp]` or
-    /// `[path]` is looked for there.
+    /// The place of a path such as `flows[3].tcp.growth`: that of its longest part in the tree. A
+    /// value that a flow takes from `[tcp]` or `[path]` is searched there.
     pub fn span(&self, root: &Node, path: &str) -> Span {
         let Ok(path) = Path::parse(path, Span::default()) else {
             return root.span;
@@ -45,7 +43,7 @@ impl Origins {
         span
     }
 
-    /// The plan's indices replaced by those of the file.
+    /// Replaces the plan's indices by those of the file.
     fn in_tree(&self, mut steps: Vec<Step>) -> Vec<Step> {
         let (Some(Step::Key(list)), Some(Step::Index(index))) = (steps.first(), steps.get(1))
         else {
@@ -83,7 +81,7 @@ impl Origins {
     }
 }
 
-/// How many steps lead somewhere in the tree, and to which place.
+/// How many steps of the path exist in the tree, and the place of the last.
 fn reach(root: &Node, steps: &[Step]) -> (usize, Span) {
     let mut node = root;
     for (i, step) in steps.iter().enumerate() {
@@ -93,7 +91,7 @@ fn reach(root: &Node, steps: &[Step]) -> (usize, Span) {
             _ => None,
         };
         match inner {
-            // A name that was given by default has no place.
+            // A default name does not have a place.
             Some(inner) if inner.span.source != u32::MAX => node = inner,
             _ => return (i, node.span),
         }

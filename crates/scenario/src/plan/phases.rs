@@ -1,8 +1,8 @@
 //! FIFOs in which flows may keep in phase.
 //!
 //! Packets of deterministic hosts reach a full FIFO at fixed offsets from the moments at which a
-//! packet leaves it. The round-trip times modulo a packet time then decide whose packets find no
-//! room (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+//! packet leaves it. The round-trip times modulo a packet time then decide which packets are
+//! dropped (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
 
 use tailback_engine::aqm::fifo::{self, Limit};
 use tailback_engine::plan::{FlowPlan, LinkPlan, RatePlan, spreading_jitter};
@@ -49,7 +49,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether packets leave a link at times that are random, or as irregular as a trace.
+/// Whether packets leave a link at random times, or as irregularly as a trace.
 fn varies(link: &LinkPlan) -> bool {
     link.loss > 0.0
         || link.jitter > Time::ZERO
@@ -91,7 +91,7 @@ fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     }
 }
 
-/// Whether slower links on the way of each of these flows leave less than this link carries.
+/// Whether slower links on the route of each of these flows deliver less than this link carries.
 fn limited_elsewhere(flows: &[&FlowPlan], number: u32, links: &Links) -> bool {
     let rate = |link: u32| {
         let link = links.plans.get(link as usize);

@@ -1,4 +1,4 @@
-//! Programs: what runs on which hosts, and whose hosts those are.
+//! Programs: what runs on which hosts, and which entry each host belongs to.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ const MAX_PROGRAMS: u64 = 256;
 /// The sides of an entry.
 const SIDES: [&str; 2] = ["sender", "receiver"];
 
-/// What was read of an entry, before others are looked at.
+/// An entry that has been read, before other entries are considered.
 struct Entry<'n> {
     plan: ProgramPlan,
     fields: Fields<'n>,
-    /// Hosts of other entries that it speaks of: entry, side, place.
+    /// Hosts of other entries that it names: entry, side, place.
     mentions: Mentions<'n>,
     /// Whether sides are known.
     sound: bool,
@@ -64,7 +64,7 @@ pub(super) fn programs(
         share(reader, &mut entries, at);
     }
     let mut plans = Vec::new();
-    // The places of partners are those of the plan.
+    // The partners' indices are those of the plan.
     let mut places = BTreeMap::new();
     for entry in &entries {
         if entry.sound {
@@ -136,11 +136,11 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     if let Some(item) = fields.item("files") {
         plan.files = reader.files(item);
     }
-    // Compiled by the engine that runs it, whose version says which one it is.
+    // The engine that runs it compiles it, and its version identifies the files.
     plan.files.extend(made.built.map(FilePlan::built));
     if let Some(item) = fields.item("env") {
         plan.env = variables(reader, item, &mut mentions);
-        // What is said of both sides wins over what the kind says of each.
+        // Variables for both sides override those of the kind for each side.
         if plan.interop.is_some() {
             let own = [
                 ("sender", &mut plan.sender),
@@ -171,7 +171,7 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     }
 }
 
-/// What runs, by kind or as said; `None`: not known, which is reported.
+/// The programs that run, by kind or as given; `None`: unknown, and the error is reported.
 fn entry_sides<'n>(
     reader: &mut Reader<'_>,
     (node, fields): (&'n Node, &Fields<'n>),
@@ -261,7 +261,7 @@ fn is_package(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// The numbers out of files: those of the kind, and those that are given.
+/// The numbers from files: those of the kind, and those that the scenario adds.
 fn results(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -416,7 +416,7 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     plan.partner = Some(index);
 }
 
-/// Whether an entry that was not looked at yet speaks of another's host.
+/// Whether an entry that is not read yet names another entry's host.
 fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     entry.mentions.iter().any(|(name, ..)| {
         let mut others = all.iter().filter(|other| other.index != entry.index);
@@ -424,7 +424,7 @@ fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     })
 }
 
-/// Names of hosts are of one entry each, and no flow's.
+/// Checks that the name of a host belongs to one entry, and to no flow.
 pub(super) fn check_hosts(reader: &mut Reader<'_>, lists: [&[Node]; 3], programs: &[ProgramPlan]) {
     let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     if programs.iter().all(|program| program.hosts.is_none()) {

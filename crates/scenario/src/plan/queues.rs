@@ -1,4 +1,4 @@
-//! What is unusual in queues before their links.
+//! Unusual settings of queues for their links.
 
 use tailback_engine::aqm;
 use tailback_engine::cc::ecn::sends_ect1;
@@ -14,10 +14,10 @@ use crate::read::{Problem, Span};
 /// The longest frame of a program, bytes.
 const MOST_OF_PROGRAMS: u32 = 1514;
 
-/// Options that say how much a queue holds.
+/// Options that limit a queue.
 const LIMITS: [&str; 3] = ["limit", "memlimit", "memory_limit"];
 
-/// What passes a link of the way there.
+/// The traffic that passes a link of the way there.
 struct Passing<'a> {
     route: &'a [u32],
     cc: &'a Algorithm,
@@ -25,7 +25,7 @@ struct Passing<'a> {
     tcp: &'a TcpPlan,
 }
 
-/// Warns of what each queue says of its place.
+/// Adds the warnings of each queue about its place.
 pub(super) fn check(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -57,7 +57,7 @@ pub(super) fn check(
             continue;
         };
         let passing = || all.iter().filter(|one| one.route.contains(&number));
-        // Programs send what they like, with any codepoint.
+        // Programs may send any packets, with any codepoint.
         let runs = programs
             .iter()
             .any(|one| one.route.contains(&number) || one.back.contains(&number));
@@ -70,7 +70,7 @@ pub(super) fn check(
             burst: link.burst,
             ecn: [
                 runs || passing().any(|one| one.ecn),
-                // One that only the kernel has may.
+                // A queue that only the kernel has may do so.
                 runs || passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
             ],
         };
@@ -95,7 +95,7 @@ pub(super) fn check(
     }
 }
 
-/// Refuses a limit in bytes that is below the longest packet that passes: it would never be let in.
+/// Rejects a limit in bytes below the longest packet that passes: the queue would never accept it.
 fn check_limits(
     reader: &mut Reader<'_>,
     link: &str,

@@ -12,7 +12,7 @@ use crate::read::{Problem, Toml};
 /// The shortest distance of the samples for statistics.
 const SHORTEST_SAMPLE: Time = Time::from_ms(1);
 
-/// Reads `[record]`; `measured` is the time that is.
+/// Reads `[record]`; `measured` is the measured time.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     top: &Fields<'_>,
@@ -55,7 +55,7 @@ pub(super) fn read(
 /// More samples than this take longer than the packets between them.
 const MANY_SAMPLES: u64 = 10_000_000;
 
-/// Warns of an interval that gives more rows than are kept, or samples without end.
+/// Warns of an interval that gives more rows than are kept, or too many samples.
 pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
     let table = top.item("record").and_then(|item| item.node.table());
     let Some(item) = table.and_then(|table| table.item("interval")) else {
@@ -68,7 +68,7 @@ pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
     if rows <= kept && samples <= MANY_SAMPLES {
         return;
     }
-    // The interval with which everything is kept, in whole microseconds.
+    // The interval at which all rows are kept, in whole microseconds.
     let least = u128::from(interval.0) * u128::from(rows) / u128::from(kept);
     let least = least.max(u128::from(plan.duration.0 / MANY_SAMPLES));
     let least =

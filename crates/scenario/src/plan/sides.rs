@@ -10,7 +10,7 @@ use crate::read::{Item, Problem, Span, shorten};
 /// Texts of an entry that name other entries' hosts.
 pub(super) type Mentions<'n> = Vec<(&'n str, usize, Span)>;
 
-/// What is said of a side whose kind says what runs, in a root of the user's.
+/// Reads the root of a side where the kind of program decides what runs in it.
 pub(super) fn in_root<'n>(
     reader: &mut Reader<'_>,
     fields: &Fields<'n>,
@@ -19,7 +19,7 @@ pub(super) fn in_root<'n>(
 ) -> Option<SidePlan> {
     const EXPECTED: &str = "{ root = \"./image\" }";
     let Some(item) = fields.item(side) else {
-        let message = format!("{kind} runs in images, and there is none for the {side}");
+        let message = format!("{kind} runs in images, and the {side} does not have one");
         let problem = Problem::new(fields.span_of("kind"), message).global();
         reader.problem(problem.expected(format!("{side} = {EXPECTED}")));
         return None;
@@ -30,7 +30,7 @@ pub(super) fn in_root<'n>(
         reader.problem(Problem::new(item.key_span, message).expected("no \"ready\""));
     }
     if own.item("root").is_none() {
-        let message = format!("{kind} runs in images, and there is none for the {side}");
+        let message = format!("{kind} runs in images, and the {side} does not have one");
         let problem = Problem::new(item.node.span, message);
         reader.problem(problem.expected(format!("{side} = {EXPECTED}")));
         return None;
@@ -38,7 +38,7 @@ pub(super) fn in_root<'n>(
     plan.root.is_some().then_some(plan)
 }
 
-/// A side of a kind with what is said of it.
+/// A side of a kind, with what the scenario sets for it.
 pub(super) fn over(own: SidePlan, said: SidePlan) -> SidePlan {
     let given = |name: &String| said.env.iter().any(|[known, _]| known == name);
     let mut env: Vec<[String; 2]> = own.env;
@@ -74,7 +74,7 @@ pub(super) fn said_side<'n>(
     Some(plan)
 }
 
-/// The keys of a side; `None`: not all are known, which is reported.
+/// The keys of a side; `None`: some are unknown, and the error is reported.
 fn side_of<'n>(
     reader: &mut Reader<'_>,
     item: &'n Item,
@@ -140,7 +140,7 @@ pub(super) fn variables<'n>(
     variables
 }
 
-/// Checks the placeholders of a text and notes whose hosts it speaks of.
+/// Checks the placeholders of a text and notes the hosts that it names.
 fn placeholders<'n>(
     reader: &mut Reader<'_>,
     text: &'n str,
@@ -174,7 +174,7 @@ fn placeholders<'n>(
     }
 }
 
-/// Packages are the root of sides that have no other.
+/// Packages are the root of sides without a root of their own.
 pub(super) fn no_use_of_packages(reader: &mut Reader<'_>, plan: &ProgramPlan, fields: &Fields<'_>) {
     let mut sides = plan.sides().into_iter().flatten().peekable();
     let Some(item) = fields.item("packages") else {

@@ -7,7 +7,7 @@ use tailback_engine::registry::rules::At;
 use crate::declare::{Bdp, Choice, Fields, Reader};
 use crate::read::{Node, Problem, Span};
 
-/// The stack of a flow: that of all, but for its own keys.
+/// The stack of a flow: the common one, with its own keys.
 pub(super) fn stack_of(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -20,7 +20,7 @@ pub(super) fn stack_of(
     read(reader, &item.node, "tcp", base, bdp)
 }
 
-/// The stack that a table describes; what it does not say is as in `base`.
+/// The stack that a table describes; keys that it does not have are as in `base`.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     node: &Node,
@@ -55,7 +55,7 @@ fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
     );
 }
 
-/// Whether ECN is negotiated: as `given` with its place, or as the congestion control needs it.
+/// Whether ECN is negotiated: as `given` with its place, or as the congestion control requires.
 pub(super) fn ecn_of(
     reader: &mut Reader<'_>,
     choice: &Choice,

@@ -1,5 +1,5 @@
-//! From text to a tree: every node knows where it stands, and what is wrong
-//! with it is said there.
+//! From text to a tree. Every node knows its place in the text, and errors are
+//! reported there.
 
 mod path;
 mod problem;

@@ -10,8 +10,8 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// Longer than any path of a scenario; a tree as deep as a text can ask for
-/// would overflow the stack.
+/// Longer than any path of a scenario. A longer path could build a tree deep enough to overflow the
+/// stack.
 const MAX_STEPS: usize = 16;
 
 /// A path to a key, each step with its place.
@@ -20,7 +20,7 @@ pub(crate) struct Path(pub Vec<(Step, Span)>);
 
 impl Path {
     /// Reads `bottleneck.rate`, `flows[0].rtt`, `flows."a b".rtt`. `span` is
-    /// where the text stands.
+    /// the place of the text.
     pub fn parse(text: &str, span: Span) -> Result<Path, Problem> {
         let wrong = |at: usize| {
             Problem::new(
@@ -78,14 +78,14 @@ impl Path {
         self.0.len() == other.0.len() && self.is_prefix_of(other)
     }
 
-    /// Whether the other path is the same or leads through this one.
+    /// Whether the other path is equal or passes through this one.
     pub fn is_prefix_of(&self, other: &Path) -> bool {
         self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.0 == b.0)
     }
 }
 
-/// The span of a part of a text, where the text itself stands at `span` (with
-/// quotes around it or without).
+/// The span of a part of a text. The text itself is at `span`, with quotes
+/// around it or without.
 fn part(span: Span, start: usize, end: usize) -> Span {
     let at = span.start as usize;
     Span::new(span.source, at + start..at + end)

@@ -1,5 +1,4 @@
-//! What is wrong with a scenario, where, what was expected, and the nearest
-//! valid name.
+//! Errors of a scenario: what is wrong, where, what was expected, and the nearest valid name.
 
 use std::fmt;
 
@@ -7,7 +6,7 @@ use tailback_record::foreign::shown;
 
 use super::span::{Place, Sources, Span};
 
-/// One thing that is wrong, for the user.
+/// One error, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Where.
@@ -30,9 +29,9 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
-    /// What is wrong, what was expected and what may be meant, without the place.
+    /// What is wrong, what was expected and what the user may have meant, without the place.
     pub fn text(&self) -> String {
-        // Names and values come from files; a terminal would obey what they hold.
+        // Names and values come from files; a terminal would obey control characters in them.
         let mut text = shown(&self.message).into_owned();
         if let Some(expected) = &self.expected {
             text += &format!("; expected {}", shown(expected));
@@ -46,8 +45,8 @@ impl Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// At most this many are reported: a file of another kind altogether would
-/// give one for each line.
+/// The most errors that are reported: a file of a completely different kind would give one for each
+/// line.
 const MAX_REPORTED: usize = 100;
 
 /// A diagnostic before its place is turned into line and column.
@@ -57,9 +56,8 @@ pub(crate) struct Problem {
     pub message: String,
     pub expected: Option<String>,
     pub nearest: Option<String>,
-    /// Whether the problem can be judged from the place itself. The others
-    /// (something is missing, a name refers to nothing) mean little while the
-    /// file has syntax errors.
+    /// Whether the error can be judged from the place itself. Other errors (something is missing, a
+    /// name refers to nothing) mean little while the file has syntax errors.
     pub local: bool,
 }
 
@@ -102,7 +100,7 @@ pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Strin
     }
 }
 
-/// The valid name nearest to `name`, if one is near enough to be meant.
+/// The valid name nearest to `name`, if it is close enough to be meant.
 pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
     // Longer words are no typing errors, and the distance takes quadratic time.
     if name.is_empty() || name.len() > 64 {

@@ -1,4 +1,4 @@
-//! Spans of the file, and of what stands on the command line.
+//! Spans of the file, and of options on the command line.
 
 /// A place in one of the [`Sources`], in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ impl Span {
     }
 }
 
-/// Where something stands, for the user.
+/// A place in a file or on the command line, for the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The file as it was named, or the option (`--set a=b`).
@@ -28,11 +28,11 @@ pub struct Place {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// How many characters from there on are meant, on this line.
+    /// How many characters from there on are marked, on this line.
     pub width: usize,
     /// The line.
     pub text: String,
-    /// What an option sets, `a=b`; `None`: it stands in the file.
+    /// What an option sets, `a=b`; `None`: the place is in the file.
     pub option: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// The texts a scenario was put together from.
+/// The texts from which a scenario was assembled.
 #[derive(Debug, Default)]
 pub(crate) struct Sources(Vec<Source>);
 
@@ -56,7 +56,7 @@ pub(crate) struct Sources(Vec<Source>);
 struct Source {
     name: String,
     text: String,
-    /// What it sets, of an option.
+    /// For an option, what it sets.
     option: Option<String>,
     /// Where each line starts, bytes.
     lines: Vec<usize>,

@@ -1,6 +1,5 @@
-//! A parsed scenario as a tree in which every key and value knows its place,
-//! whichever file or option it came from: values of a sweep and of `--set` are
-//! grafted on before anything is validated.
+//! A parsed scenario as a tree. Every key and value knows its place, whichever file or option it
+//! came from: values of a sweep and of `--set` are put into the tree before anything is validated.
 
 use std::fmt::Write as _;
 
@@ -94,7 +93,7 @@ impl Node {
         }
     }
 
-    /// How many values there are in it; a long text counts as several.
+    /// How many values it contains; a long text counts as several.
     pub fn size(&self) -> usize {
         1 + match &self.value {
             Toml::String(text) | Toml::Datetime(text) => text.len() / 32,
@@ -119,8 +118,8 @@ impl Node {
     }
 
     fn write(&self, out: &mut String, max: usize) {
-        // Nothing behind the limit is shown: a long array is not written out
-        // only to be cut. Formatting into a string does not fail.
+        // Text beyond the limit is not written: a long array is not formatted only to be cut.
+        // Formatting into a string does not fail.
         if out.len() > 4 * max {
             return;
         }
@@ -191,8 +190,8 @@ fn write_string(out: &mut String, s: &str, max: usize) {
     out.push('"');
 }
 
-/// Parses a file. The tree is what could be recovered when there are syntax
-/// errors; those that are not `local` made the parser lose its way.
+/// Parses a file. With syntax errors the tree is what the parser could recover; after errors that
+/// are not `local` the parser has lost its way.
 pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Node {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -212,8 +211,8 @@ pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Nod
     }
 }
 
-/// Reads the value of `--set key=value`: TOML, and a bare word is a string;
-/// nothing if it is neither. `offset` is where the value begins in the text of its source.
+/// Reads the value of `--set key=value`: TOML, or a bare word as a string; nothing if it is
+/// neither. `offset` is where the value begins in the text of its source.
 pub(crate) fn parse_value(
     text: &str,
     source: u32,

@@ -31,7 +31,7 @@ impl Maker {
         }
     }
 
-    /// What flows and sources have in common.
+    /// The keys that flows and sources have in common.
     fn end(&mut self, table: &mut Table) {
         let mut start = 0.0;
         if self.draw.chance(0.3) {

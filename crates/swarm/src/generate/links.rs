@@ -97,7 +97,7 @@ impl Maker {
         }
     }
 
-    /// Packets to mark and others to drop.
+    /// Packets to mark and to drop.
     fn schedule(&mut self) -> Value {
         let mut lists = [Vec::new(), Vec::new()];
         let mut number = 0;
@@ -113,7 +113,8 @@ impl Maker {
         ]))
     }
 
-    /// Slots whose gaps are mostly a part of the round-trip time, after a delay or none.
+    /// Slots whose gaps are mostly a part of the round-trip time; the delay before them may be
+    /// absent.
     fn slots(&mut self) -> Value {
         let delay = self.draw.log(1.0, self.rtt.max(10.0));
         let min = delay + self.draw.log(1.0, self.rtt.max(10.0));
@@ -133,7 +134,8 @@ impl Maker {
         Value::Table(slots)
     }
 
-    /// Links in some order, or none to name; with `backwards` those of the way back, too.
+    /// Links in some order, or `None` if there are no links to name; with `backwards` also the
+    /// links of the way back.
     pub(super) fn route(&mut self, backwards: bool) -> Option<Value> {
         let mut names: Vec<String> = self.links.iter().map(|(name, _)| name.clone()).collect();
         if backwards {
@@ -149,7 +151,7 @@ impl Maker {
     }
 }
 
-/// An algorithm that only Linux has.
+/// A queue or congestion control that only Linux has.
 pub(super) fn only_linux(key: &str, name: &str) -> Value {
     Value::Table(Table::from_iter([
         (key.to_owned(), Value::String(name.to_owned())),

@@ -1,9 +1,9 @@
-//! A random scenario from a seed: valid as a rule, and all there is in some.
+//! Makes a random scenario from a seed. It is mostly valid, and some scenarios use all keys.
 //!
-//! Options of algorithms are drawn by the registries, keys by the schema of
-//! scenarios; only what has to fit together (times, rates, names, routes) is
-//! decided here. So a new algorithm, option or plain key is drawn without a
-//! line of this crate, and a test fails for a key that never is.
+//! The registries give the options of algorithms, the schema of scenarios gives the keys. This
+//! module decides only what has to fit together (times, rates, names, routes). So a new algorithm,
+//! option or plain key is drawn without a change to this crate. A test fails for a key that is
+//! never drawn.
 
 mod ends;
 mod links;
@@ -21,11 +21,11 @@ use values::{Taste, bit, entry, ns, of_kind, of_schema};
 
 static SCHEMA: LazyLock<Json> = LazyLock::new(json_schema);
 
-/// What the parts of a scenario have to agree on.
+/// Values that all parts of a scenario share.
 struct Maker {
     draw: Draw,
     taste: Taste,
-    /// Rates, times and sizes far from those of real networks.
+    /// Whether rates, times and sizes are far from those of real networks.
     wild: bool,
     /// Rate of the first link, bit/s, and the smallest of any.
     rate: f64,
@@ -34,20 +34,20 @@ struct Maker {
     rtt: f64,
     /// Length of the run, ns.
     duration: f64,
-    /// Names of the links, the way there; whether each has a way back.
+    /// Names of the links, on the way there; whether each has a way back.
     links: Vec<(String, bool)>,
 }
 
-/// Scenarios that are drawn until one is valid.
+/// How many scenarios are drawn at most until one is valid.
 const DRAWS: u64 = 16;
 
-/// The scenario of a seed: the first of several that is valid for either engine.
+/// The scenario of a seed: the first of several draws that is valid for either engine.
 pub fn scenario(seed: u64) -> Table {
     let drawn = (0..DRAWS).map(|i| one(seed.wrapping_mul(DRAWS).wrapping_add(i)));
     let mut drawn = drawn.peekable();
     while let Some(table) = drawn.next() {
         let text = table.to_string();
-        // One that panics is for the trial to report.
+        // The trial has to report a scenario that panics.
         let valid = std::panic::catch_unwind(|| {
             let engines = [EngineKind::Sim, EngineKind::Kernel];
             engines.iter().any(|engine| load(&text, *engine).is_ok())
@@ -70,7 +70,7 @@ fn one(seed: u64) -> Table {
     let rate = draw.log(slow, fast);
     let (near, far) = if wild { (1e4, 1e10) } else { (2e5, 5e8) };
     let rtt = draw.log(near, far);
-    // Some thousand packets; half of the scenarios some round trips, too.
+    // Some thousand packets; half of the scenarios last for some round trips, too.
     let packets = draw.log(200.0, 8_000.0) * 1514.0 * 8e9 / rate;
     let trips = if draw.chance(0.5) {
         rtt * draw.log(1.0, 100.0)
@@ -95,7 +95,7 @@ fn one(seed: u64) -> Table {
 }
 
 impl Maker {
-    /// A key of a probability, unless it is there.
+    /// Sets a key with a probability, unless it is set.
     fn maybe(&mut self, table: &mut Table, p: f64, key: &str, value: fn(&mut Maker) -> Value) {
         if self.draw.chance(p) {
             let value = value(self);
@@ -103,7 +103,8 @@ impl Maker {
         }
     }
 
-    /// The plain keys of a table that nobody has decided on, by its schema.
+    /// Draws the other plain keys of a table by its schema; `decided` lists the keys that the
+    /// caller sets.
     fn rest(&mut self, table: &mut Table, schema: &Json, decided: &[&str], p: f64) {
         let Some(keys) = schema["properties"].as_object() else {
             return;
@@ -143,12 +144,12 @@ impl Maker {
         });
         self.links(&mut root);
         self.maybe(&mut root, 0.1, "host_jitter", |m| {
-            // Below one packet time at the slowest link.
+            // Less than a packet time at the slowest link.
             ns(100.0 * 8e9 / m.slowest * m.draw.share())
         });
         let mut path = Table::new();
         path.insert("rtt".to_owned(), ns(self.rtt));
-        // The simulator has no offloads.
+        // The simulator does not have offloads.
         self.maybe(&mut path, 0.02, "offloads", |m| {
             Value::Boolean(m.draw.chance(0.5))
         });
@@ -214,7 +215,7 @@ impl Maker {
         tcp
     }
 
-    /// Two keys, a value of each of which changes nothing, and seeds.
+    /// Sweeps two keys over values that do not change anything, and seeds.
     fn sweep(&mut self) -> Value {
         let mut sweep = Table::new();
         let rtts = vec![ns(self.rtt), ns(self.rtt * 1.5)];
@@ -248,7 +249,7 @@ impl Maker {
                 Value::Float(if other == "max" { 1e6 } else { 0.0 }),
             );
         }
-        // Whichever of the two has a meaning for the metric.
+        // Exactly one of the two has a meaning for the metric.
         self.maybe(&mut assert, 0.2, "link", |m| {
             Value::String(m.links[0].0.clone())
         });
@@ -257,8 +258,8 @@ impl Maker {
     }
 }
 
-/// What libFuzzer may put into scenarios: every key, option and word there is,
-/// one of its dictionary's entries each.
+/// The words that libFuzzer may insert into scenarios: every key, option and word. Each is one
+/// entry of its dictionary.
 pub fn words() -> Vec<String> {
     let mut words = std::collections::BTreeSet::new();
     collect(&SCHEMA, &mut words);
@@ -272,7 +273,7 @@ pub fn words() -> Vec<String> {
         .collect()
 }
 
-/// The names and words of a schema.
+/// Collects the names and words of a schema.
 fn collect(schema: &Json, words: &mut std::collections::BTreeSet<String>) {
     match schema {
         Json::Object(parts) => {

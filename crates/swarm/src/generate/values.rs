@@ -6,12 +6,12 @@ use toml::{Table, Value};
 
 use crate::draw::Draw;
 
-/// How far from the ordinary values are.
+/// How far values are from the ordinary ones.
 #[derive(Clone, Copy)]
 pub struct Taste {
     /// Probability that an option is set.
     pub set: f64,
-    /// Probability that a value is the smallest or largest there is.
+    /// Probability that a value is the smallest or largest permitted one.
     pub extreme: f64,
 }
 
@@ -48,8 +48,8 @@ fn float(draw: &mut Draw, min: f64, max: f64, taste: Taste) -> f64 {
     (min + (max - min) * draw.share()).clamp(min, max)
 }
 
-/// Times of options, to 30 s: from their minimum, but most of them from 100 us
-/// on, as a queue with a timer of less does little else.
+/// Times of options: from their minimum to 30 s, but mostly from 100 us on. A queue with a timer
+/// below that does little else.
 fn time(draw: &mut Draw, min: u64, taste: Taste) -> Value {
     if draw.chance(taste.extreme * 0.3) {
         return ns(min as f64);
@@ -102,7 +102,7 @@ pub fn of_kind(draw: &mut Draw, kind: Kind, taste: Taste) -> Value {
     }
 }
 
-/// Some of the options there are.
+/// Some of the options.
 pub fn options(draw: &mut Draw, all: &[Opt], taste: Taste) -> Table {
     let mut table = Table::new();
     for opt in all {
@@ -113,7 +113,7 @@ pub fn options(draw: &mut Draw, all: &[Opt], taste: Taste) -> Table {
     table
 }
 
-/// An entry of a registry, with some of its options if not with none.
+/// An entry of a registry, with some of its options or without options.
 pub fn entry<B>(
     draw: &mut Draw,
     key: &str,
@@ -129,7 +129,7 @@ pub fn entry<B>(
     (Value::Table(table), entry.name)
 }
 
-/// A value of a key by the schema of scenarios; `None`: it is not a plain one.
+/// A value of a key by the schema of scenarios; `None` if it is not a plain value.
 pub fn of_schema(draw: &mut Draw, schema: &Json, taste: Taste) -> Option<Value> {
     if let Some(words) = schema["enum"].as_array() {
         return match draw.pick(words) {

@@ -1,9 +1,9 @@
-//! Flows that are alike have no order: what one gets does not go with its place in the file.
+//! Identical flows have no order: a flow's result does not depend on its place in the file.
 //!
-//! Of flows that differ in their names only the throughput is ranked, and the ranks are
-//! correlated with places (Spearman), over several seeds. Where places mean nothing the
-//! coefficient of n flows has mean 0 and variance 1/(n-1), so that of all seeds together is
-//! known in units of its standard deviation.
+//! For flows that differ only in their names, the throughput is ranked, and the ranks are
+//! correlated with the places (Spearman), over several seeds. If places do not matter, the
+//! coefficient of n flows has mean 0 and variance 1/(n-1). So the sum over all seeds is known in
+//! units of its standard deviation.
 
 use tailback_engine::{aqm, cc};
 use tailback_record::Outcome;
@@ -23,7 +23,7 @@ pub(super) const LAW: Law = Law {
 
 const SEEDS: u64 = 8;
 
-/// Standard deviations from which on it is no chance: one case in three million.
+/// Standard deviations that count as more than chance: one case in three million.
 const MOST: f64 = 5.0;
 
 fn draw(seed: u64) -> Table {
@@ -106,7 +106,7 @@ fn leaning(scenario: &Table, limits: &Limits) -> Result<f64, Verdict> {
     Ok(sum / variance.sqrt())
 }
 
-/// The rank correlation of throughput with places; `None`: all have the same.
+/// The rank correlation of throughput with places; `None` if all flows have the same throughput.
 fn correlation(outcome: &Outcome) -> Option<f64> {
     let rates = outcome.flows.iter().map(|flow| {
         let time = flow.to_ns.saturating_sub(flow.from_ns).max(1);
@@ -124,7 +124,7 @@ fn correlation(outcome: &Outcome) -> Option<f64> {
     (of_ranks > 0.0).then(|| both / (of_ranks * of_places).sqrt())
 }
 
-/// The rank of each value, from 0; equal ones have the mean of theirs.
+/// The rank of each value, from 0; equal values get their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|other| **other < value).count() as f64;
     let equal = |value: f64| values.iter().filter(|other| **other == value).count() as f64;
@@ -162,8 +162,8 @@ mod tests {
         assert_eq!(rounded(&[7, 7, 7]), None);
     }
 
-    /// A lean too small for one case to tell is one of many: their mean has to be within four
-    /// standard deviations of none.
+    /// A correlation too small to detect in one case shows in many: their mean has to be within
+    /// four standard deviations of zero.
     #[test]
     fn no_lean_over_many_cases() {
         let cases = (0..60).filter_map(|seed| leaning(&draw(seed), &LIMITS).ok());

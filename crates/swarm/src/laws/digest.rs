@@ -1,4 +1,4 @@
-//! What a run gave, by name: what two runs are compared by where places differ.
+//! The results of a run by name, to compare runs whose entries have other places.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use tailback_engine::plan::Plan;
 use tailback_record::Outcome;
 
-/// What a name is of.
+/// The kind of thing that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A flow or a source, or one of several.
@@ -25,7 +25,7 @@ pub(super) struct Digest {
     pub series: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-/// A quantity, by the other name of a class: "class.NAME.share".
+/// The same quantity with the new name of a class: "class.NAME.share".
 fn quantity(name: &str, rename: impl Fn(Kind, &str) -> String) -> String {
     let of_class = name.strip_prefix("class.");
     match of_class.and_then(|rest| rest.split_once('.')) {
@@ -127,7 +127,7 @@ impl Digest {
         Digest { parts, series }
     }
 
-    /// Leaves out what is about a link and its way back.
+    /// Removes the results of a link and of its way back.
     pub fn without_link(&mut self, name: &str) {
         let back = format!("{name}.back");
         let about = |key: &str, link: &str| key == format!("link {link}");
@@ -138,7 +138,7 @@ impl Digest {
             .retain(|key, _| !ends.iter().any(|end| key.ends_with(end)));
     }
 
-    /// Where two outcomes differ first, and how.
+    /// The first difference between two outcomes.
     pub fn difference(&self, other: &Digest) -> Option<String> {
         let parts = first(&self.parts, &other.parts, |a, b| around(a, b));
         parts.or_else(|| {
@@ -174,7 +174,7 @@ fn first<T: PartialEq + Debug>(
     more.map(|key| format!("{key} was not there"))
 }
 
-/// Two texts from shortly before where they differ.
+/// Two texts, from shortly before the place where they differ.
 fn around(left: &str, right: &str) -> String {
     let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b);
     let from = same.count().saturating_sub(50);

@@ -17,7 +17,7 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Names that are before and behind all others.
+/// Names that sort before and after all others.
 const NAMES: [&str; 2] = ["0-idle", "z-idle"];
 
 fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
@@ -27,7 +27,7 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     let before = Digest::of(&plan, outcome);
     let mut draw = Draw::new(seed);
     let name = *draw.pick(&NAMES);
-    // With a second link both have names, and flows a route.
+    // With a second link, both links need names, and flows need a route.
     if let Some(only) = root.remove("bottleneck") {
         let only = Table::from_iter([("bottleneck".to_owned(), only)]);
         root.insert("links".to_owned(), Value::Table(only));

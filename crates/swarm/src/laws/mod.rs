@@ -1,17 +1,17 @@
-//! Laws: what a change of a scenario must do to its results, or must not.
+//! Laws: how a change of a scenario must affect its results, or that it must not.
 //!
 //! Each law draws a scenario from a seed, changes it in a way whose effect is known, and compares.
-//! A law says where it is exact; a scenario beyond that is counted as outside, never as held.
+//! A law says where it is exact. A scenario beyond that counts as outside, never as held.
 //!
 //! | module | the law | where it is exact |
 //! |---|---|---|
-//! | [`permute`] | flows and sources in another order have the same results | without simultaneous events, and where the queue does not tell flows apart by their number |
+//! | [`permute`] | flows and sources in another order have the same results | without simultaneous events, and where the queue does not distinguish flows by their number |
 //! | [`rename`] | other names of flows, links and classes change names only | where the seed decides nothing |
-//! | [`split`] | a sweep in parts has the runs of the whole | everywhere |
+//! | [`split`] | a sweep in parts has the same runs as the whole | everywhere |
 //! | [`scale`] | all rates doubled and all times halved: the same packets at half the times | without constants of the stack, and in whole nanoseconds |
 //! | [`idle`] | a link that no flow uses changes nothing in the others | everywhere |
-//! | [`write`] | values in other units, keys in another layout name the same runs | everywhere |
-//! | [`alike`] | flows that are alike have no order | over seeds, within noise |
+//! | [`write`] | values in other units and keys in another layout give the same runs | everywhere |
+//! | [`alike`] | identical flows have no order | over seeds, within noise |
 
 mod alike;
 mod digest;
@@ -39,13 +39,13 @@ use crate::trial::{Limits, caught, load, patiently, run_whole};
 pub enum Verdict {
     /// It holds.
     Held,
-    /// The law says nothing of this scenario, and why.
+    /// The law does not apply to this scenario, and why.
     Outside(String),
     /// It does not hold.
     Broken(Finding),
 }
 
-/// What a check ends with where the law is not known to hold.
+/// The result of a check: an error unless the law is known to hold.
 type Check = Result<(), Verdict>;
 
 /// A law.
@@ -56,7 +56,7 @@ pub struct Law {
     pub doc: &'static str,
     /// The scenario of a seed.
     pub draw: fn(u64) -> Table,
-    /// Compares a scenario with itself changed; what is random in that comes from the seed.
+    /// Compares a scenario with a changed copy; random changes come from the seed.
     check: fn(&Table, u64, &Limits) -> Check,
 }
 
@@ -72,12 +72,13 @@ pub const LAWS: &[Law] = &[
 ];
 
 impl Law {
-    /// The law of a name.
+    /// The law with a name.
     pub fn named(name: &str) -> Option<&'static Law> {
         LAWS.iter().find(|law| law.name == name)
     }
 
-    /// Whether the law holds of a scenario. A panic, or a check without an end, breaks it.
+    /// Checks whether the law holds for a scenario. A panic, or a check that does not end, breaks
+    /// it.
     pub fn check(&'static self, scenario: &Table, seed: u64, limits: &Limits) -> Verdict {
         let (scenario, limits) = (scenario.clone(), *limits);
         let verdict = patiently(limits.patience, move || {
@@ -95,20 +96,20 @@ impl Law {
     }
 }
 
-/// How the checks of a law ended.
+/// The results of a law's checks.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Scenarios drawn.
     pub tried: u64,
-    /// Those of which the law holds.
+    /// Scenarios for which the law holds.
     pub held: u64,
-    /// Those that the law says nothing of, by reason.
+    /// Scenarios to which the law does not apply, by reason.
     pub outside: BTreeMap<String, u64>,
-    /// Those of which it does not hold.
+    /// Scenarios for which the law does not hold.
     pub broken: u64,
 }
 
-/// What a check may take: it runs a scenario several times.
+/// Limits of a check, which runs a scenario several times.
 pub const LIMITS: Limits = Limits {
     events: 40_000,
     memory: 256 << 20,
@@ -116,8 +117,8 @@ pub const LIMITS: Limits = Limits {
     patience: std::time::Duration::from_secs(300),
 };
 
-/// Checks a law on the scenarios of seeds; `told` is called after each with what there is so far,
-/// the seed and the verdict.
+/// Checks a law on the scenarios of seeds. Calls `told` after each with the tally so far, the seed
+/// and the verdict.
 pub fn survey(
     law: &'static Law,
     plan: &swarm::Plan,
@@ -154,14 +155,14 @@ fn loaded(table: &Table) -> Result<Scenario, Verdict> {
     scenario.map_err(|message| outside(format!("refused: {message}")))
 }
 
-/// Plays the first point of a scenario to its end.
+/// Runs the first point of a scenario to its end.
 fn played(table: &Table, limits: &Limits) -> Result<(Arc<Plan>, Outcome), Verdict> {
     let scenario = loaded(table)?;
     let point = &scenario.points[0];
     played_as(&point.plan, point.seed, limits)
 }
 
-/// Plays a plan with a seed to its end.
+/// Runs a plan with a seed to its end.
 fn played_as(
     plan: &Arc<Plan>,
     seed: u64,

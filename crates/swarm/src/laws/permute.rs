@@ -1,15 +1,16 @@
 //! Flows and sources in another order have the same results.
 //!
-//! Random streams belong to names, and the order in a file decides nothing but:
+//! Random streams belong to names. The order in a file decides only two things:
 //!
-//! - events of one nanosecond: they are handled by kind and then in the order of the file. So
-//!   starts are spread over nanoseconds here; a coincidence that is left is one of numbers that
-//!   were drawn, and goes with other ones, which a difference is tried with before it counts.
-//!   Flows on one host share the ticks of its timers, as all do with `timer_phase`, and packets of a link beyond 10 Gbit/s are so
-//!   few nanoseconds apart that they meet again and again: both are outside.
-//! - the queue of a flow in `fq_codel`, `fq_pie` and `cake`: the hash that stands for Linux's of
-//!   addresses and ports is one of the seed and the flow's number, so which flows share a queue, and
-//!   which of equally long queues is the first, is drawn anew in another order. They are outside.
+//! - Events of one nanosecond: the simulator handles them by kind and then in the order of the
+//!   file. So this law spreads starts over nanoseconds. A remaining coincidence is one of drawn
+//!   numbers, and disappears with other numbers; the law tries some of them before a difference
+//!   counts. Two kinds of scenarios are outside, because events coincide again and again. Flows on
+//!   one host, and all flows with `timer_phase`, share the ticks of their timers. And packets of a
+//!   link beyond 10 Gbit/s are few nanoseconds apart.
+//! - The queue of a flow in `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and ports; here
+//!   the hash is computed from the seed and the flow's number. So in another order, other flows
+//!   share a queue, and another of equally long queues is the first. These scenarios are outside.
 
 use std::sync::Arc;
 
@@ -29,10 +30,10 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Queues that tell flows apart by their number.
+/// Queues that distinguish flows by their number.
 const BY_NUMBER: [&str; 3] = ["fq_codel", "fq_pie", "cake"];
 
-/// Two flows at least, and seldom a queue that tells them apart by their number.
+/// At least two flows, and seldom a queue that distinguishes them by their number.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -62,8 +63,8 @@ fn draw(seed: u64) -> Table {
 /// Beyond this rate events of one nanosecond are common.
 const FASTEST: Rate = Rate(10_000_000_000);
 
-/// Spreads of the starts that a difference is tried with: one chance coincidence in each of all
-/// of them is not to be expected.
+/// How many spreads of the starts are tried before a difference counts. A chance coincidence in
+/// every one of them is not expected.
 const SPREADS: u64 = 5;
 
 fn by_number(link: &Table) -> bool {

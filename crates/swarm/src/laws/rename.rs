@@ -1,9 +1,9 @@
 //! Other names of flows, sources, links, classes and hosts change names only.
 //!
-//! A name decides what its bearer draws: the stream of a component is one of the seed and its
-//! name (start offset, jitter, a queue's drops, a congestion control's phases). So the law is exact
-//! where the seed decides nothing, which is found by trying others. Everywhere else it holds of
-//! the others: a flow that is renamed moves no start but its own.
+//! A name determines random draws: the stream of a component depends on the seed and its name
+//! (start offset, jitter, a queue's drops, a congestion control's phases). So the law is exact only
+//! where the seed decides nothing; trying other seeds shows that. Everywhere else a weaker law
+//! holds: renaming a flow does not move the start of any other.
 //!
 //! The order of links in the file is kept: it decides which of simultaneous events is first.
 
@@ -26,12 +26,12 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Other seeds that must give the same before names must.
+/// Other seeds that must give the same result before names must.
 const SEEDS: u64 = 2;
-/// And before a difference counts: what happens rarely may be drawn in none of a few.
+/// More seeds before a difference counts: a rare event may not occur with few seeds.
 const MORE_SEEDS: u64 = 30;
 
-/// Most scenarios draw something; these seldom do.
+/// Most scenarios draw something at random; these seldom do.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -94,7 +94,7 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     }
 }
 
-/// When each flow and source began to be measured.
+/// When the measurement of each flow and source began.
 fn starts(outcome: &Outcome) -> BTreeMap<String, u64> {
     let flows = outcome.flows.iter().map(|flow| (&flow.name, flow.from_ns));
     let sources = outcome
@@ -107,7 +107,7 @@ fn starts(outcome: &Outcome) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// Renames one flow, and looks at the starts of all others.
+/// Renames one flow and compares the starts of all others.
 fn others(
     scenario: &Table,
     plan: &Plan,
@@ -120,7 +120,7 @@ fn others(
         return Err(outside("the seed decides something, and there is one flow"));
     }
     let mut root = scenario.clone();
-    // Offsets are drawn from 0 to this, which is not to be 0 here.
+    // Offsets are drawn from 0 to this value, which must not be 0 here.
     root.remove("start_jitter");
     root.remove("warmup");
     let start = |root: &Table| {
@@ -150,7 +150,7 @@ fn others(
     Ok(())
 }
 
-/// A new name; those of one letter are in the order of their numbers.
+/// A new name; names with the same letter sort by their numbers.
 fn name(draw: &mut Draw, letter: char, number: usize) -> String {
     let fits: Vec<char> = "abcxyzABC0189_-+é".chars().collect();
     let rest = (0..draw.below(20)).map(|_| *draw.pick(&fits));
@@ -250,7 +250,8 @@ impl Names {
         }
     }
 
-    /// The other name of something: of the third of several flows, of the way back of a link.
+    /// The new name of an end or link, including the third of several flows, or the way back of a
+    /// link.
     fn of(&self, kind: Kind, name: &str) -> String {
         let (all, mark) = match kind {
             Kind::End => (&self.ends, '/'),

@@ -1,13 +1,17 @@
 //! All rates doubled and all times halved: the same packets, at half the times.
 //!
-//! Exact where time comes in by the scenario alone and everything is whole: rates that send a byte
-//! in an even number of nanoseconds, times that are multiples of four. So queues that count packets,
-//! bytes or a time of theirs (`fifo`, `step`), links that are off at times, delays, slots of one gap and loss,
-//! traffic at a constant rate; and Reno or DCTCP as long as no timer of theirs fires, without
-//! delayed ACKs: the stack's constants (200 ms, 40 ms, jiffies) do not scale. A scenario in which
-//! something is sent again, or an ACK is late enough for a probe, is outside. What the recording
-//! has in windows of its own (accounts) and smoothed round-trip times, which Linux keeps in
-//! microseconds, are not compared.
+//! This is exact if all times come from the scenario and everything is whole: rates that send a
+//! byte in an even number of nanoseconds, times that are multiples of four. It covers:
+//!
+//! - queues that count packets, bytes or times from the scenario (`fifo`, `step`);
+//! - links with outages, delays, slots of one gap, and loss;
+//! - traffic at a constant rate;
+//! - Reno or DCTCP without delayed ACKs, as long as none of their timers fires, because the stack's
+//!   constants (200 ms, 40 ms, jiffies) do not scale.
+//!
+//! A scenario is outside if something is retransmitted, or if an ACK is late enough for a probe.
+//! Two results are not compared: records with time windows of their own (accounts), and smoothed
+//! round-trip times, which Linux keeps in microseconds.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +40,7 @@ fn text(value: impl Into<String>) -> Value {
 fn rate(near: f64) -> Value {
     const BYTE: f64 = 8e9;
     let mut least = 2_u64;
-    // The number of nanoseconds is one of 2^a 5^b, so that the rate is whole, too.
+    // The number of nanoseconds is 2^a 5^b, so that the rate is whole, too.
     for twos in 1..=10 {
         for fives in 0..=9 {
             let ns = 2_u64.pow(twos) * 5_u64.pow(fives);
@@ -64,7 +68,7 @@ fn draw(seed: u64) -> Table {
     };
     let packet = 1514.0 * 8e9 / link_rate;
     let duration = packet * draw.log(50.0, 3_000.0);
-    // Of TCP so long that windows at the start and queues at their thresholds are short beside it.
+    // With TCP, long compared with windows at the start and queues at their thresholds.
     let rtt = if tcp {
         packet * draw.log(200.0, 1_000.0)
     } else {
@@ -135,7 +139,7 @@ fn draw(seed: u64) -> Table {
     root
 }
 
-/// What flows and sources have both: a name, a way over some of the links, and times.
+/// The keys of flows and sources: a name, a route over some of the links, and times.
 fn end(draw: &mut Draw, name: String, links: &[String], duration: f64) -> Table {
     let mut route = links.to_vec();
     draw.shuffle(&mut route);
@@ -207,7 +211,8 @@ fn flow(draw: &mut Draw, mut flow: Table) -> Table {
 fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: bool) -> Table {
     let mut link = Table::from_iter([("rate".to_owned(), rate(near))]);
     if !tcp && draw.chance(0.2) {
-        // Off and on: between two rates other than 0 a packet would end within a nanosecond.
+        // Off and on: a change between two rates other than 0 would end a packet within a
+        // nanosecond.
         let mut at = 0.0;
         let steps = (0..2 + draw.below(4)).map(|i| {
             let bits = if i % 2 == 0 { rate(near) } else { text("0bit") };
@@ -289,14 +294,14 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
     }
 }
 
-/// Whether a timer of a flow may have fired: it sent something again, or an ACK was so late that
-/// it may have sent a probe, which it does after two smoothed round-trip times and two jiffies.
+/// Whether a timer of a flow may have fired: it retransmitted something, or an ACK was late enough
+/// for a probe. A probe leaves after two smoothed round-trip times and two jiffies.
 fn timed(flow: &FlowOutcome) -> bool {
     let shortest = flow.rtt.buckets().next().map_or(0, |(lower, _, _)| lower);
     flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)
 }
 
-/// Whether a time or a rate is left to its default, which would not change.
+/// Whether a time or a rate has its default, which would not scale.
 fn has_defaults(scenario: &Table) -> bool {
     let lacks = |table: &Table, key: &str| !table.contains_key(key);
     let inner = |name: &str, key: &str| {
@@ -342,16 +347,16 @@ fn doubled(table: &Table) -> Table {
         .collect()
 }
 
-/// Of a histogram: its sum, its largest value, and its buckets.
+/// The sum, largest value and buckets of a histogram.
 type Delays = (u128, Option<u64>, Vec<(u64, u64)>);
 
-/// An outcome with its times divided, and what is not a plain time by itself.
+/// An outcome with its times divided, and the parts that are not plain times.
 struct Scaled {
     digest: Digest,
     delays: BTreeMap<String, Delays>,
 }
 
-/// Gauges of senders that Linux has in microseconds, or smoothed with a shift.
+/// Gauges of senders that Linux keeps in microseconds, or smooths with a shift.
 const ROUNDED: [&str; 4] = ["srtt", "rto", "min_rtt", "pacing"];
 
 impl Scaled {

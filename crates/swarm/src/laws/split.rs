@@ -1,8 +1,8 @@
-//! A sweep in parts has the runs of the whole: cut at a value of one of its keys, seed by seed,
-//! and point by point.
+//! A sweep in parts has the same runs as the whole: cut at a value of one of its keys, seed by
+//! seed, and point by point.
 //!
-//! Runs are stored by their ids, so parts that have the same ids are the same once they are in
-//! one store. Points of one id have one plan.
+//! Runs are stored by their ids, so parts with the same ids are the same once they are in one
+//! store. Points with the same id have the same plan.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ fn check(scenario: &Table, seed: u64, _limits: &Limits) -> Check {
     by_point(scenario, draw.pick(&whole.points))
 }
 
-/// A sweep in two.
+/// A sweep cut in two.
 struct Cut {
     parts: [Table; 2],
     /// The runs of the first come before those of the second.
@@ -108,7 +108,8 @@ fn cut(scenario: &Table, whole: &Scenario, draw: &mut Draw) -> Result<Cut, Verdi
     })
 }
 
-/// What names a run and what it is: of points with one id all must be the same.
+/// Compares the points of the whole sweep with those of its parts: points with one id must be the
+/// same.
 fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     if whole.len() != parts.len() {
         let what = format!(
@@ -122,7 +123,7 @@ fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     if !in_order {
         let by_id = |points: &'_ [Point]| -> Vec<usize> {
             let mut all: Vec<usize> = (0..points.len()).collect();
-            // Points of one run differ in their labels: a key may decide nothing.
+            // Points of one run may differ in their labels, because a key may have no effect.
             all.sort_by_key(|i| (points[*i].run_id.clone(), points[*i].labels.clone()));
             all
         };
@@ -147,7 +148,7 @@ fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     Ok(())
 }
 
-/// Each seed by itself.
+/// Each seed alone.
 fn by_seed(scenario: &Table, whole: &Scenario) -> Check {
     let seeds: BTreeMap<u64, ()> = whole.points.iter().map(|point| (point.seed, ())).collect();
     for seed in seeds.keys() {
@@ -163,7 +164,7 @@ fn by_seed(scenario: &Table, whole: &Scenario) -> Check {
     Ok(())
 }
 
-/// One point by itself, set from outside.
+/// One point alone, with its values set as overrides.
 fn by_point(scenario: &Table, point: &Point) -> Check {
     let labels = point.params.iter().zip(point.labels.iter());
     let mut overrides: Vec<Override> = labels
@@ -177,7 +178,7 @@ fn by_point(scenario: &Table, point: &Point) -> Check {
         value: point.seed.to_string(),
     });
     let alone = load_with(&scenario.to_string(), &overrides, Some(1));
-    let alone = alone.map_err(|message| broken("a point refused by itself", message))?;
+    let alone = alone.map_err(|message| broken("a point refused alone", message))?;
     match alone.points.as_slice() {
         [only] if only.run_id == point.run_id && only.plan == point.plan => Ok(()),
         points => {

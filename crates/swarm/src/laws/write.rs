@@ -1,7 +1,7 @@
-//! What is written otherwise is the same run: times, rates and sizes in other units, tables in
-//! line or not, keys in another order, short forms in full.
+//! Another notation gives the same run: times, rates and sizes in other units, tables inline or
+//! not, keys in another order, short forms in full.
 //!
-//! Where order means something (links, flows, the keys of a sweep) it is kept.
+//! Where order matters (links, flows, the keys of a sweep) it is kept.
 
 use tailback_scenario::EngineKind;
 use toml::{Table, Value};
@@ -50,10 +50,10 @@ fn check(scenario: &Table, seed: u64, _limits: &Limits) -> Check {
     }
 }
 
-/// Tables whose order means something.
+/// Tables whose order matters.
 const ORDERED: [&str; 3] = ["links", "sweep", "zip"];
 
-/// The same scenario in other words.
+/// The same scenario in another notation.
 fn written(root: &Table, draw: &mut Draw) -> String {
     let mut root = root.clone();
     root.insert(
@@ -160,7 +160,7 @@ fn grouped(number: i64) -> String {
     text
 }
 
-/// The same value in other words.
+/// The same value in another notation.
 fn reworded(key: &str, value: &Value, draw: &mut Draw) -> Value {
     match value {
         Value::Table(table) => {
@@ -195,7 +195,7 @@ fn reworded(key: &str, value: &Value, draw: &mut Draw) -> Value {
     }
 }
 
-/// Numbers from here on have no place for all their digits.
+/// From here on, floating-point numbers cannot represent all digits.
 const MOST: u64 = 1 << 50;
 
 /// A time, rate or size in another unit; anything else as it is.

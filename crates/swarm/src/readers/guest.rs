@@ -1,5 +1,5 @@
-//! What the kernel engine reads: on the host what a kit and a guest say, in the
-//! guest its job, captured frames and rtnetlink.
+//! Readers of the kernel engine: on the host those of kits and guest results, in the guest those of
+//! its job, captured frames and rtnetlink.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +14,7 @@ use tailback_guest::result::GuestResult;
 use tailback_record::frame::{Envelope, Host, Options, Segment, tcp};
 use tailback_scenario::load;
 
-// The agent is a program, not a library: what it reads is compiled here, too.
+// The agent is a program, not a library, so its readers are compiled here, too.
 #[allow(dead_code, reason = "the agent uses all of it")]
 #[path = "../../../guest/src/agent/frame.rs"]
 mod frame;
@@ -25,7 +25,7 @@ mod rtt;
 #[path = "../../../guest/src/agent/xstats.rs"]
 mod xstats;
 
-/// A plan with every congestion control before every queue.
+/// A plan that combines every congestion control with every queue.
 static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     let mut text = "duration = \"1s\"\n".to_owned();
     for entry in aqm::ENTRIES {
@@ -43,7 +43,7 @@ static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     scenario.expect("defaults").points.remove(0).plan
 });
 
-/// A kit refuses a plan at places that exist, or has a job for it.
+/// A kit either rejects a plan, at places that exist, or gives a job for it.
 pub(super) fn kit(bytes: &[u8]) {
     let Ok(kit) = serde_json::from_slice::<Kit>(bytes) else {
         return;
@@ -53,7 +53,7 @@ pub(super) fn kit(bytes: &[u8]) {
     assert!(refused.iter().all(|refusal| !refusal.message.is_empty()));
 }
 
-/// A job can be shown, and is the same after it has been written again.
+/// A job can be shown, and is unchanged after writing and reading it.
 pub(super) fn job(bytes: &[u8]) {
     let Ok(job) = serde_json::from_slice::<Job>(bytes) else {
         return;
@@ -61,16 +61,16 @@ pub(super) fn job(bytes: &[u8]) {
     let _ = job.to_string();
     let text = serde_json::to_string(&job).expect("plain data");
     let again: Job = serde_json::from_str(&text).expect("what was written");
-    // Numbers that are not equal to themselves are not written.
+    // NaN, which does not equal itself, is not written.
     assert_eq!(again, job);
 }
 
-/// A guest's result is refused, or handed on as it is.
+/// A guest's result is rejected, or passed on unchanged.
 pub(super) fn result(bytes: &[u8]) {
     let Ok(result) = postcard::from_bytes::<GuestResult>(bytes) else {
         return;
     };
-    // Its counters are summed up before anything is stored.
+    // Its counters are added up before anything is stored.
     let counts = result.outcome.links.iter().map(|link| link.counts);
     for counts in counts.chain(result.outcome.flows.iter().map(|flow| flow.counts)) {
         let _ = (counts.drops(), counts.marks());
@@ -80,8 +80,7 @@ pub(super) fn result(bytes: &[u8]) {
     assert_eq!(postcard::to_stdvec(&again).expect("plain data"), written);
 }
 
-/// A capture: frames, each behind a byte of its length. Their data and ACKs
-/// give round-trip times.
+/// A capture: frames, each after a byte with its length. Their data and ACKs give round-trip times.
 pub(super) fn frames(mut bytes: &[u8]) {
     let mut tracker = rtt::RttTracker::default();
     let mut now = 0;
@@ -104,7 +103,7 @@ pub(super) fn frames(mut bytes: &[u8]) {
     }
 }
 
-/// The first byte says of which kind the attributes are.
+/// The first byte selects the kind of the attributes.
 pub(super) fn statistics(bytes: &[u8]) {
     if let [kind, attributes @ ..] = bytes {
         let entry = aqm::ENTRIES[usize::from(*kind) % aqm::ENTRIES.len()];
@@ -124,7 +123,7 @@ pub(super) fn statistics(bytes: &[u8]) {
     }
 }
 
-/// Numbers from bytes; zeros behind their end.
+/// Reads numbers from bytes; continues with zeros after their end.
 struct Words<'a>(&'a [u8]);
 
 impl Words<'_> {
@@ -137,8 +136,8 @@ impl Words<'_> {
     }
 }
 
-/// What an ACK says, in whatever room, is read from its frame again: SACK
-/// blocks, and the rest does not disturb them.
+/// An ACK is written with options into a limited room, and its frame is parsed: the SACK blocks
+/// must be the same, whatever other options there are.
 pub(super) fn options(bytes: &[u8]) {
     let mut words = Words(bytes);
     let shape = words.next();

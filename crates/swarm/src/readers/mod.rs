@@ -1,6 +1,6 @@
-//! Every reader of the Rust crates as a function of bytes, each with what must
-//! hold whatever the bytes are. The fuzz targets in `fuzz/` are these functions,
-//! and the tests of this crate give them the seeds of `fuzz/seeds/`.
+//! Every reader of the Rust crates as a function of bytes, with checks that must hold for any
+//! bytes. The fuzz targets in `fuzz/` call these functions, and the tests of this crate run them on
+//! the seeds of `fuzz/seeds/`.
 
 mod guest;
 mod packetdrill;
@@ -10,13 +10,13 @@ mod scenario;
 pub struct Reader {
     /// Name of the fuzz target and of the folder of its seeds.
     pub name: &'static str,
-    /// What is read.
+    /// What it reads.
     pub doc: &'static str,
-    /// Reads; panics if what must hold does not.
+    /// Reads the bytes; panics if a check fails.
     pub read: fn(&[u8]),
 }
 
-/// All of them.
+/// All readers.
 pub const READERS: &[Reader] = &[
     Reader {
         name: "scenario",
@@ -60,10 +60,10 @@ pub const READERS: &[Reader] = &[
     },
 ];
 
-/// The reader of that name.
+/// The reader with a name.
 ///
 /// # Panics
-/// When there is none: the names are those of the fuzz targets.
+/// If no reader has this name; the names are those of the fuzz targets.
 pub fn reader(name: &str) -> fn(&[u8]) {
     let found = READERS.iter().find(|reader| reader.name == name);
     found.unwrap_or_else(|| panic!("no reader {name}")).read

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     "limits",
     multiple=True,
     metavar="QUANTITY:±N[%]",
-    help="Exit 3 if a difference is beyond it, 4 if that cannot be told: throughput_mbit:-5%, "
+    help="Exit 3 if a difference is beyond it, 4 if that is undecided: throughput_mbit:-5%, "
     "delay_mean_ms:+0.5, or jain:2% for both ways; delay_mean_ms@NAME:+10% of one link or flow, "
     "every one without @NAME.",
 )

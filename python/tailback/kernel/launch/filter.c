@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The calls that the kernel as a process makes of this machine, and no others.
+ * Permits only the system calls that the guest's kernel, a process here, needs.
  *
- * What is not in the table does not exist (ENOSYS): sockets, other namespaces, mounts,
- * links, keys, BPF, io_uring, ptrace, and whatever a later Linux has. Processes are made
- * only in the memory of who makes them, and programs are executed only from a file
- * that is open, which is how the kernel starts the processes of its guest.
+ * Calls outside of the table fail with ENOSYS: sockets, other namespaces, mounts, links,
+ * keys, BPF, io_uring, ptrace, and whatever a later Linux adds. A new process has to share
+ * the memory of its parent, and a program can be executed only from an open file. This is
+ * how the kernel starts the processes of its guest.
  *
- * A process of the guest has a second filter of the kernel's that traps its calls;
- * an error here never comes before that trap.
+ * A process of the guest has a second filter, which the kernel installs to trap its calls.
+ * That trap always comes before an error of this filter.
  *
- * A kernel before 6.16 copies itself for a process of its guest, and traces it: that has
- * asked to be (PTRACE_TRACEME). To attach to a process that has not is refused there too.
- * A call that is traced stops before it comes here.
+ * A kernel before 6.16 copies itself for a process of its guest, and traces the copy, which
+ * asks for that (PTRACE_TRACEME). Attaching to a process that did not ask fails there, too.
+ * A traced call stops before it reaches this filter.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,12 +30,12 @@
 
 #include "launch.h"
 
-/* Numbers that headers of an older machine lack. */
+/* Numbers for machines with older headers. */
 #define NR_RSEQ 334
 #define NR_CLOSE_RANGE 436
 #define NR_FACCESSAT2 439
 
-/* In the order of how often a run makes them: a machine without a cache looks from the top. */
+/* The most frequent calls come first: a machine without a cache searches from the top. */
 static const unsigned short ALLOWED[] = {
 	SYS_futex, SYS_sendmsg, SYS_recvmsg, SYS_mmap, SYS_munmap, SYS_rt_sigreturn,
 	SYS_rt_sigprocmask, SYS_clock_gettime, SYS_timer_settime, SYS_close, SYS_read,
@@ -66,27 +66,27 @@ static const unsigned short ALLOWED[] = {
 	SYS_getrandom, SYS_seccomp,
 };
 
-/* Of PR_ options: its name, its end with its parent, that it gains nothing, and that the
- * processor's counter is not for it. */
+/* PR_ options: the name, the signal when the parent ends, no new privileges, and no access
+ * to the processor's counter. */
 static const unsigned int PRCTL[] = {
 	PR_SET_NAME, PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_TSC,
 };
-/* TCGETS, FIONREAD, FIONBIO, FIOASYNC: nothing that types into a terminal. */
+/* TCGETS, FIONREAD, FIONBIO, FIOASYNC: none of them types into a terminal. */
 static const unsigned int IOCTL[] = { 0x5401, 0x541b, 0x5421, 0x5452 };
-/* PER_LINUX with ADDR_NO_RANDOMIZE, and the question what it is. */
+/* PER_LINUX with ADDR_NO_RANDOMIZE, and the value that only queries. */
 static const unsigned int PERSONALITY[] = { 0x0040000, 0xffffffff };
 static const unsigned int UNIX[] = { AF_UNIX };
 static const unsigned int ITSELF[] = { 0 };
 static const unsigned int OPEN_FILE[] = { AT_EMPTY_PATH };
 
-/* Of ptrace: TRACEME, PEEKUSER, POKEUSER, CONT, KILL, GETREGS, SETREGS, GETFPREGS, SETFPREGS,
+/* ptrace: TRACEME, PEEKUSER, POKEUSER, CONT, KILL, GETREGS, SETREGS, GETFPREGS, SETFPREGS,
  * OLDSETOPTIONS, SYSCALL, ARCH_PRCTL, SYSEMU, SYSEMU_SINGLESTEP, SETOPTIONS, GETSIGINFO,
- * GETREGSET, SETREGSET. Neither ATTACH nor SEIZE. */
+ * GETREGSET, SETREGSET. ATTACH and SEIZE are not permitted. */
 static const unsigned int PTRACE[] = {
 	0, 3, 6, 7, 8, 12, 13, 14, 15, 21, 24, 30, 31, 32, 0x4200, 0x4202, 0x4204, 0x4205,
 };
 
-/* The lower half of an argument has to be one of some values. */
+/* The lower half of this argument has to be one of these values. */
 static const struct {
 	unsigned int call;
 	unsigned int argument;
@@ -125,7 +125,7 @@ static void add(struct program *program, unsigned short code, unsigned char if_t
 static void check_argument(struct program *program, unsigned int call, unsigned int argument,
 			   const unsigned int *values, unsigned char count)
 {
-	/* The number is in the accumulator again only for who jumps over all of this. */
+	/* The accumulator still holds the call's number only if all of this is skipped. */
 	add(program, EQUAL, 0, 2 * count + 2, call);
 	add(program, LOAD, 0, 0, DATA(args) + 8 * argument);
 	for (unsigned char i = 0; i < count; i++) {
@@ -135,7 +135,7 @@ static void check_argument(struct program *program, unsigned int call, unsigned 
 	add(program, RETURN, 0, 0, REFUSED);
 }
 
-/* execve is for starting the kernel: of the name at this place in our memory only. */
+/* execve only starts the kernel: only the name at this address is permitted. */
 static void check_exec(struct program *program, const char *name)
 {
 	uint64_t at = (uintptr_t)name;
@@ -149,7 +149,7 @@ static void check_exec(struct program *program, const char *name)
 	add(program, RETURN, 0, 0, REFUSED);
 }
 
-/* With `flags`, and none of those that are not for it. */
+/* Permits clone with all of `flags` and without any of `refused`. */
 static void check_clone(struct program *program, unsigned int flags, unsigned int refused)
 {
 	add(program, EQUAL, 0, 5, SYS_clone);
@@ -168,7 +168,7 @@ int filter_calls(const char *name, bool traces)
 	add(&program, LOAD, 0, 0, DATA(arch));
 	add(&program, EQUAL, 1, 0, AUDIT_ARCH_X86_64);
 	add(&program, RETURN, 0, 0, REFUSED);
-	/* Calls of the x32 kind have a bit of their own and so are none of these. */
+	/* x32 calls have an extra bit in their number, so they match none of these. */
 	add(&program, LOAD, 0, 0, DATA(nr));
 	for (size_t i = 0; i < COUNT(ALLOWED); i++) {
 		add(&program, EQUAL, 0, 1, ALLOWED[i]);
@@ -179,7 +179,7 @@ int filter_calls(const char *name, bool traces)
 			       CHECKED[i].count);
 	if (traces)
 		check_argument(&program, SYS_ptrace, 0, PTRACE, COUNT(PTRACE));
-	/* Traced, a process of the guest makes the next: as a child of the kernel's. */
+	/* When traced, a process of the guest makes the next one, as a child of the kernel. */
 	if (traces)
 		check_clone(&program, 0, NO_CLONE);
 	else
@@ -189,7 +189,7 @@ int filter_calls(const char *name, bool traces)
 	filter = (struct sock_fprog){ program.length, program.code };
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return errno;
-	/* Without a second mitigation that costs every call: nothing here guards a secret. */
+	/* Without the speculation mitigation, which slows every call: there is no secret here. */
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter))
 		return errno;
 	return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Landlock: files are opened below the places only, no TCP port is used, and neither
- * signals nor abstract Unix sockets reach a process outside.
+ * Landlock: permits opening files below the given places only, and no TCP ports. Signals
+ * and abstract Unix sockets do not reach processes outside.
  *
- * It needs no namespace, and holds where a path leaves the root after all.
+ * It does not need a namespace, and it still holds if a path leaves the root.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "launch.h"
 
-/* As far as headers of Linux 5.13 know them; later ones by their numbers. */
+/* Names that the headers of Linux 5.13 have; later ones by their numbers. */
 #define FILE_RIGHTS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE)
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define ALL ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
@@ -26,11 +26,11 @@
 #define NET_TCP UINT64_C(3)
 #define SCOPED UINT64_C(3)
 
-/* What a guest makes in its workplace: nothing that leads elsewhere. */
+/* What a guest may create in its workplace: nothing that leads elsewhere. */
 #define MAKES (LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
 	       LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG)
 
-/* The attribute as of ABI 6; older kernels are given its beginning. */
+/* The attribute as of ABI 6; older kernels get only its first members. */
 struct rules {
 	uint64_t fs;
 	uint64_t net;
@@ -44,10 +44,10 @@ static void allow(int rules, const char *path, uint64_t access)
 		.parent_fd = open(path, O_PATH | O_CLOEXEC),
 	};
 
-	/* What is not there needs no rule. */
+	/* A missing file does not need a rule. */
 	if (beneath.parent_fd < 0)
 		return;
-	/* A file has no rights of folders. */
+	/* A file does not accept rights of folders. */
 	if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0)) {
 		beneath.allowed_access &= LANDLOCK_ACCESS_FS_EXECUTE | FILE_RIGHTS | TRUNCATE;
 		syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0);

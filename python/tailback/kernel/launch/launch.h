@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the parts of the launcher share: the places a guest may see, and its walls. */
+/* Shared by the parts of the launcher: the places that a guest may see, and its walls. */
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 enum kind {
-	/* Read. */
+	/* Readable. */
 	READABLE,
-	/* Read, and executed: the kernel and the libraries that it is linked to. */
+	/* Readable and executable: the kernel and the libraries that it is linked to. */
 	PROGRAM,
-	/* Read and written. */
+	/* Readable and writable. */
 	WRITABLE,
 };
 
@@ -22,7 +22,7 @@ struct place {
 
 #define MAX_PLACES 32
 
-/* Each process of the guest is one here. */
+/* Each process of the guest is a process of this machine. */
 #define PROCESSES 512
 
 struct places {
@@ -30,7 +30,7 @@ struct places {
 	size_t count;
 };
 
-/* A wall is up (0), or what the machine said (an errno). */
+/* State of a wall: 0 if it is up, otherwise the errno of the failure. */
 enum wall {
 	USER,
 	MOUNT,
@@ -49,15 +49,15 @@ extern int walls[WALLS];
 /* namespaces.c */
 void enter_namespaces(void);
 void limit_processes(void);
-/* root.c: a root of the places and nothing else; 0 or an errno. */
+/* root.c: makes a root of the places and nothing else; returns 0 or an errno. */
 int make_root(const struct places *places, const char *workplace);
-/* privileges.c: no capability is left and none comes back, and what may be used up. */
+/* privileges.c: drops all capabilities for good, and limits resources. */
 int drop_capabilities(void);
 void limit(unsigned long memory_bytes);
 /* landlock.c */
 void restrict_files(const struct places *places);
-/* filter.c: 0 or an errno; `name` is the program that is executed then, and `traces` whether
- * it traces the processes that it makes. */
+/* filter.c: returns 0 or an errno. `name` is the program to execute next, and `traces` says
+ * whether it traces the processes that it makes. */
 int filter_calls(const char *name, bool traces);
 
 #endif

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Starts the kernel as a process that can reach nothing but what it needs.
+ * Starts the guest's kernel as a process that can reach only what it needs.
  *
  *     launch PARENT MIB confined|unconfined seccomp|ptrace [-r READABLE]... [-x PROGRAM]...
  *            -w WORKPLACE -- WORD...
  *
- * Namespaces of its own, a root with these places, Landlock, a filter of calls and
- * limits: one file each beside this one. Modules of the guest run in the same process,
- * so that the guest's kernel is no wall between them and this machine.
+ * The walls are namespaces of its own, a root with these places, Landlock, a filter of
+ * system calls, and limits; each has a file beside this one. Modules of the guest run in
+ * the same process, so the guest's kernel is not a wall between them and this machine.
  *
- * A wall that this machine does not have is not built, and the first line that is
- * printed says for each what came of it ("tailback: walls user=0 ...", 0 or an errno).
- * Where nothing keeps the guest from this machine's files it ends there, unless it is
- * told otherwise.
+ * A wall that this machine does not support is left out. The first line of output has the
+ * state of each wall ("tailback: walls user=0 ...", 0 or an errno). If no wall protects
+ * this machine's files, the launcher exits, unless it was started with `unconfined`.
  *
- * Three processes: this one, the first of the PID namespace, and the kernel. Each ends
- * with the one before, and with the first of its namespace ends everything that is
- * in it. The kernel's memory, MIB and a little, is a file that has no name anywhere.
+ * There are three processes: this one, the first of the PID namespace, and the kernel. Each
+ * ends with the one before. When the first process of the namespace ends, all others in it
+ * end, too. The kernel's memory (MIB and a little more) is a file without a name.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +40,7 @@
 #define NOT_FOUND 127
 #define BY_SIGNAL 128
 
-/* Beyond what the guest has: the kernel keeps its own pages in the same file. */
+/* In addition to the guest's memory: the kernel keeps its own pages in the same file. */
 #define SPARE_MIB 64
 
 int walls[WALLS];
@@ -65,7 +64,7 @@ static void die(const char *what)
 	_exit(BAD_USE);
 }
 
-/* Files without a name, for what the kernel would make in a folder of the machine's. */
+/* Makes an anonymous file in place of one that the kernel would make in a folder here. */
 static void memory_file(const char *variable, unsigned long bytes)
 {
 	char number[16];
@@ -80,7 +79,7 @@ static void memory_file(const char *variable, unsigned long bytes)
 	setenv(variable, number, 1);
 }
 
-/* The line with what came of each wall, in one piece. */
+/* Prints the state of all walls as one line, with a single write. */
 static void report(void)
 {
 	char line[512] = "tailback: walls";
@@ -94,14 +93,14 @@ static void report(void)
 		_exit(BAD_USE);
 }
 
-/* In the place of this process: the kernel, behind what walls there are. */
+/* Replaces this process by the kernel, behind the walls that this machine supports. */
 static void become_kernel(void)
 {
 	if (chdir(workplace))
 		die(workplace);
 	restrict_files(&places);
 	limit((memory_mib + SPARE_MIB) << 20);
-	/* It would set that itself and start anew. */
+	/* Otherwise the kernel would set that itself and start again. */
 	personality(PER_LINUX | ADDR_NO_RANDOMIZE);
 	if (drop_capabilities())
 		die("capabilities");
@@ -113,7 +112,7 @@ static void become_kernel(void)
 	die(program);
 }
 
-/* The first process of the namespace: with it ends all that is in it. */
+/* The first process of the namespace: when it ends, all others in it end, too. */
 static void be_first(int parent)
 {
 	struct pollfd gone = { .fd = parent };
@@ -121,7 +120,7 @@ static void be_first(int parent)
 	pid_t kernel, ended;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* It may be gone already; the number of a parent outside is not seen here. */
+	/* The parent may be gone already; its number is not visible in this namespace. */
 	if (poll(&gone, 1, 0))
 		_exit(BAD_USE);
 	limit_processes();
@@ -190,13 +189,13 @@ int main(int argc, char **argv)
 	memory_file("TAILBACK_MEMORY", (memory_mib + SPARE_MIB) << 20);
 	memory_file("TAILBACK_STUB", 0);
 	enter_namespaces();
-	/* After that: new credentials take it back. */
+	/* Only now: new credentials reset it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* It may be gone already. */
+	/* The parent may be gone already. */
 	if (getppid() != atoi(argv[1]))
 		return BAD_USE;
 	if (walls[PID]) {
-		/* Nobody can be the first: this process becomes the kernel. */
+		/* Without a PID namespace this process becomes the kernel. */
 		if (!walls[MOUNT])
 			walls[MOUNT] = make_root(&places, workplace);
 		become_kernel();

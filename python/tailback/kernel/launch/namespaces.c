@@ -2,9 +2,9 @@
 /*
  * Namespaces of its own for the guest.
  *
- * The user namespace comes first: it is what allows the others to a user
- * without privileges. The user keeps the number that it has outside, so that
- * files are whose they were.
+ * The user namespace comes first: it lets a user without privileges create the
+ * others. The user keeps its number from outside, so that files keep their
+ * owners.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,8 +32,8 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * Root gets all numbers mapped, as it has to reach what belongs to others on the way to
- * its own; only who stays outside may do that.
+ * Maps all numbers for root, because root has to pass folders of other users to reach its
+ * own. Only a process outside of the namespace may write such a map.
  */
 static pid_t map_all_from_outside(const int *ends)
 {
@@ -57,7 +57,7 @@ static int map_own(unsigned int uid, unsigned int gid)
 	char line[64];
 	int error;
 
-	/* Who maps its own group only gives up to change the others. */
+	/* A process may map only its own group after giving up setgroups(). */
 	write_file("/proc/self/setgroups", "deny");
 	snprintf(line, sizeof(line), "%u %u 1", gid, gid);
 	error = write_file("/proc/self/gid_map", line);
@@ -101,14 +101,14 @@ void enter_namespaces(void)
 	};
 
 	walls[USER] = enter_user();
-	/* Root has the others without it. */
+	/* Root can create the others without it. */
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		walls[others[i].wall] = unshare(others[i].flag) ? errno : 0;
 }
 
 /*
- * As root of this machine nobody counts our processes (RLIMIT_NPROC), but the numbers
- * that a PID namespace has can be made few. Since Linux 6.14: before, they are the machine's.
+ * RLIMIT_NPROC does not apply to root, but a PID namespace can have a limit of numbers.
+ * This needs Linux 6.14: before it, the limit is that of the whole machine.
  */
 void limit_processes(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a process keeps of its capabilities (nothing), and what it may use up. */
+/* Drops all capabilities of a process, and limits its resources. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/capability.h>
@@ -13,9 +13,9 @@
 
 #define MIB (1ul << 20)
 
-/* Address space beyond the guest's memory: the kernel itself, libraries, stacks. */
+/* Address space in addition to the guest's memory: the kernel, libraries, stacks. */
 #define BEYOND (512 * MIB)
-/* Of one file: results, captured packets. */
+/* Largest size of a file: results, captured packets. */
 #define LARGEST_FILE (16384 * MIB)
 #define FILES 1024
 
@@ -24,7 +24,7 @@ int drop_capabilities(void)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { 0 };
 
-	/* Without them: an exec gives root all that its namespace has. */
+	/* Otherwise an exec would give root all capabilities of its namespace. */
 	prctl(PR_SET_SECUREBITS,
 	      SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
 		      SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
@@ -56,7 +56,7 @@ void limit(unsigned long memory_bytes)
 	at_most(RLIMIT_NOFILE, FILES);
 	at_most(RLIMIT_FSIZE, LARGEST_FILE);
 	at_most(RLIMIT_AS, memory_bytes + BEYOND);
-	/* In a user namespace of its own only its own processes count, outside all of the user's. */
+	/* In its own user namespace only its own processes count; outside, all of the user's. */
 	if (!walls[USER])
 		at_most(RLIMIT_NPROC, PROCESSES);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A root that has the places and nothing else.
+ * Makes a root that has the given places and nothing else.
  *
- * Every place is where it is outside, so that links that lead to one still do. There is
- * no /proc but the three names that the kernel asks for, no /dev but null, and
- * nothing is written but the places that are to be.
+ * Every place has the same path as outside, so that links to it still work. /proc has only
+ * the three names that the kernel reads, /dev has only null, and only the writable places
+ * can be written.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #include "launch.h"
 
-/* Of Linux 5.2 and 5.12, by their numbers; where there are none, there is no such root. */
+/* System calls of Linux 5.2 and 5.12. Without them the root cannot be made. */
 #define NR_OPEN_TREE 428
 #define NR_MOVE_MOUNT 429
 #define NR_MOUNT_SETATTR 442
@@ -35,7 +35,7 @@ struct attributes {
 	uint64_t userns_fd;
 };
 
-/* A copy of what is mounted at a path and below, with these flags besides; a number or -1. */
+/* Copies the mounts at a path and below, and adds flags; returns a descriptor or -1. */
 static int copy(const char *path, unsigned long flags)
 {
 	/* MOUNT_ATTR_RDONLY, _NOSUID, _NODEV and _NOEXEC are the MS_ flags of the same meaning. */
@@ -63,7 +63,7 @@ static int make_folders(char *path)
 	return 0;
 }
 
-/* Puts a copy to its path below `base`. */
+/* Mounts a copy at its path below `base`. */
 static int put(const char *base, const char *path, int tree)
 {
 	char target[PATH_MAX];
@@ -83,7 +83,7 @@ static int put(const char *base, const char *path, int tree)
 	return syscall(NR_MOVE_MOUNT, tree, "", AT_FDCWD, target, FROM_FD) ? errno : 0;
 }
 
-/* By this name the kernel knows its workplace. */
+/* The kernel finds its workplace under this name. */
 static int link_workplace(const char *base, const char *workplace)
 {
 	char link[PATH_MAX];
@@ -97,7 +97,7 @@ static int link_workplace(const char *base, const char *workplace)
 	return symlink(workplace, link) ? errno : 0;
 }
 
-/* The root, put together on top of the workplace. */
+/* Builds the root in a file system that is mounted on top of the workplace. */
 static int fill(const char *base, const struct places *places, const int *trees, int null)
 {
 	int error = put(base, "/dev/null", null);
@@ -118,9 +118,9 @@ int make_root(const struct places *places, const char *workplace)
 	null = copy("/dev/null", MS_NOSUID | MS_NOEXEC);
 	if (null < 0)
 		return errno;
-	/* Before they are hidden. What is not there is not needed. */
+	/* Copy the places before they are hidden. Missing places are not needed. */
 	for (size_t i = 0; i < places->count; i++) {
-		/* Not MS_NOEXEC: the guest's own programs would not be executable to it. */
+		/* Not MS_NOEXEC: the guest could not execute its own programs. */
 		trees[i] = copy(places->at[i].path,
 				MS_NOSUID | MS_NODEV |
 					(places->at[i].kind == WRITABLE ? 0 : MS_RDONLY));
@@ -139,7 +139,7 @@ int make_root(const struct places *places, const char *workplace)
 			    MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
 			    NULL))
 		error = errno;
-	/* The old root is laid over the new one and taken away. */
+	/* Mounts the old root over the new one; it is then unmounted. */
 	if (!error && (chdir(workplace) || syscall(SYS_pivot_root, ".", ".")))
 		error = errno;
 	if (error) {

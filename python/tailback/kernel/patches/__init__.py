@@ -1,7 +1,7 @@
-"""tailback's own patch to User-mode Linux, and putting it on a kernel tree.
+"""tailback's own patch to User-mode Linux, and applying it to a kernel tree.
 
-`programs.patch` is a change to the Linux kernel and has its licence (GPL-2.0), unlike the
-rest of tailback: it goes with us as a file, and is applied to the source that a kit is built from.
+`programs.patch` is a change to the Linux kernel and has its licence (GPL-2.0), unlike the rest of
+tailback. It ships as a file, and is applied to the source from which a kit is built.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROGRAMS = Path(__file__).parent / "programs.patch"
 """For programs in virtual time: `[[programs]]`."""
 
 OPTIONS = ("--strip=1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch")
-"""Nothing is asked, and nothing guessed."""
+"""The arguments of patch: no questions, no guesses."""
 
 
 def sha256() -> str:
@@ -31,9 +31,10 @@ def sha256() -> str:
 
 
 def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bool) -> KernelSource:
-    """The tree with the patch, in a folder of its own; the tree as it is, where it does not fit.
+    """The tree with the patch, in a folder of its own; the unchanged tree, if the patch does not
+    fit.
 
-    Raises `InputError` for that where it is required.
+    Raises `InputError` in that case if the patch is required.
     """
     digest = sha256()
     suffix = f"+programs-{digest[:12]}"
@@ -53,12 +54,12 @@ def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bo
             raise InputError(
                 f"{tree.origin}: the patch for programs does not apply to this tree\n{said}"
             ) from error
-        steps.note(f"{tree.identity}: without the patch for programs, which is not for it")
+        steps.note(f"{tree.identity}: without the patch for programs, which does not fit it")
         return tree
     steps.step("applying the patch for programs")
     begun = folder.with_name(folder.name + ".part")
     folders.remove(begun, inside=begun.parent)
-    # The same files but for those that change: a tree has 1 GB.
+    # Share the files that do not change: a tree has 1 GB.
     process.run(["cp", "-al", tree.folder, begun])
     for name in _changed():
         if (begun / name).exists():

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Files without a name, for the kernel as a process.
+ * Gives anonymous files to the guest's kernel, which is a process here.
  *
- * User-mode Linux keeps its memory in a file that it makes in /dev/shm, where others
- * have theirs, and its first program in one of memfd_create(). Preloaded, this gives it
- * those that the launcher has opened, by their numbers in $TAILBACK_MEMORY and
- * $TAILBACK_STUB, so that it needs neither: both end with it.
+ * User-mode Linux keeps its memory in a file that it creates in the shared folder /dev/shm,
+ * and its first program in a file of memfd_create(). This preloaded library gives it files
+ * that the launcher has opened instead; $TAILBACK_MEMORY and $TAILBACK_STUB hold their
+ * descriptors. Both files disappear when the kernel ends.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Another number of the same file: who asked closes its own. -2: nothing was opened for it. */
+/* Duplicates the descriptor, because the caller closes its own. -2: no file was opened. */
 static int given(const char *variable)
 {
 	const char *number = getenv(variable);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Random numbers that follow from a seed, for the kernel as a process.
+ * Gives random numbers from a seed to the guest's kernel, which is a process here.
  *
- * User-mode Linux takes all of its entropy from this machine's getrandom().
- * Preloaded, this one gives it SplitMix64 of $TAILBACK_SEED instead; since time
- * is virtual too, a run of the same seed is the same run: the same sequence
- * numbers, hash seeds and marks.
+ * User-mode Linux takes all of its entropy from this machine's getrandom(). This
+ * preloaded library gives it SplitMix64 of $TAILBACK_SEED instead. Time is
+ * virtual, too, so runs with the same seed are identical: they have the same
+ * sequence numbers, hash seeds and marks.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -25,9 +25,9 @@ from tailback.kernel.steps import Steps
 HERE = Path(__file__).parent
 MANIFEST = "program.json"
 BUILT = "built:"
-"""Stands before the name of such a program where a scenario's files have paths."""
+"""The prefix of such a program where a scenario's files have paths."""
 PROGRAM = "transfer"
-"""What each is called there."""
+"""The name of each program there."""
 
 TARGET = "x86_64-unknown-linux-gnu"
 
@@ -41,21 +41,21 @@ SHAPE: Mapping[str, manifest.Check] = {
 
 @dataclass(frozen=True)
 class BuildRecipe:
-    """How a program is made of a folder of sources beside this file."""
+    """How a program is built from a folder of sources beside this file."""
 
     folder: str
     compiler: tuple[str, ...] = ()
-    """Words that print the compiler's version: another one may make another program."""
+    """Command that prints the compiler's version: another version may make another program."""
     origin: str = ""
-    """Where the compiler is from, for who lacks it."""
+    """Where to get the compiler, for users who do not have it."""
     words: tuple[str, ...] = ()
-    """What compiles it; its folder of work follows, and `made` is in that then."""
+    """Command that compiles it. The work folder is appended; `made` is then in that folder."""
     made: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     besides: Mapping[str, str] = field(default_factory=dict)
-    """Other programs that compiling it takes, and how a machine gets them."""
+    """Other programs that compiling needs, and how to install them."""
     tools: Callable[[Path], dict[str, str]] | None = None
-    """Puts what we can bring for compiling it into a folder; the variables that name it there."""
+    """Puts files that we can provide into a folder, and returns the variables that name it."""
 
 
 def _go(folder: str) -> BuildRecipe:
@@ -72,8 +72,9 @@ def _go(folder: str) -> BuildRecipe:
 
 def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
     words = ("cargo", "build", "--release", "--locked", "--target", TARGET)
-    # AWS-LC, which s2n-quic has its keys from, takes randomness of readings of the processor's
-    # counter unless a variable forbids it: 150,000, each of which the guest's kernel answers.
+    # AWS-LC, the source of s2n-quic's keys, derives randomness from readings of the processor's
+    # counter unless a variable forbids it: 150,000 readings, each of which the guest's kernel
+    # answers.
     return BuildRecipe(
         folder,
         compiler=("rustc", "--version"),
@@ -89,21 +90,23 @@ def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
 
 
 def _wheels(requirements: str | Path) -> tuple[str, ...]:
-    """What installs packages of Python's index, by their hashes; the folder for them follows."""
+    """Command that installs packages of Python's index, by their hashes; the target folder is
+    appended.
+    """
     words = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile")
     exact = ("--require-hashes", "--only-binary", ":all:", "-r", str(requirements))
     return (*words, *exact, "--target")
 
 
 def _wheel(folder: str) -> BuildRecipe:
-    """A package of Python's index, which is of no machine."""
+    """A package of Python's index that does not depend on the machine."""
     return BuildRecipe(folder, words=_wheels("requirements.txt"), made=".")
 
 
 def _bindings(folder: Path) -> dict[str, str]:
     """For BoringSSL: CMake, and the library of Clang that reads its headers."""
     process.run([*_wheels(HERE / "rust/tools.txt"), folder])
-    # That library comes without the headers of a compiler; gcc's do.
+    # That library comes without the headers of a compiler; gcc's work.
     headers = process.run(["gcc", "-print-file-name=include"])[0]
     return {
         "CMAKE": str(folder / "cmake/data/bin/cmake"),
@@ -129,7 +132,7 @@ def all_names() -> list[str]:
 
 
 def check(wanted: Iterable[str]) -> None:
-    """Refuses names of no program, all at once, and those that this machine cannot compile."""
+    """Reject names of no program, all at once, and programs that this machine cannot compile."""
     wrong = [names.unknown("program", one, all_names()) for one in wanted if one not in RECIPES]
     for name in dict.fromkeys(one for one in wanted if one in RECIPES):
         recipe = RECIPES[name]
@@ -146,7 +149,7 @@ def check(wanted: Iterable[str]) -> None:
 
 
 def find(name: str) -> Path:
-    """The folder of a program's files; `InputError` if it is not built, or not what was built."""
+    """The folder of a program's files; `InputError` if it is not built, or not as built."""
     if name not in RECIPES:
         raise InputError(names.unknown("program", name, all_names()))
     link = kit.cache() / "programs" / name
@@ -165,13 +168,13 @@ def find(name: str) -> Path:
 
 
 def key(path: Path) -> str:
-    """How a scenario calls a file or folder, which may be what `find` gave."""
+    """The name of a file or folder in a scenario, which may be a result of `find`."""
     ours = path.parent.parent == (kit.cache() / "programs").resolve()
     return f"{BUILT}{path.name}" if ours else str(path)
 
 
 def identity(path: Path) -> str:
-    """Hash of what `find` gave."""
+    """Hash of the result of `find`."""
     found = contents.of(path.parent, [path.name])
     return hashlib.sha256(
         "\n".join(f"{at} {what}" for at, what in found.items()).encode()
@@ -179,7 +182,7 @@ def identity(path: Path) -> str:
 
 
 def build(name: str, *, steps: Steps) -> Path:
-    """Builds a program that is not built of these sources by this compiler; where its files are."""
+    """Build a program unless it is built from these sources by this compiler; return its folder."""
     check([name])
     recipe, shelf = RECIPES[name], kit.cache() / "programs"
     version = _version(recipe)
@@ -241,7 +244,7 @@ def _version(recipe: BuildRecipe) -> str:
 
 def _digest(name: str, tool: str) -> str:
     recipe = RECIPES[name]
-    # Where the interpreter is has no part in it.
+    # The path of the interpreter does not count.
     words = [word for word in recipe.words if word != sys.executable]
     total = hashlib.sha256(f"{name} {tool} {words} {sorted(recipe.env.items())}".encode())
     for path, what in contents.of(HERE, [recipe.folder]).items():

@@ -1,4 +1,4 @@
-"""What is wrong with a program, said before anything boots: all of it, at once."""
+"""Finds what is wrong with a program before anything boots, everything at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Image:
     cwd: str = "/"
     """The working folder in it."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Of its side alone."""
+    """Environment of this side alone."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Program:
     path: str = ""
     """Its place in the plan: programs[0]."""
     images: Mapping[str, Image] = field(default_factory=dict)
-    """What the root of a side is in place of packages."""
+    """The root of a side that replaces packages."""
 
 
 class Problem(NamedTuple):
@@ -56,7 +56,9 @@ class Problem(NamedTuple):
 
 
 def problems(program: Program, root: Root, archive: Callable[[], Collection[str]]) -> list[Problem]:
-    """What is wrong with a program in this root; `archive` gives the names of all packages."""
+    """Return what is wrong with a program in this root; `archive` returns the names of all
+    packages.
+    """
     faults = []
     missing = set()
     for number, path in enumerate(program.files):
@@ -95,7 +97,7 @@ class _Check:
     archive: Callable[[], Collection[str]]
 
     def runs(self, word: str) -> Iterator[str]:
-        """Of a word that is to be run."""
+        """Check a word that is to be run."""
         found = self.view.program(word)
         if found is None:
             yield self._not_found(word)
@@ -144,7 +146,7 @@ class _Check:
                     yield f"{shown} needs {line(name)}{self._by(seen, place)}, {self._where(name)}"
                     continue
                 at, file = library
-                # Those of packages are what their packages depend on.
+                # Libraries of packages are dependencies of their packages.
                 if not file.is_relative_to(self.root.path):
                     with_header = elf.read(file)
                     if with_header is not None and with_header.runs_here:
@@ -163,11 +165,11 @@ class _Check:
 
     @cached_property
     def _configured(self) -> Sequence[str]:
-        """Where the loader looks besides."""
+        """Folders where the loader also looks."""
         return ()
 
     def _by(self, seen: Mapping[str, str], place: str) -> str:
-        """That it is a library that needs it."""
+        """Return that a library needs it, rather than the program."""
         name = os.path.basename(place)
         return f" (for {line(name)})" if name in seen else ""
 
@@ -180,7 +182,7 @@ class _Check:
         if package is None:
             return "which is in no package that we know; add the package that has it, or the file"
         if package in self.root.packages:
-            return f"which the version of {package} in use has not"
+            return f"which the version of {package} in use does not have"
         return f'which is in Debian\'s package {package}: add packages = ["{package}"]'
 
     def _script(self, path: Path, shown: str, depth: int) -> Iterator[str]:
@@ -241,7 +243,7 @@ def _no_folder(image: Image) -> str:
 
 @dataclass
 class _InImage(_Check):
-    """Of a side whose root is an image, which has all that it needs."""
+    """A side whose root is an image, which has everything that it needs."""
 
     @classmethod
     def of(cls, program: Program, image: Image, files: Mapping[str, Path]) -> _InImage:
@@ -252,7 +254,7 @@ class _InImage(_Check):
 
     @cached_property
     def _configured(self) -> Sequence[str]:
-        """What the loader's cache was made of: /etc/ld.so.conf, and musl's file of its own."""
+        """The sources of the loader's cache: /etc/ld.so.conf, and musl's own file."""
         folders = []
         configured = [self.view.find("/etc/ld.so.conf"), self.view.find("/etc/ld-musl-x86_64.path")]
         if folder := self.view.find("/etc/ld.so.conf.d"):
@@ -264,7 +266,7 @@ class _InImage(_Check):
         return [*folders, "/usr/local/lib"]
 
     def _in(self, package: str | None) -> str:  # noqa: ARG002 (an image is whole as it is)
-        return "which the image has not"
+        return "which the image does not have"
 
     def _where(self, name: str) -> str:  # noqa: ARG002
         return self._in(None)

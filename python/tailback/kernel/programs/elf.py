@@ -1,7 +1,7 @@
-"""What an executable file says of itself: for which processor it is, and what it is linked to.
+"""Reads from an executable file for which processor it is, and what it is linked to.
 
-As much of the format as that takes. The file is foreign: every number in it is
-compared with its length before it is believed.
+It reads only the parts of the format that this needs. The file is untrusted: every number in it is
+compared with its length before it is used.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class Elf:
     machine: str
     """Its processor, in words."""
     runs_here: bool
-    """Whether it is for the guest's: x86-64."""
+    """Whether it is for the guest's processor: x86-64."""
     interpreter: str = ""
-    """What loads it; empty for what is linked statically, and for libraries."""
+    """Its loader; empty if it is linked statically, and for libraries."""
     needed: tuple[str, ...] = ()
     """Libraries, by the names that the loader looks for."""
     paths: tuple[str, ...] = ()
-    """Where it wants them looked for first."""
+    """The folders where it wants them searched first."""
 
 
 class Damaged(ValueError):
-    """The file is no ELF file after all."""
+    """The file is no valid ELF file."""
 
 
 def read(path: Path) -> Elf | None:
-    """What a file says; None if it is no ELF file. Raises `Damaged`, and `OSError`."""
+    """Read a file; None if it is no ELF file. Raises `Damaged`, and `OSError`."""
     with path.open("rb") as file:
         if file.read(4) != MAGIC:
             return None

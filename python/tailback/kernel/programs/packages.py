@@ -1,8 +1,8 @@
 """Which Debian package has a program or a library, without an index of their files.
 
-The index of all files has 100 MB. Debian names the packages of libraries by a rule, so that the
-archive's list of names answers most questions; what the rule does not find, and programs whose
-package has another name, are in tables.
+The index of all files has 100 MB. Debian names the packages of libraries by a rule, so the
+archive's list of names answers most questions. Tables have the exceptions to the rule, and programs
+whose package has another name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROGRAMS = {
     **{"sshd": "openssh-server", "tracepath": "iputils-tracepath", "tshark": "tshark"},
     **{"unbound": "unbound", "ITGSend": "d-itg", "ITGRecv": "d-itg", "flent": "flent"},
 }
-"""Programs by name whose package one may not guess."""
+"""Programs by name whose package does not follow from the name."""
 
 INTERPRETERS = re.compile(r"(python3|perl|ruby|php|lua)[\d.]*")
 
@@ -50,11 +50,11 @@ LOADERS = {
 }
 
 GONE = {"libssl.so.1.1": "OpenSSL 1.1", "libcrypto.so.1.1": "OpenSSL 1.1"}
-"""What Debian no longer has."""
+"""Packages that Debian no longer has."""
 
 
 def of_program(name: str, archive: Collection[str]) -> str | None:
-    """The package that has a program, as far as can be said."""
+    """The package that has a program, if it is known."""
     plain = name.rpartition("/")[2]
     if known := PROGRAMS.get(plain):
         return known
@@ -71,7 +71,9 @@ def of_library(name: str, archive: Collection[str]) -> str | None:
 
 
 def by_rule(name: str) -> Sequence[str]:
-    """How Debian may call the package of a library: libfoo.so.2 is in libfoo2, or libfoo2t64."""
+    """Names that Debian may give the package of a library: libfoo.so.2 is in libfoo2, or
+    libfoo2t64.
+    """
     match = re.fullmatch(r"(lib[A-Za-z0-9+_.-]+?)\.so\.([0-9.]+)|(lib.+)-([0-9.]+)\.so", name)
     if match is None:
         return ()

@@ -1,4 +1,4 @@
-"""What a guest with programs is given of this machine, and where it has it.
+"""What a guest with programs gets of this machine, and where it finds it.
 
 Each package root, image and folder of a scenario is a place: a link in the workplace of the run,
 which the guest mounts under /programs (root.INIT), read-only. Its files are copied to a place of
@@ -20,14 +20,15 @@ from tailback.kernel.programs.check import Program
 from tailback.kernel.programs.roots import Root
 
 FOLDER = "programs"
-"""Of the workplace, and of the guest's root."""
+"""Folders of the workplace, and of the guest's root."""
 
 COPIES = "files"
 """The place of files."""
 
 UPTIME_S = 60
-"""Between the start of the kernel and time 0: some programs take a machine that has just started
-for one whose clock is not set."""
+"""Time between the start of the kernel and time 0: some programs take a machine that has just
+started for one whose clock is not set.
+"""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Places:
     """All places of a run."""
 
     roots: Mapping[str, Root]
-    """By the packages that were asked for, joined by spaces."""
+    """Package roots, by the requested packages, joined by spaces."""
     files: tuple[Path, ...]
     date_s: int
     """What the guest's clock shows at time 0, seconds since 1970."""
@@ -58,19 +59,19 @@ class Places:
         return places
 
     def links(self) -> dict[str, Path]:
-        """By the names of the links: where they lead."""
+        """The targets of the links, by their names."""
         roots = {f"root{n}": root.path for n, root in enumerate(self.roots.values())}
         folders = enumerate(path for path in self.files if path.is_dir())
         images = {f"image{n}": path for n, path in enumerate(self.images)}
         return roots | {f"folder{n}": path for n, path in folders} | images
 
     def copies(self) -> dict[str, Path]:
-        """By the names of copies: what is copied."""
+        """The files to copy, by the names of the copies."""
         files = enumerate(path for path in self.files if not path.is_dir())
         return {f"{COPIES}/{n}": path for n, path in files}
 
     def mapping(self) -> str:
-        """Where the guest has them, as JSON for the job."""
+        """The paths in the guest, as JSON for the job."""
         roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
         given = {**self.links(), **self.copies()}
         paths = {path: f"/{FOLDER}/{name}" for name, path in given.items()}
@@ -81,14 +82,14 @@ class Places:
         return json.dumps(mapping)
 
     def manifest(self) -> dict[str, dict[str, object]]:
-        """The package roots for the manifest of a run, by what was asked for."""
+        """The package roots for the manifest of a run, by the request."""
         return {
             asked: {"hash": root.identity, "packages": root.packages}
             for asked, root in self.roots.items()
         }
 
     def make(self, workplace: Path) -> None:
-        """Puts all that into the workplace of a run, and what the guest's init reads of it."""
+        """Put all that into the workplace of a run, with what the guest's init reads about it."""
         top = workplace / FOLDER
         (top / COPIES).mkdir(parents=True)
         for name, path in self.links().items():
@@ -105,5 +106,5 @@ class Places:
 
 
 def key(program: Program) -> str:
-    """What a package root is asked for by."""
+    """The key of a package root."""
     return " ".join(program.packages)

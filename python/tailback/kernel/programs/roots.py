@@ -1,13 +1,12 @@
-"""Package roots: what programs find around them, from Debian's packages and nothing of this
-machine.
+"""Package roots: the surroundings of programs, from Debian's packages and nothing of this machine.
 
     roots/pins/HASH.json    in the cache of kits: what some names of packages stand for
     roots/HASH/root/        those packages, unpacked
     roots/HASH/root.json    what they are, and every file by its hash
 
-Packages are unpacked and never installed: no script of theirs runs, so that there are no
-alternatives, users or generated files but those made here. Which versions some names stand for
-is decided once for a kit; `tailback kernel build` asks Debian's archive again.
+Packages are unpacked and never installed. None of their scripts run, so the only alternatives,
+users and generated files are those made here. The versions for some names are chosen once for a
+kit; `tailback kernel build` asks Debian's archive again.
 """
 
 from __future__ import annotations
@@ -31,14 +30,15 @@ from tailback.kernel.apt import Apt, Deb
 from tailback.kernel.steps import Steps
 
 RECIPE = 1
-"""Raised when a root of the same packages is assembled in another way."""
+"""Raise this number when a root of the same packages is assembled in another way."""
 
 FOLDER = "roots"
 MANIFEST = "root.json"
 
 BASE = ("libc6", "libgcc-s1", "libstdc++6", "ca-certificates", "busybox-static")
-"""In every root: the libraries that programs are linked to as a matter of course, certificates
-(OpenSSL comes with them), and a shell with the common tools."""
+"""In every root: the libraries that most programs are linked to, certificates (OpenSSL comes with
+them), and a shell with the common tools.
+"""
 
 FOR_INSTALLING = frozenset(
     {
@@ -46,7 +46,7 @@ FOR_INSTALLING = frozenset(
         *("libpam-modules", "libpam-modules-bin", "libsemanage-common", "login.defs", "passwd"),
     }
 )
-"""What packages depend on for their scripts; in a root only if they are asked for."""
+"""Dependencies of packages' scripts; in a root only if they are requested."""
 
 TO_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 SUPERFLUOUS = tuple(
@@ -85,7 +85,7 @@ class Root:
     """An unpacked root."""
 
     path: Path
-    """The folder that is / to its programs."""
+    """The folder that is / for its programs."""
     packages: dict[str, str]
     """Its packages and their versions."""
     identity: str
@@ -93,7 +93,7 @@ class Root:
 
 
 def get(packages: Iterable[str], steps: Steps) -> Root:
-    """The root with these packages besides the base, made if it is not there.
+    """The root with these packages and the base; it is made if it does not exist.
 
     Raises `InputError` for packages that Debian does not have, all at once.
     """
@@ -107,7 +107,7 @@ def get(packages: Iterable[str], steps: Steps) -> Root:
         identity = _identity(debs)
         folder = cache / identity[:16]
         if not _sound(folder, identity):
-            # The lists may be gone by now, the packages not.
+            # The lists may be gone by now, but the packages are not.
             files = _archive().fetch(debs, steps)
             steps.step(f"unpacking {len(files)} packages for {', '.join(asked) or 'programs'}")
             _make(folder, files, identity, apt.versions_of(debs))
@@ -115,13 +115,13 @@ def get(packages: Iterable[str], steps: Steps) -> Root:
 
 
 def verify(root: Root) -> None:
-    """Refuses a root that is not what was unpacked."""
+    """Reject a root that is not as unpacked."""
     folder = root.path.parent
     facts = manifest.read(folder / MANIFEST, ROOT)
     if said := contents.differences(facts["files"], contents.of(folder, ("root",))):
         raise InputError(
             f"the packages in {root.path} are not what was unpacked: {contents.listed(said)}; "
-            f"remove {folder} to have it made anew"
+            f"remove {folder}, and it is made again"
         )
 
 
@@ -132,7 +132,7 @@ def forget() -> None:
 
 
 def archive_names() -> list[str]:
-    """The packages that the lists have, as far as there are lists."""
+    """The packages of the lists, if there are lists."""
     with contextlib.suppress(process.CommandFailed):
         return _archive().names("")
     return []
@@ -169,7 +169,7 @@ def _kept(name: str, asked: set[str]) -> bool:
 
 
 def _refusal(error: process.CommandFailed, archive: Apt) -> str:
-    """What apt has against the packages, with the nearest names."""
+    """Return apt's objections to the packages, with the nearest names."""
     messages = []
     for line in error.lines:
         if missing := re.match(r"E: (?:Unable to locate package|Version .* for) (\S+)", line):
@@ -195,7 +195,7 @@ def _sound(folder: Path, identity: str) -> bool:
 
 
 def _make(folder: Path, files: Sequence[Path], identity: str, versions: Mapping[str, str]) -> None:
-    """A root, which takes its place when it is whole."""
+    """Assemble a root; it replaces the old one when it is complete."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folders.remove(folder, inside=folder.parent)
     with folders.scratch(folder.parent) as scratch:
@@ -229,7 +229,7 @@ def _assemble(files: Sequence[Path], root: Path) -> None:
 
 
 def _tools(root: Path) -> None:
-    """sh and the common tools: busybox, for what no package brings."""
+    """sh and the common tools: busybox, where no package brings them."""
     for line in process.run([root / BUSYBOX, "--list-full"]):
         path = root / "usr" / line.removeprefix("usr/")
         is_tool = re.fullmatch(r"(usr/)?s?bin/[a-zA-Z0-9_.\[-]+", line)
@@ -246,7 +246,7 @@ def _certificates(root: Path) -> None:
 
 
 def _plain_mode(path: Path) -> None:
-    """Readable to us, whatever a package says, and nobody's but its owner's."""
+    """Make files readable for us, whatever a package sets, and writable only for their owner."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         return
@@ -255,7 +255,7 @@ def _plain_mode(path: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(cache: Path, steps: Steps) -> Iterator[None]:
-    """One at a time; the second finds what the first has made."""
+    """One at a time; the second finds the result of the first."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w", encoding="utf-8") as file:
         try:

@@ -1,7 +1,8 @@
-"""What the guest's kernel says of programs, as warnings of the run.
+"""Warnings of the guest's kernel about programs, as warnings of the run.
 
-It tells at its end how much virtual time each program took for itself, and why; and at once when
-one computes without ever entering it. programs.patch has the other side.
+At its end the kernel reports how much virtual time each program took for itself, and why. It
+reports at once when a program computes without ever entering the kernel. programs.patch has the
+other side.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ SHARE = 0.01
 """Share of a run's duration: a program that takes more is named in a warning."""
 
 SPINS = 10_000
-"""So many calls that did not wait are no start-up any more."""
+"""This many calls that did not wait are more than a start-up."""
 
 READINGS = 1000
-"""So many looks at the processor's counter are no start-up any more: the dynamic linker takes ten
-each time."""
+"""This many readings of the processor's counter are more than a start-up: the dynamic linker makes
+ten each time.
+"""
 
 CALLS = {
     **{0: "read", 1: "write", 3: "close", 7: "poll", 16: "ioctl", 20: "writev", 23: "select"},
@@ -39,37 +41,37 @@ CALLS = {
     **{281: "epoll_pwait", 299: "recvmmsg", 307: "sendmmsg", 309: "getcpu", 318: "getrandom"},
     **{426: "io_uring_enter", 441: "epoll_pwait2"},
 }
-"""What programs poll with, by number (x86-64)."""
+"""Calls that programs poll with, by number (x86-64)."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """What a program took of virtual time."""
+    """The virtual time that a program took."""
 
     program: str
     ns: int
     spins: int
-    """Calls that took time, because nobody had waited for long."""
+    """Calls that took time because no process had waited for long."""
     call: int
-    """Which it was most often."""
+    """The most frequent of these calls."""
     interrupts: int
-    """How often it was stopped in computing."""
+    """How often it was interrupted while it computed."""
     readings: int
     """How often it read the processor's counter."""
 
 
 @dataclass
 class Said:
-    """All that a kernel has said of programs."""
+    """Everything that a kernel has reported about programs."""
 
     accounts: list[Account] = field(default_factory=list)
     computing: str = ""
-    """The last program that was seen to compute for ever."""
+    """The last program that computed without end."""
     counter_seen: bool = False
-    """Whether the processor's counter could not be kept from programs."""
+    """Whether programs could read the processor's counter directly."""
 
     def line(self, text: str) -> bool:
-        """Takes a line; False if it is of something else."""
+        """Take a line; False if it is about something else."""
         if took := TOOK.fullmatch(text):
             self.accounts.append(Account(took[1], *map(int, took.groups()[1:])))
             return True
@@ -82,7 +84,7 @@ class Said:
         return False
 
     def warnings(self, duration_ns: int) -> list[str]:
-        """What of it a reader of the results has to know."""
+        """Return what a reader of the results has to know."""
         warnings = [COUNTER_SEEN] if self.counter_seen else []
         for usage in self.accounts:
             name = f'program "{usage.program}"'
@@ -93,9 +95,8 @@ class Said:
                 )
             if usage.spins >= SPINS:
                 warnings.append(
-                    f"{name} made {usage.spins} calls while nobody waited, most often "
-                    f"{_call(usage.call)}: each took time that on a real machine depends on its "
-                    "processor"
+                    f"{name} made {usage.spins} calls while no process waited, most often "
+                    f"{_call(usage.call)}: on a real machine their time depends on the processor"
                 )
             if usage.readings >= READINGS:
                 warnings.append(
@@ -113,18 +114,18 @@ class Said:
 
 
 COUNTER_SEEN = (
-    "the processor's counter (rdtsc) cannot be kept from programs here: who reads it sees this "
-    "machine, and so may results"
+    "the processor's counter (rdtsc) cannot be kept from programs here: a program that reads it "
+    "sees this machine, and results may depend on it"
 )
 
 WITHOUT_PATCH = (
-    "the kernel was built without tailback's patch for programs: none of them may poll without "
+    "the kernel was built without tailback's patch for programs: programs may not poll without "
     "waiting, and readings of the clock cost more"
 )
 
 OTHER_PATCH = (
-    "the kernel was built with another version of tailback's patch for programs: what keeps this "
-    f"machine from them, and is said of them, may be less; run: {COMMAND}"
+    "the kernel was built with another version of tailback's patch for programs, which may shield "
+    f"programs from this machine less, and warn of less; run: {COMMAND}"
 )
 
 

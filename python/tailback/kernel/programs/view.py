@@ -1,7 +1,7 @@
 """The files that a program will see, as paths of this machine.
 
-Links are followed as the guest will follow them: an absolute one leads into the root of the
-packages, not into that of this machine.
+Links are followed as in the guest: an absolute one leads into the root of the packages, not into
+that of this machine.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ MOST_LINKS = 40
 FILES = "/files"
 WORK = "/work"
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-"""Where programs are looked for, behind the files of the scenario."""
+"""Folders searched for programs, after the files of the scenario."""
 
 LIBRARY_PATH = (
     *("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64"),
     *("/lib", "/usr/lib"),
 )
-"""Where the loader of Debian's libc looks."""
+"""Folders that the loader of Debian's libc searches."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class View:
     """A root with the files of a scenario."""
 
     root: Path
-    """Of the packages, or of an image."""
+    """The root of the packages, or of an image."""
     files: Mapping[str, Path]
-    """What is at /files, by name."""
+    """The content of /files, by name."""
     cwd: str = WORK
     """The working folder."""
     search: Sequence[str] = PATH
-    """Where programs are looked for, behind the files."""
+    """Folders searched for programs, after the files."""
 
     def find(self, path: str) -> Path | None:
         """Return the file or folder that a path of the guest leads to; None without one."""
@@ -54,7 +54,7 @@ class View:
             here = self._here(at / part)
             if here is None:
                 return None
-            # What a scenario names is taken as it is, a link as what it leads to.
+            # A path that a scenario names is used directly; for a link, its target.
             if here.is_symlink() and here not in self.files.values():
                 links += 1
                 if links > MOST_LINKS:
@@ -66,7 +66,7 @@ class View:
         return found if found is not None and found.exists() else None
 
     def program(self, word: str) -> tuple[str, Path] | None:
-        """What a word to be run leads to, and the path by which the guest finds it."""
+        """Return the target of a word to run, and the path by which the guest finds it."""
         places = [f"{self.cwd}/{word}"] if "/" in word else [f"{at}/{word}" for at in self.path()]
         if word.startswith("/"):
             places = [word]
@@ -77,7 +77,7 @@ class View:
         return None
 
     def path(self) -> Sequence[str]:
-        """Where programs are looked for, in order."""
+        """Folders searched for programs, in order."""
         folders = [f"{FILES}/{name}" for name, path in self.files.items() if path.is_dir()]
         return [FILES, *folders, *self.search]
 
@@ -93,7 +93,7 @@ class View:
                 yield from sorted(one.name for one in folder.iterdir())
 
     def _here(self, at: PurePosixPath) -> Path | None:
-        """A path whose links are followed but for its last part."""
+        """Follow the links of a path, except for its last part."""
         for top in (FILES, WORK):
             if self.files and at == PurePosixPath(top):
                 return self.root

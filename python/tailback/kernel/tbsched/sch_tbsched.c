@@ -2,14 +2,14 @@
 /*
  * tbsched: a queue discipline that marks or drops certain packets.
  *
- * A scenario may carry a schedule of marks and losses by the number of the
- * data packet; the simulator follows it in its links, the kernel by this
- * module. Packets are counted from 1 if they are TCP with payload over IPv4.
- * Where a packet is to be marked and is not ECN-capable, it is dropped. All
- * else passes through a FIFO without delay.
+ * A scenario may have a schedule of marks and losses by the number of the
+ * data packet. The simulator applies it in its links, the kernel engine with
+ * this module. Packets of TCP with payload over IPv4 are counted from 1. A
+ * packet that is scheduled for a mark but is not ECN-capable is dropped. All
+ * other packets pass through a FIFO without delay.
  *
- * The lists are parameters of the module, sorted: marks=3,17 drops=40. tc
- * cannot pass options to a kind that it does not know.
+ * The sorted lists are parameters of the module, e.g. marks=3,17 drops=40,
+ * because tc cannot pass options to a kind that it does not know.
  */
 #include <linux/bsearch.h>
 #include <linux/ip.h>

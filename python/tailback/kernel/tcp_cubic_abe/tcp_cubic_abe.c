@@ -2,12 +2,12 @@
 /*
  * cubic_abe: CUBIC (RFC 9438) with a factor of its own for ECN-Echo (ABE, RFC 8511).
  *
- * The curve, the Reno-friendly window and HyStart are those of the simulator
- * (crates/engine/src/cc/cubic.rs), which follows Linux 7.3 in its fixed-point
- * arithmetic, written again in C; so are the parameters. How ECN-Echo is told
- * from a loss: see tcp_reno_abe. beta_ecn stands for beta in fast convergence
- * too when ECN-Echo caused the reduction; the Reno-friendly window grows by
- * the alpha of beta.
+ * The curve, the Reno-friendly window, HyStart and the parameters are those of
+ * the simulator (crates/engine/src/cc/cubic.rs), written again in C. The
+ * simulator follows the fixed-point arithmetic of Linux 7.3. See tcp_reno_abe
+ * for how ECN-Echo is distinguished from a loss. If ECN-Echo caused the
+ * reduction, beta_ecn replaces beta in fast convergence, too. The Reno-friendly
+ * window grows by the alpha that follows from beta.
  *
  * Units: windows in segments, K and epochs in 1/1024 s once they enter the
  * cubic function, clocks in jiffies, delays in us.
@@ -16,13 +16,13 @@
 #include <linux/module.h>
 #include <net/tcp.h>
 
-#define SCALE 1024		/* of the factors */
+#define SCALE 1024		/* scale of the factors */
 #define C_SCALED 410		/* C, 1/1024 segments/s^3 */
-#define CLOCK_BITS 10		/* of the cubic function's clock */
+#define CLOCK_BITS 10		/* resolution of the cubic function's clock */
 #define CURVE_BITS (10 + 3 * CLOCK_BITS)
 
-#define LOW_WINDOW 16		/* HyStart looks at windows from this on */
-#define MIN_SAMPLES 8		/* of the RTT, before it decides on delay */
+#define LOW_WINDOW 16		/* smallest window for HyStart */
+#define MIN_SAMPLES 8		/* RTT samples before it decides on delay */
 #define TRAIN_GAP_US 2000	/* ACKs closer than this are one train */
 
 static unsigned int beta __read_mostly = 717;
@@ -45,12 +45,12 @@ static int hystart __read_mostly = 1;
 module_param(hystart, int, 0444);
 MODULE_PARM_DESC(hystart, "leave slow start on a train of ACKs or on delay");
 
-/* Eighths of a window to acknowledge for a segment of the Reno-friendly window. */
+/* Eighths of a window to acknowledge per segment of the Reno-friendly window. */
 static u32 friendly_scale __read_mostly;
 
 struct cubic_abe {
 	u32 cnt;		/* segments to acknowledge per segment of increase */
-	u32 w_max;		/* window before the last reduction, 0: none yet */
+	u32 w_max;		/* window before the last reduction; 0: no reduction yet */
 	u32 last_cwnd;		/* window at the last update */
 	u32 last_time;		/* jiffies then */
 	u32 origin;		/* window at the inflection point */
@@ -65,12 +65,12 @@ struct cubic_abe {
 	u32 last_ack;		/* us */
 	u32 curr_rtt;		/* us */
 	u8 samples;
-	u8 found;		/* it has ended slow start */
-	bool ece;		/* the ACK at hand carries ECN-Echo */
+	u8 found;		/* HyStart has ended slow start */
+	bool ece;		/* the current ACK carries ECN-Echo */
 };
 
-/* First approximations of cube roots, by the leading 8 to 63 of a number: Linux's, whose errors
- * are part of the curve; less ten.
+/* First approximations of cube roots, minus ten, by the leading 8 to 63 of a number. The table
+ * is that of Linux, whose errors are part of the curve.
  */
 static const u8 roots[56] = {
 	123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,
@@ -94,7 +94,7 @@ static u32 cube_root(u64 a)
 	}
 	shift = ((digits * 84) >> 8) - 1;
 	x = ((u64)(roots[(a >> (3 * shift)) - 8] + 10) << shift) >> 6;
-	/* A step of Newton's: (2 x + a / x^2) / 3. */
+	/* A Newton step: (2 x + a / x^2) / 3. */
 	return ((2 * x + div64_u64(a, x * (x - 1))) * 341) >> 10;
 }
 
@@ -143,7 +143,7 @@ static void cubic_abe_tx_start(struct sock *sk)
 	u32 now = tcp_jiffies32;
 	s32 idle = now - tcp_sk(sk)->lsndtime;
 
-	/* The curve does not move on while the application is silent. */
+	/* The curve does not advance while the application is idle. */
 	if (ca->epoch_start && idle > 0) {
 		ca->epoch_start += idle;
 		if (after(ca->epoch_start, now))
@@ -151,12 +151,12 @@ static void cubic_abe_tx_start(struct sock *sk)
 	}
 }
 
-/* compat.h has it for kernels whose congestion controls see it as one event of several. */
+/* compat.h defines this for kernels in which it is one of several events. */
 #ifdef TAILBACK_TX_START_EVENT
 TAILBACK_TX_START_EVENT(cubic_abe_tx_start)
 #endif
 
-/* Segments to acknowledge per segment of increase, by the curve. */
+/* Segments to acknowledge per segment of increase, according to the curve. */
 static u32 by_curve(struct cubic_abe *ca, u32 cwnd, u32 acked, u32 now)
 {
 	u64 t;
@@ -175,7 +175,7 @@ static u32 by_curve(struct cubic_abe *ca, u32 cwnd, u32 acked, u32 now)
 	delta = rise(t < ca->k ? ca->k - t : t - ca->k);
 	target = t < ca->k ? ca->origin - min(delta, ca->origin) : ca->origin + delta;
 	cnt = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd;
-	/* Nothing is known yet of the bandwidth: at least 5 % per RTT. */
+	/* The bandwidth is still unknown: grow by at least 5 % per RTT. */
 	return ca->w_max ? cnt : min_t(u32, cnt, 20);
 }
 
@@ -249,7 +249,7 @@ static void cubic_abe_set_state(struct sock *sk, u8 state)
 	}
 }
 
-/* What bursts may add to a train of ACKs: four of the largest at the pacing rate. */
+/* Time that bursts may add to a train of ACKs: four largest bursts at the pacing rate. */
 static u32 burst_us(const struct sock *sk)
 {
 	unsigned long rate = READ_ONCE(sk->sk_pacing_rate);
@@ -275,7 +275,7 @@ static void look(struct sock *sk, u32 delay)
 		u32 most = ca->delay_min + burst_us(sk);
 
 		ca->last_ack = now;
-		/* Pacing spreads the packets of a round over half an RTT already. */
+		/* Pacing alone spreads the packets of a round over half an RTT. */
 		if (READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE)
 			most >>= 1;
 		found = (s32)(now - ca->round_start) > (s32)most;
@@ -298,7 +298,7 @@ static void cubic_abe_pkts_acked(struct sock *sk, const struct ack_sample *sampl
 
 	if (sample->rtt_us < 0)
 		return;
-	/* Right after a reduction the queue is not what it was. */
+	/* Right after a reduction the queue has changed. */
 	if (ca->epoch_start && (s32)(tcp_jiffies32 - ca->epoch_start) < HZ)
 		return;
 	delay = max_t(u32, sample->rtt_us, 1);

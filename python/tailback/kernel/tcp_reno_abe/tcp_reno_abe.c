@@ -2,14 +2,14 @@
 /*
  * reno_abe: Reno with a factor of its own for ECN-Echo (ABE, RFC 8511).
  *
- * Linux asks for an ssthresh before its state changes, and does not say why.
- * A reduction is one on ECN-Echo if the ACK that is being processed carries it
- * and nothing is marked lost; in_ack_event() comes first and sees the flag. A
- * timeout marks segments lost before it asks. One case is told wrongly: a loss
- * that a tail loss probe has repaired, acknowledged together with ECN-Echo.
+ * Linux calls ssthresh() before its state changes, and does not give the reason.
+ * The reason is ECN-Echo if the current ACK carries it and no segment is marked
+ * lost; in_ack_event() runs first and sees the flag. A timeout marks segments
+ * lost before it calls ssthresh(). One case is misclassified: a loss that a tail
+ * loss probe has repaired, if its ACK also carries ECN-Echo.
  *
- * Everything else is Linux's Reno: from cwnd, by PRR, once per window, and no
- * further reduction for a loss in that window.
+ * Everything else is as in Linux's Reno: the reduction starts from cwnd, follows
+ * PRR, and happens once per window, without another one for a loss in that window.
  */
 #include <linux/math64.h>
 #include <linux/module.h>
@@ -22,7 +22,7 @@ module_param(beta_ecn, uint, 0444);
 MODULE_PARM_DESC(beta_ecn, "factor of the window after ECN-Echo, millionths");
 
 struct reno_abe {
-	bool ece;	/* the ACK at hand carries ECN-Echo */
+	bool ece;	/* the current ACK carries ECN-Echo */
 };
 
 static void reno_abe_init(struct sock *sk)

@@ -1,6 +1,6 @@
-"""The kinds of plots, one file each: a new one is a file and a line here.
+"""The kinds of plots, one file each. Add a kind as a file and a line here.
 
-Drawing imports Altair; what only asks which kinds there are does not.
+Drawing imports Altair; listing the kinds does not.
 """
 
 from tailback.plot.kinds import bar, box, cumulative, heat, line, scatter, time

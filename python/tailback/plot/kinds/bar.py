@@ -25,7 +25,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
     def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=False, up=up)
         scale, axis, (start, _) = common.value_axis(ends, up, panel.height, panel.letter, zero=True)
-        # Nothing is zero on a logarithmic axis: there bars begin at its lower end.
+        # A logarithmic axis has no zero: bars begin at its lower end.
         bottom = alt.datum(start) if up == "log" else alt.datum(0)
         base = alt.Chart().encode(x=x, **common.beside(plan))
         y = alt.Y("y:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)

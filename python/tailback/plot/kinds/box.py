@@ -1,4 +1,4 @@
-"""Boxes: the quartiles, whiskers, and every value where there are few."""
+"""Boxes: the quartiles, whiskers, and every value if there are few."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback.plot.kinds import common
 from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 FEW = 12
-"""So many values are drawn beside their box, one by one."""
+"""Up to this many values are drawn beside their box, one by one."""
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
@@ -64,7 +64,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         marks = [
             box.mark_rule(**rule).encode(y=y("low"), y2="high"),
             boxes,
-            # A white line under a black one is seen on dark boxes too.
+            # A white line under a black one is visible on dark boxes too.
             box.mark_tick(thickness=2.4, size=size, color="white", clip=True).encode(y=y("p50")),
             box.mark_tick(thickness=1.2, size=size, color="black", clip=True).encode(y=y("p50")),
         ]
@@ -102,15 +102,15 @@ _TIPS = (
 def _box(samples: Sequence[float], counts: Sequence[int], plan: PlotPlan) -> dict[str, float]:
     """Quartiles and whiskers of sorted values.
 
-    Of what each run has many values of the whiskers end at the 1st and the 99th percentile, of
-    numbers of runs at the least and the largest.
+    If each run has many values, the whiskers end at the 1st and the 99th percentile; for one number
+    per run, at the smallest and the largest.
     """
     if plan.y.spread:
         shares = {"low": 0.01, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 0.99}
         quantiles = {name: nearest(samples, counts, share) for name, share in shares.items()}
     else:
         quantiles = {name: _between(samples, share) for name, share in _WHOLE.items()}
-    # Samples of a series are weighted by time, and not by how many there are.
+    # Samples of a series are weighted by time, not by their number.
     weighted = plan.y.source in ("series", "rate")
     return {**quantiles, "n": len(samples) if weighted else sum(counts)}
 
@@ -119,7 +119,7 @@ _WHOLE = {"low": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 1.0}
 
 
 def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> float:
-    """The least value that this share of all does not exceed."""
+    """The smallest value that this share of all does not exceed."""
     wanted, seen = share * sum(counts), 0
     for value, count in zip(samples, counts, strict=True):
         seen += count
@@ -129,7 +129,7 @@ def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> fl
 
 
 def _between(samples: Sequence[float], share: float) -> float:
-    """The same of few values, interpolated between neighbours."""
+    """The same for few values, interpolated between neighbours."""
     at = share * (len(samples) - 1)
     low = int(at)
     high = min(low + 1, len(samples) - 1)

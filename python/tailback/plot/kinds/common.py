@@ -14,15 +14,15 @@ from tailback.plot.plan import ROLES, PlotPanel, PlotPlan, Rows, Scale
 from tailback.plot.values import Roles
 
 MOST_ROWS = 4500
-"""Of a figure: Altair draws at most 5,000."""
+"""The most rows of a figure: Altair draws at most 5,000."""
 LOG_SPAN = 50.0
-"""Values that span more than this are on a logarithmic axis, unless something else is asked for."""
+"""Values with a larger span have a logarithmic axis, unless another is requested."""
 DEEP = 2000.0
-"""A logarithmic axis spans no more than this; lesser values are drawn at its beginning."""
+"""The largest span of a logarithmic axis; smaller values are drawn at its beginning."""
 LOG_KEYS = 8.0
-"""The same of the values of a swept key."""
+"""The same for the values of a swept key."""
 ROOM = 0.05
-"""Left free beside the largest and the smallest value, as a share of the axis."""
+"""Margin beside the largest and the smallest value, as a share of the axis."""
 
 
 def by_role(roles: Roles) -> dict[str, str]:
@@ -31,8 +31,9 @@ def by_role(roles: Roles) -> dict[str, str]:
 
 
 def data(rows: Rows, panel: PlotPanel) -> alt.Data:
-    """Rows as a figure has them; numbers with the digits that are seen. One of each panel and
-    series is enough to be measured."""
+    """Rows in the form of a figure, with the digits that are visible. To measure a figure, one row
+    of each panel and series is enough.
+    """
     if panel.rough:
         one = {tuple(row.get(role) for role in ROLES[1:]): row for row in rows}
         rows = list(one.values())
@@ -46,8 +47,8 @@ def _rounded(value: Any) -> Any:
 def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) -> Scale:
     """The scale of an axis with these entries of the rows.
 
-    Values that span much are on a logarithmic one, if that suits them (`log`); but where it is the
-    panels that differ, each has ends of its own.
+    Values with a large span have a logarithmic scale, if that suits them (`log`). If the panels are
+    what differs, each has its own ends.
     """
     if scale != "auto":
         return scale
@@ -64,7 +65,7 @@ def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) 
 
 
 def free(**axes: Scale) -> tuple[str, ...]:
-    """The axes that every panel has for itself."""
+    """The axes that each panel has for itself."""
     return tuple(axis for axis, scale in axes.items() if scale == "free")
 
 
@@ -82,8 +83,9 @@ def is_log(values: Iterable[float], scale: Scale, span: float = LOG_SPAN) -> boo
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """Of a logarithmic axis, at most so many: 1, 2 and 5 of every decade, 1 of each, or of every
-    second one and so on."""
+    """Ticks of a logarithmic axis, at most this many: 1, 2 and 5 of every decade, 1 of each, or of
+    every second one, and so on.
+    """
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     kept: list[float] = []
     for steps, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
@@ -95,12 +97,12 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def number(largest: float) -> str:
-    """The format of numbers up to this, as d3 has it: without exponents."""
+    """The format of numbers up to this, in d3's syntax: without exponents."""
     return "~s" if largest >= 1e4 else ".4~r"
 
 
 def reach(mean: float | None, interval: tuple[float, float] | None) -> dict[str, float | None]:
-    """A mean with its interval; where there is nothing below zero neither is an interval."""
+    """A mean with its interval; if values cannot be negative, the interval is not either."""
     if interval is None or mean is None:
         return {"y": mean, "low": None, "high": None}
     low, high = interval
@@ -110,9 +112,10 @@ def reach(mean: float | None, interval: tuple[float, float] | None) -> dict[str,
 def value_axis(
     values: Sequence[float], scale: Scale, panel: float, letter: float, *, zero: bool | None = None
 ) -> tuple[alt.Scale, alt.Axis, tuple[float, float]]:
-    """Scale, axis and ends for quantities; `zero`: whether it begins there (default: unless that
-    leaves most of it empty); `panel` is its length. Of panels with ends of their own (`free`) these
-    are Vega's."""
+    """Scale, axis and ends for quantities. `zero`: whether the axis begins there (default: unless
+    that leaves most of it empty); `panel` is its length. If panels have their own ends (`free`),
+    Vega chooses them.
+    """
     log = is_log(values, scale)
     found = [value for value in values if value > 0] if log else list(values)
     count = max(2, min(6, int(panel / (4.5 * letter))))
@@ -120,7 +123,7 @@ def value_axis(
         return alt.Scale(zero=True), alt.Axis(tickCount=count), (0.0, 1.0)
     low, high = min(found), max(found)
     if log:
-        # Most of an axis that began where the least value is might be empty.
+        # An axis that begins at zero could be mostly empty.
         low, high = max(low, high / DEEP) / 1.15, high * 1.15
         marks = ticks(low, high, max(2, int(panel / (2.8 * letter))))
         axis = alt.Axis(values=marks, format=number(high), labelOverlap="greedy")
@@ -146,13 +149,15 @@ _GAPS = {"paddingInner": 0.2, "paddingOuter": 0.15}
 def key_axis(
     plan: PlotPlan, panel: PlotPanel, *, numeric: bool, up: Scale = "auto", gaps: bool = True
 ) -> tuple[alt.X, bool]:
-    """A swept key across; whether its values are numbers on a scale. `up`: the scale upwards.
+    """A swept key on the x axis, and whether its values are numbers on a scale. `up`: the scale of
+    the y axis.
 
-    `gaps`: whether names have room between them."""
+    `gaps`: whether names have room between them.
+    """
     key = plan.x
     assert isinstance(key, Dimension)
     title = panel.across(key.label)
-    # Where panels have labels of their own upwards these push the line away from its panel.
+    # If panels have labels of their own on the y axis, these push the line away from its panel.
     line = up != "free"
     if not numeric or key.numbers is None:
         texts = [key.short(text) for text in key.texts]
@@ -167,7 +172,7 @@ def key_axis(
     log = is_log(numbers, plan.x_scale, LOG_KEYS - 0.001)
     low, high = numbers[0], numbers[-1]
     if log and low > 0:
-        # So that the ends are as far from the frame on both sides.
+        # The ends are equally far from the frame on both sides.
         room = (high / low) ** 0.06 if high > low else 2.0
         scale = alt.Scale(type="log", domain=[low / room, high * room], nice=False)
     else:
@@ -185,7 +190,7 @@ def key_axis(
 
 
 def x_value(plan: PlotPlan, text: str, *, numeric: bool) -> float | str:
-    """What a row has at x."""
+    """A row's value of x."""
     found = plan.x
     assert isinstance(found, Dimension)
     if not found.name:
@@ -209,7 +214,7 @@ def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
 
 
 def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
-    """The channel of colours; nothing where all is of one colour."""
+    """The channel of colours; none if everything has one colour."""
     found = plan.series
     if found is None:
         return {}
@@ -217,7 +222,7 @@ def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
 
 
 def fill(plan: PlotPlan) -> dict[str, Any]:
-    """The same of areas, which have a frame of ink."""
+    """The same for areas, which have a frame of ink."""
     found = plan.series
     if found is None:
         return {}
@@ -225,12 +230,12 @@ def fill(plan: PlotPlan) -> dict[str, Any]:
 
 
 def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
-    """The channel of dashes, which tell lines apart in grey."""
+    """The channel of dashes, which distinguish lines in grey."""
     series = plan.series
     if series is None:
         return {}
     count = len(series.texts)
-    # Lines that are ordered by their colour from dark to light need no dashes.
+    # Lines with colours ordered from dark to light need no dashes.
     dashes = style.cycled(style.DASHES[:1] if series.numbers else style.DASHES, count)
     scale = alt.Scale(domain=list(series.texts), range=dashes)
     more = _shared(series) if legend else {"legend": None}
@@ -248,7 +253,7 @@ def shape(plan: PlotPlan) -> dict[str, Any]:
 
 
 def beside(plan: PlotPlan) -> dict[str, Any]:
-    """The channel that sets series beside one another; none where their colour repeats x."""
+    """The channel that puts series beside one another; none if their colour repeats x."""
     found = plan.series
     if found is None or repeats(plan):
         return {}
@@ -273,7 +278,7 @@ def _shared(found: Dimension) -> dict[str, Any]:
 
 
 def tooltips(plan: PlotPlan, *more: alt.Tooltip) -> list[alt.Tooltip]:
-    """What a page shows under the pointer."""
+    """The tooltip on a page."""
     tips = [
         alt.Tooltip(f"{role}:N", title=dimension.title)
         for role, dimension in plan.roles.items()
@@ -283,10 +288,10 @@ def tooltips(plan: PlotPlan, *more: alt.Tooltip) -> list[alt.Tooltip]:
 
 
 def of_value(title: str, name: str = "y", number: str = ".4~g") -> alt.Tooltip:
-    """A number under the pointer."""
+    """A number in a tooltip."""
     return alt.Tooltip(f"{name}:Q", title=title, format=number)
 
 
 def first_colour(plan: PlotPlan) -> dict[str, Any]:
-    """Of a mark: ink where there are no series."""
+    """The colour of a mark: ink if there are no series."""
     return {} if plan.series is not None else {"color": style.COLOURS[0]}

@@ -1,4 +1,4 @@
-"""Cumulative distributions, of what does not exceed a value (cdf) and of what does (ccdf)."""
+"""Cumulative distributions: the share of values up to a value (cdf), and above it (ccdf)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
         title = panel.up(UP[tail])
         shown = rows
         if log:
-            # What is less than the axis has is drawn where it begins.
+            # Values below the axis are drawn at its beginning.
             shown = [{**row, "x": max(row["x"], start)} for row in rows]
         ink = common.first_colour(plan)
         base = alt.Chart().encode(x=x, **common.colour(plan))
@@ -77,7 +77,7 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
 def _shares(
     panel: PlotPanel, least: float, plan: PlotPlan, *, tail: bool
 ) -> tuple[alt.Scale, alt.Axis]:
-    """The axis of shares: of a tail a logarithmic one."""
+    """The axis of shares: logarithmic for a tail."""
     log = plan.y_scale == "log" if plan.y_scale != "auto" else tail
     if log:
         scale = alt.Scale(type="log", domain=[least, 1], nice=False, clamp=True)
@@ -94,9 +94,9 @@ def _shares(
 def _curve(
     samples: pl.DataFrame, steps: int, *, tail: bool
 ) -> tuple[list[dict[str, float | None]], tuple[float, float]]:
-    """Points of the pooled distribution with the interval over runs, and what its bulk spans.
+    """Points of the pooled distribution with the interval over runs, and the span of its bulk.
 
-    Values are taken at even steps of the share, of a tail at even steps of its logarithm.
+    Values are taken at even steps of the share; for a tail, at even steps of its logarithm.
     """
     import numpy as np
 
@@ -136,7 +136,7 @@ def _curve(
             point |= {"low": max(0.0, y - reach), "high": min(1.0, y + reach)}
         points.append(point)
     if tail:
-        # The largest value has nothing above it, which a logarithmic axis has no place for.
+        # No value exceeds the largest, and a logarithmic axis has no 0.
         points = [point for point in points if point["y"]]
     bulk = [0.02, 0.999 if tail else 0.99]
     inner = np.minimum(np.searchsorted(share, bulk), len(at) - 1)
@@ -144,12 +144,12 @@ def _curve(
 
 
 def draw_cdf(plan: PlotPlan) -> PlannedDrawing:
-    """What share of all values does not exceed a value."""
+    """The share of values up to each value"""
     return _draw(plan, tail=False)
 
 
 def draw_ccdf(plan: PlotPlan) -> PlannedDrawing:
-    """What share of all values exceeds a value."""
+    """The share of values above each value"""
     return _draw(plan, tail=True)
 
 

@@ -14,14 +14,14 @@ from tailback.plot.kinds import common
 from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 SHADES = ["#f3f6fa", "#b9d3e8", "#6ba6d0", "#2a6ea8", "#0b2a55"]
-"""From light to dark, so that a print in grey has the same order."""
+"""From light to dark, so that the order is the same when printed in grey."""
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
     """A cell for each pair of values of the keys."""
     assert plan.down is not None
     across, down = plan.roles["x"], plan.down
-    # While values are gathered the rows of the map are where series are elsewhere.
+    # While values are gathered, the rows of the map take the role of series.
     inner = dataclasses.replace(plan, roles={**plan.roles, "series": down})
     rows: Rows = []
     for roles, estimate in values.estimates(inner, plan.y).items():
@@ -40,7 +40,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         y = alt.Y(
             "down:N",
             title=panel.up(down.label),
-            # As on an axis: numbers grow upwards.
+            # Numbers grow upwards, as on an axis.
             sort=texts[::-1] if down.numbers is not None else texts,
             scale=alt.Scale(padding=0),
             axis=alt.Axis(grid=False, ticks=False, domain=False, labelOverlap=False),
@@ -82,7 +82,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _darkness(low: float, high: float, *, log: bool) -> str:
-    """Where a value lies on the scale of shades, 0 to 1, as an expression."""
+    """The position of a value on the scale of shades, 0 to 1, as an expression."""
     if log:
         return f"log(datum.y / {low:.6g}) / {max(1e-9, math.log(high / low)):.6g}"
     return f"(datum.y - {low:.6g}) / {max(1e-12, high - low):.6g}"

@@ -18,7 +18,7 @@ from tailback.plot.values import Value
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """A point for each setting; over a key one for each run."""
+    """A point for each setting; over a key, one for each run."""
     rows = _over_key(plan) if isinstance(plan.x, Dimension) else _pairs(plan, plan.x)
     numeric = not isinstance(plan.x, Dimension) or plan.x.numbers is not None
     across = [row[n] for row in rows for n in ("x", "x_low", "x_high") if row[n] is not None]
@@ -81,7 +81,7 @@ def _over_key(plan: PlotPlan) -> Rows:
 
 
 def _pairs(plan: PlotPlan, across: PlotQuantity | None) -> Rows:
-    """Both means of every setting: whatever differs in a swept key is a point of its own."""
+    """Both means of every setting: each value of a swept key gives a point of its own."""
     assert across is not None
     ups = values.numbers(plan, plan.y)
     others = values.numbers(plan, across)
@@ -139,7 +139,7 @@ def _pairs(plan: PlotPlan, across: PlotQuantity | None) -> Rows:
 def _only(plan: PlotPlan, across: PlotQuantity, numbers: Sequence[float]) -> float | None:
     if len(numbers) > 1:
         raise InputError(
-            f"--x: {across.name} is of each {across.on}, {plan.y.name} is not: expected one "
+            f"--x: {across.name} belongs to each {across.on}, {plan.y.name} does not: expected one "
             f"{across.on}, e.g. with --where {across.on}=NAME"
         )
     return numbers[0] if numbers else None

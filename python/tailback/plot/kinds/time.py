@@ -68,10 +68,10 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 def _pooled(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], *, held: bool
 ) -> tuple[Rows, float]:
-    """The mean of each interval with that over seeds, and where time ends.
+    """The mean of each interval with the mean over seeds, and the end of the time axis.
 
-    An interval is as long as the one of the record, or longer where a figure cannot show so many.
-    In an interval a state (`held`) is weighted by time.
+    An interval is as long as that of the record, or longer if a figure cannot show so many. In an
+    interval a state (`held`) is weighted by time.
     """
     import polars as pl
 
@@ -83,7 +83,7 @@ def _pooled(
     samples = max(frame.group_by("run", "part").len()["len"].to_list())
     start = float(frame["time_s"].min())  # type: ignore[arg-type]
     step = (end - start) / max(1, samples - 1)
-    # Whole steps, so that every interval has as many samples as the next.
+    # Whole steps, so that all intervals have the same number of samples.
     width = step * -(-samples // bins) or 1.0
     place = ((pl.col("time_s") - start) / width + 1e-6).floor().alias("bin")
     by_part = (
@@ -111,10 +111,10 @@ def _pooled(
         if row["n"] > 1 and row["deviation"]:
             half = t_quantile(row["n"] - 1) * row["deviation"] / row["n"] ** 0.5
             low, high = row["y"] - half, row["y"] + half
-            # What is never negative has no interval below zero.
+            # A quantity that is never negative has no interval below zero.
             low = max(0.0, low) if row["y"] >= 0 else low
         where = {role: row[role] for role in ROLES}
-        # In the middle of its samples.
+        # The time is the middle of its samples.
         at = start + row["bin"] * width + (width - step) / 2
         rows.append({**where, "x": at, "y": row["y"], "low": low, "high": high})
     return rows, end
@@ -123,7 +123,7 @@ def _pooled(
 def _held_in(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], start: float, width: float
 ) -> pl.DataFrame:
-    """The mean of each part in each interval, from how long every sample holds."""
+    """The mean of each part in each interval, weighted by how long every sample holds."""
     import numpy as np
     import polars as pl
 
@@ -133,7 +133,7 @@ def _held_in(
         times = samples["time_s"].to_numpy()
         end = ends_s.get((run, part), times[-1])
         bins = int(np.floor((max(end, times[-1]) - start) / width + 1e-6)) + 1
-        # As where samples are counted: one that is on an edge begins its interval.
+        # As in counting samples: a sample on an edge begins its interval.
         edges = np.asarray(start + width * (np.arange(bins + 1) - 1e-6), dtype=np.float64)
         means = series.means_between(times, samples["value"].to_numpy(), edges, end)
         known = np.flatnonzero(~np.isnan(means))

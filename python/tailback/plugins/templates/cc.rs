@@ -1,9 +1,9 @@
-//! A congestion control: slow start, then `increase` segments more in each round; after a loss or a
-//! mark `beta` of the window is left.
+//! A congestion control: slow start, then `increase` segments more in each round. A loss or a mark
+//! reduces the window to `beta` of its size.
 //!
-//! Its hooks are those of Linux's `tcp_congestion_ops`, and the stack around it is Linux's: it
-//! finds losses, retransmits and reduces. See `tailback_engine::cc::CongestionControl` for the
-//! hooks that are not used here.
+//! Its hooks are those of Linux's `tcp_congestion_ops`. The stack around it works like Linux's: it
+//! finds losses, retransmits and reduces the window. See `tailback_engine::cc::CongestionControl`
+//! for the hooks that are not used here.
 
 use tailback_engine::cc::{Build, CongestionControl, Signal, View, Window};
 use tailback_engine::crates::Registry;
@@ -11,12 +11,12 @@ use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::rules::Rules;
 use tailback_engine::registry::{Entry, Kind, Opt, Options, no_finish};
 
-/// What tailback is told of this crate.
+/// Registers everything in this crate with tailback.
 pub fn register(registry: &mut Registry) {
     registry.cc(&ENTRY);
 }
 
-/// What there is to know of it, and its options. Lists, errors and reports have them from here.
+/// Its description and its options, for lists, errors and reports.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "Additive increase, multiplicative decrease.",
@@ -37,7 +37,7 @@ static ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    // Linux has nothing like it: the simulator alone plays it.
+    // Linux does not have it, so only the simulator runs it.
     kernel: Kernel::None,
     rules: Rules::NONE,
     finish: no_finish,
@@ -47,7 +47,7 @@ static ENTRY: Entry<Build> = Entry {
 struct TYPE {
     /// Segments more in each round.
     increase: u32,
-    /// What is left of the window.
+    /// Share of the window that remains.
     beta: f64,
 }
 
@@ -77,7 +77,7 @@ impl CongestionControl for TYPE {
                 return;
             }
         }
-        // One segment more for every so many.
+        // One segment more for every so many acknowledged ones.
         window.cong_avoid_ai((window.cwnd / self.increase).max(1), acked);
     }
 }

@@ -1,7 +1,7 @@
-//! A queue discipline: first in, first out, with a signal for what waited longer than `target`, at
-//! most one in every `interval`. A packet with ECN is marked, another is dropped.
+//! A queue discipline: first in, first out, with a signal for packets that waited longer than
+//! `target`, at most one in every `interval`. A packet with ECN is marked, another is dropped.
 //!
-//! Every packet that is given to `enqueue` comes out of `dequeue` once or goes to `sink.drop` once.
+//! Every packet that is passed to `enqueue` leaves by `dequeue` once or goes to `sink.drop` once.
 //! The link sets `packet.stamp` to the time of arrival.
 
 use tailback_engine::aqm::fifo::{Limit, Packets};
@@ -13,12 +13,12 @@ use tailback_engine::registry::rules::Rules;
 use tailback_engine::registry::{Entry, Kind, Opt, Options, no_finish};
 use tailback_engine::units::Time;
 
-/// What tailback is told of this crate.
+/// Registers everything in this crate with tailback.
 pub fn register(registry: &mut Registry) {
     registry.queue(&ENTRY);
 }
 
-/// What there is to know of it, and its options. Lists, errors and reports have them from here.
+/// Its description and its options, for lists, errors and reports.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "First in, first out, with a mark or drop for what waited too long.",
@@ -49,7 +49,7 @@ static ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    // One FIFO that no Linux has: the simulator alone plays it.
+    // Linux does not have this FIFO, so only the simulator runs it.
     kernel: Kernel::Qdisc(&Qdisc::DEFAULT),
     rules: Rules::NONE,
     finish: no_finish,
@@ -123,7 +123,8 @@ mod tests {
             sink.arrive(&packet, Time::ZERO);
             queue.enqueue(&mut packet, Time::ZERO, &mut sink);
         }
-        // The first waited too long and is dropped; what follows is left alone for a while.
+        // The first packet waited too long and is dropped; the following ones are left alone for a
+        // while.
         let second = queue.take(Time::from_ms(6), &mut sink);
         let second = second.expect("a packet is queued");
         assert_eq!(second.ecn, Ecn::Ect0);

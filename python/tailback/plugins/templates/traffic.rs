@@ -1,8 +1,8 @@
-//! A kind of traffic: datagrams at a constant rate, each late by a random part of the gap between
-//! two.
+//! A kind of traffic: datagrams at a constant rate, each delayed by a random part of the gap
+//! between two.
 //!
-//! A source says what is to be done now: send a datagram, open a TCP connection, or wait. The
-//! engine does it.
+//! A source returns the next step: send a datagram, open a TCP connection, or wait. The engine
+//! carries it out.
 
 use tailback_engine::crates::Registry;
 use tailback_engine::registry::kernel::Kernel;
@@ -12,12 +12,12 @@ use tailback_engine::rng::Stream;
 use tailback_engine::traffic::{Build, Datagrams, Source, Step, Transport, datagram};
 use tailback_engine::units::Time;
 
-/// What tailback is told of this crate.
+/// Registers everything in this crate with tailback.
 pub fn register(registry: &mut Registry) {
     registry.traffic(&ENTRY);
 }
 
-/// What there is to know of it, and its options. Lists, errors and reports have them from here.
+/// Its description and its options, for lists, errors and reports.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "Unresponsive UDP at a constant bit rate, with jitter.",
@@ -34,7 +34,7 @@ static ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    // The kernel engine plays the kinds that come with tailback.
+    // The kernel engine only runs the kinds that ship with tailback.
     kernel: Kernel::None,
     rules: Rules::NONE,
     finish: no_finish,
@@ -56,11 +56,11 @@ static ENTRY: Entry<Build> = Entry {
 struct TYPE {
     datagrams: Datagrams,
     jitter: f64,
-    /// All that is random comes from here: the same seed gives the same traffic.
+    /// All randomness comes from here: the same seed gives the same traffic.
     stream: Stream,
     begin: Option<Time>,
     sent: u64,
-    /// When the next one leaves, once it is drawn.
+    /// When the next datagram leaves, once the time is drawn.
     due: Option<Time>,
 }
 

@@ -1,8 +1,7 @@
 """The report of a stored sweep: what `tailback report DIR` writes.
 
-It is built around the axes of the sweep: metrics against its keys (`measured`), distributions at
-all its points (`distributions`), the first and the last of them over time (`traces`), every number
-(`cells`).
+It follows the axes of the sweep: metrics against its keys (`measured`), distributions at all its
+points (`distributions`), the first and the last point over time (`traces`), every number (`cells`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tailback.store.results import Results, Run, open_results
 
 
 def write_folder(folder: Path) -> Path:
-    """Reports the latest sweep in a folder of results, or the sweep whose folder it is.
+    """Report the latest sweep in a folder of results, or the sweep in this folder.
 
     Returns the path of index.html, in `reports/<sweep>` of the results.
     """
@@ -35,7 +34,7 @@ def of(results: Results) -> Report:
     axes = axes_of(results)
     facts = _facts(results, groups)
     warnings = "\n\n".join(plain(warning) for warning in results.warnings)
-    # Of one point there is nothing against anything, but a run to look at.
+    # With one point there are no axes, only a run to look at.
     against = measured.figures(groups, axes, facts) if axes else []
     over_time = traces.figures(groups, facts)
     shares = distributions.figures(groups, axes, facts)

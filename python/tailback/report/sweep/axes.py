@@ -1,5 +1,6 @@
-"""What a sweep varies: its axes, their values in the words of the scenario, and which one is drawn
-along x, which in colours and which in panels."""
+"""The axes of a sweep, their values in the words of the scenario, and which axis is drawn along x,
+in colours or in panels.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tailback.store.results import Results, Run
 MOST_COLOURS = 7
 """The most curves that are distinct in one panel."""
 MOST_IN_A_ROW = 5
-"""More panels beside each other are too narrow."""
+"""More panels beside each other would be too narrow."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,12 @@ class SweepAxis:
     keys: tuple[str, ...]
     levels: tuple[str, ...]
     numbers: tuple[float, ...] | None
-    """Of the first key, where that is a number, in `unit`."""
+    """Values of the first key as numbers in `unit`, if it has numbers."""
     unit: str = ""
 
     @property
     def title(self) -> str:
-        """The keys, with the unit of what is drawn."""
+        """The keys, with the unit in the figure."""
         name = ", ".join(self.keys)
         return f"{name}, {self.unit}" if self.unit and len(self.keys) == 1 else name
 
@@ -54,13 +55,15 @@ class Roles:
         return ", ".join(axis.level(run) for axis in self.panels)
 
     def in_a_row(self) -> int:
-        """How many panels make a row: the values of the last axis, if they fit; 0 else."""
+        """How many panels make a row: the number of values of the last axis, if they fit; otherwise
+        0.
+        """
         last = len(self.panels[-1].levels) if len(self.panels) > 1 else 0
         return last if 2 <= last <= MOST_IN_A_ROW else 0
 
 
 def _level(run: Run, keys: Sequence[str]) -> str:
-    # Keys that have one value are often set together: a congestion control here and there.
+    # Keys with one value are often set together, such as a congestion control in several tables.
     return ", ".join(dict.fromkeys(words.value(run.labels.get(key, "")) for key in keys))
 
 
@@ -80,8 +83,9 @@ def axes_of(results: Results) -> list[SweepAxis]:
 
 
 def roles(axes: Sequence[SweepAxis]) -> Roles:
-    """The axis of numbers with most values along x (else one of names), one of few values
-    in colours, names before numbers, and panels for the rest."""
+    """Choose the axis of numbers with most values along x (otherwise one of names), one with few
+    values in colours (names before numbers), and panels for the rest.
+    """
     x = max(axes, key=lambda a: (a.numbers is not None, len(a.levels)), default=None)
     rest = [axis for axis in axes if axis is not x]
     few = [axis for axis in rest if len(axis.levels) <= MOST_COLOURS]
@@ -90,8 +94,9 @@ def roles(axes: Sequence[SweepAxis]) -> Roles:
 
 
 def most_coloured(axes: Sequence[SweepAxis]) -> Roles:
-    """Roles of curves that have an x of their own: most values in colours, names rather than
-    numbers, and the rest in panels."""
+    """Choose roles for curves that have an x of their own: most values in colours, names rather
+    than numbers, and the rest in panels.
+    """
     few = [axis for axis in axes if len(axis.levels) <= MOST_COLOURS]
     colour = max(few, key=lambda a: len(a.levels) + 1.5 * (a.numbers is None), default=None)
     return Roles(None, colour, tuple(axis for axis in axes if axis is not colour))

@@ -16,9 +16,9 @@ from tailback.report.text import plain
 from tailback.store.results import Run
 
 MOST_ROWS = 150
-"""Of a table; the file has all."""
+"""The most rows of a table; the file has all."""
 
-#: What a table is of, in the order of the file, and the kind of part that is.
+#: The scopes of tables, in the order of the file, and the kind of part of each.
 _KINDS_OF: Mapping[str, Kind] = {
     "flow": "flow",
     "source": "traffic",
@@ -88,7 +88,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
     # Print once what is the same in every row; leave nothing out of a table of one row.
     same = [i for i in range(len(heads)) if len({row[i] for row in labels}) == 1]
     same = same if len(labels) > 1 else []
-    # Counts that are 0 and what is not measured say nothing.
+    # Counts that are 0 and missing values carry no information.
     empty = [i for i in range(len(metrics)) if {row[i] for row in numbers} <= {"0", "\u2013"}]
     columns = [
         *left(*(head for i, head in enumerate(heads) if i not in same)),
@@ -120,7 +120,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
 
 
 def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
-    """Metrics of what the files of programs say."""
+    """Metrics from the files of programs."""
     names = (
         name for run, *_ in groups for p in parts.programs(run.summary) for name in p["results"]
     )
@@ -128,7 +128,7 @@ def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
 
 
 def _column(metric: Metric) -> Column:
-    """Its name in words and its unit, which a table has no room to say twice."""
+    """Its name in words and its unit, only once: a table has little room."""
     name = metric.name
     for unit in ("_mbit", "_ms", "_bytes", "_s"):
         name = name.removesuffix(unit)
@@ -142,8 +142,9 @@ def _over_seeds(group: Sequence[Run], kind: Kind, index: int, metric: Metric) ->
 
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
     """A row for each point, part and metric: the mean over seeds with all its digits, the number of
-    seeds that have it, half the 95 % interval, the number of all seeds, and, where transfers had
-    not finished, what the mean over all exceeds."""
+    seeds with a value, half the 95 % interval, the number of all seeds, and, for unfinished
+    transfers, the bound that the mean over all exceeds.
+    """
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -1,5 +1,6 @@
-"""Distributions of queue delay over all points of a sweep, of links and of classes, and how long
-requests took by their size."""
+"""Distributions of queue delay over all points of a sweep, for links and for classes, and the time
+that requests took by their size.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +19,17 @@ from tailback.report.text import plain
 from tailback.store.results import Run
 
 MOST_LINKS = 4
-"""Links that have panels."""
+"""The most links that have panels."""
 MOST_PANELS = 64
-"""More panels in one figure are not looked at."""
+"""The most panels of one figure."""
 MOST_ROWS = 5400
-"""Rows of one figure: more curves have fewer steps each."""
+"""The most rows of one figure: more curves have fewer steps each."""
 STEPS = (14, 160)
 """The fewest and the most steps of a curve."""
 WIDE = 40.0
 """Delays whose 99th percentiles differ by this factor are drawn on a logarithmic axis."""
 FLOOR_MS = 0.01
-"""On a logarithmic axis what is less is drawn here."""
+"""On a logarithmic axis smaller delays are drawn here."""
 
 Curve = tuple[str, str, pl.DataFrame]
 """Panel, series, and its steps."""
@@ -37,7 +38,7 @@ Curve = tuple[str, str, pl.DataFrame]
 def figures(
     groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
 ) -> list[Block]:
-    """What there is to see of delays and requests."""
+    """Figures of delays and requests."""
     candidates = [
         _delays(groups, axes, facts),
         _classes(groups, axes, facts),
@@ -163,7 +164,7 @@ def _cdf(
 
 
 def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
-    """A distribution with at most so many steps; the last are the tail's."""
+    """A distribution with at most this many steps; the last ones are for the tail."""
     upper = ((buckets["lower"] + buckets["width"]) / 1e6).to_list()
     lower = (buckets["lower"] / 1e6).to_list()
     whole = cumulative(lower, upper, buckets["count"].to_list())

@@ -1,4 +1,4 @@
-"""Metrics against the keys of a sweep: a figure for each, that with most to see first."""
+"""Metrics against the keys of a sweep: a figure for each, the one that changes most first."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tailback.report.text import plain
 from tailback.store.results import Run
 
 MOST_PANELS = 24
-"""More panels in one figure are not looked at."""
+"""The most panels of one figure."""
 SPREAD = 8.0
-"""A key whose largest value is so many times its smallest is drawn on a logarithmic axis."""
+"""A key whose largest value exceeds its smallest by this factor has a logarithmic axis."""
 WORTH = 0.02
-"""A utilisation that differs by less over all points has nothing to see."""
+"""A utilisation that changes less over all points gets no figure."""
 SAME = 0.01
-"""The same of other quantities, as a share of the largest."""
+"""The same for other quantities, as a share of the largest."""
 CUT = "Bars are cut where they are longer than all else."
 
 WORDS = {
@@ -43,7 +43,7 @@ class SweepQuantity:
     metric: Metric
     of: Kind
     title: str
-    """In words, with the unit."""
+    """Its title in words, with the unit."""
     share: bool = False
 
 
@@ -69,7 +69,7 @@ QUANTITIES = (
 
 
 def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, Any]]]:
-    """What a quantity is of, by name; flows of one table have one name."""
+    """The parts of a quantity, by name; flows of one table share one name."""
     if of == "run":
         return [("", summary)]
     name = group_of if of in parts.LIKE_FLOWS or of == "class" else str
@@ -79,13 +79,14 @@ def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, 
 def figures(
     groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
 ) -> list[Block]:
-    """A figure for each quantity that changes with a key; where the key has names and there is no
-    other, they are beside each other in one."""
+    """A figure for each quantity that changes with a key. If the key has names and there is no
+    other key, the quantities are beside each other in one figure.
+    """
     every = [(quantity, _values(groups, quantity)) for quantity in QUANTITIES]
     worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
     several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
     if several or worth[0][0].metric.path != "utilisation":
-        # Of several links some are idle: how busy each one is comes last.
+        # Of several links some are idle: the utilisation of each comes last.
         worth.sort(key=lambda one: one[0].metric.path == "utilisation")
     role = roles(axes)
     if role.x is None or role.x.numbers is not None or len(axes) > 1:
@@ -97,7 +98,7 @@ def figures(
 
 
 def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
-    """Whether there is something to see: of one part it is not the same at all points."""
+    """Whether it changes: for a single part it is not the same at all points."""
     means: dict[str, list[float]] = {}
     for _, name, value in values:
         if value.mean is not None:
@@ -110,7 +111,9 @@ Value = tuple[Run, str, Estimate]
 
 
 def _values(groups: Sequence[Sequence[Run]], quantity: SweepQuantity) -> list[Value]:
-    """The estimate at each point, of each part: over seeds, of the mean of what has its name."""
+    """The estimate at each point for each part: over seeds, from the mean of the parts with its
+    name.
+    """
     out: list[Value] = []
     for group in groups:
         by_name: dict[str, list[Reading]] = {}

@@ -1,5 +1,6 @@
-"""What programs say of themselves, beside what the network saw: the logs of QUIC stacks and the
-kernel's word on TCP sockets over the RTT that packets show; 5-tuples; the files they left."""
+"""The programs' own data beside what the network saw: the logs of QUIC stacks and the kernel's
+tcp_info over the RTT from packets; 5-tuples; the files they left.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +33,14 @@ MOST_PROGRAMS = 6
 MOST_ROWS = 60
 """Of a table."""
 MOST_LINKS = 12
-"""Files of a side that are named."""
+"""The most files of a side that are listed."""
 
 SHOWN = (".txt", ".log", ".csv", *qlog.ENDINGS)
-"""What a browser shows as text."""
+"""Files that a browser shows as text."""
 
 
 def blocks(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """Of the first run: figures, and tables of its 5-tuples; the files of all runs."""
+    """For the first run figures, and tables of its 5-tuples; for all runs their files."""
     runs = [run for group in groups for run in group if parts.programs(run.summary)]
     if not runs:
         return []
@@ -61,7 +62,7 @@ def _figure(
 ) -> ReportFigure | None:
     rows = series.filter(pl.col("flow") == name)
     program = next(p for p in parts.programs(run.summary) if p["name"] == name)
-    # A connection that only controls the other says nothing of it.
+    # A connection that only controls the other one is no data about it.
     kernels = rows if program["rtt_of"] == "tcp" else rows.clear()
     logs = list(_logs(run, name))
     rtt: dict[str, pl.DataFrame] = {
@@ -124,7 +125,7 @@ def _figure(
 
 
 def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
-    """The logs of a program: title, trace, and how its samples become those of the run."""
+    """The logs of a program: title, trace, and how to convert its samples to those of the run."""
     plan = _plan(run, name)
     end_s = run.summary["duration_s"]
     for file in kept.files(run.stored, name):
@@ -155,7 +156,7 @@ def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
 
 
 def _plan(run: Run, name: str) -> Mapping[str, Any]:
-    """What the scenario says of a program."""
+    """The scenario's entry of a program."""
     planned = run.manifest["canonical"].get("programs", ())
     for one in planned if isinstance(planned, list) else ():
         if isinstance(one, dict) and one.get("name") in (name, parts_name(name)):
@@ -164,7 +165,7 @@ def _plan(run: Run, name: str) -> Mapping[str, Any]:
 
 
 def parts_name(name: str) -> str:
-    """The name of an entry of which there are several: quic of quic/1."""
+    """The name of an entry with several instances: quic for quic/1."""
     return name.rpartition("/")[0]
 
 
@@ -265,7 +266,7 @@ def _files(runs: Sequence[Run], facts: Facts) -> Table | None:
 
 
 def _link(base: str, name: str) -> str:
-    # Letters that a link may not have, and what a browser may run, are shown as text.
+    # Letters that a link may not have, and files that a browser may run, are shown as text.
     if name.endswith(SHOWN) and not any(c in name for c in " ()<>[]\\`*"):
         return f"[{plain(name)}]({base}/{name})"
     return code(name)

@@ -1,4 +1,4 @@
-"""What happened over time in one run: rates of flows and sources, their windows, the queues."""
+"""One run over time: rates of flows and sources, their windows, the queues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback.report.text import plain
 from tailback.store.results import Run
 
 BINS = 120
-"""A rate is over one of so many parts of a run."""
+"""A rate is a mean over one of this many parts of a run."""
 MAX_SAMPLES = 2400
 """Rows of a panel."""
 
@@ -35,7 +35,7 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure 
     series = run.series()
     flows = [flow["name"] for flow in parts.flows(run.summary)]
     shown = flows[:MOST_COLOURS]
-    # A program of UDP may have a TCP connection to control the other.
+    # A UDP program may have a TCP connection to control the other side.
     probes = {p["name"] for p in parts.programs(run.summary) if p["rtt_of"] != "tcp"}
     windows = [name for name in shown if name not in probes]
     links = list(run.summary["queues"])[:MOST_COLOURS]
@@ -58,7 +58,7 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure 
             series=what,
             series_title=what,
             height=130,
-            # Said once, under the last one.
+            # The caption is printed once, under the last one.
             x_title="time in s" if frame is seen[-1][0] else None,
         )
         panels.append(chart)
@@ -83,9 +83,10 @@ def _of(
 
 
 def _rates(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.DataFrame:
-    """What was delivered in each part of the run, over its length."""
+    """The throughput of each part of the run."""
     interval = run.manifest["canonical"]["record"]["interval"]
-    # Whole intervals of samples: parts that have one more than others would be steps of their own.
+    # Whole intervals of samples: a part with one more interval than others would be a step of its
+    # own.
     samples = max(1, round(run.summary["duration_s"] * 1e9 / BINS / interval))
     width = samples * interval
     return (

@@ -1,6 +1,6 @@
 """Runs on a Dask cluster: `--cluster ADDRESS`, `tailback.on_cluster(ADDRESS)`.
 
-Nothing here loads Dask before there is something to run.
+Dask is loaded only when there is something to run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tailback.running.spread import place
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Has everything that is run within this block run by a Dask cluster; results come back here.
+    """Run everything within this block on a Dask cluster; results come back here.
 
     `address` is that of the scheduler, `tcp://host:8786`, or the file that it wrote
     (`dask scheduler --scheduler-file FILE`). Needs `tailback[dask]`, here and on the workers, which

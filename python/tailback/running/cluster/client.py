@@ -1,7 +1,7 @@
-"""The side of a cluster that wants runs: sends them out, verifies what comes back, stores it.
+"""The client of a cluster: sends runs out, verifies and stores the results.
 
-Whatever dies, what is stored is whole: a worker's runs go to another, and when the scheduler or
-this process dies the same command goes on where the store ends.
+The store stays whole whatever dies. A worker's runs go to another worker. If the scheduler or this
+process dies, the same command resumes from the stored runs.
 """
 
 from __future__ import annotations
@@ -30,27 +30,28 @@ if TYPE_CHECKING:
     from tailback.running.execution import Planned
 
 CONNECT_S = 10.0
-"""For a scheduler to answer."""
+"""Seconds for a scheduler to answer."""
 
 LOOK_S = 0.2
-"""How often it is looked whether the scheduler is still there."""
+"""Seconds between checks that the scheduler still exists."""
 
 PATIENCE_S = 5.0
 """Time without a worker before a message says so."""
 
 AHEAD = 3
-"""So many runs for each thread of the workers are out at once: none waits for work, and what comes
-back is stored before much more does."""
+"""This many runs for each thread of the workers are out at once: no worker waits for work, and
+results are stored before many more arrive.
+"""
 
 PIECE = 16 << 20
 """Bytes of a file with packets in one message."""
 
 ATTEMPTS = 3
-"""For a run whose answer is lost, or is not what was written."""
+"""Attempts for a run whose answer is lost or damaged."""
 
 
 class ClusterLost(TailbackError):
-    """The scheduler is gone, or never was."""
+    """The scheduler is gone, or never existed."""
 
 
 class Cluster:
@@ -60,10 +61,10 @@ class Cluster:
         self._address = address
         self._client: Client | None = None
         self._fit: set[str] = set()
-        """Workers whose versions are those of this process."""
+        """Connect to workers with the versions of this process."""
 
     def close(self) -> None:
-        """Ends the connection; what is still out is stopped."""
+        """End the connection; runs that are still out are stopped."""
         if self._client is not None:
             with contextlib.suppress(Exception):
                 self._client.close(timeout=2)  # type: ignore[no-untyped-call]
@@ -72,7 +73,7 @@ class Cluster:
     def execute(
         self, planned: Sequence[Planned], folder: _native.Store, progress: bool | None
     ) -> dict[str, str]:
-        """Has the runs done and stored; returns what failed, by run."""
+        """Run and store these runs; return the failures, by run."""
         if not planned:
             return {}
         recipes = {
@@ -96,7 +97,7 @@ class Cluster:
             where: dict[str, Any] = {"address": self._address}
             if path.suffix == ".json" or path.is_file():
                 where = {"scheduler_file": str(path)}
-                # A scheduler that was started with this writes it in a moment.
+                # A scheduler that was started with this option writes the file in a moment.
                 late = time.monotonic() + CONNECT_S
                 while not path.is_file() and time.monotonic() < late:
                     time.sleep(LOOK_S)
@@ -125,7 +126,7 @@ class Cluster:
             time.sleep(LOOK_S)
 
     def _refuse_others(self, client: Client, words: Sequence[str]) -> None:
-        """Every worker has the versions of this process, or nothing is run."""
+        """Check that every worker has the versions of this process; otherwise nothing is run."""
         addresses = [one for one in _workers(client) if one not in self._fit]
         if not addresses:
             return
@@ -155,7 +156,7 @@ class Cluster:
 
 
 class _Batch:
-    """Runs that go out and come back."""
+    """Runs that are sent out and come back."""
 
     def __init__(
         self,
@@ -178,7 +179,7 @@ class _Batch:
         self._large: set[str] = set()
 
     def run(self, planned: Sequence[Planned], progress: bool | None) -> dict[str, str]:
-        """Sends everything out, takes what comes back."""
+        """Send everything out, and take the results."""
         failures: dict[str, str] = {}
         self._large = _with_packets(planned)
         todo = list(reversed(planned))
@@ -199,11 +200,11 @@ class _Batch:
                         bar.update(done, cost / total)
                     bar.update(done, cost / total)
         finally:
-            # After an error or Ctrl-C nobody wants the others.
+            # After an error or Ctrl-C the other runs are not needed.
             with contextlib.suppress(Exception):
                 out = [future for _, future in self._out.values()]
                 self._client.cancel(out)  # type: ignore[no-untyped-call]
-            # What is being stored is finished.
+            # Runs that are being stored are finished.
             self._pool.shutdown(wait=True, cancel_futures=True)
         return failures
 
@@ -214,7 +215,7 @@ class _Batch:
             run.run_id,
             run.scenario.engine_version,
         )
-        # A name of its own: what another client has of this run may be of another version.
+        # A name of its own: another client may have this run from another version.
         key = f"run-{run.run_id}-{uuid.uuid4().hex[:12]}"
         future = self._client.submit(worker.play, order, key=key, pure=False)
         self._out[run.run_id] = (run, future)
@@ -226,14 +227,14 @@ class _Batch:
                 self._taken.put((run, error))
 
         def back(_: Future[Any]) -> None:
-            # After the end of the batch nobody wants it.
+            # After the end of the batch it is not needed.
             with contextlib.suppress(RuntimeError):
                 self._pool.submit(take)
 
         future.add_done_callback(back)  # type: ignore[no-untyped-call]
 
     def _back(self) -> Iterator[tuple[Planned, str | None]]:
-        """What has come back, waiting a moment for it."""
+        """Wait a moment for results, and return them."""
         try:
             run, failed = self._taken.get(timeout=LOOK_S)
         except queue.Empty:
@@ -246,7 +247,7 @@ class _Batch:
         yield run, failed
 
     def _take(self, run: Planned, future: Future[Any]) -> str | None:
-        """Stores a run. Empty: it is there; a sentence: it failed; None: it is to be done again."""
+        """Store a run. Empty: it is stored; a sentence: it failed; None: repeat it."""
         from distributed import KilledWorker
 
         try:
@@ -292,7 +293,7 @@ class _Batch:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether doing it again may help: the answer was lost on its way, with whoever had it."""
+    """Whether to repeat it: the answer was lost together with its worker."""
     from concurrent.futures import CancelledError
 
     from distributed.comm.core import CommClosedError
@@ -319,14 +320,14 @@ def _workers(client: Client) -> dict[str, int]:
 
 def _gone(address: str) -> str:
     return (
-        f"the scheduler {address} is gone; what had finished is kept, and the same command goes on "
+        f"the scheduler {address} is gone; finished runs are stored, and the same command resumes "
         "from there"
     )
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence what Dask logs of connections; messages here say what matters."""
+    """Silence Dask's log of connections; messages here report what matters."""
     # Importing it sets the levels of its loggers.
     import distributed  # noqa: F401
 

@@ -1,7 +1,7 @@
-"""What a worker of the cluster does: one run at a time and thread, in a folder that then goes.
+"""The work of a cluster's worker: one run for each thread at a time, in a temporary folder.
 
-The functions travel by name, so a worker without tailback, or with another version, is found out
-before it does anything.
+Functions are sent by name, so a worker without tailback, or with another version, is detected
+before it runs anything.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tailback.running.spread import parcel
 from tailback.running.spread.recipe import ScenarioRecipe
 
 WATCH_S = 0.5
-"""How often a run looks whether anybody still wants it."""
+"""How often a run checks whether the client still wants it."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """A run that is wanted."""
+    """A run to execute."""
 
     recipe: ScenarioRecipe
     index: int
@@ -51,7 +51,9 @@ Answer = dict[str, bytes] | Lost
 
 
 def versions(words: Sequence[str]) -> dict[str, str]:
-    """What this installation has: tailback's version and those of some engines, or why not."""
+    """The versions of this installation: tailback's and those of some engines, or why they are
+    missing.
+    """
     by_name = {"tailback": tailback.__version__}
     for word in words:
         try:
@@ -62,7 +64,7 @@ def versions(words: Sequence[str]) -> dict[str, str]:
 
 
 def play(order: Order) -> Answer:
-    """Does a run; the files of its folder, or why there are none."""
+    """Execute a run; return the files of its folder, or why there are none."""
     try:
         with _scratch() as scratch:
             scenario, run_ids = _read(order.recipe, scratch)
@@ -118,7 +120,7 @@ def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list
 
 
 def _load(recipe: ScenarioRecipe, scratch: Path) -> _native.Scenario:
-    # As deep as a name of a file leads out of the scenario's folder.
+    # Deep enough for a file name that leads out of the scenario's folder.
     deep = max((name.count("..") for name, _ in recipe.files), default=0)
     folder = scratch.joinpath("files", *["in"] * deep)
     folder.mkdir(parents=True)
@@ -150,7 +152,7 @@ def _scratch() -> Iterator[Path]:
 
 @contextmanager
 def _watched(control: _native.Control) -> Iterator[None]:
-    """Stops the run when its client has gone or does not want it any more."""
+    """Stop the run if its client is gone or does not want it any more."""
     task = _task()
     if task is None:
         yield
@@ -172,7 +174,7 @@ def _watched(control: _native.Control) -> Iterator[None]:
 
 
 def _task() -> Any:
-    """What the worker knows of the task of this thread; None if this is none."""
+    """Return the worker's state of this thread's task; None if it has none."""
     from distributed import get_worker
 
     try:

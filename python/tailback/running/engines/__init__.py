@@ -1,4 +1,4 @@
-"""Engines: what runs a point and leaves a run folder. One file for each."""
+"""Engines: they run a point and leave a run folder. One file for each."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str:
-        """Release and hash of what it is made of; results of two versions are never mixed."""
+        """Release and hash of its sources; results of two versions are never mixed."""
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Reads a scenario for this engine: `read` is given what `_native.load` is to know."""
+        """Read a scenario for this engine: `read` takes the arguments of `_native.load`."""
 
     def memory(self, point: Point) -> int:
         """Estimate of what a run needs, bytes."""
@@ -60,14 +60,15 @@ def get(name: str) -> Engine:
 
 
 def word(engine: Engine) -> str:
-    """The word that an engine is asked for with."""
+    """The name by which an engine is requested."""
     clock = getattr(engine, "clock", None)
     return next((word for word, own in KERNELS.items() if own == clock), engine.name)
 
 
 def versions() -> dict[str, set[str]]:
-    """The versions of each engine that this installation has, by its name in results; an engine
-    that is not there, for want of a kernel kit, is left out."""
+    """The versions of each engine that this installation has, by its name in results. An engine
+    without its kernel kit is left out.
+    """
     by_engine: dict[str, set[str]] = {}
     for name in NAMES:
         try:
@@ -79,15 +80,15 @@ def versions() -> dict[str, set[str]]:
 
 
 def unlike(name: str, version: str) -> str:
-    """Say what is here instead of this version of an engine; empty where nothing differs.
+    """Name what is here instead of this version of an engine; empty if nothing differs.
 
-    What a scenario adds is no other engine: crates, and what is put into a guest. A crate that this
-    command names (`--with`, the environment) is compared by its own hash. Empty, too, where the
+    What a scenario adds does not count: plugins, and files that are put into a guest. A plugin that
+    this command names (`--with`, the environment) is compared by its own hash. Empty, too, if the
     engine is not installed.
     """
     from tailback.store.versions import engine_of, hashes_of
 
-    # Nobody looks for a kernel kit because of the simulator.
+    # A simulator's version needs no kernel kit.
     has = {get(name).version} if name == "sim" else versions().get(name, set())
     if has and engine_of(version) not in has:
         return f"{name} {', '.join(sorted(has))}"
@@ -95,7 +96,7 @@ def unlike(name: str, version: str) -> str:
 
 
 def _unlike_crates(stored: Mapping[str, str]) -> str:
-    """The crates that this command names and that were others in the run."""
+    """The plugins that this command names and that were different in the run."""
     from tailback.plugins import asked, crate
 
     folders = asked.by_environment() if stored else []

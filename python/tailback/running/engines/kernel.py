@@ -29,7 +29,7 @@ AGENT = Path(kit.__file__).parent / "tailback-guest"
 """The first process of a guest, built with the rest of tailback."""
 
 AGENT_HASH = AGENT.with_name(f"{AGENT.name}.sha256")
-"""What it was when it was built."""
+"""Its hash when it was built."""
 
 MEMORY_VARIABLE = "TAILBACK_GUEST_MIB"
 """Memory of a guest in MiB, for scenarios that need more than the default."""
@@ -59,8 +59,9 @@ class Kernel:
 
     @cached_property
     def has(self) -> str:
-        """What the kernel has, and the others that a scenario may name, as JSON for the mapping
-        of plans."""
+        """The kernel's features, and those of the other kernels that a scenario may name, as JSON
+        for the mapping of plans.
+        """
         return json.dumps({**self._has, "others": [Kernel(one)._has for one in self._kits]})
 
     @cached_property
@@ -107,7 +108,7 @@ class Kernel:
 
     @cached_property
     def _registers(self) -> dict[str, list[str]]:
-        """What each of those registers, where its sources say so."""
+        """The names that each of those registers, if its sources state them."""
         registrations: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
             if manifest.get("guessed"):
@@ -119,10 +120,10 @@ class Kernel:
         return registrations
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Reads a scenario; what Linux or this kit cannot do of it is refused.
+        """Read a scenario; reject what Linux or this kit does not support.
 
-        The kernel that a point names, and the modules of the user's that the points of a kernel
-        take, are part of the engine's version.
+        The engine's version includes the kernel that a point names, and the modules of the user
+        that its points use.
         """
         identity = {"engine": self.name, "engine_version": self.version}
         scenario = read({**identity, "kit": self.has})
@@ -138,7 +139,7 @@ class Kernel:
             refused += programs.problems
             versions[name] = engine._version(sorted(modules), programs.inputs)
         if refused:
-            # Read once more with them, for their places in the file.
+            # Read once more with them, to find their places in the file.
             kit = {**json.loads(self.has), "refused": list(dict.fromkeys(refused))}
             scenario = read({**identity, "kit": json.dumps(kit)})
         if versions == {None: self.version}:
@@ -146,7 +147,7 @@ class Kernel:
         return scenario.versioned(versions)
 
     def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
-        """What a run may take, bytes: no guest takes more, and most far less."""
+        """The most bytes that a run may take; most guests take far less."""
         return (self._memory_mib + confine.SPARE_MIB) << 20
 
     def cpu_s(self, packets: int) -> float:
@@ -242,7 +243,7 @@ class Kernel:
 
     @cached_property
     def _agent(self) -> bytes:
-        """The agent, which is as it was built: these bytes run."""
+        """The agent, checked to be as built: exactly these bytes run."""
         try:
             agent = AGENT.read_bytes()
             built = AGENT_HASH.read_text(encoding="ascii").strip()
@@ -264,7 +265,7 @@ class Kernel:
         return shelves
 
     def _version(self, modules: list[str], roots: list[str]) -> str:
-        """What the guest is, and behind a dot what a scenario adds to it."""
+        """The version of the guest, and after a dot what a scenario adds to it."""
         base = self._shelves([])
         shelves = self._shelves(modules)
         self.kit.verify(shelves)
@@ -277,7 +278,7 @@ class Kernel:
         if roots:
             added += [*roots, *guest.PROGRAM_WORDS]
         more = f".{_digest(added)[:8]}" if added else ""
-        # Nothing that was measured on another clock may stand for this.
+        # Results measured on another clock may not replace these.
         clock = "-realtime" if self.clock == "real" else ""
         return f"{self.kit.version}+{_digest(parts)[:16]}{more}{clock}"
 

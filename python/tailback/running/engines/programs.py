@@ -1,4 +1,4 @@
-"""What the programs of a scenario take, seen to before the kernel engine boots anything."""
+"""Prepares the programs of a scenario before the kernel engine boots anything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """Programs that were looked at."""
+    """Programs that were checked."""
 
     problems: list[check.Problem]
     inputs: list[str]
@@ -33,15 +33,15 @@ class Checked:
 
 @dataclass(frozen=True)
 class Programs:
-    """Of a kit; what was made once stays."""
+    """Roots and programs of a kit; each is made once."""
 
     kit: Kit
     _roots: dict[str, Root] = field(default_factory=dict)
 
     def check(self, points: Iterable[Point]) -> Checked:
-        """What is wrong with the programs of points, and what is part of the engine's version.
+        """Check the programs of points, and return their part of the engine's version.
 
-        Raises `InputError` where this machine or this kit runs none.
+        Raises `InputError` if this machine or this kit cannot run any.
         """
         asked: dict[str, Program] = {}
         not_built: list[check.Problem] = []
@@ -78,7 +78,7 @@ class Programs:
         return Checked(list(dict.fromkeys(problems)), sorted(inputs))
 
     def places(self, point: Point) -> Places | None:
-        """What a point's programs are given, as it was made; None if it has none."""
+        """The places of a point's programs, already made; None if it has none."""
         programs = of(point)
         if not programs:
             return None
@@ -103,7 +103,7 @@ def _file(path: str) -> Path:
 
 
 def _not_built(point: Point) -> list[check.Problem]:
-    """Which programs of tailback's own are yet to be compiled."""
+    """The programs of tailback's own that are not compiled yet."""
     problems = []
     for number, facts in enumerate(point.programs):
         for path in facts["files"]:

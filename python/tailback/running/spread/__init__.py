@@ -1,4 +1,5 @@
-"""Runs on more than one machine: who does which, how a run travels, how stores become one.
+"""Runs on more than one machine: which machine executes which run, how runs are sent, how stores
+are merged.
 
-What drives a cluster is above: `tailback.running.cluster`.
+The client of a cluster is in `tailback.running.cluster`.
 """

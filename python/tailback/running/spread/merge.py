@@ -1,8 +1,8 @@
 """`tailback merge`: several stores into one.
 
-Every run is verified, where it comes from and once more where it goes. Two runs of one id are the
-same run: their files have the same bytes but for the timing, or something is wrong, and nothing is
-taken. A run that is there already is left as it is, so doing it again changes nothing.
+Every run is verified, in its source and once more in the target. Two runs of one id are the same
+run. If their files differ in anything but the timing, something is wrong, and nothing is merged. A
+run that exists already is left unchanged, so a second merge changes nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Merged:
     sweeps: int = 0
     sweeps_there: int = 0
     damages: list[str] = field(default_factory=list)
-    """What was not taken, a sentence each."""
+    """What was left out, a sentence each."""
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--json` prints."""
@@ -46,16 +46,16 @@ class _Run:
     path: Path
     version: str
     files: Mapping[str, str]
-    """SHA-256 by name; what differs when a run is repeated is not among them."""
+    """SHA-256 by name, without files that differ when a run is repeated."""
 
 
 def merge(
     stores: Sequence[Path | str], into: Path | str, *, progress: bool | None = None
 ) -> Merged:
-    """Takes the runs and sweeps of some stores into one, which is made if it is not there.
+    """Merge the runs and sweeps of some stores into one, which is created if necessary.
 
-    What is damaged is left out and said in the result. Raises `InputError`, and takes nothing,
-    where a folder is no store or two runs of one id differ.
+    Damaged runs are left out and listed in the result. Raises `InputError`, and merges nothing, if
+    a folder is no store or two runs of one id differ.
     """
     sources, target = [Path(source) for source in stores], Path(into)
     wrong = [
@@ -117,7 +117,7 @@ def _runs(root: Path) -> Iterator[Path]:
 
 
 def _verified(path: Path, damages: list[str]) -> _Run | None:
-    """A run of a source; None where it is not what was written."""
+    """A run of a source; None if it is damaged."""
     try:
         run = StoredRun(path)
         run.check()
@@ -133,7 +133,7 @@ def _of(path: Path, stored: StoredRun) -> _Run:
 
 
 def _there(target: Path, run_id: str) -> _Run | None:
-    """The run of the target; a damaged one there counts as none, and is moved aside."""
+    """The run of the target; a damaged one does not count, and is moved aside."""
     path = layout.run_path(target, run_id)
     if not os.path.lexists(path):
         return None
@@ -146,7 +146,7 @@ def _there(target: Path, run_id: str) -> _Run | None:
 
 
 def _difference(run: _Run, other: _Run) -> str:
-    """What differs between two runs of one id, in a sentence; empty if nothing does."""
+    """The differences between two runs of one id, in a sentence; empty if there are none."""
     names = [
         name
         for name in {**run.files, **other.files}
@@ -162,7 +162,7 @@ def _difference(run: _Run, other: _Run) -> str:
 
 
 def _sweeps(source: Path, target: Path, runs: _native.Store, result: Merged) -> None:
-    # The latest last, so that it is the latest there, too.
+    # The latest comes last, so that it is the latest in the target, too.
     for file in reversed(layout.sweeps(source)):
         try:
             index = layout.read_index(file)

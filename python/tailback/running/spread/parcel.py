@@ -1,4 +1,4 @@
-"""A run folder on its way into a store: verified first, and then there at once or not at all."""
+"""A run folder on its way into a store: verified first, then stored whole or not at all."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def take(
     store: _native.Store,
     scratch: Path,
 ) -> None:
-    """Stores a run that came as bytes; raises `DamagedResults` where it is not what was written."""
+    """Store a run that came as bytes; raises `DamagedResults` if it is damaged."""
     place = _place(scratch, run_id)
     for name, pieces in parts.items():
         if not _is_of_run(name):
@@ -63,11 +63,11 @@ def copy(source: Path, store: _native.Store, scratch: Path) -> None:
 
 
 THREADS = 8
-"""That verify and store at once: most of the time goes into waiting for the disk."""
+"""Threads that verify and store: most of the time is spent waiting for the disk."""
 
 
 def _place(scratch: Path, run_id: str) -> Path:
-    """A new folder that is named after the run: an earlier attempt may have left one."""
+    """A new folder named after the run: an earlier attempt may have left one."""
     place = Path(tempfile.mkdtemp(dir=scratch)) / run_id
     place.mkdir()
     return place
@@ -90,7 +90,7 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
     try:
         os.rename(place, target)
     except OSError:
-        # Another process was faster, or what is there is damaged.
+        # Another process was faster, or the existing run is damaged.
         if store.contains(run_id):
             return
         store.set_aside(run_id)

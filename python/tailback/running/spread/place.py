@@ -1,7 +1,7 @@
-"""Where the runs of a batch are done: in this process, unless something else was chosen.
+"""Where the runs of a batch are executed: in this process, unless another place was chosen.
 
-The choice holds within a block, for whatever is run in it, however deep: experiments and
-comparisons do not know of it.
+The choice holds within a block, for everything that runs in it, however deep: experiments and
+comparisons do not know about it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class RunPlace(Protocol):
-    """Somewhere else than here."""
+    """A place other than this process."""
 
     def execute(
         self, planned: Sequence[Planned], folder: _native.Store, progress: bool | None
     ) -> dict[str, str]:
-        """Has the runs done and stored in `folder`; returns what failed, by run."""
+        """Execute the runs and store them in `folder`; return the failures, by run."""
 
 
 _CHOSEN: ContextVar[RunPlace | None] = ContextVar("place", default=None)
@@ -35,7 +35,7 @@ def chosen() -> RunPlace | None:
 
 @contextmanager
 def using(place: RunPlace) -> Iterator[None]:
-    """Has the runs of this block done there."""
+    """Execute the runs of this block there."""
     token = _CHOSEN.set(place)
     try:
         yield

@@ -1,7 +1,7 @@
-"""What a scenario was read from, for another process that reads it again.
+"""The source of a scenario, for another process that reads it again.
 
-A scenario that was read belongs to the compiled part and does not travel. Its source does, which it
-keeps: text, values that were set, traces. Whoever reads it compares the ids of its runs.
+A scenario that was read belongs to the compiled part and cannot be sent. Its source can: text,
+values that were set, traces. The reader compares the ids of its runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tailback.errors import InputError
 
 @dataclass(frozen=True)
 class ScenarioRecipe:
-    """A scenario as it goes out."""
+    """A scenario as it is sent."""
 
     text: bytes
     name: str
@@ -28,7 +28,7 @@ class ScenarioRecipe:
 
 
 def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
-    """What another process needs to read it too."""
+    """What another process needs to read it again."""
     if scenario.plugins:
         raise InputError(
             f"{scenario.file}: plugins are compiled where they are used and are not sent to a "
@@ -39,7 +39,7 @@ def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
             f"{scenario.file}: programs and their files are on this machine and are not sent to a "
             "cluster; expected --shard"
         )
-    # One with an absolute path is to be there everywhere.
+    # A file with an absolute path must exist on every machine.
     names = [name for name in scenario.files if not os.path.isabs(name)]
     return ScenarioRecipe(
         scenario.text.encode(),

@@ -1,7 +1,8 @@
 """`--shard 2/8`: one part of the runs of a batch, of parts that cost about the same.
 
-Every process finds the same parts without asking the others: the runs are dealt out by their
-estimated costs, the dearest first, each to the part that has least so far, whatever is stored.
+Every process computes the same shards without communication. The runs are assigned by their
+estimated costs, the most expensive first, each to the shard with the least so far, whether stored
+or not.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str, environment: Mapping[str, str] = os.environ) -> Shard:
-        """Reads `2/8`; `auto` is what the scheduler of an array of jobs says, `auto/8` its index
-        of a number that it does not say."""
+        """Read `2/8`; `auto` takes index and number from the scheduler of an array of jobs,
+        `auto/8` takes only the index.
+        """
         match = _WORDS.fullmatch(text.strip())
         if match is None or (match["index"] != "auto" and match["count"] is None):
             raise InputError(f"--shard {text}: {EXPECTED}")
@@ -98,7 +100,7 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
 
 
 def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
-    """The runs in so many parts of about the same cost, the same for whoever asks."""
+    """Divide the runs into so many shards of about the same cost, the same for every caller."""
     parts: list[list[str]] = [[] for _ in range(count)]
     heap = [(0.0, 0, at) for at in range(count)]
     for run_id in sorted(costs, key=lambda one: (-costs[one], one)):
@@ -110,20 +112,20 @@ def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Done:
-    """What a part was of the whole."""
+    """The share of a shard in the whole."""
 
     shard: Shard
     runs: int
     of_runs: int
     share: float
-    """Of the cost of all."""
+    """Its share of the cost of all."""
     missing: int
     """Runs of the whole that this store does not have."""
     root: str
     failures: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Two lines: what was done, and what comes next."""
+        """Two lines: what was done, and the next step."""
         return (
             f"shard {self.shard}: {self.runs} of {self.of_runs} runs, "
             f"{100 * self.share:.3g} % of the cost; {self.missing} are not in {self.root}\n"
@@ -146,7 +148,7 @@ class Done:
 
 
 class PartDone(TailbackError):
-    """A part is done, and what was asked for needs the others: no error, and no result."""
+    """A shard is done, but the request needs the others: no error, and no result."""
 
     def __init__(self, done: Done) -> None:
         super().__init__(done.text())
@@ -163,7 +165,7 @@ def chosen() -> Shard | None:
 
 @contextmanager
 def using(shard: Shard) -> Iterator[None]:
-    """Has a part of each batch of this block run.
+    """Run one shard of each batch of this block.
 
     The first batch of which other parts are missing ends it with `PartDone`.
     """
@@ -175,6 +177,6 @@ def using(shard: Shard) -> Iterator[None]:
 
 
 def share(costs: Mapping[str, float], mine: list[str]) -> float:
-    """What part of the cost some runs are."""
+    """The share of the cost of some runs."""
     total = math.fsum(costs.values())
     return math.fsum(costs[one] for one in mine) / total if total else 1.0

@@ -45,7 +45,7 @@ class Spot:
 
 
 def spot(file: str, params: Mapping[str, Any]) -> Spot:
-    """Of a point of this file (its stem), from what is swept there, in base units."""
+    """Read a point of this file (its stem) from its swept values, in base units."""
 
     def ms(path: str, default: float) -> float:
         return float(params.get(path, default * 1e6)) / 1e6
@@ -71,7 +71,7 @@ def spot(file: str, params: Mapping[str, Any]) -> Spot:
 
 
 def words(file: str, params: Mapping[str, Any]) -> str:
-    """A point of this file in words; unlike every other of its part."""
+    """A point of this file, in words that no other point of its part has."""
     at = spot(file, params)
     if file.startswith("flows"):
         return f"{at.l_flows} L, {at.c_flows} C"

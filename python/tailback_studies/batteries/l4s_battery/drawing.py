@@ -51,7 +51,7 @@ def figure(
     colours: Mapping[str, str],
     facts: Facts,
 ) -> list[ReportFigure]:
-    """A figure, or several where there are many versions; none where there is nothing to draw."""
+    """Draw a figure, several if there are many versions, none if there is nothing to draw."""
     rows = list(dict.fromkeys(row(point) for point in points))
     known = [text for text in xs if any(x(point) == text for point in points)]
 

@@ -40,13 +40,13 @@ class View:
 
     @cached_property
     def utilisation(self) -> dict[str, float]:
-        """Of the link, by all traffic."""
+        """Statistics of the link, over all traffic."""
         queues = [next(iter(run.summary["queues"].values())) for run in self.runs]
         return over_seeds([(queue.get("samples") or {}).get("utilisation") for queue in queues])
 
     @cached_property
     def groups(self) -> dict[str, Group]:
-        """The flows of each class that has some."""
+        """Statistics of the flows, for each class that has flows."""
         if not self.runs:
             return {}
         found = flow_groups(self.runs[0].manifest["canonical"])
@@ -83,7 +83,7 @@ class BatteryPoint:
 
 
 class Gathered:
-    """A comparison as the figures want it."""
+    """A comparison in the form that the figures need."""
 
     def __init__(self, comparison: BatteryComparison) -> None:
         self.made = comparison

@@ -1,5 +1,6 @@
-"""What the reports on DualPI2 show that no summary holds: normalised rates and windows, and the
-statistics of a point over its seeds."""
+"""Values of the reports on DualPI2 that are in no summary: normalised rates and windows, and the
+statistics of a point over its seeds.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 RANKS = ("p1", "p25", "mean", "p75", "p99")
-"""What is drawn of a quantity."""
+"""Statistics that the figures draw of a quantity."""
 
 Stat = Mapping[str, float | None]
 
@@ -31,14 +32,15 @@ def normalised_rate(rate_mbit: float, link_mbit: float, flows: int) -> float:
 
 
 def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Group]) -> float:
-    """A flow's window over the one that all would have if windows were equal:
-    window / [C / (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))]."""
+    """A flow's window over the window of each flow if all windows were equal:
+    window / [C / (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))].
+    """
     per_second = sum(g.flows / ((g.delay_ms + g.rtt_ms) / 1e3) for g in groups)
     return window_bytes * per_second / (link_mbit * 1e6 / 8)
 
 
 def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
-    """Each percentile as its mean over seeds; without what no run has."""
+    """Each percentile as its mean over seeds; percentiles that no run has are left out."""
     means: dict[str, float] = {}
     for rank in RANKS:
         values = [s[rank] for s in stats if s is not None and s.get(rank) is not None]

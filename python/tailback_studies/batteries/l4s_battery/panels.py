@@ -67,7 +67,7 @@ def _marks(view: View, _: BatteryPoint) -> dict[str, Stat]:
         short = "UDP" if "udp" in name else name
         for quantity, word in (("mark_share", "marked"), ("drop_share", "dropped")):
             stat = own.get(quantity, {})
-            # What never happens is not drawn as a row of zeros.
+            # Events that never happen are not drawn as a row of zeros.
             if stat.get("mean"):
                 shares[f"{short} {word}"] = scaled(stat, 100)
     return shares
@@ -115,7 +115,7 @@ RATIO = Look("ratio L / C", "", "log", rule=1.0)
 
 
 _Axes = tuple[Callable[[BatteryPoint], str], Callable[[BatteryPoint], str], tuple[str, ...], str]
-"""Row and place on the x axis of a point, what there is on that axis, its title."""
+"""Row and place on the x axis of a point, ticks and title of that axis."""
 
 
 _AXES: Mapping[str, _Axes] = {
@@ -234,7 +234,7 @@ class Panels:
         return self._figure(
             "rate",
             "Rate per flow",
-            # Beside UDP little is left.
+            # Beside UDP little throughput is left.
             Look("Mbit/s", "", "log", floor=0.01) if self.over else Look("Mbit/s", ""),
             _of_classes("rate_mbit"),
             _class_flags(self.gathered, "rate_mbit.mean"),

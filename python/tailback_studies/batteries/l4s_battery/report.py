@@ -162,7 +162,7 @@ def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: 
             groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
             if not cell.nothing:
                 shown.add(key)
-    # In the order of the battery, whatever is missing at the first points.
+    # Keep the order of the battery, even if the first points lack a quantity.
     order = {name.split(".", 1)[1]: i for i, name in enumerate(comparison.battery.metrics)}
     rows: list[list[Value]] = []
     for (quantity, name), by_part in sorted(
@@ -183,9 +183,9 @@ def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: 
         rows.append(row)
     columns = [*left("quantity", "of"), *right(*(part.name for part in comparison.parts))]
     caption = (
-        "Points where the difference is more than noise, of all points; behind it the median "
-        f"difference over all of them, in percent of {plain(comparison.baseline.name)}. On a grey "
-        "ground: some are. What is 0 everywhere is left out."
+        "Points where the difference is more than noise, of all points; then the median "
+        f"difference over all of them, in percent of {plain(comparison.baseline.name)}. A grey "
+        "background marks rows with such points. Quantities that are 0 everywhere are left out."
     )
     title = f"{variant.name} against {comparison.baseline.name}, by part"
     number = comparison.others.index(variant) + 1
@@ -245,8 +245,8 @@ def _versions(comparison: BatteryComparison, facts: Facts) -> list[Block]:
             name = f"**{plain(variant.name)}**" if i == 0 else ""
             rows.append([name, what, text])
     caption = (
-        "Parameters as `tc` prints them, from what was run; in brackets what the simulator has "
-        "besides. L and C: the senders of the long flows."
+        "Parameters as `tc` prints them, from the stored runs; in brackets those that only the "
+        "simulator has. L and C: the senders of the long flows."
     )
     return [Table("versions", "Parameters, engines and hashes", columns, rows, caption, facts)]
 
@@ -257,7 +257,7 @@ def _queue(run: Run) -> Mapping[str, object]:
 
 
 def _lines(what: str, runs: Iterable[Run], read: Callable[[Run], str]) -> list[tuple[str, str]]:
-    """What it was, with the links where it differs between them."""
+    """The condition in words, with the links where it differs between them."""
     links: dict[str, set[float]] = {}
     seen: set[Key] = set()
     for run in runs:

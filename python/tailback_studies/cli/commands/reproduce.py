@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 @click.option(
     "--page",
     is_flag=True,
-    help="Write its page of docs beside the report, with all that it needs: every part, full "
-    "seeds and durations, what the source leaves open.",
+    help="Write its docs page beside the report. This runs every part with all seeds and full "
+    "durations, and the readings of what the source leaves open.",
 )
 @pdf_option
 @run_options()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--stored",
     is_flag=True,
-    help="Compare what is stored and run nothing of the grid: how far a run has come.",
+    help="Compare the stored runs without running the grid: shows how far a validation has come.",
 )
 @run_options(engine=False, cores=False, spread=False)
 @json_option
@@ -51,8 +51,8 @@ def validate(
     """Compare the simulator with the Linux kernel over a grid of cells.
 
     Congestion controls alone and together, Accurate ECN, BBR and short connections, in every queue
-    that both engines have, 5 seeds each. What is stored already is not run again: stopped, it goes
-    on where it was. Exit status 1 if a goal does not hold, a cell is not measured or a run failed.
+    that both engines have, 5 seeds each. Stored runs are not run again: a stopped validation
+    resumes. Exit status 1 if a goal does not hold, a cell is not measured or a run failed.
     """
     began = time.monotonic()
     from tailback_studies import validation

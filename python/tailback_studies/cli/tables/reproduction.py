@@ -50,7 +50,7 @@ def show(experiment: Experiment, result: ReproduceResult) -> None:
 
 
 def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
-    """What theory or the source lead one to expect, and whether it came out."""
+    """What theory or the source predicts, and whether it is measured."""
     table = Table(title="Expectations", title_justify="left", box=None, pad_edge=False)
     for name in ("", "expected", "measured"):
         table.add_column(name)
@@ -68,7 +68,7 @@ def _percent(value: float | None) -> str:
 
 
 def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
-    """What a group's errors were to stay below, and whether they do."""
+    """The goal for a group's errors, and whether they meet it."""
     verdict = "holds" if row.get("holds") else "missed"
     if "within" in row:
         return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict

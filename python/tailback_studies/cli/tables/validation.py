@@ -13,11 +13,11 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.validation import Validation
 
 MOST = 12
-"""Cells that are named."""
+"""Cells that the table lists by name."""
 
 
 def show(validation: Validation, pages: list[Path], took_s: float) -> None:
-    """The goals, what is furthest beyond a limit, where the page is, how long it took."""
+    """Print the goals, the largest misses, where the page is, and how long it took."""
     console = new_console()
     engines = ", ".join(f"{name} {version}" for name, version in validation.ran.versions.items())
     console.print(f"{len(validation.cells)} of {validation.ran.cells} cells on {engines}")
@@ -39,15 +39,18 @@ def _goals(judges: Sequence[Judge]) -> Table:
     table.add_column("goal")
     for title in ("asked for", "cells", "within", "or noise", "holds"):
         table.add_column(title, justify="right", no_wrap=True)
-    for judge in judges:
-        middle = "" if judge.median is None else f"{100 * judge.median:.2f} %"
+    for of in judges:
+        middle = "" if of.median is None else f"{100 * of.median:.2f} %"
+        title = of.judge
+        if of.error == "capacity":
+            title += ", of the rate"
         table.add_row(
-            judge.judge if judge.error != "capacity" else f"{judge.judge}, of the rate",
-            judge.limit,
-            str(judge.cells),
-            middle if judge.within is None else str(judge.within),
-            "" if judge.within_or_chance is None else str(judge.within_or_chance),
-            Text("yes") if judge.holds else Text("no", "bold"),
+            title,
+            of.limit,
+            str(of.cells),
+            middle if of.within is None else str(of.within),
+            "" if of.within_or_chance is None else str(of.within_or_chance),
+            Text("yes") if of.holds else Text("no", "bold"),
         )
     return table
 

@@ -17,11 +17,11 @@ class Abe2017(Reproduction):
         "Alternative Backoff: Achieving Low Latency and High Throughput with ECN and AQM: "
         "Khademi, Armitage, Welzl, Zander, Fairhurst, Ros, 2017"
     )
-    doc = "What a sender gains by a gentler backoff on marks than on losses, and what it costs."
+    doc = "What a sender gains by a gentler backoff on marks than on losses, and what others lose."
     parts: Sequence[str] = tuple(PARTS)
 
     def study(self, request: Request) -> Study:
-        """The parts, with those of the simulator left out on real Linux."""
+        """The parts for an engine; real Linux runs without those that only the simulator has."""
         if request.engine != "sim":
             request = replace(request, parts=kernel_only(request.parts, request.named, self.name))
         from tailback.report import summarise

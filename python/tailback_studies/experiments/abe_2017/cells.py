@@ -17,7 +17,7 @@ from tailback_studies.experiments.abe_2017 import (
 )
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 
-#: A cell, and what theory says of it.
+#: A cell, and what theory predicts for it.
 Predicted = tuple[TableCell, float | None]
 
 
@@ -38,7 +38,7 @@ def _one(name: str, quantity: str, unit: str, value: float | None) -> TableCell:
 
 
 def part_title(part: str) -> str:
-    """As the source numbers it."""
+    """The number of the experiment in the source."""
     return part.replace("-", " ").capitalize()
 
 
@@ -99,7 +99,7 @@ def _groups(points: Sequence[groups.GroupPoint]) -> list[Predicted]:
     for p in points:
         rtt = "all RTTs" if p.rtt_ms is None else f"{p.rtt_ms:g}ms"
         name = f"Experiment 6/{p.abe} against {p.standard}/{p.queue}/{rtt}/beta {p.beta:g}"
-        # The poster has a range of averages, and no ratio of a pair or a factor.
+        # The poster gives a range of averages; it gives no ratio for a pair or a factor.
         out.append((TableCell.of(name, "throughput_ratio", "", None, p.ratio), p.predicted))
     return out
 
@@ -130,7 +130,7 @@ def _tradeoff(points: Sequence[tradeoff.TradeoffPoint]) -> list[Predicted]:
 
 
 def predicted(numbers: Sequence[Predicted]) -> str:
-    """Measured against predicted as CSV, where theory says something."""
+    """Measured and predicted values as CSV, where theory predicts something."""
 
     def short_form(number: float) -> str:
         return f"{number:.6g}"

@@ -16,7 +16,7 @@ from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout
 
 SEEDS = 30
-#: When the second flow enters, s, and the index that is to be reached.
+#: When the second flow enters, s, and the Jain's index to reach.
 ENTRY_S = 30.0
 LEVEL = 0.95
 DELIVERED = "delivered_bytes"
@@ -34,7 +34,7 @@ class EnterPoint:
     queue: str
     rtt_ms: float
     beta: float
-    #: Seconds until the index was reached, the time left where it was not.
+    #: Seconds until the index was reached; the remaining time where it was not.
     seconds: Estimate
     #: Share of runs that reached it.
     reached: float
@@ -43,7 +43,7 @@ class EnterPoint:
 def scenario(
     cc: str, queue: str, rtts: Sequence[float], betas: Sequence[float]
 ) -> dict[str, object]:
-    """Two flows of which the second enters."""
+    """Two flows; the second enters later."""
     table = layout.scenario("enter")
     table["bottleneck"]["queue"] = layout.options(queue, "sim")
     for flow in table["flows"]:
@@ -67,9 +67,10 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]
 
 
 def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float, bool]:
-    """Seconds from the entry to the index of what both delivered since, and whether it came.
+    """Return the seconds from the entry until Jain's index of the bytes delivered since reaches the
+    goal, and whether it did.
 
-    `samples`: of the bytes that both delivered, if they have been read.
+    `samples`: the bytes that both flows delivered, if they have been read.
     """
     first, second = (flow["name"] for flow in run.summary["flows"])
     if samples is None:
@@ -87,12 +88,12 @@ def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float,
 
 
 def samples_of(runs: Sequence[Run]) -> Iterator[pl.DataFrame]:
-    """What each run says of the bytes that both delivered."""
+    """Return the result of each run, from the bytes that both flows delivered."""
     return frames.each_series([run.stored for run in runs], DELIVERED)
 
 
 def point(cc: str, queue: str, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> EnterPoint:
-    """Of the runs of one point."""
+    """Average the runs of one point."""
     times = [time_to_share(run, own) for run, own in zip(runs, samples, strict=True)]
     params = runs[0].params
     return EnterPoint(

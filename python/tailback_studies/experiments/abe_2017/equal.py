@@ -1,4 +1,4 @@
-"""Rate at equal mark probability: marks by a schedule, so that nothing else decides it."""
+"""Rate at equal mark probability: a schedule sets the marks, so nothing else affects the rate."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tailback_studies.experiments.abe_2017 import layout, predict
 #: Segments from one mark to the next, round-trip time (ms) and length (s) of the runs.
 PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
 QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
-#: Series of marks at random.
+#: How many random series of marks.
 RANDOM = 5
-#: Marks that are scheduled at most: enough for the fastest flow.
+#: The most marks of a schedule: enough for the fastest flow.
 MARKS = 4000
 
 
@@ -31,14 +31,14 @@ class EqualPoint:
     #: Mean throughput, Mbit/s.
     throughput: Estimate
     ratio: Estimate
-    #: By the reference's table.
+    #: The ratio by the reference's table.
     table: float
-    #: By the law of marks at random, where there is one.
+    #: The ratio by the law of random marks, where there is one.
     random: float | None
 
     @property
     def error(self) -> float | None:
-        """Measured over the table's, less one."""
+        """Measured over the table's ratio, less one."""
         return None if self.ratio.mean is None else self.ratio.mean / self.table - 1
 
 
@@ -72,7 +72,7 @@ def _job(cc: str, rtt_ms: float, seconds: float, marks: Sequence[int]) -> Job:
     table["bottleneck"]["schedule"] = {"marks": list(marks)}
     table["flows"][0]["cc"]["name"] = cc
     if cc == "cubic":
-        # RFC 9438 equation 5 is that of the curve without it.
+        # Equation 5 of RFC 9438 describes the curve without it.
         table["flows"][0]["cc"]["fast_convergence"] = False
     betas = [layout.STANDARD[cc], *(b for b in (0.7, 0.75, 0.8, 0.85, 0.9))]
     table["sweep"] = {"flows.flow.cc.beta_ecn": list(dict.fromkeys(betas))}

@@ -24,7 +24,7 @@ CASES = (
 )
 #: Congestion control of the poster's group with ABE; the other group is its "standard TCP".
 POSTER_ABE = "cubic"
-#: The poster: between these factors the average ratio is in this range.
+#: Between these factors the poster gives the average ratio as a range.
 POSTER_BETAS = (0.7, 0.85)
 POSTER_RATIO = (1.25, 2.0)
 
@@ -48,7 +48,7 @@ class GroupPoint:
 
     @property
     def predicted(self) -> float | None:
-        """At equal mark probability; of a congestion control against itself."""
+        """The ratio at equal mark probability, for a congestion control against itself."""
         return predict.ratio(self.abe, self.beta) if self.abe == self.standard else None
 
 

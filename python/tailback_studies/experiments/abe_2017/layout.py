@@ -9,7 +9,7 @@ from typing import Any
 from tailback.errors import InputError
 from tailback_studies.reproduction import sources
 
-#: Parts of the experiment on the command line, in order, and what they are.
+#: Parts of the experiment on the command line, in order, and their titles.
 PARTS: Mapping[str, str] = {
     "experiment-1": "One CUBIC flow at 20 Mbit/s",
     "experiment-2": "One NewReno flow on CoDel at 10 Mbit/s",
@@ -37,7 +37,7 @@ QUICK_BETAS: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9),
     "cubic": (0.7, 0.8, 0.85, 0.9),
 }
-#: Those that figures draw: as many as are distinct.
+#: Factors that figures draw: as many as can be distinguished.
 DRAWN: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9, 0.95),
     "cubic": (0.7, 0.8, 0.85, 0.9, 0.95),
@@ -73,26 +73,26 @@ QUEUES = {
 
 
 def options(queue: str, engine: str) -> dict[str, Any]:
-    """A queue for an engine: Linux of today has only today's PIE."""
+    """A queue for an engine: today's Linux has only today's PIE."""
     if engine != "sim" and queue == "pie":
         queue = "pie-8033"
     return dict(QUEUES[queue].options)
 
 
 def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ...]:
-    """The parts for an engine of real Linux; a part that only the simulator has is refused."""
+    """The parts for an engine of real Linux; reject a part that only the simulator has."""
     if asked:
         for part in parts:
             if part not in KERNEL_PARTS:
                 raise InputError(
-                    f"{name}: {part} is of the simulator; expected --engine sim, or one of "
+                    f"{name}: only the simulator runs {part}; expected --engine sim, or one of "
                     f"{', '.join(KERNEL_PARTS)}"
                 )
     return tuple(part for part in parts if part in KERNEL_PARTS)
 
 
 def scenario(name: str) -> dict[str, Any]:
-    """A scenario file of the experiment, to be changed at will."""
+    """Read a scenario file of the experiment; the caller may change the result."""
     return sources.scenario(__package__, name)
 
 
@@ -102,5 +102,5 @@ def bdp(rate_mbit: float, rtt_ms: float) -> float:
 
 
 def rtt_text(rtt_ms: float) -> str:
-    """As a scenario has it."""
+    """The queue in the form of a scenario file."""
     return f"{rtt_ms:g}ms"

@@ -1,4 +1,4 @@
-"""What is run for the parts, and what they have measured."""
+"""What is run for the parts, and what the runs measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback_studies.experiments.abe_2017 import enter, equal, groups, short, s
 from tailback_studies.reproduction.experiment import Found, Request
 
 Plans = Mapping[str, Sequence[tuple[Any, Job]]]
-"""By plan, what each job is of and the job."""
+"""By plan, the point of each job and the job."""
 
 
 @dataclass(frozen=True)

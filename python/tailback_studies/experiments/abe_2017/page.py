@@ -43,12 +43,12 @@ def _misses(verdict: truth.AbeVerdict) -> Table:
 
 def _setup() -> str:
     return """
-The poster gives rates, queues and round-trip times; how long it ran, its seeds and its stack it
-does not. Its flows with ABE in experiment 6 are CUBIC; it publishes no ratio of a pair or of a
-factor, so that no cell of this experiment has a published value. Here the congestion controls are
-those of today's Linux (`reno`, `cubic`) with `beta_ecn`, its reductions from cwnd and by PRR
-(`abe = "linux"`); PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`,
-departure-rate estimator, three gain levels, plain Bernoulli) is the primary one, and today's the
+The poster gives rates, queues and round-trip times. It does not give durations, seeds or its stack.
+Its flows with ABE in experiment 6 are CUBIC. It publishes no ratio of a pair or of a factor, so no
+cell of this experiment has a published value. Here the congestion controls are those of today's
+Linux (`reno`, `cubic`) with `beta_ecn`, its reductions from cwnd and by PRR (`abe = "linux"`). The
+primary queue is PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`,
+departure-rate estimator, three gain levels, plain Bernoulli); the second is today's PIE.
 second.
 """
 

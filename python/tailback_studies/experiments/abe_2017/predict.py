@@ -1,7 +1,8 @@
-"""What theory says: utilisation of a sawtooth, rates at equal mark probability, steps of reduction.
+"""What theory predicts: utilisation of a sawtooth, rates at equal mark probability, steps of
+reduction.
 
-Windows are in segments, or in bandwidth-delay products where they are called x: then x = 1 + the
-queue at the moment of the reduction over the bandwidth-delay product.
+Windows are in segments, or in bandwidth-delay products where they are called x. Then x = 1 + q,
+where q is the queue at the reduction over the bandwidth-delay product.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ CUBIC_BETA = 0.7
 
 
 def aimd_utilisation(beta: float, x: float) -> float:
-    """Share of the capacity that one AIMD flow uses whose window falls from x to beta x.
+    """Share of the capacity that one AIMD flow uses when its window falls from x to beta x.
 
-    It grows by one segment per RTT, and the RTT by what is queued. Assumes equal cycles with one
-    reduction each, a window of many segments, and a link that never waits while more than a
+    The window grows by one segment per RTT; queueing lengthens the RTT. Assumes equal cycles with
+    one reduction each, a window of many segments, and a link that never idles while more than a
     bandwidth-delay product is in flight.
     """
     low = beta * x
@@ -28,7 +29,7 @@ def aimd_utilisation(beta: float, x: float) -> float:
         return 1.0
     if x <= 1:
         return x * (1 + beta) / 2
-    # Below one BDP a round trip takes 1 and carries the window; above, it takes the window.
+    # Below one BDP a round trip takes 1 and carries the window x; above one BDP it takes x.
     above = (x * x - 1) / 2
     return ((1 - low * low) / 2 + above) / ((1 - low) + above)
 
@@ -47,13 +48,15 @@ def cubic_utilisation(beta: float, x: float) -> float:
 
 @dataclass
 class _Work:
-    """What was carried, in bandwidth-delay products, and how long it took, in round-trip times."""
+    """Return the data carried, in bandwidth-delay products, and the time taken, in round-trip
+    times.
+    """
 
     carried: float = 0.0
     taken: float = 0.0
 
     def at(self, x: float, rounds: float) -> None:
-        """`rounds` of the window's own round trips at a window of `x`."""
+        """Add `rounds` round trips, each as long as a window of `x` makes it."""
         self.carried += x * rounds
         self.taken += max(x, 1.0) * rounds
 
@@ -61,12 +64,12 @@ class _Work:
 def utilisation_by_cycles(
     cc: str, beta: float, windows: Sequence[float], bdp: float, rtt_s: float, *, fast: bool = True
 ) -> float:
-    """The same with cycles that differ: each from beta times a window (segments, as measured at the
-    reductions) up to the next one.
+    """The same with unequal cycles: each goes from beta times a window (segments, as measured at
+    the reductions) up to the next one.
 
-    It has what Linux has beyond the formula: the round trip of the reduction, in which the window
-    is down and does not grow; ACKs for two segments, which lengthen a round trip by one; and for
-    CUBIC whole segments, fast convergence (if `fast`) and Reno's growth where it is ahead.
+    It includes what Linux has beyond the formula. In the round trip of the reduction the window is
+    down and does not grow. ACKs for two segments lengthen a round trip by one segment. CUBIC also
+    has whole segments, fast convergence (if `fast`) and Reno's growth where it is ahead.
     """
     bdp += 1
     work = _Work()
@@ -92,12 +95,12 @@ def utilisation_by_cycles(
 def _climb(
     work: _Work, start: float, origin: float, after: float, bdp: float, rtt_s: float
 ) -> None:
-    """CUBIC from `start` until it has reached `after`, round trip by round trip."""
+    """Follow CUBIC from `start` until it has reached `after`, round trip by round trip."""
     k = math.cbrt(max(0.0, origin - start) / CUBIC_C)
     alpha = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
     top = max(origin, start)
     t, friendly, window = 0.0, start, start
-    # As `work.at`, for millions of round trips.
+    # Like `work.at`, but fast enough for millions of round trips.
     carried, taken = work.carried, work.taken
     while window < after and t < 120:
         x = window / bdp
@@ -134,8 +137,10 @@ def cubic_ratio(beta: float, standard: float = 0.7) -> float:
 
 @cache
 def random_constant(beta: float) -> float:
-    """W sqrt(p) of AIMD when each segment is marked with probability p by itself (Dumas, Guillemin
-    and Robert 2002): sqrt(2/pi) prod (1 - beta^2n) / (1 - beta^(2n-1)); 1.3098 for one half."""
+    """W sqrt(p) of AIMD when each segment is marked independently with probability p (Dumas,
+    Guillemin and Robert 2002): sqrt(2/pi) prod (1 - beta^2n) / (1 - beta^(2n-1)); 1.3098 for one
+    half.
+    """
     out = math.sqrt(2 / math.pi)
     for n in range(1, 2000):
         out *= (1 - beta ** (2 * n)) / (1 - beta ** (2 * n - 1))
@@ -148,12 +153,14 @@ def random_ratio(beta: float, standard: float = 0.5) -> float:
 
 
 def ratio(cc: str, beta: float) -> float:
-    """The reference's ratio at equal mark probability, of this congestion control to itself."""
+    """The reference's ratio at equal mark probability, of this congestion control to itself with
+    the standard factor.
+    """
     return reno_ratio(beta) if cc == "reno" else cubic_ratio(beta)
 
 
 def utilisation(cc: str, beta: float, x: float) -> float:
-    """Of one flow of this congestion control."""
+    """The predicted utilisation of one flow of this congestion control."""
     return aimd_utilisation(beta, x) if cc == "reno" else cubic_utilisation(beta, x)
 
 

@@ -26,11 +26,12 @@ TITLE = "ABE: a gentler backoff, run again"
 SOURCE = (
     "N. Khademi, G. Armitage, M. Welzl, S. Zander, G. Fairhurst, D. Ros, \u201cAlternative "
     "Backoff: Achieving Low Latency and High Throughput with ECN and AQM\u201d, IFIP Networking "
-    "2017, of which the poster is public; RFC 8511"
+    "2017 (only its poster is public); RFC 8511"
 )
 LEAD = (
-    "With short queues a sender that halves its window on a mark leaves the link idle. ABE "
-    "backs off less on marks than on losses: what that gains, and what it costs others."
+    "With short queues a sender that halves its window on a mark leaves the link idle. ABE backs "
+    "off less on marks than on losses. The report shows what that gains, and what it costs "
+    "others."
 )
 QUICK = " A quick run: fewer places, factors and seeds."
 
@@ -42,7 +43,7 @@ def ran(results: Found) -> dict[str, Facts]:
         warmups = [run.summary["warmup_s"] for result in sweeps for run in result]
         if not warmups:
             continue
-        today = ["PIE is that of a kernel of today"] if sweeps[0].engine != "sim" else []
+        today = ["PIE is today's Linux version"] if sweeps[0].engine != "sim" else []
         out[name] = facts(
             sweeps,
             warmup=span(warmups, "s") if any(warmups) else "",
@@ -103,7 +104,7 @@ def report(
 
 
 def section_title(part: str) -> str:
-    """Number and what it is."""
+    """Number and title of a section."""
     title = layout.PARTS[part]
     number = part.removeprefix("experiment-")
     return f"Experiment {number}: {title[0].lower()}{title[1:]}" if number.isdigit() else title

@@ -25,7 +25,7 @@ BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9), "cubic": (0.7, 0.8, 0.85, 0.9)}
 RTTS = (40, 80, 160)
 #: Delay that a queue aims at, ms.
 TARGETS_MS = {"pie": 20.0, "codel": 5.0}
-#: Such a flow is long enough to be in congestion avoidance at its end, segments.
+#: A flow of this size ends in congestion avoidance, segments.
 LONG = 2500
 
 Key = tuple[str, str, str]
@@ -50,20 +50,21 @@ class ShortPoint:
 
     @property
     def unlucky(self) -> list[float]:
-        """Of those that met one."""
+        """Completion times of flows that met a mark."""
         return [seconds for seconds, marked in self.flows if marked]
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Reductions from the end of slow start until the path and the queue at its target hold the
-    window."""
+    """Reductions from the end of slow start until the window fits into the path and the queue at
+    its target.
+    """
 
     cc: str
     queue: str
     rtt_ms: float
     beta: float
-    #: Window at the first reduction over what path and target hold.
+    #: Window at the first reduction over path and target queue.
     overshoot: Estimate
     steps: Estimate
     most: int
@@ -152,7 +153,7 @@ def _steps(cc: str, queue: str, rtt_ms: float, beta: float, runs: Sequence[Run])
 
 
 def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
-    """Reductions until ssthresh is no larger than what is held; all of them if it never is."""
+    """Reductions until ssthresh fits into `held`; all of them if it never does."""
     for i, (_, after) in enumerate(levels):
         if after <= held:
             return i + 1

@@ -50,15 +50,15 @@ SETUPS = (
     AbeSetup("experiment-4", "cubic", "codel", 10),
     AbeSetup("experiment-4", "cubic", "pie", 10),
     AbeSetup("experiment-4", "cubic", "pie-8033", 10),
-    # Not of the source: what the formula for CUBIC speaks of.
+    # Not in the source: what the formula for CUBIC assumes.
     AbeSetup("experiment-4", "cubic", "codel", 10, fast_convergence=False),
 )
 SEEDS = 5
 
-#: The formula knows neither the round trip of a reduction nor ACKs for two segments: together they
-#: cost about two segments of window, on a path that holds fewer than this more than 2 points.
+#: The formula leaves out the round trip of a reduction and ACKs for two segments. Together they
+#: cost about two segments of window: more than 2 points on a path that holds fewer than this.
 LEAST_PATH = 100.0
-#: Standard deviation over mean of the windows at reductions up to which cycles count as equal. This
+#: Cycles count as equal up to this standard deviation over mean of the windows at reductions. This
 #: and the limit above were set with the measured cells in view: they explain, and are no criterion.
 EQUAL_CYCLES = 0.05
 
@@ -72,7 +72,7 @@ class SinglePoint:
     beta: float
     utilisation: Estimate
     throughput: Estimate
-    #: Over the standard backoff; None of the standard itself.
+    #: Gain over the standard backoff; None for the standard itself.
     gain: Estimate
     #: Percentiles of the queue delay, ms.
     delay: Mapping[str, float | None]
@@ -135,7 +135,7 @@ def plan(
     if quick:
         setups = [s for s in setups if s.queue in ("codel", "pie") and s.fast_convergence]
     if engine != "sim":
-        # A kernel of today has today's PIE only.
+        # Today's kernel has only today's PIE.
         setups = list(
             dict.fromkeys(
                 replace(s, queue="pie-8033") if s.queue == "pie" else s
@@ -216,10 +216,10 @@ def _point(setup: AbeSetup, runs: Sequence[Run], samples: Iterable[pl.DataFrame]
 
 
 def _windows(run: Run, samples: pl.DataFrame, beta: float) -> list[float]:
-    """The window at each reduction after the warm-up: what ssthresh was made from, in the order of
-    the series, which is that of time.
+    """Return the window at each reduction after the warm-up, from which ssthresh was computed, in
+    the order of time.
 
-    Two reductions that leave the same ssthresh, one after the other, count as one.
+    Two reductions in a row that leave the same ssthresh count as one.
     """
     start = run.summary["warmup_s"] * 1e9
     found = samples.filter(pl.col("time_ns") >= start)["value"].to_list()

@@ -1,4 +1,4 @@
-"""What a factor gains and what it costs: alone, beside a flow without ABE, to one that enters."""
+"""What a factor gains and costs: alone, beside a flow without ABE, and for a flow that enters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback_studies.experiments.abe_2017 import enter, layout
 
 RTT_MS = 80.0
 SEEDS = 3
-#: Seeds of the runs in which a flow enters: their times differ most.
+#: Seeds of the runs in which a flow enters: their times vary most.
 ENTER_SEEDS = 6
 QUEUES = ("pie", "codel", "fq_codel", "cake", "dualpi2")
 QUICK_QUEUES = ("pie", "fq_codel")
@@ -21,7 +21,7 @@ BETAS = {
     "cubic": (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
 }
 
-#: Differences of gain, loss, delay (ms) and time (s) that count for nothing.
+#: Differences of gain, loss, delay (ms) and time (s) that are ignored.
 SAME = (0.01, 0.02, 1.0, 1.0)
 
 Key = tuple[str, str, str]
@@ -36,19 +36,19 @@ class TradeoffPoint:
     beta: float
     #: Throughput of a flow alone over that with the standard backoff, less one.
     gain: float
-    #: What a flow with the standard backoff loses beside it, of what it has beside its like.
+    #: Share of its throughput that a standard flow loses when its competitor has ABE.
     loss: float
     #: Mean queue delay of the flow alone, ms.
     delay_ms: float
     delay_p99_ms: float
     #: Seconds until a flow that enters has had its share.
     convergence_s: Estimate
-    #: On the Pareto front.
+    #: Whether it is on the Pareto front.
     best: bool = False
 
     @property
     def costs(self) -> tuple[float, ...]:
-        """What is to be small."""
+        """The values to minimise."""
         mean = self.convergence_s.mean
         return (-self.gain, self.loss, self.delay_ms, 1e9 if mean is None else mean)
 
@@ -128,8 +128,9 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def front(points: Sequence[TradeoffPoint]) -> list[TradeoffPoint]:
-    """The points, marked where no other is as good in everything and better in something, both by
-    more than `SAME`."""
+    """Mark the points of the Pareto front: no other point is as good in everything and better in
+    something, both by more than `SAME`.
+    """
 
     def better(other: TradeoffPoint, point: TradeoffPoint) -> bool:
         gaps = [b - a for a, b in zip(other.costs, point.costs, strict=True)]

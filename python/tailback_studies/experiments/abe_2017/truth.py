@@ -1,4 +1,4 @@
-"""What the reference and the poster lead one to expect, and whether it came out."""
+"""What the reference and the poster predict, and whether it is measured."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class AbeVerdict:
     id: str
     title: str
     expected: str
-    #: What was found, in words.
+    #: The result, in words.
     measured: str
     cells: int
     #: How many of them hold.
     held: int
-    #: Whether all of it does.
+    #: Whether all cells hold.
     holds: bool
-    #: The cells that do not, in words.
+    #: The cells that do not hold, in words.
     misses: Sequence[str] = field(default_factory=tuple)
     #: How far off each cell is, and how that is counted: one of `entries.KINDS`.
     sizes: Sequence[float] = field(default_factory=tuple)
@@ -65,7 +65,7 @@ class AbeVerdict:
 
 
 def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
-    """Every expectation of which something was run."""
+    """Every expectation for which something was run."""
     every = (
         *_utilisation(measurements.single),
         _equal(measurements.equal),
@@ -78,7 +78,7 @@ def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
 
 
 def predicted(points: Sequence[single.SinglePoint]) -> list[single.SinglePoint]:
-    """Those of which the formula says something: every one with a reduction."""
+    """Points that the formula predicts: every one with a reduction."""
     return [p for p in points if p.predicted is not None and p.utilisation.mean is not None]
 
 
@@ -86,7 +86,7 @@ def gap(point: single.SinglePoint) -> float:
     """Utilisation measured less predicted."""
     assert point.utilisation.mean is not None
     assert point.predicted is not None
-    # A shaper may show a packet more than 1.
+    # A shaper may report one packet more than 1.
     return min(1.0, point.utilisation.mean) - point.predicted
 
 
@@ -97,7 +97,7 @@ def where(point: single.SinglePoint) -> str:
 
 
 def cycle_gap(point: single.SinglePoint) -> float:
-    """The same of the formula that is applied cycle by cycle."""
+    """The same for the formula that is applied cycle by cycle."""
     assert point.utilisation.mean is not None
     assert point.by_cycles is not None
     return min(1.0, point.utilisation.mean) - point.by_cycles
@@ -183,7 +183,7 @@ def over_rtts(
 def in_poster_range(
     by_beta: dict[float, groups.GroupPoint],
 ) -> list[tuple[groups.GroupPoint, float]]:
-    """Each factor of the poster's range, and how far the ratio is outside of the poster's."""
+    """Return each factor of the poster's range, and how far the ratio is outside that range."""
     low, high = groups.POSTER_RATIO
     out = []
     for beta, p in sorted(by_beta.items()):
@@ -193,7 +193,7 @@ def in_poster_range(
 
 
 def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
-    """The poster's group with ABE is CUBIC; what its "standard TCP" is it does not say."""
+    """The poster's group with ABE is CUBIC; the poster does not say what its "standard TCP" is."""
     out = []
     for (abe, standard), by_beta in over_rtts(points).items():
         cells = in_poster_range(by_beta)
@@ -280,7 +280,7 @@ def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.Single
 
 
 def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
-    # The factors that are proposed; what more does is in the tables.
+    # The proposed factors; the tables show the effect of larger ones.
     known = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
     for queue in dict.fromkeys(p.setup.queue for p, _ in known):
         cells = [(p, d) for p, d in known if p.setup.queue == queue]

@@ -8,7 +8,7 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 #: A part for each round-trip time.
 PARTS: tuple[str, ...] = tuple(f"rtt-{rtt}" for rtt in RTTS_MS)
-#: Seeds of each row; a quick run makes do with one.
+#: Seeds of each row; a quick run uses one.
 SEEDS = 5
 
 
@@ -41,7 +41,7 @@ class Ccafct(Reproduction):
         return Study({"rows": jobs}, findings)
 
     def _rows(self, request: Request) -> list[CcafctRow]:
-        """The rows that are asked for, in the order of the source."""
+        """The requested rows, in the order of the source."""
         rows = [row for row in ROWS if f"rtt-{row.rtt_ms}" in request.parts]
         if request.engine != "sim":
             # Linux has no Prague.

@@ -14,10 +14,10 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("round-trip time", "half in each direction, before the queue", "stated"),
     (
         "requests",
-        "gaps of 200 ms in the mean, exponential; sizes lognormal between P5 and P95 of 64 kB and "
-        "2 MB; as many as come in 180 s",
-        "stated; the source counts to 900, and its generator is not seeded, so that "
-        "all its rows have the same requests; here the seed draws others",
+        "gaps of 200 ms in the mean, exponential; sizes lognormal between P5 and P95 of 64 kB "
+        "and 2 MB; as many requests as arrive in 180 s",
+        "stated; the source counts to 900, and its generator is not seeded, so all its rows have "
+        "the same requests; here each seed draws other requests",
     ),
     (
         "a request",
@@ -47,11 +47,11 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "remembered ssthresh",
         "none",
-        "kernels before 5.6 remember one for each host; the release is not said",
+        "kernels before 5.6 remember one for each host; the source does not state its release",
     ),
 )
 
-#: What was changed after the comparison: what, before, after, why.
+#: Changes after the comparison: what, before, after, why.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -61,17 +61,17 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Question, what was tried, what came out, verdict.
+#: Question, what was tried, result, verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "alone, requests take longer here the longer the round-trip time is",
         "Linux itself with the offloads that the source left on (`--engine kernel`, 1 seed, "
         "80 ms); CUBIC without `hystart` (1 seed, 80 ms)",
         "geometric mean 708.8 ms on Linux and 708.1 without hystart; 708.5 here (2 seeds)",
-        "excluded: TCP of the simulator, offloads, hystart. A mechanism is in the source: its HTTP "
-        "client gives a request that is still connecting any connection that falls idle meanwhile, "
-        "with its window, the more often the longer connecting takes. Not tried: requests here "
-        "have no connection but their own",
+        "excluded: TCP of the simulator, offloads, hystart. A mechanism is in the source: its "
+        "HTTP client gives a request that is still connecting any connection that falls idle "
+        "meanwhile, with its window. This is more frequent the longer connecting takes. Not "
+        "tried: requests here only have their own connection",
     ),
     (
         "beside CUBIC, requests take less long here",
@@ -79,7 +79,7 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "host (`initial_ssthresh`, 1 seed, 10 ms)",
         "median 251.4 ms on Linux; 302.1 ms with 20 segments, 238.0 with 60",
         "excluded: TCP of the simulator against Linux 7.3, offloads. Open: kernels before 5.6 "
-        "remember the ssthresh of a host, which makes up for it in size; the source does not say "
-        "its release, and what is remembered changes from request to request",
+        "remember the ssthresh of a host, an effect of the right size. The source does not state "
+        "its release, and the remembered value changes from request to request",
     ),
 )

@@ -25,7 +25,7 @@ class CcafctRow:
 
     @property
     def name(self) -> str:
-        """As in the ids of cells."""
+        """The row's name in the ids of cells."""
         return f"{self.rtt_ms}ms/{self.competitor or 'alone'}"
 
     @property
@@ -36,7 +36,7 @@ class CcafctRow:
 
     @property
     def alone(self) -> CcafctRow:
-        """The row that it is held against."""
+        """The row that it is compared with."""
         return CcafctRow(self.rtt_ms, "")
 
 
@@ -45,7 +45,7 @@ ROWS: tuple[CcafctRow, ...] = tuple(CcafctRow(rtt, cc) for rtt in RTTS_MS for cc
 
 @cache
 def published() -> Mapping[tuple[CcafctRow, str], float]:
-    """What the source has; rows kept out here are missing."""
+    """Read the source's values; held-out rows are missing."""
     out: dict[tuple[CcafctRow, str], float] = {}
     for line in published_rows(__package__, "published.csv"):
         row = CcafctRow(int(line["rtt_ms"]), line["competitor"])
@@ -55,6 +55,6 @@ def published() -> Mapping[tuple[CcafctRow, str], float]:
 
 @cache
 def published_rtts() -> tuple[int, ...]:
-    """Round-trip times with rows that are published to us."""
+    """Round-trip times with published rows among the data here."""
     held = {row.rtt_ms for row, _ in published()}
     return tuple(rtt for rtt in RTTS_MS if rtt in held)

@@ -1,4 +1,4 @@
-"""What is run for which rows, and the cells that come of it."""
+"""What is run for which rows, and the cells that the runs give."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailback_studies.reproduction.sources import scenario, set_value
 
 #: For how long requests come, s; in a quick run.
 SECONDS, QUICK_SECONDS = 180.0, 60.0
-#: Before them the competitor is alone; after them they may end.
+#: The competitor is alone before the requests; after them they may end.
 BEFORE, AFTER = 20.0, 60.0
 
 
@@ -55,7 +55,7 @@ class CcafctEntry(BaseEntry):
 
     @property
     def is_harm(self) -> bool:
-        """Whether it is a share, of two rows, and no time."""
+        """Whether it is a share of two rows rather than a time."""
         return self.column.endswith("_harm")
 
     @property
@@ -109,7 +109,7 @@ def made(
 
 
 def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
-    """As the source has them: the geometric mean, and percentiles by nearest rank."""
+    """The source's statistics: the geometric mean, and percentiles by nearest rank."""
     if not times_ms:
         return dict.fromkeys(STATISTICS)
     logs = math.fsum(math.log(time) for time in times_ms) / len(times_ms)
@@ -142,7 +142,7 @@ def entries(
             quantity, unit = ("harm", "") if column.endswith("_harm") else ("completion_ms", "ms")
             name = f"{row.name}/{column}"
             cell = TableCell.of(name, quantity, unit, known.get((row, column)), estimate(values))
-            # Nothing of the set-up was chosen by a published value.
+            # No published value was used to choose the set-up.
             cell = replace(cell, blind=True)
             kept = tuple(value for value in values if value is not None)
             out.append(CcafctEntry(row, column, cell=cell, values=kept))

@@ -22,11 +22,11 @@ TITLE = "Completion times beside a competitor (2020), run again"
 SOURCE = "P. Heist, heistp/ccafct, 2020"
 LEAD = (
     "Requests of CUBIC through one CoDel queue, alone and beside a long flow of CUBIC or Prague: "
-    "how long they take, and what harm the competitor does."
+    "how long they take, and how much the competitor harms them."
 )
 BLIND = (
-    "The set-up was written down from the source's programs before anything was compared, and "
-    "compared once. What was changed afterwards is in **Changed after the comparison**."
+    "The set-up was written from the source's programs before any comparison, and compared once. "
+    "Later changes are in **Changed after the comparison**."
 )
 QUICK = " A quick run: published round-trip times only, 60 s of requests, one seed."
 NAMES = {"geomean": "geometric mean", "median": "median", "p95": "P95"}
@@ -111,7 +111,7 @@ def _rows(entries: Sequence[CcafctEntry], run_facts: Facts) -> Table:
         rows.append(line)
     titles = [title for name in STATISTICS for title in (f"{NAMES[name]}, ms", "harm")]
     columns = [*right("RTT, ms"), *left(""), *right(*titles)]
-    caption = "Measured and (published). Red: beyond what is hoped for."
+    caption = "Measured and (published). Red: beyond the goal."
     return Table("rows", "Completion times and harm", columns, rows, caption, run_facts)
 
 
@@ -129,7 +129,7 @@ def _misses(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
     off = truth.missed(entries)
     held = sum(e.within is not None for e in entries)
     if not off:
-        return [Text(f"Of {held} cells with a goal none is beyond it.")] if held else []
+        return [Text(f"All {held} cells with a goal are within it.")] if held else []
     rows: list[list[Value]] = []
     for e in off:
         goal = goal_of(truth.GOALS, e)

@@ -1,4 +1,4 @@
-"""What was hoped for before the first comparison."""
+"""The goals, set before the first comparison."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def judged(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
 
 
 def verdicts(entries: Sequence[CcafctEntry]) -> list[CellsVerdict]:
-    """Every goal that some cell belongs to."""
+    """Every goal that has cells."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
 def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
-    """What each goal says, for tables and goals.csv."""
+    """The result of each goal, for tables and goals.csv."""
     return [judge(verdict, entries) for verdict in verdicts(entries)]
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tailback.store.results import Results
     from tailback_studies.experiments.dctcp_internet_2014.points import DctcpBatch
 
-#: Seeds of each point; a quick run makes do with the second number.
+#: Seeds of each point; a quick run uses the second number.
 SEEDS = 3
 PAGE_SEEDS = 5
 QUICK_SEEDS = 2
@@ -28,8 +28,8 @@ class DctcpInternet2014(Reproduction):
         "Kühlewind, Wagner, Reyes Espinosa, Briscoe, 2014"
     )
     doc = (
-        "Reno and DCTCP share one queue that drops the one and marks the other: "
-        "when do they get the same?"
+        "Reno and DCTCP share one queue that drops Reno's packets and marks DCTCP's: when do they "
+        "get the same rate?"
     )
     parts = PARTS
 
@@ -69,7 +69,7 @@ class DctcpInternet2014(Reproduction):
 
 
 def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:
-    """A page has all seeds of everything but what is drawn of one run."""
+    """A page uses all seeds, except for curves that are drawn from one run."""
     most = batch.most_seeds or every
     return every if request.page and most > 1 else min(every, most)
 

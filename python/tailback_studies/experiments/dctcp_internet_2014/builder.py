@@ -1,4 +1,4 @@
-"""What sections are made from, and the cells and claims that they give."""
+"""The input of the sections, and the cells and claims that they return."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014 import table1
 from tailback_studies.experiments.dctcp_internet_2014.words import seconds
 
-#: What differs from the published set-up, whatever the figure.
+#: Differences from the published set-up that concern every figure.
 DEVIATIONS = (
     "a packet-level simulator with Linux's TCP algorithms instead of Linux 3.2.18 in virtual "
     "machines",
@@ -27,7 +27,7 @@ OCCUPANCY = "mean queue in BDP"
 
 @dataclass
 class DctcpMeasures:
-    """What the runs of a call gave."""
+    """The results of the runs of a call."""
 
     #: One row per run (`points.table`), by batch.
     frames: dict[str, pl.DataFrame]
@@ -41,7 +41,7 @@ class DctcpMeasures:
 
 
 class Builder:
-    """Hands the sections what was measured, and collects cells and claims on the way."""
+    """Gives the measurements to the sections, and collects their cells and claims."""
 
     def __init__(self, measured: DctcpMeasures) -> None:
         self.measured = measured
@@ -53,7 +53,7 @@ class Builder:
     def facts(
         self, *batches: str, options: Sequence[str] = (), deviations: Sequence[str] = ()
     ) -> Facts:
-        """What a figure made from these batches rests on."""
+        """The facts behind a figure made from these batches."""
         known = [b for b in batches if b in self.measured.frames]
         frames = [self.measured.frames[b] for b in known]
         lengths = list(dict.fromkeys(self.measured.lengths.get(b, ("", "")) for b in known))
@@ -82,7 +82,7 @@ class Builder:
         return self._shares[tag]
 
     def claim(self, says: str, found: str, criterion: str, holds: bool) -> None:
-        """A claim of the paper's text, what was found, and when it counts as holding."""
+        """A claim of the paper's text, the measurement, and when the claim counts as holding."""
         self.claims.append((says, found, criterion, mark(holds, no="does not hold")))
 
 

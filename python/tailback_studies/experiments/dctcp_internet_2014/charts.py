@@ -1,4 +1,4 @@
-"""What is drawn: curves made from measurements and from formulas."""
+"""Curves that are drawn, from measurements and from formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 
 def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
-    """Rows for a curve in steps: each row at the begin of its step, the last one at its end too."""
+    """Rows for a step curve: each row at the start of its step, the last one also at its end."""
     edges = [pts.staircase(k, m) for k in means["k"].to_list()]
     rows = means.with_columns(pl.Series("x", [max(low, 1.0) for low, _ in edges]))
     last = rows.tail(1).with_columns(pl.lit(edges[-1][1]).alias("x"))

@@ -1,4 +1,4 @@
-"""What the paper leaves open: the reading taken here, and what is tried instead."""
+"""What the paper leaves open: the reading taken here, and the alternatives that are tried."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PER_CLASS = {f"{_QUEUE}.average": "class"}
 
 
 def _dctcp(**options: Any) -> dict[str, Any]:
-    """DCTCP with all of the paper's modifications but for these options."""
+    """DCTCP with all of the paper's modifications except for these options."""
     return {"flows.dctcp.cc": {"name": "dctcp", "version": "paper-2014", **options}}
 
 
@@ -31,7 +31,7 @@ def _patch(**options: Any) -> dict[str, Any]:
 
 
 Basis = Literal["stated", "kernel", "default", "inferred"]
-#: How a basis is put into words.
+#: The words for each basis.
 BASES: dict[Basis, str] = {
     "stated": "stated in the paper",
     "kernel": "Linux 3.2, which the paper ran",
@@ -45,7 +45,7 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "RED: gaps between drops or marks",
         "not uniformised",
         "inferred",
-        "with Linux 3.2's growth, formula (3) holds only so; see the readings",
+        "with Linux 3.2's growth, formula (3) holds only with this choice; see the readings",
     ),
     (
         "RED: idle time",
@@ -155,11 +155,11 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}, False),
 )
 
-#: Readings that differ in RED's idle clock only, fastest first: what the two-Reno cells of Table I
-#: choose from.
+#: Readings that differ only in RED's idle clock, fastest first. The two-Reno cells of Table I
+#: choose one of them.
 CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
-#: Every entry is run against the reading taken, on two rows of Table I and on a slope.
+#: Every entry is compared with the chosen reading, on two rows of Table I and on a slope.
 OPTIONS: tuple[Option, ...] = (
     Option("uniformised", "RED gaps uniformised as in Linux", _LINUX_RED),
     Option("wait", "RED gaps as ns-2's wait", _WAIT),

@@ -1,4 +1,4 @@
-"""The page in docs: Table I, what it is judged by, and what the paper leaves open."""
+"""The page in docs: Table I, its criteria, and what the paper leaves open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: Criteria by the quantities of their cells: what they say, and the limit in words.
+#: Criteria by the quantities of their cells: their names, and the limit in words.
 JUDGED = (
     (("k_over_m",), "Table I: K/M of equal sharing", "0.1 or one frame"),
     (("utilisation",), "Table I: utilisation, Reno and DCTCP", "0.01"),
@@ -23,14 +23,14 @@ JUDGED = (
 )
 
 LEAD = (
-    "One Reno and one DCTCP flow through a queue that drops the one and marks the other, held "
-    "against Table I of \u201cUsing Data Center TCP (DCTCP) in the Internet\u201d (2014). The "
-    "figures are in the report."
+    "One Reno and one DCTCP flow through a queue that drops Reno's packets and marks DCTCP's, "
+    "compared with Table I of \u201cUsing Data Center TCP (DCTCP) in the Internet\u201d (2014). "
+    "The figures are in the report."
 )
 
 
 def judges(cells: Sequence[TableCell]) -> list[Judge]:
-    """What Table I says of the simulator."""
+    """Return the criteria of Table I and their results."""
     out = []
     for quantities, title, limit in JUDGED:
         group = [c for c in cells if c.quantity in quantities and c.tolerance is not None]
@@ -53,7 +53,7 @@ def judges(cells: Sequence[TableCell]) -> list[Judge]:
 
 
 def page(whole: Report, facts_by_part: Mapping[str, Facts]) -> Page:
-    """The tables of the report under what it is judged by."""
+    """Return the tables of the report below the criteria."""
     missed = [c for c in whole.cells if c.status == "miss"]
     result: list[Block] = [goals_table(judges(whole.cells), Facts()), Text(CHOSEN)]
     if missed:
@@ -70,6 +70,7 @@ def page(whole: Report, facts_by_part: Mapping[str, Facts]) -> Page:
 
 CHOSEN = """
 Two options that the paper does not state were set with Table I in view (\u201cinferred\u201d in the
-set-up): RED's idle clock and its uniformisation. No cell is blind. What the other choices give is
-in the table of readings; the idle clock is chosen a second time there, by the two-Reno cells alone.
+set-up): RED's idle clock and its uniformisation. No cell is held out. The table of readings shows
+the results of the other choices. There the idle clock is chosen a second time, from the two-Reno
+cells alone.
 """

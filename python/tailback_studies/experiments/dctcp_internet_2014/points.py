@@ -1,4 +1,4 @@
-"""What is run for which figure, and what is taken from the runs.
+"""What is run for which figure, and which values are read from the runs.
 
 A batch is a scenario file, possibly with changes; figures share batches. Every batch of a call goes
 into one pool.
@@ -31,7 +31,7 @@ ROWS: tuple[tuple[str, float], ...] = (
     ("0.707", 0.70711),
     ("1", 1.0),
 )
-#: Batches of which single runs are drawn over time.
+#: Batches with single runs that are drawn over time.
 DRAWN = ("fig1", "fig2")
 
 ECN = "bottleneck.queue.ecn"
@@ -50,13 +50,15 @@ class DctcpBatch:
     name: str
     scenario: dict[str, Any]
     set: dict[str, Any] = field(default_factory=dict)
-    #: Fewer seeds than asked for are enough.
+    #: Use fewer seeds than requested.
     most_seeds: int | None = None
 
 
 @dataclass(frozen=True)
 class Option:
-    """One thing the paper leaves open, or states and is tested here: what is changed for it."""
+    """One thing that the paper leaves open, or that it states and that is tested here, with its
+    changes.
+    """
 
     id: str
     #: What is tried, for the table.
@@ -142,7 +144,7 @@ def plan(
         add("slope", document)
     if "fig9" in wanted:
         document = scenario("formula3")
-        # Not shortened: Jain's index of a short run is below 1 by noise alone.
+        # Not shortened: in a short run noise alone pushes Jain's index below 1.
         add("formula3", every(document, 3) if quick else document, _LONG)
     if "fig10" in wanted:
         for width in ("bdp", "min"):
@@ -174,7 +176,9 @@ _LONG = {"duration": "210s", "warmup": "10s"}
 
 
 def _reading() -> dict[str, dict[str, Any]]:
-    """What a reading of the open options is scored by: Table I near equal sharing, formula (3)."""
+    """The runs that score a reading of the open options: Table I near equal sharing, formula
+    (3).
+    """
     out: dict[str, dict[str, Any]] = {}
     for tag, m in ROWS:
         made = scenario(f"fig5-m{tag}")
@@ -201,15 +205,16 @@ def lengths(batch: DctcpBatch) -> tuple[str, str]:
 
 
 def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
-    """Shorter runs, of the same kind; those whose course is drawn are short anyway."""
+    """Shorter runs of the same kind; runs that are drawn over time are short anyway."""
     if made["record"].get("series") == "changes":
         return {}
     return {"duration": "45s", "warmup": "5s"}
 
 
 def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
-    """The part of a staircase in which equal sharing is looked for: at most so many steps from
-    Min_Thresh_Reno to 2.4 (Min_Thresh_Reno = BDP/8) or 1.6 times (BDP) that."""
+    """The part of a staircase in which equal sharing is searched. It has at most so many steps from
+    Min_Thresh_Reno to 2.4 times that (Min_Thresh_Reno = BDP/8) or 1.6 times (BDP).
+    """
     top = 1.6 + 0.9 * (1.0 - m)
     values = document["sweep"]["zip"][0][f"{ECN}.min"]
     near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]
@@ -311,7 +316,7 @@ def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.Da
 
 @dataclass(frozen=True)
 class EqualShare:
-    """The parameter at which the two flows get the same, and what else holds there."""
+    """The parameter at which both flows get the same rate, and the other values there."""
 
     #: The parameter (K/M, or Max_Prob_DCTCP).
     x: float
@@ -320,10 +325,10 @@ class EqualShare:
     n: int
     utilisation: float
     utilisation_ci95: float | None
-    #: In BDP.
+    #: The mean queue in BDP.
     occupancy: float
     occupancy_ci95: float | None
-    #: Grid values between which it lies.
+    #: The grid values on either side of it.
     between: tuple[float, float]
 
 
@@ -332,7 +337,8 @@ def equal_share(
 ) -> EqualShare | None:
     """Where log(ratio) crosses 0 along column `x`: the crossing of the means over seeds.
 
-    The interval comes from the crossings of the single seeds. None without a crossing in the grid.
+    The interval comes from the crossings of the single seeds. Return None if the grid has no
+    crossing.
     """
     xs = sorted(float(v) for v in frame[x].unique())
     means: list[float] = []
@@ -372,8 +378,8 @@ def equal_share(
     )
 
 
-#: A flow that gets less than this share of the other counts as getting this much: the logarithm of
-#: nothing would be infinite.
+#: A flow that gets less than this share of the other counts as getting this share: the logarithm of
+#: 0 would be infinite.
 STARVED = 1e-3
 
 

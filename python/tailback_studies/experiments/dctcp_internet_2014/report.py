@@ -28,8 +28,8 @@ SOURCE = (
     "\u201cUsing Data Center TCP (DCTCP) in the Internet\u201d, IEEE GLOBECOM Workshops 2014"
 )
 LEAD = (
-    "Reno and DCTCP through one queue that marks the one and drops the other: the "
-    "published figures and Table I, measured again, with the published numbers beside them."
+    "Reno and DCTCP through one queue that marks DCTCP's packets and drops Reno's: the published "
+    "figures and Table I, measured again, with the published numbers beside them."
 )
 MAKERS: Mapping[str, Callable[[Builder], Section | None]] = {
     "fig1": windows.fig1,
@@ -50,7 +50,7 @@ MAKERS: Mapping[str, Callable[[Builder], Section | None]] = {
 
 def report(builder: Builder, parts: Sequence[str]) -> Report:
     """The report on these parts."""
-    # Table I first: it is what the experiment is judged by.
+    # Table I comes first: its criteria decide the result of the experiment.
     first = ("table1", "readings")
     order = sorted((p for p in PARTS if p in parts), key=lambda p: p not in first)
     sections = [s for s in (MAKERS[part](builder) for part in order) if s is not None]
@@ -79,14 +79,14 @@ def report(builder: Builder, parts: Sequence[str]) -> Report:
 
 
 def _result(builder: Builder) -> list[Section]:
-    """How many of the judged numbers agree."""
+    """How many of the numbers with a criterion agree."""
     judged = [c for c in builder.cells if c.tolerance is not None]
     if not judged:
         return []
     good = sum(c.status == "pass" for c in judged)
     lines = [
-        f"**{good} of {len(judged)}** judged numbers of Table I agree with the paper "
-        f"within the tolerances stated below."
+        f"**{good} of {len(judged)}** numbers of Table I with a criterion agree with the paper "
+        "within the tolerances stated below."
     ]
     missed = [c for c in judged if c.status == "miss"]
     if missed:
@@ -99,15 +99,15 @@ def _result(builder: Builder) -> list[Section]:
             "on it (Figure 9)."
         )
     lines.append(
-        "Two options that the paper does not state were set so that its numbers come out "
-        "(marked \u201cinferred\u201d in the set-up); what every other choice gives is "
-        "in the section on readings."
+        "Two options that the paper does not state were set so that its numbers come out (marked "
+        "\u201cinferred\u201d in the set-up). The section on readings shows the results of every "
+        "other choice."
     )
     return [Section("result", "Result", [Text("\n\n".join(lines))])]
 
 
 def _claims(builder: Builder) -> list[Section]:
-    """What the paper's text says, and whether it is so."""
+    """The claims of the paper's text, and whether they hold."""
     if not builder.claims:
         return []
     columns = [*words("claim", "found", "holds if"), *left("verdict")]
@@ -123,7 +123,7 @@ def _declared() -> Section:
         "The set-up, and where each part of it comes from",
         words("option", "here", "from", "remark"),
         [[option, value, BASES[basis], remark] for option, value, basis, remark in DECLARED],
-        "Two of them are not in the source: of the combinations tried, this is the only one that "
+        "Two of them are not in the source. Of the combinations tried, this is the only one that "
         "agrees with all of Table I and with formula (3); see the section on readings. The "
         "ablation "
         "shows what each option changes by itself.",

@@ -1,4 +1,4 @@
-"""Table I: what the paper has, what a set of runs gives, and how far apart they may be."""
+"""Table I: the published values, the measured ones, and how far apart they may be."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def share(frame: pl.DataFrame, m: float) -> pts.EqualShare | None:
 def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[TableCell]:
     """K/M, utilisation and queue of Reno and DCTCP at equal sharing.
 
-    K/M may be off by 0.1 or one frame (the queue cannot tell closer thresholds apart), utilisation
-    by 0.01, the queue by 0.02 BDP or 8 %.
+    K/M may be off by 0.1 or one frame (the queue does not distinguish closer thresholds),
+    utilisation by 0.01, the queue by 0.02 BDP or 8 %.
     """
     head = f"Table I/M={row.m:g}"
     n = equal_share.n if equal_share else 0

@@ -35,10 +35,10 @@ EXPERIMENT = Versions(
     pairs=(("reset", "no-reset"),),
     text=(
         "The module of 2019 keeps the delays of the last update among its statistics. A reset of "
-        "statistics is then a kick of the probability, by beta times the whole queueing delay, "
-        "and the last two columns are no longer the same run. They were, by construction, as long "
-        "as a reset concerned counters only: then every number of one was that of the other. How "
-        "large the difference was in the source, whose numbers are not public, stays open."
+        "the statistics therefore changes the probability by beta times the whole queueing delay, "
+        "and the last two columns are different runs. Before the reset included these delays, it "
+        "concerned only counters, and every number of one column was that of the other. How large "
+        "the difference was in the source stays open, because its numbers are not public."
     ),
     setup=(
         (
@@ -50,17 +50,17 @@ EXPERIMENT = Versions(
         ),
         (
             "first commit: the sign is kept in the computation with alpha and beta",
-            "gains are divided by 127: 0.504 of what is asked for",
-            "the version with that fix; that the other two have the full gain is assumed",
+            "gains are divided by 127: 0.504 of the requested value",
+            "the version with that fix; assumed: the other two have the full gain",
         ),
         (
             "second commit: statistics are reset",
-            "gains divided by 64; once a second, as often as the source samples, the delays among "
-            "the statistics become 0 (`reset_interval`): they are what the controller takes for "
-            "those of its last update, so that the next one sees the whole queue as growth",
-            "that the module keeps them there is read in it; when they were reset is assumed",
+            "gains divided by 64; once a second, as often as the source samples, the delays "
+            "among the statistics become 0 (`reset_interval`). The controller takes them for the "
+            "delays of its last update, so the next update sees the whole queue as growth",
+            "read in the module: it keeps the delays there; assumed: when they were reset",
         ),
-        ("third commit: they are not", "the same without the reset", "source"),
+        ("third commit: statistics are not reset", "the same without the reset", "source"),
         (
             "step threshold",
             "applies to packets that find two or more in L on arrival (`min_qlen_step 2`)",

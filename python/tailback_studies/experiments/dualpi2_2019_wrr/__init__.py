@@ -11,7 +11,7 @@ EXPERIMENT = Versions(
     name="dualpi2-2019-wrr",
     title="DualPI2: WRR ratio 10 and 15, without overload handling, against the stable version "
     "of 21 February 2019",
-    doc="What two weighted schedulers do to DualPI2, over the whole battery.",
+    doc="What two ratios of the weighted scheduler change in DualPI2, over the whole battery.",
     versions={
         "stable": {f"{_QUEUE}.version": "dualpi2-2019-02-21"},
         "counter-10": {f"{_QUEUE}.version": "dualpi2-2019-wrr-counter", f"{_QUEUE}.wrr_ratio": 10},
@@ -33,16 +33,16 @@ EXPERIMENT = Versions(
     },
     presets=("step-2019",),
     text=(
-        "The two forms of a ratio differ most where both queues are full: what L gets beside C "
-        "then is the scheduler's. The table has every quantity of the battery, the differences "
-        "beyond noise are listed below it."
+        "The two forms of a ratio differ most where both queues are full: there the scheduler "
+        "decides how much L gets beside C. The table has every quantity of the battery; the "
+        "differences beyond noise are listed below it."
     ),
     setup=(
         (
             "WRR ratio 10 and 15",
             "both forms of a ratio: N packets of L for one of C (counter), and a share of C in "
             "percent (percent)",
-            "the source does not say which; both fit",
+            "the source does not state which; both are consistent with it",
         ),
         ("without overload handling", "`l_drop 100` in every version", "source"),
         ("baseline", "`dualpi2-2019-02-21`: time-shifted FIFO", "source"),

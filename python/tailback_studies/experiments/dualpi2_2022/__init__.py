@@ -21,10 +21,10 @@ GROUPS: Mapping[str, tuple[Run, ...]] = {
     **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
-#: What is no result file: the readings that the source leaves open, one by one.
+#: No result file: the readings that the source leaves open, one by one.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
-#: Seeds of each run; a quick run makes do with one.
+#: Seeds of each run; a quick run uses one.
 SEEDS = 5
 
 
@@ -40,7 +40,7 @@ class DualPi2(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """The runs of the source, and the readings if they are asked for."""
+        """The runs of the source, and the readings if they are requested."""
         from tailback_studies.experiments.dualpi2_2022 import (
             law,
             page,
@@ -57,7 +57,7 @@ class DualPi2(Reproduction):
         quick = request.quick
         seconds = points.QUICK_SECONDS if quick else points.SECONDS
         tried = readings.plan(quick=quick) if request.named_part(READINGS) else {}
-        # The baseline is among the runs of the source, if they are run at all.
+        # The baseline is among the runs of the source, if those are run at all.
         shared = bool(runs) and set(tried.get(BASELINE, ())) <= set(runs)
 
         def findings(results: Found) -> Findings:
@@ -96,12 +96,12 @@ class DualPi2(Reproduction):
         runs = [run for run in RUNS if run in wanted or not request.named]
         if request.engine != "sim":
             if request.named_part(READINGS):
-                raise InputError(f"{self.name}: {READINGS} is of the simulator; no --engine then")
+                raise InputError(f"{self.name}: only the simulator runs {READINGS}; omit --engine")
             runs = [run for run in runs if points.stock(run)]
             if not runs:
                 stock = ", ".join(a.part for a in ARCHIVES if a.aqm in points.STOCK)
                 raise InputError(
-                    f"{self.name}: Linux has no Prague, and DCTCP in its place is not the same; "
+                    f"{self.name}: Linux has no Prague, and DCTCP in its place is not equivalent; "
                     f"with --engine {request.engine} expected parts of {stock}"
                 )
         return [run for run in runs if run in published_runs()] if request.quick else runs

@@ -1,4 +1,4 @@
-"""The set-up with the basis of each part, and causes of what does not come out."""
+"""The set-up with the basis of each part, and causes of what is not reproduced."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
         "40 Mbit/s, 100 Mbit/s in overload, counted in frames",
-        "stated; a single flow fills the link in frames, also with PIE and FQ-CoDel: none of them "
-        "saw packets that offloads had joined",
+        "stated; a single flow fills the link in frames, also with PIE and FQ-CoDel, so no queue "
+        "received packets that offloads had joined",
     ),
     (
         "link",
-        "a shaper with the burst that tc computes: one frame and what the rate makes of a tick of "
-        "the clock, so that two packets leave together after an idle time",
+        "a shaper with the burst that tc computes: one frame plus the bytes of one clock tick at "
+        "that rate, so that two packets leave together after an idle time",
         "stated: htb, and nothing of its class's burst; an older script of the authors sets "
         "1516 bytes",
     ),
@@ -39,9 +39,9 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "PIE",
         "limit 40000p, target 15 ms, tupdate 16 ms, alpha 2, beta 20, ECN",
-        "stated; the kernel counts the update in jiffies and its timers come one later, here of "
-        "1 ms each. On a kernel of 250 Hz, as the configuration in the authors' repository is of, "
-        "the same text stands for 20 ms",
+        "stated; the kernel counts the update in jiffies, and its timers fire one jiffy late (1 "
+        "ms here). On a kernel of 250 Hz, as in the configuration in the authors' repository, "
+        "the same text means 20 ms",
     ),
     (
         "FQ-CoDel",
@@ -52,7 +52,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("C", "CUBIC or Reno without ECN", "the names of the archives"),
     (
         "hosts",
-        'paced by fq, what TCP joins at a time (`pacing = "fq-gso"`)',
+        'paced by fq, in the units that TCP joins (`pacing = "fq-gso"`)',
         "stated: fq is the root qdisc of every host; that TCP joins segments for it is Linux's "
         "default",
     ),
@@ -60,7 +60,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "TCP Prague",
         "rtt_scaling rate, rtt_target 25 ms, rtt_transition 500, burst_shift 12; the window is a "
         "fraction rounded up, paced by whole packets",
-        "the parameters are stated; of the window, version 0.6 is a year of commits that differ "
+        "the parameters are stated; for the window, version 0.6 is a year of commits that differ "
         "(see the open questions)",
     ),
     (
@@ -79,7 +79,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "in C, and 3 and 4 with 140 Mbit/s in L beside CUBIC; the rates of the others count as 0",
         "inferred from the source's own rates per flow: P1 is 0 and P25 is not where one of five "
         "is idle, P25 is 0 in L with UDP in C; the row of 140 Mbit/s from its window statistics. "
-        "Taken over for Prague and Reno, of which nothing is known here",
+        "Also used for Prague and Reno, without data of the source about them",
     ),
     ("start", "within one round-trip time of the longer path", "inferred"),
     (
@@ -110,7 +110,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: DualPi2Entry) -> str:
-    """Why a cell is off, where that is known; what is known of it where it is not."""
+    """Why a cell is off, where that is known; otherwise what is known about it."""
     if entry.chance:
         return "chance: within what one more run would give"
     stem, _, statistic = entry.column.rpartition("_")

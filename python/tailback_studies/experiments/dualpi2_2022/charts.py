@@ -1,4 +1,4 @@
-"""Published and measured values beside one another, a place for each case."""
+"""Published and measured values beside one another, one place for each case."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 
 from tailback.figures.theme import CATEGORIES, INK, MUTED, Chart
 
-#: Whose numbers, and their colours.
+#: Published or measured, and their colours.
 WHOSE = {"published": MUTED, "measured": CATEGORIES[0]}
 
 
@@ -27,8 +27,9 @@ def beside(
     height: int = 170,
     rule: float | None = None,
 ) -> Chart:
-    """Small charts, one for each of `facets`; in each a place for each case (columns case, whose,
-    mean; p1, p25, p75 and p99 are drawn as boxes and whiskers where they are not null)."""
+    """Small charts, one for each of `facets`, with a place for each case. Columns: case, whose,
+    mean; p1, p25, p75 and p99 are drawn as boxes and whiskers where they are not null.
+    """
     limits = {"type": "log"} if log else {"zero": True}
     scale = alt.Scale(**limits)
     colour = alt.Color(
@@ -86,8 +87,9 @@ def beside(
 def tail(
     frame: pl.DataFrame, *, facet: str, facets: Sequence[str], x_title: str, columns: int = 3
 ) -> Chart:
-    """Percent of packets with a longer queue delay (columns value, percent), a small chart for each
-    of `facets`, and what the source's percentiles say (rows whose `whose` is published)."""
+    """Percent of packets with a longer queue delay, a small chart for each of `facets`. Columns:
+    value, percent. Rows whose `whose` is published are the source's percentiles.
+    """
     colour = alt.Color(
         "series:N", scale=alt.Scale(range=CATEGORIES), legend=alt.Legend(title=None, orient="top")
     )

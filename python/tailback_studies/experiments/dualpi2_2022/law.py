@@ -14,15 +14,16 @@ from tailback_studies.experiments.dualpi2_2022.points import BEFORE, DualPi2Stor
 
 @dataclass(frozen=True)
 class Law:
-    """p_C over (p_L / 2) squared in a run of DualPI2 in which L was not overloaded."""
+    """p_C over (p_L / 2) squared in a run of DualPI2 without overload of L."""
 
     run: Run
-    #: Shares of packets, over all seeds; p_l of the marks that the coupling made.
+    #: Shares of packets, over all seeds; p_l counts only the marks of the coupling.
     p_l: float
     p_c: float
     #: The mean of the squared probability, sampled every second; None without samples.
     square: float | None
-    #: Relative 95 % half width that the counts of marks and drops leave, and the samples if used.
+    #: Relative 95 % half width from the counts of marks and drops, and from the samples if they are
+    #: used.
     noise: float
     published: float | None
 
@@ -33,7 +34,7 @@ class Law:
 
     @property
     def judged(self) -> float:
-        """1 if the law holds: where p varies, C meets the mean of its square."""
+        """1 if the law holds: where p varies, C sees the mean of its square."""
         if self.run.archive.kind == OVERLOAD or not self.square:
             return self.ratio
         return self.p_c / self.square
@@ -85,7 +86,7 @@ def _law(run: Run, stored: Sequence[DualPi2Stored]) -> Law | None:
 
 
 def _probabilities(run: Run, stored: DualPi2Stored) -> list[float]:
-    """p every second, of the time that counts."""
+    """p in every second of the measured time."""
     import polars as pl
 
     start = (BEFORE + left_out(run)) * 1e9
@@ -129,11 +130,12 @@ def table(laws: Sequence[Law], facts: Facts) -> Table:
             ]
         )
     caption = (
-        "Shares of packets over all seeds, where L is not overloaded; with UDP of the whole class. "
-        "The law is of the probability at any moment. With UDP and several flows that is steady, "
-        "and p_C is held against (p_L/2)\u00b2. With two flows it varies, and the mean of a "
-        "square is more than the square of the mean, in the source as here: p_C is held against "
-        "the mean of p\u00b2, sampled every second. Within 6 % or the noise of the counts and "
-        "samples; published is p_C / (p_L/2)\u00b2 with all marks."
+        "Shares of packets over all seeds, where L is not overloaded; with UDP they are of the "
+        "whole class. The law holds for the probability at each moment. With UDP and several "
+        "flows the probability is steady, and p_C is compared with (p_L/2)\u00b2. With two flows "
+        "it varies, and the mean of the square exceeds the square of the mean, in the source as "
+        "here. There p_C is compared with the mean of p\u00b2, sampled every second. The limit is "
+        "6 % or the noise of the counts and samples; published is p_C / (p_L/2)\u00b2 with all "
+        "marks."
     )
     return Table("law", "The coupling: p_C = (p_L/2)\u00b2", columns, rows, caption, facts)

@@ -19,9 +19,9 @@ MIXED, OVERLOAD = "mixed-rtt", "overload"
 
 @dataclass(frozen=True)
 class Archive:
-    """A file of results: who met whom on which queue."""
+    """A result file: which pair of congestion controls on which queue."""
 
-    #: As the source names it.
+    #: The source's name.
     name: str
     #: The folder inside it.
     run: str
@@ -41,7 +41,7 @@ class Archive:
 
     @property
     def any_ect(self) -> bool:
-        """DualPI2's `any_ect`: stated of all but the overload runs of Prague and CUBIC."""
+        """DualPI2's `any_ect`: stated for all runs but those of Prague and CUBIC in overload."""
         return self.aqm == "dualpi2" and (self.kind == MIXED or self.ccs[1] == "reno")
 
     @property
@@ -73,7 +73,7 @@ def _overload(name: str, ccs: tuple[str, str]) -> Archive:
 
 
 #: The archives of mixed round-trip times and of overload, as the source's repository lists them.
-#: What those with Reno hold is not among the data here.
+#: The results of those with Reno are not among the data here.
 ARCHIVES: tuple[Archive, ...] = (
     _mixed("pcdualpi2", "dualpi2", 20, ("prague", "cubic")),
     _mixed("ecpie", "pie", 15, ("cubic", "cubic")),
@@ -93,17 +93,17 @@ UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = 5
 #: Base round-trip time in overload, ms.
 OVERLOAD_RTT = 10
-#: Of five flows so many have packets, in L and in C: with UDP in L, with UDP in C. The source's
-#: own rates per flow show it: where P1 is 0 and P25 is not, one flow of five is idle; in L with UDP
-#: in C P25 is 0 and P75 is 5/3 of the mean.
+#: How many of five flows send packets, in L and in C: with UDP in L, with UDP in C. The source's
+#: own rates per flow show it. Where P1 is 0 and P25 is not, one flow of five is idle. In L with UDP
+#: in C, P25 is 0 and P75 is 5/3 of the mean.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
-#: Rows of Prague and CUBIC whose window statistics count otherwise: UDP in L and in C, Mbit/s.
+#: Rows of Prague and CUBIC whose window statistics show other counts: UDP in L and in C, Mbit/s.
 ACTIVE_IN: Mapping[tuple[int, int], tuple[int, int]] = {(140, 0): (3, 4)}
 
 
 @dataclass(frozen=True)
 class Run:
-    """What runs once; in overload it has two rows."""
+    """One run; in overload it has two rows."""
 
     archive: Archive
     #: Round-trip times, ms; 0: no such flow.
@@ -116,14 +116,16 @@ class Run:
 
     @property
     def active_by_class(self) -> tuple[int, int]:
-        """TCP flows with packets, in the class with ECN and in the other one, by where UDP is."""
+        """TCP flows with packets, in the class with ECN and in the other one, depending on the
+        class of UDP.
+        """
         if self.archive.kind == MIXED:
             return self.flows, self.flows
         return ACTIVE["L" if self.udp[0] else "C"]
 
     @property
     def active(self) -> tuple[int, int]:
-        """The same, as counted where the source lets them be counted."""
+        """The same, but as counted where the source allows counting."""
         counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
         return counted or self.active_by_class
 
@@ -146,7 +148,7 @@ class Run:
 
     @property
     def words(self) -> str:
-        """The same at more length."""
+        """A longer form of the same."""
         if self.archive.kind == OVERLOAD:
             where = "L" if self.udp[0] else "C"
             return f"{sum(self.udp)} Mbit/s of UDP in {where}"
@@ -154,7 +156,7 @@ class Run:
 
     @property
     def cases(self) -> tuple[DualPi2Case, ...]:
-        """The rows that come of it."""
+        """The rows that the run gives."""
         if self.archive.kind == OVERLOAD:
             return DualPi2Case(self, "tcp"), DualPi2Case(self, "udp")
         return (DualPi2Case(self, ""),)
@@ -175,7 +177,7 @@ class DualPi2Case:
 
     @property
     def classes(self) -> tuple[str | None, str | None]:
-        """The classes of the columns `_ecn` and `_nonecn`; None where the row has nobody."""
+        """The classes of the columns `_ecn` and `_nonecn`; None where the class has no flow."""
         run = self.run
         if self.whose == "udp":
             ecn, nonecn = run.udp

@@ -1,4 +1,4 @@
-"""The page of the experiment: goals, misses, what was corrected, what stays open, readings."""
+"""The page of the experiment: goals, misses, corrections, open questions, readings."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ LEAD = (
 )
 
 MEANT = (
-    "Each table has one thing read otherwise: published cells within their goal, the median of "
-    "their errors and what 90 % of them stay below, in the set-up above \u2192 with the change. "
-    "Errors that rise speak for the set-up, errors that fall against it; goals whose errors do not "
+    "Each table changes one reading. It shows the published cells within their goal, the median "
+    "of their errors and the 90th percentile, in the set-up above \u2192 with the change. Errors "
+    "that rise speak for the set-up, errors that fall against it. Goals whose errors do not "
     "change are left out."
 )
 CHANGED = (
-    "The set-up was corrected from the files that stand in each archive and from the authors' "
+    "The set-up was corrected from the files in each archive and from the authors' "
     "scripts, before these runs; nothing was changed after them. The first table "
-    "undoes everything, the others one thing each: what is on the left is the "
-    "set-up, what is on the right is as it was."
+    "undoes all corrections, each of the others undoes one. The set-up is on the "
+    "left, the uncorrected state on the right."
 )
 
 
@@ -48,7 +48,7 @@ def sections(
     results: Sequence[Iterable[DualPi2Stored]],
     facts: Facts,
 ) -> list[Section]:
-    """All of the page."""
+    """Return the whole page."""
     signs = signature.signatures(entries)
     result = present(
         goals_table(truth.judged_goals(entries), facts) if entries else None,
@@ -84,7 +84,7 @@ def _open(facts: Facts) -> Table:
     return Table("open", "Open questions", columns, table, "", facts)
 
 
-#: Question, what was tried, what came out, verdict.
+#: Question, what was tried, result, verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "C's queue beside a Prague of a short round-trip time: its mean is longer than in the "
@@ -93,24 +93,25 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "Reno-friendly region (its swing), ACKs of every segment, jitter of hosts, packets four "
         "at a time (what TSO makes), the timer wheel, half the gains, and the windows of three "
         "commits of Prague 0.6.",
-        "Tables C's queue with each reading and The swing of C's queue: what the shaper, the "
-        "hosts' pacing, HyStart and timers do is small, or the wrong way. Only Prague's window "
-        "moves the mean towards the source: most where it changes by whole segments, which brings "
-        "the use of the link too, and takes more of the link from C than in the source.",
-        "Open. It is in how Prague's window moves when C's queue runs empty; which commit of the "
-        "version the source had is not told. Excluded: burst, pacing, HyStart, clocks, packets "
-        "joined by offloads (the link is full in frames on every queue).",
+        "Tables C's queue with each reading and The swing of C's queue: the shaper, the hosts' "
+        "pacing, HyStart and timers have a small effect, or the opposite one. Only Prague's "
+        "window moves the mean towards the source, most where it changes by whole segments. That "
+        "also brings the use of the link closer, but takes more of the link from C than in the "
+        "source.",
+        "Open. The cause is in how Prague's window moves when C's queue runs empty; the source "
+        "does not state which commit of the version it ran. Excluded: burst, pacing, HyStart, "
+        "clocks, packets joined by offloads (the link is full in frames on every queue).",
     ),
     (
         "Rates of L in overload: Prague gets less than in the source once UDP fills the link.",
         "The windows of three commits of Prague 0.6.",
         "Table Rates in overload with three Pragues: with whole segments, which never leave less "
-        "than two, L has rates like the source's; with a fraction the window stays at one segment "
-        "after a timeout, since nothing adds to it where every packet is marked.",
-        "Mechanism found, and it speaks against the set-up: in overload the source's Prague is one "
-        "of whole segments. The set-up keeps the fraction, on which it stood before these runs, "
-        "since with whole segments the rates of mixed round-trip times are further off (see the "
-        "reading).",
+        "than two, L has rates like the source's. With a fraction the window stays at one "
+        "segment after a timeout, since it does not grow where every packet is marked.",
+        "Mechanism found, and it speaks against the set-up: in overload the source's Prague uses "
+        "whole segments. The set-up keeps the fraction, with which it was frozen before these "
+        "runs, since with whole segments the rates of mixed round-trip times are further off "
+        "(see the reading).",
     ),
     (
         "Delays in overload of the queue that is not at the target.",
@@ -133,21 +134,20 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "PIE's update: `tupdate 16ms` is stated, the frequency of the kernel's clock is not.",
         "The same text on a kernel of 1000 Hz (the set-up) and of 250 Hz.",
         "Table PIE's update.",
-        "Open: mean delays are nearer on 250 Hz in nearly every cell, rates of the two flows in "
-        "fewer than half. The set-up keeps what is stated, read on a clock of 1000 Hz.",
+        "Open: mean delays are closer on 250 Hz in nearly every cell, rates of the two flows in "
+        "fewer than half. The set-up keeps the stated value, read on a clock of 1000 Hz.",
     ),
     (
         "Three flows of L under UDP of `140 Mbit/s` in L.",
-        "Three as its window statistics count, four as in the other rows, all five.",
+        "Three flows as its window statistics show, four as in the other rows, all five.",
         "Table Flows of L that have packets.",
-        "Set as counted; what stopped the other flows is not told.",
+        "Set to three; the source does not say what stopped the other flows.",
     ),
     (
         "A storm of retransmissions of Prague in overload.",
         "All rows of both archives of overload, with each Prague and with all flows active: "
         "packets, retransmissions and timeouts of every flow.",
-        "Table Sent again: what is sent again is of the order of what is dropped, and timeouts "
-        "back off.",
+        "Table Sent again: retransmissions are of the order of the drops, and timeouts back off.",
         "Not found: no run of these set-ups has one.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What is run for which rows, and the cells that come of it."""
+"""What is run for which rows, and the cells that the runs give."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from tailback_studies.experiments.dualpi2_2022.recorder import recorded
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Seconds that count, and those of a quick run.
+#: The seconds that are measured, and those of a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
-#: Flows have run so long when the source begins to count its time, s: alone at 100 ms Prague fills
-#: the link in each of its samples, which takes one segment in each RTT for 33 s.
+#: How long flows have run when the source begins to measure, s. Alone at 100 ms Prague fills the
+#: link in each of its samples, which takes 33 s at one segment in each RTT.
 BEFORE = 40.0
 #: Frame and payload of iperf's UDP packets, bytes.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
-#: Queues of the archives that are not DualPI2, as `tc qdisc` told of them; what is not set here
-#: is tc's default.
+#: Queues of the archives that are not DualPI2, as `tc qdisc` printed them; options that are missing
+#: here have tc's default.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "pie": {"aqm": "pie", "limit": "40000p", "target": "15ms", "tupdate": "16ms", "ecn": True},
     "fq_codel": {
@@ -44,7 +44,7 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
         "ecn": True,
     },
 }
-#: What stock Linux has: of the others the L class needs Prague.
+#: Queues that stock Linux can run as the source did: the L class needs Prague.
 STOCK = ("pie", "fq_codel")
 
 _PERCENT = 100.0
@@ -65,15 +65,15 @@ class DualPi2Variant:
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
     #: Flows of the classic class start this much later, s.
     later: float = 0.0
-    #: Which flows of overload have packets: as counted, by the class of UDP alone, or all five.
+    #: Which flows of overload send packets: as counted, by the class of UDP alone, or all five.
     active: Literal["counted", "general", "all"] = "counted"
     #: Added to every base round-trip time, ms.
     longer: float = 0.0
-    #: DualPI2's `any_ect` is set where it is stated.
+    #: Whether DualPI2's `any_ect` is set where the source states it.
     any_ect: bool = True
-    #: Queue delays are what the source's recorder makes of them.
+    #: Whether queue delays are computed as the source's recorder does.
     recorder: bool = True
-    #: How long the flows have run when the source begins to count its time, s.
+    #: How long the flows have run when the source begins to measure, s.
     before: float = BEFORE
 
 
@@ -103,7 +103,7 @@ class DualPi2Entry(BaseEntry):
 
     @property
     def run(self) -> Run:
-        """The run it is of."""
+        """The run of the cell."""
         return self.case.run
 
     @property
@@ -137,7 +137,7 @@ def job(
 
 
 def left_out(run: Run) -> float:
-    """What the source leaves out at the start, s: 4 s and 40 times the larger round-trip time."""
+    """The start that the source leaves out, s: 4 s and 40 times the larger round-trip time."""
     return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
 
 
@@ -206,7 +206,7 @@ def entries(
                 value = estimate(samples)
                 key = (run.archive.name, case.name, column)
                 cell = TableCell.of("/".join(key), column, unit(column), known.get(key), value)
-                # What is not among the data was not known when the set-up was fixed.
+                # Rows that are not among the data were unknown when the set-up was fixed.
                 cell = replace(cell, blind=key not in known)
                 kept = tuple(result for result in samples if result is not None)
                 out.append(DualPi2Entry(case, column, cell=cell, values=kept))
@@ -221,7 +221,7 @@ def unit(column: str) -> str:
 def values(
     case: DualPi2Case, stored: DualPi2Stored, *, recorder: bool = True
 ) -> dict[str, float | None]:
-    """The columns of a row from one run; null where the run has nothing of it."""
+    """Return the columns of a row from one run; null where the run has no value."""
     classes = {entry["name"]: entry for entry in stored.summary["classes"]}
     out: dict[str, float | None] = {}
     for side, name in zip(("ecn", "nonecn"), case.classes, strict=True):
@@ -266,10 +266,10 @@ def _of_class(
 def _rate(
     case: DualPi2Case, entry: Mapping[str, Any], stored: DualPi2Stored
 ) -> dict[str, float | None]:
-    """Rates per flow and second, byte/s, of idle flows too."""
+    """Return rates per flow and second, byte/s, idle flows included."""
     samples = entry["samples"]
     if case.whose == "udp":
-        # What its class gets of the link: the statistics of rates are of TCP flows.
+        # The class's share of the link: the statistics of rates are of TCP flows.
         return _scaled(samples["utilisation"], _capacity() / 8)
     idle = case.run.flows - entry["flows"]
     if not idle:
@@ -330,7 +330,7 @@ def _together(names: Sequence[str], stored: DualPi2Stored) -> list[float]:
 
 
 def statistics(samples: Sequence[float]) -> dict[str, float | None]:
-    """As the source has them: percentiles by nearest rank, the deviation of a sample."""
+    """The source's statistics: percentiles by nearest rank, the deviation of a sample."""
     n = len(samples)
     if not n:
         return dict.fromkeys(STATISTICS)

@@ -1,4 +1,4 @@
-"""What stays open beside the goals: tables that the answers rest on."""
+"""What stays open beside the goals: the tables behind the answers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def swing(by_reading: Found, facts: Facts) -> Table | None:
 
 
 def recorder(found: Found, facts: Facts) -> Table | None:
-    """Mean delays in overload as they are and as the source's recorder has them."""
+    """Return mean delays in overload, unchanged and as the source's recorder computes them."""
     archive = "pcdualpi2_res_overload"
     baseline, exact = _cells(found[BASELINE], archive), _cells(found.get("delays", ()), archive)
     runs = list(dict.fromkeys(run for run, _ in baseline))
@@ -159,7 +159,7 @@ _FLOWS: tuple[tuple[str, str, float], ...] = (
 
 
 def active(found: Found, facts: Facts) -> Table | None:
-    """What the number of flows with packets does to the row that counts otherwise."""
+    """How the number of flows with packets affects the row that has other counts."""
     archive = "pcdualpi2_res_overload"
     groups = [_cells(found.get(name, ()), archive) for name in (BASELINE, "general", "all-active")]
     runs = [run for run, column in groups[0] if column == "rate_ratio"]
@@ -210,7 +210,7 @@ def retransmissions(
         *left("run", "class"),
         *right("flows", "packets of a flow", "sent again, %", "timeouts of a flow"),
     ]
-    caption = "Flows with packets, over the time that counts."
+    caption = "Flows with packets, over the measured time."
     return Table("retransmissions", "Sent again", columns, rows, caption, facts)
 
 
@@ -262,7 +262,7 @@ def pie(found: Found, facts: Facts) -> Table | None:
     columns = [*left("PIE"), *right("cells", *heads, "largest error at 17 ms", "at 20 ms")]
     caption = (
         "An update every 17 ms is `tupdate 16ms` on a kernel of 1000 Hz, where the timer wheel "
-        "adds a jiffy; every 20 ms is the same on one of 250 Hz."
+        "adds a jiffy; an update every 20 ms is the same on one of 250 Hz."
     )
     return Table("pie-update", "PIE's update", columns, rows, caption, facts)
 

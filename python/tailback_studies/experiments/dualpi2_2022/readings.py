@@ -1,7 +1,7 @@
-"""What the set-up rests on, each part of it read otherwise, and what that does to the errors.
+"""Readings: each part of the set-up changed, and the effect on the errors.
 
-`CHANGES` undo what was corrected from the source's own files, one by one and all together;
-`TRIED` read otherwise what the source leaves open.
+`CHANGES` undo the corrections from the source's own files, one by one and all together. `TRIED` are
+other readings of what the source leaves open.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COUPLED = _on("dualpi2", MIXED)
 
 
 def _short(run: Run) -> bool:
-    """Where C's queue is open: beside a Prague of a short round-trip time."""
+    """The runs where C's queue is open: beside a Prague of a short round-trip time."""
     return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
 
 
@@ -64,7 +64,7 @@ CHANGES: tuple[Read, ...] = (
     ),
     Reading(
         "delays",
-        "delays as they are, not as the source's recorder has them",
+        "delays unchanged, not as the source's recorder computes them",
         DualPi2Variant(recorder=False),
     ),
     Reading(
@@ -87,7 +87,7 @@ CHANGES: tuple[Read, ...] = (
     ),
     Reading(
         "hz-250",
-        "PIE's `tupdate 16ms` in jiffies of 4 ms, of which the timer wheel takes one more",
+        "PIE's `tupdate 16ms` in jiffies of 4 ms; the timer wheel adds one",
         DualPi2Variant(queue={"pie": {"tupdate": "19ms"}}),
         _on("pie"),
     ),
@@ -98,7 +98,7 @@ CHANGES: tuple[Read, ...] = (
         lambda run: run.active != run.active_by_class,
     ),
 )
-"""What was corrected, each as it was before."""
+"""The corrections, each undone."""
 
 TRIED: tuple[Read, ...] = (
     Reading(
@@ -176,14 +176,14 @@ TRIED: tuple[Read, ...] = (
         _short,
     ),
 )
-"""What the source leaves open, read otherwise."""
+"""Other readings of what the source leaves open."""
 
 EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
-"""In the order in which they are run: what takes longest comes last."""
+"""In the order of the runs: the longest come last."""
 
 
 def plan(*, quick: bool) -> dict[str, list[Run]]:
-    """The published runs that each reading concerns, all of them for the baseline."""
+    """The published runs that each reading concerns; all of them for the baseline."""
     known = [run for run in RUNS if run in published_runs()]
     if quick:
         known = known[::3]
@@ -192,12 +192,12 @@ def plan(*, quick: bool) -> dict[str, list[Run]]:
 
 
 def _same_runs(variant: DualPi2Variant) -> bool:
-    """Whether only what is made of the runs differs."""
+    """Whether the reading only changes how the runs are evaluated."""
     return variant == DualPi2Variant(recorder=False)
 
 
 def jobs(planned: Mapping[str, Sequence[Run]], *, quick: bool, seeds: int) -> dict[str, list[Job]]:
-    """What to run for them."""
+    """Return the runs of the readings."""
     seconds = points.QUICK_SECONDS if quick else points.SECONDS
     variants = {BASELINE: points.AS_PUBLISHED, **{one.id: one.variant for one in EVERY}}
     return {
@@ -219,7 +219,7 @@ def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, 
 
 
 def tables(found: Mapping[str, Sequence[DualPi2Entry]], wanted: Iterable[Read]) -> list[Block]:
-    """A table for each reading: what it does to the cells of each goal."""
+    """A table for each reading: its effect on the cells of each goal."""
     return [_table(one, found) for one in wanted if found.get(one.id)]
 
 

@@ -1,8 +1,9 @@
-"""Queue delays as the source's recorder has them.
+"""Queue delays as the source's recorder computes them.
 
 The queue writes each packet's delay into its IP header, in 11 bits: units of 2^15 ns, cut, and from
 256 units on a float of 7 binary digits, cut again (`testbed_add_metrics`, `int2fl` of the source's
-`testbed.h` and `numbers.h`). What reads it back knows microseconds, cut as well (`qdelay_decode`).
+`testbed.h` and `numbers.h`). The reader converts this to microseconds, cut as well
+(`qdelay_decode`).
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ MANTISSA_BITS = 7
 
 
 def cut(delay_ns: int) -> int:
-    """A delay as it is written, in units."""
+    """Return a delay as the queue writes it, in units."""
     units = delay_ns >> UNIT_BITS
     exponent = max(0, units.bit_length() - 1 - MANTISSA_BITS)
     return units >> exponent << exponent
 
 
 def read(units: int) -> float:
-    """What is read back, ms."""
+    """Return the delay that the reader gets, ms."""
     return int(units * 32 * 1.024) / 1000
 
 
 def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
     """The statistics of recorded delays, from a histogram of those in ns.
 
-    A bucket is narrower than the steps of the recorder: it has delays of two of them at most, and
-    is divided in proportion.
+    A bucket is narrower than the steps of the recorder. It has delays of at most two steps, and is
+    divided in proportion.
     """
     counts: dict[int, float] = {}
     rows = zip(*(buckets[name].to_list() for name in ("lower", "width", "count")), strict=True)
@@ -69,7 +70,7 @@ def weighted(buckets: list[tuple[float, float]]) -> dict[str, float | None]:
     out: dict[str, float | None] = {"mean": mean}
     passed = list(accumulate(count for _, count in buckets))
     for percent in (1, 25, 75, 99):
-        # Counts are shares of buckets, and their sums not exact.
+        # Counts are shares of buckets, so their sums are not exact.
         rank = min(bisect_left(passed, percent * total / 100 - 1e-6), len(buckets) - 1)
         out[f"p{percent}"] = buckets[rank][0]
     out["stddev"] = math.sqrt(squares / (total - 1)) if total > 1 else None

@@ -30,7 +30,7 @@ QUICK = " A quick run: the published rows only, one fifth of their time, one see
 
 @dataclass(frozen=True)
 class DualPi2Runs:
-    """What a report rests on."""
+    """The results behind a report."""
 
     facts: Facts
     quick: bool

@@ -18,7 +18,7 @@ def misses(entries: Sequence[DualPi2Entry], facts: Facts) -> list[Block]:
     off = [e for e in entries if e.within is False]
     held = sum(e.within is not None for e in entries)
     if not off:
-        return [Text(f"Of {held} cells with a goal none is beyond it.")] if held else []
+        return [Text(f"All {held} cells with a goal are within it.")] if held else []
     columns = [*left("cell"), *right("published", "measured", "error", "goal"), *words("cause")]
     rows: list[list[Value]] = []
     for e in off:

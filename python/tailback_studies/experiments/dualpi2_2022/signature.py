@@ -1,4 +1,4 @@
-"""Which queue UDP moves to the target: L where it overloads L, C elsewhere."""
+"""Which queue UDP pushes to the target: L where it overloads L, C elsewhere."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Signature:
 
     @property
     def agrees(self) -> bool | None:
-        """None if nothing is published of it."""
+        """None if nothing is published about it."""
         return None if self.published is None else self.published == self.measured
 
 
@@ -57,8 +57,9 @@ def signatures(entries: Iterable[DualPi2Entry]) -> list[Signature]:
 
 
 def at_target(q_l: float, q_c: float) -> str:
-    """ "L" or "C", whose mean delay (ms) is within 20 % of the target of 15 ms while the other's
-    is below 2.5 ms; "neither" otherwise."""
+    """Return "L" or "C": its mean delay (ms) is within 20 % of the target of 15 ms while the
+    other's is below 2.5 ms; "neither" otherwise.
+    """
     for name, held, other in (("L", q_l, q_c), ("C", q_c, q_l)):
         if 12 <= held <= 18 and other < 2.5:
             return name
@@ -81,7 +82,7 @@ def table(signs: Sequence[Signature], facts: Facts) -> Table:
             ]
         )
     caption = (
-        "Which queue has a mean delay within 20 % of the target while that of the other is below "
-        "`2.5 ms`: L where UDP overloads it, C elsewhere."
+        "Which queue has a mean delay within 20 % of the target while the mean of the other is "
+        "below `2.5 ms`: L where UDP overloads it, C elsewhere."
     )
     return Table("signature", "Which queue is at the target", columns, rows, caption, facts)

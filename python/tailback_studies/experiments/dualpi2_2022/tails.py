@@ -59,7 +59,7 @@ def _tail(result: Results, name: str) -> pl.DataFrame | None:
     )
 
 
-#: Runs whose tails are drawn: more curves in one panel are not told apart.
+#: Runs whose tails are drawn: more curves in one panel cannot be distinguished.
 _TAILS = {
     MIXED: ((5, 5), (5, 100), (100, 5), (100, 100)),
     OVERLOAD: ((0, 50), (0, 200), (50, 0), (100, 0), (200, 0)),

@@ -1,4 +1,4 @@
-"""How far off the cells may be, and what the summary says of them."""
+"""The goals for the cells, and the summary."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ def judged(entries: Iterable[DualPi2Entry]) -> list[DualPi2Entry]:
 
 
 def verdicts(entries: Sequence[DualPi2Entry]) -> list[CellsVerdict]:
-    """Every goal that some cell belongs to."""
+    """Every goal that has cells."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
 def judged_goals(entries: Sequence[DualPi2Entry]) -> list[Judge]:
-    """What each goal says, for tables and goals.csv."""
+    """The result of each goal, for tables and goals.csv."""
     return [judge(verdict, entries) for verdict in verdicts(entries)]
 
 

@@ -23,7 +23,8 @@ class Kernels(Reproduction):
         """The cells on every kernel, and those of the test beds on two."""
         if request.engine == "sim":
             raise InputError(
-                f"{self.name}: of kernels of Linux, not of the simulator; expected --engine kernel"
+                f"{self.name}: compares kernels of Linux, which the simulator is not; expected "
+                "--engine kernel"
             )
         from tailback_studies.experiments.kernels import alone, beds, page
 
@@ -45,14 +46,14 @@ class Kernels(Reproduction):
 
 
 def _built(request: Request) -> tuple[list[str], list[str]]:
-    """The kernels to be laid side by side, the one in use first, and those of the test beds."""
+    """The kernels to compare, the one in use first, and those of the test beds."""
     from tailback.kernel import kit
 
     there_are = {one.release for one in kit.all_kits()}
     in_use = kit.current().release
     others = [release for release in RELEASES if release in there_are and release != in_use]
     if {"alone", "acks"} & set(request.parts) and not others:
-        # Says what is to be typed.
+        # The error names the command to type.
         kit.named(RELEASES[0])
     if {"sce-2019", "dualpi2-2022"} & set(request.parts):
         kit.named(BED)

@@ -29,7 +29,7 @@ METRICS = (
 )
 
 SHOWN = ("throughput_mbit", "delay_ms.mean", "delay_ms.p99")
-"""What the first table has of each cell."""
+"""Columns of the first table."""
 
 
 def jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
@@ -69,7 +69,7 @@ def cells(made: Comparison, part: str) -> list[dict[str, Any]]:
 
 
 def section(made: Comparison, facts: Facts) -> Section:
-    """What each kernel gives, what differs beyond noise, and why."""
+    """The results of each kernel, the differences beyond noise, and their reasons."""
     return Section(
         "alone", "One flow", [_values(made, facts), _differences(made, facts), *_why(made, facts)]
     )

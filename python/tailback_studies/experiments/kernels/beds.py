@@ -1,6 +1,6 @@
-"""Test beds of their time: stock cells of two published experiments on an old and a new kernel.
+"""Test beds of published experiments: their stock cells on an old and a new kernel.
 
-Cells are drawn by the hash of their names, so that nobody has chosen them.
+The hashes of their names decide which cells are drawn, so the choice is not ours.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ QUICK_CELLS, QUICK_RUNS = 3, 1
 
 
 def drawn(names: Iterable[str], count: int) -> list[str]:
-    """The names whose hashes are least."""
+    """The names with the smallest hashes."""
     return sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:count]
 
 
@@ -53,7 +53,7 @@ def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
 
 
 def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
-    """The same cells on each kernel; the source ran each once, and so do we."""
+    """The same cells on each kernel. One seed each, as the source ran each cell once."""
     batches = sce.plan(sce_places(quick=quick), seeds=1, engine="kernel")
     return [
         Job(batch.job.scenario, {"kernel": kernel}, 1) for kernel in kernels for batch in batches
@@ -81,7 +81,7 @@ def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
     """The same runs on each kernel, one seed each."""
     seconds = dualpi2.QUICK_SECONDS if quick else dualpi2.SECONDS
     made = [dualpi2.job(run, seeds=1, seconds=seconds) for run in dualpi2_runs(quick=quick)]
-    # What TCP joins for fq there would stay joined in the bottleneck's queue.
+    # Packets that TCP joins for fq would stay joined in the bottleneck's queue.
     own = {"tcp.pacing": "fq"}
     return [Job(job.scenario, {"kernel": kernel, **own}, 1) for kernel in kernels for job in made]
 
@@ -91,11 +91,11 @@ def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
 
 @dataclass(frozen=True)
 class Bed:
-    """A test bed, and what each kernel gives of it."""
+    """A test bed, and the results of each kernel."""
 
     name: str
     entries: Mapping[str, Sequence[Entry]]
-    """By kernel; the same cells in the same order."""
+    """Entries by kernel; the same cells in the same order."""
 
 
 def sce_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) -> Bed:
@@ -113,7 +113,7 @@ def sce_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) 
 
 
 def dualpi2_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) -> Bed:
-    """Columns of dualpi2-2022 that say how it went: means of delay, rate, marks and drops."""
+    """Columns of dualpi2-2022 for this table: means of delay, rate, marks and drops."""
     runs = dualpi2_runs(quick=quick)
     kept = ("rate_ratio", "qs_ecn_mean", "qs_nonecn_mean", "rpf_ecn_mean", "rpf_nonecn_mean")
     return Bed(
@@ -131,7 +131,7 @@ def _by_kernel(kernels: Sequence[str], results: Sequence[Results]) -> dict[str, 
 
 
 def section(bed: Bed, lead: str, facts: Facts) -> Section:
-    """Every cell beside the published number, and which kernel is nearer."""
+    """Every cell beside the published number, and which kernel is closer."""
     return Section(bed.name, bed.name, [Text(lead), _nearer(bed, facts), _cells(bed, facts)])
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _ACKS = (
-    "delayed ACKs of the receiver: where none is delayed (the next section, through fq_codel) the "
+    "delayed ACKs of the receiver: without delayed ACKs (the next section, through fq_codel) the "
     "difference is gone or far smaller, and congestion control and queue have the same arithmetic "
-    "in both. Which change of the stack it is was not tried (`tcp_backlog_ack_defer` came with 6.7)"
+    "in both. Not tried: which change of the stack it is (`tcp_backlog_ack_defer` came with 6.7)"
 )
 _DCTCP_510 = (
-    "delayed ACKs in part; what stays without them (the next section) is not known: "
-    "`tcp_dctcp.c` has the same arithmetic, and the recovery of 5.10 (`tcp_cwnd_reduction`) is "
-    "another, which was not tried"
+    "delayed ACKs in part; the cause of the rest (the next section) is not known: `tcp_dctcp.c` "
+    "has the same arithmetic, and the recovery of 5.10 (`tcp_cwnd_reduction`), which differs, was "
+    "not tried"
 )
 
 CAUSES: Mapping[tuple[str, str, str], str] = {
@@ -21,4 +21,4 @@ CAUSES: Mapping[tuple[str, str, str], str] = {
     for cc in ("cubic", "reno", "dctcp", "bbr")
     for kernel in ("6.12", "6.1", "5.10")
 }
-"""By congestion control, queue and kernel; what is not here is not known."""
+"""By congestion control, queue and kernel; causes that are not here are not known."""

@@ -16,8 +16,8 @@ from tailback_studies.reproduction.page import Page
 TITLE = "Kernels side by side"
 LEAD = (
     "The same scenarios on kernels of Debian's releases, in virtual time, with the same tc, "
-    "libraries and agent: what differs is the kernel's doing. The newest is what the others are "
-    "compared with."
+    "libraries and agent, so only the kernel can cause a difference. The others are compared with "
+    "the newest."
 )
 HOW = (
     "`tailback kernel build --release 6.1` puts a kernel beside the others, and "
@@ -26,8 +26,8 @@ HOW = (
 )
 SCE = (
     "Stock cells of the draft of SCE: one flow of CUBIC, Reno or DCTCP through Cake. The draft's "
-    "test bed ran Linux 5.1 with its patches. The cells are those whose names have the least "
-    "hashes, of all that one stock flow has."
+    "test bed ran Linux 5.1 with its patches. The cells are those with the smallest hashes of "
+    "their names, among all cells of one stock flow."
 )
 DUALPI2 = (
     "Stock runs of the PIE and FQ-CoDel archives of the DualPI2 paper, drawn by hash, half of "
@@ -38,7 +38,7 @@ DUALPI2 = (
 def findings(
     results: Found, kernels: Sequence[str], bed_kernels: Sequence[str], *, quick: bool
 ) -> Findings:
-    """What came of the parts that were run."""
+    """The results of the parts that were run."""
     absent = [f"Linux {release}" for release in RELEASES if release not in kernels]
     how = f"{HOW} Not built here: {', '.join(absent)}." if absent else HOW
     sections: list[Section] = [Section("how", "How to get there", [Text(how)])]

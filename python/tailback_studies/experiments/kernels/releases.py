@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 RELEASES = ("6.12", "6.1", "5.10")
-"""What the kernel in use is compared with, where it is built."""
+"""The kernels to compare with the one in use, where they are built."""
 
 BED = "5.10"
-"""The kernel that the test beds are run on beside the one in use: the nearest to theirs."""
+"""The kernel closest to those of the test beds; they run on it and on the one in use."""

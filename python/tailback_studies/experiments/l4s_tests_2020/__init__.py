@@ -11,10 +11,10 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 #: Scenarios of the source.
 TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
-#: What is no table: readings of what the source leaves open, one by one.
+#: No table: readings of what the source leaves open, one by one.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
-#: Seeds of each row; a quick run makes do with one. S2 and S3 are drawn, once each.
+#: Seeds of each row; a quick run uses one. S2 and S3 are drawn from one run each.
 SEEDS = 5
 
 
@@ -28,7 +28,7 @@ class L4sTests(Reproduction):
     not_run = NOT_RUN
 
     def study(self, request: Request) -> Study:
-        """The rows of S1 and S6 that are asked for, and the runs of S2 to S4."""
+        """The requested rows of S1 and S6, and the runs of S2 to S4."""
         from tailback.report import Section
         from tailback.running.batch import Job
         from tailback_studies.experiments.l4s_tests_2020 import (
@@ -81,21 +81,20 @@ class L4sTests(Reproduction):
         return Study(jobs, findings)
 
     def _rows(self, request: Request) -> Sequence[L4sRow]:
-        """The rows of S1 and S6 that are asked for, in the order of the source."""
+        """The requested rows of S1 and S6, in the order of the source."""
         from tailback_studies.experiments.l4s_tests_2020 import points
 
-        # Readings are held against the set-up.
+        # Readings are compared with the set-up.
         wanted = {*request.parts, *(("s1", "s6") if request.named_part(READINGS) else ())}
         rows = [row for row in ROWS if row.table in wanted]
         if request.engine != "sim":
             if request.named_part(READINGS):
-                raise InputError(f"{self.name}: {READINGS} are of the simulator; no --engine then")
+                raise InputError(f"{self.name}: only the simulator runs {READINGS}; omit --engine")
             rows = [row for row in rows if points.stock(row)]
             if request.parts == ("s6",):
                 raise InputError(
-                    f"{self.name}: Linux has no Prague, and every row of s6 has one; with "
-                    f"--engine {request.engine} expected other parts, of which those rows are run "
-                    "that have CUBIC only"
+                    f"{self.name}: Linux has no Prague, and every row of s6 has one; with --engine "
+                    f"{request.engine} expected other parts; of these, only the CUBIC rows are run"
                 )
         if request.quick:
             rows = [row for row in rows if (row.table, row.name) in published_names()]

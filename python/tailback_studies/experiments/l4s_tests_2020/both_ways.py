@@ -88,7 +88,9 @@ def _rates(result: Results, name: str) -> list[float | None]:
 
 
 def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
-    """Mean round-trip time of the probes, by seed: the base, and the queues of both directions."""
+    """Mean round-trip time of the probes, by seed: the base RTT and the queues of both
+    directions.
+    """
     out: list[float | None] = []
     for run in result:
         delays = [entry["delay_ms"]["mean"] for entry in run.summary["classes"]]
@@ -98,7 +100,7 @@ def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
 
 
 def blocks(cases: Sequence[BothWaysCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """What gets through in each direction, and what a probe waits."""
+    """The throughput of each direction, and the waiting time of a probe."""
     if not cases:
         return []
     rows: list[list[Value]] = []
@@ -148,8 +150,8 @@ def _table(rows: list[list[Value]], facts: Facts) -> Table:
         *right("four flows up, Mbit/s", "four flows down, Mbit/s", "probe, ms"),
     ]
     caption = (
-        "Four flows in each direction. The probe is what 20 packets of 100 bytes a second and "
-        "direction wait, and the base round-trip time. The source has plots of these runs and no "
-        "numbers."
+        "Four flows in each direction. The probe sends 20 packets of 100 bytes a second in each "
+        "direction; its round trip is the base round-trip time and their queueing. The source has "
+        "plots of these runs and no numbers."
     )
     return Table("s4", "S4: both directions", columns, rows, caption, facts)

@@ -1,4 +1,4 @@
-"""The set-up with the basis of each part, what is not run, what the source has wrong."""
+"""The set-up with the basis of each part, the rows that are not run, and errors of the source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "CUBIC, Reno",
         "as Linux 7.3 has them",
-        "the tree's release is not said; nothing else is known of it",
+        "the tree's release is not stated; nothing else is known about it",
     ),
     (
         "ECN",
@@ -47,12 +47,12 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "published trees of the module: `apply_step` where `qdisc_qlen(l_queue) > 1` on arrival",
     ),
     ("pfifo", "`limit 1000` at 50 Mbit/s, `limit 200` at 10", "stated"),
-    ("fq_codel, pie, red", "the words of the source; what they leave out as tc has it", "stated"),
+    ("fq_codel, pie, red", "the words of the source; otherwise tc's default", "stated"),
     (
         "value",
         "mean throughput over the time that counts",
         "the source takes the mean of `tcpi_delivery_rate` sampled every 50 ms, without zeros; "
-        "that is a rate over the last round trip, and no series of it is recorded here",
+        "that is a rate over the last round trip, and this series is not recorded here",
     ),
     (
         "time that counts",
@@ -64,12 +64,12 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("ping", "none", "Flent's ping beside S1 and S6 is left out: 20 packets a second"),
 )
 
-#: What, how many rows, why.
+#: What is not run, how many rows, why.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "S1 through cnq_codel_af",
         48,
-        "a queue of the SCE authors that no kernel of Linux has, nor the simulator",
+        "a queue of the SCE authors that neither Linux nor the simulator has",
     ),
     (
         "S5, S7, S8: tunnels, one flow for its ECN counters, Prague first",
@@ -78,7 +78,7 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ),
 )
 
-#: What was changed after the comparison: what, before, after, why.
+#: Changes after the comparison: what, before, after, why.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -88,7 +88,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Question, what was tried, what came out, verdict.
+#: Question, what was tried, result, verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "beside Prague at a FIFO CUBIC gets more here than in the source",
@@ -97,9 +97,9 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "and on",
         "jitter changes little; Reno gets 7.4 \u00b1 1.2 Mbit/s off "
         "(8.1 \u00b1 4.9 in the simulator) and 17.2 \u00b1 9.6 on",
-        "excluded: lock-step. A mechanism that works in this direction: the bursts that a sender's "
-        "TCP makes whatever its interface does, of which a full FIFO drops several; the simulator "
-        "sends single segments. Open how much of it they are",
+        "excluded: lock-step. A mechanism that works in this direction: the bursts that a "
+        "sender's TCP makes even without offloads, of which a full FIFO drops several packets; "
+        "the simulator sends single segments. Open: how much of the difference it explains",
     ),
     (
         "the classic flow gets more here in S6 than in the source",
@@ -110,6 +110,6 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "Reno with ECN 25.9 \u00b1 2.0 and 26.0 \u00b1 0.2, without 31.7 \u00b1 4.3 and "
         "33.1 \u00b1 3.0; with "
         "`path.offloads` they fall to 9.0 to 12.3 on Linux, away from the source",
-        "excluded: queue, shaper, classic flow; open: what the Prague of that autumn did otherwise",
+        "excluded: queue, shaper, classic flow; open: how the Prague of that autumn differed",
     ),
 )

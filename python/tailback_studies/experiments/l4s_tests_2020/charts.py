@@ -9,7 +9,7 @@ import polars as pl
 
 from tailback.figures.theme import CATEGORIES, MUTED, Chart, colour_scale
 
-#: Colours of published values, measured ones, and those with nothing to be held against.
+#: Colours of published values, of measured ones, and of those without a published value.
 PUBLISHED = (MUTED, CATEGORIES[0], CATEGORIES[4])
 
 
@@ -53,7 +53,9 @@ def _ends(frame: pl.DataFrame) -> tuple[float, float]:
 
 
 def _axis(low: float, high: float, log: bool) -> alt.Axis:
-    """Ticks at 1, 2 and 5 of each decade where it is logarithmic, at 1 only over many decades."""
+    """Ticks at 1, 2 and 5 of each decade on a logarithmic axis, at 1 only if it has many
+    decades.
+    """
     if not log:
         return alt.Axis(tickCount=5)
     steps = (1, 2, 5) if high / low < 60 else (1, 3) if high / low < 600 else (1,)
@@ -66,7 +68,9 @@ def against(
     frame: pl.DataFrame, *, panels: Sequence[str], order: Sequence[str], within: float
 ) -> Chart:
     """Measured over published shares of the rate in percent (columns panel, series, published,
-    measured, row): on the line they agree, between the dashed ones within so many points."""
+    measured, row). Points on the line agree; between the dashed lines they differ by up to so many
+    points.
+    """
     ends = pl.DataFrame({"x": [0.0, 100.0]})
     colour = alt.Color(
         "series:N",

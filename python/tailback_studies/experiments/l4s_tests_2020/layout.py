@@ -24,7 +24,7 @@ QUEUES_S1: Mapping[int, tuple[str, ...]] = {
     50: ("dualpi2", "pfifo(1000)", "fq_codel"),
     10: ("dualpi2", "pfifo(200)", "fq_codel"),
 }
-#: A queue of S1 that no kernel of Linux has; its rows are not run.
+#: A queue of S1 that Linux does not have; its rows are not run.
 NOT_RUN = "cnq_codel_af"
 QUEUES_S6 = (
     "fq_codel(1q)",
@@ -44,12 +44,12 @@ class Flow:
 
     cc: str
     rtt_ms: int
-    #: Its ECN field is cleared before the queue.
+    #: Whether its ECN field is cleared before the queue.
     bleached: bool = False
 
     @property
     def word(self) -> str:
-        """As the source names it."""
+        """The source's name."""
         return self.cc
 
 
@@ -65,7 +65,7 @@ class L4sRow:
 
     @property
     def name(self) -> str:
-        """Names it as the source's files do."""
+        """Returns the name of the row as in the source's files."""
         first, second = self.flows
         if self.table == "s6":
             ecn = "noecn" if second.bleached else "ecn"
@@ -94,7 +94,7 @@ S6: tuple[L4sRow, ...] = tuple(
 )
 ROWS = S1 + S6
 
-#: Rows that are wrong in the source, and how: not judged.
+#: Rows that are wrong in the source, and how; no criterion counts them.
 DEFECTS: Mapping[L4sRow, str] = {
     L4sRow("s1", 50, "pfifo(1000)", (Flow("cubic", 10), Flow("prague", 10))): (
         "the source repeats the row of cubic at 20 ms and prague at 10 ms there, digit by digit"
@@ -107,7 +107,7 @@ Key = tuple[str, str, str]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """What the source has of the rows that are run; those kept out here are missing."""
+    """Read the source's values for the rows that are run; held-out rows are missing."""
     out: dict[Key, float] = {}
     for line in published_rows(__package__, "rtt.csv"):
         if line["queue"] == NOT_RUN:
@@ -133,15 +133,15 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def published_names() -> frozenset[tuple[str, str]]:
-    """Table and name of the rows that are published to us."""
+    """Table and name of the rows with published values here."""
     return frozenset((table, name) for table, name, _ in published())
 
 
 def twin(row: L4sRow) -> tuple[L4sRow, tuple[int, int]] | None:
-    """The row that is the same experiment done again, and which flow is which there.
+    """The row that repeats the same experiment, and which flow corresponds to which there.
 
-    At equal round-trip times the order of two congestion controls does not matter, nor which is
-    which of two equal flows.
+    At equal round-trip times the order of two congestion controls does not matter, and two equal
+    flows are interchangeable.
     """
     first, second = row.flows
     if row.table != "s1" or first.rtt_ms != second.rtt_ms:

@@ -1,4 +1,4 @@
-"""What is run for which rows, and the cells that come of it."""
+"""What is run for which rows, and the cells that the runs give."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailback_studies.reproduction.sources import scenario, set_value
 #: Congestion controls of that tree: Prague before it scaled with the RTT, with its carry.
 CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
 
-#: What the words of the source say of each queue; what is not set here is tc's default.
+#: The source's description of each queue; options that are missing here have tc's default.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "dualpi2": {"aqm": "dualpi2", "min_qlen_step": 2},
     "pfifo(1000)": {"aqm": "fifo", "limit": "1000p"},
@@ -53,7 +53,7 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-#: When a run of a table ends and how much of it counts, s; a quick run has the time of S6.
+#: When a run of a table ends and which part of it is measured, s; a quick run has the times of S6.
 WINDOWS: Mapping[str, tuple[float, float]] = {"s1": (179.0, 60.0), "s6": (59.0, 40.0)}
 QUICK_WINDOW = WINDOWS["s6"]
 
@@ -89,7 +89,7 @@ class L4sEntry(BaseEntry):
     column: str
 
     def error(self, kind: str) -> float | None:
-        """Of rates also over the link's."""
+        """The error; for rates also relative to the link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / self.row.rate_mbit
@@ -168,7 +168,7 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
             cell = TableCell.of(
                 name, QUANTITIES[column], UNITS[column], value, estimate(samples), note=note(row)
             )
-            # Parts of the description that came with the rows follow from S1: S6 is held out.
+            # The description that came with the rows uses S1: only S6 is held out.
             cell = replace(cell, blind=row.table != "s1")
             kept = tuple(sample for sample in samples if sample is not None)
             out.append(L4sEntry(row, column, cell=cell, values=kept))
@@ -176,12 +176,12 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
 
 
 def note(row: L4sRow) -> str:
-    """What is wrong with a row in the source; empty if nothing is."""
+    """What is wrong with a row in the source; empty if it is right."""
     return DEFECTS.get(row, "")
 
 
 def values(row: L4sRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """The columns of a row from one run; null where the run has nothing of it."""
+    """Return the columns of a row from one run; null where the run has no value."""
     rates = [flow["throughput_mbit"] for flow in summary["flows"]]
     first, second = rates
     made = None

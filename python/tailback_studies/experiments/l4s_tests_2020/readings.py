@@ -1,4 +1,4 @@
-"""What the source leaves open, tried one by one after the comparison; the set-up stays."""
+"""What the source leaves open, tried one by one after the comparison; the set-up is unchanged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READINGS: tuple[Reading[L4sVariant, L4sRow], ...] = (
     ),
     Reading(
         "no-burst",
-        "the shaper saves nothing up (`burst`)",
+        "the shaper has no burst (`burst`)",
         L4sVariant(set={"bottleneck.burst": "0b"}),
         lambda row: row.table == "s6" or row.queue == "dualpi2",
     ),
@@ -105,7 +105,7 @@ def section(found: Mapping[str, Sequence[L4sEntry]], facts: Facts) -> Section:
     ]
     caption = (
         "Published cells that a reading concerns, in the set-up and with it. Tried after the "
-        "comparison; the set-up stays as it was."
+        "comparison; the set-up is unchanged."
     )
-    table = Table("readings", "What is left open, read otherwise", columns, rows, caption, facts)
+    table = Table("readings", "Other readings of what is left open", columns, rows, caption, facts)
     return Section("readings", "What is left open", [table])

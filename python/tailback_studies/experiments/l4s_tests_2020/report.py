@@ -26,9 +26,9 @@ BLIND = (
     "S6 is held out; S1 is not. The set-up was written from the test bed's scripts and the "
     "published trees of its kernel modules, and compared once. But the description of the rows "
     "infers two parts of it from S1: Prague without RTT scaling, and the step with more than one "
-    "packet. What changed after the comparison is in **Changed after the comparison**."
+    "packet. Later changes are in **Changed after the comparison**."
 )
-QUICK = " A quick run: the published rows only, one seed, 40 s of each count."
+QUICK = " A quick run: the published rows only, one seed, 40 s of each run measured."
 OTHER_LINUX = "today's Linux instead of the tree of 2020"
 VALUE = "mean throughput instead of the mean of tcpi_delivery_rate"
 
@@ -45,13 +45,13 @@ def ran(results: Sequence[Results], *, quick: bool) -> Facts:
 
 
 def drawn(results: Sequence[Results], warmup: str = "") -> Facts:
-    """The facts of results that are plots in the source."""
+    """The facts of results that the source shows as plots."""
     kernel = bool(results) and results[0].engine == "kernel"
     return facts(results, warmup=warmup, deviations=(OTHER_LINUX,) if kernel else ())
 
 
 def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
-    """How far off the cells are, and which are furthest."""
+    """How far off the cells are, and which ones most."""
     result: list[Block] = []
     if entries:
         result = [goals_table(truth.judges(entries), run_facts)]
@@ -70,7 +70,7 @@ def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
 
 
 def basis(run_facts: Facts) -> list[Section]:
-    """The set-up, what was changed, what is not run, what is wrong in the source, what is open."""
+    """The set-up, the changes, the rows not run, errors of the source, and open questions."""
     out = [
         Section("set-up", "Set-up", [setup(DECLARED, run_facts)]),
         Section("changed", "Changed after the comparison", [_changed(run_facts)]),
@@ -107,7 +107,7 @@ def _not_run(made: Facts) -> Table:
 def report(
     entries: Sequence[L4sEntry], extra: Sequence[Section], run_facts: Facts, *, quick: bool
 ) -> Report:
-    """The report of a run; `extra` are the sections of S2 to S4."""
+    """The report of a run; `extra` has the sections of S2 to S4."""
     return Report(
         name="",
         title=TITLE,
@@ -153,8 +153,8 @@ def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
         within=100 * truth.S1_P90,
     )
     caption = (
-        "S1: share of the link of each flow. On the line both agree; the dashed lines are the goal "
-        "for the 90th percentile apart."
+        "S1: share of the link of each flow. On the line both agree; the distance of the dashed "
+        "lines is the goal for the 90th percentile."
     )
     return [ReportFigure("s1", "S1: share of the link", chart, caption, run_facts)]
 

@@ -1,4 +1,4 @@
-"""Every row: tables of the report, what is beyond its goal."""
+"""Every row: tables of the report, and the cells beyond their goals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLACES = {"s1": "S1: fairness by round-trip time", "s6": "S6: two flows in one R
 
 
 def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
-    """Errors of S1's rates for each queue, beside how far the source is from itself."""
+    """Errors of S1's rates for each queue, beside the source's own repeatability."""
     pairs = truth.twins()
     rows: list[list[Value]] = []
     own = truth.S1_GOAL.own(entries)
@@ -35,9 +35,9 @@ def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
             ]
         )
     caption = (
-        "Rates of flows that are published, over the link's rate. The source from itself: flows at "
-        "equal round-trip times whose row is there twice, in either order, or whose competitor is "
-        "their equal; a model without any error, run once, would be as far off."
+        "Errors of flows with published rates, over the link's rate. The source against itself: "
+        "flows at equal round-trip times whose row is repeated, in either order, or whose "
+        "competitor is equal. A model without any error, run once, would be as far off."
     )
     columns = [
         *left("queue"),
@@ -52,12 +52,12 @@ def _both(*values: float | None) -> list[str | None]:
 
 
 def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
-    """The cells that are beyond a limit, one by one."""
+    """The cells beyond a limit, one by one."""
     off = truth.missed(entries)
     held = [e for e in entries if truth.S1_GOAL.belongs(e) or truth.S6_GOAL.belongs(e)]
     known = sum(e.cell.published is not None for e in held)
     if not off:
-        return [Text(f"Of {known} cells with a goal none is beyond it.")] if known else []
+        return [Text(f"All {known} cells with a goal are within it.")] if known else []
     rows: list[list[Value]] = [
         [
             e.row.table.upper(),
@@ -84,7 +84,7 @@ def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
 
 
 def defects(facts: Facts) -> Table:
-    """Rows of the source that are wrong there."""
+    """Rows that are wrong in the source."""
     rows: list[list[Value]] = [[row.table.upper(), row.name, why] for row, why in DEFECTS.items()]
     columns = left("", "row", "what is wrong")
     return Table("defects", "Wrong in the source", columns, rows, "Not judged.", facts)
@@ -119,7 +119,7 @@ def _rows(queue: str, rate: int, entries: Sequence[L4sEntry]) -> Table:
     rows: list[list[Value]] = [
         [_title(row), *(_value(cell) for cell in cells.values())] for row, cells in by_row.items()
     ]
-    caption = "Measured and (published). Red: beyond what is hoped for."
+    caption = "Measured and (published). Red: beyond the goal."
     name = f"{table}-{rate}-{''.join(c if c.isalnum() else '-' for c in queue)}"
     return Table(name, f"{queue} at {rate} Mbit/s", columns, rows, caption)
 

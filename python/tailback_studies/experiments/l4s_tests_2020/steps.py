@@ -1,4 +1,4 @@
-"""S2 and S3: one flow, and a shaper whose rate changes. The source only has plots of them."""
+"""S2 and S3: one flow through a shaper whose rate changes. The source only has plots of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tailback_studies.experiments.l4s_tests_2020.layout import WORDS
 from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES
 from tailback_studies.reproduction.sources import scenario
 
-#: Rates that S2 falls to, Mbit/s; base round-trip times, ms.
+#: Rates after the fall in S2, Mbit/s; base round-trip times, ms.
 S2_MBIT = (25, 10, 5, 1)
 RTTS_MS = (20, 80)
 #: Packets of a slot where the path is bursty.
 SLOT_PACKETS = {"s2": 16, "s3": 32}
 #: When the rate of S2 falls, s.
 STEP_S = 30.0
-#: Values of a curve are the largest of so many seconds.
+#: A value of a curve is the largest sample of so many seconds.
 BIN_S = 0.25
 
 
@@ -37,12 +37,12 @@ class StepCase:
     queue: str
     rtt_ms: int
     bursty: bool
-    #: What S2 falls to, Mbit/s; 0: S3.
+    #: Rate after the fall in S2, Mbit/s; 0: S3.
     to_mbit: int = 0
 
     @property
     def path(self) -> str:
-        """What the path is like, in a word."""
+        """The kind of path, in a word."""
         return "bursty" if self.bursty else "clean"
 
     @property
@@ -64,12 +64,12 @@ def cases(table: str) -> tuple[StepCase, ...]:
 
 
 def quick(table: str) -> tuple[StepCase, ...]:
-    """Those of a quick run: 20 ms, and of S2 the step to 10 Mbit/s."""
+    """The runs of a quick run: 20 ms, and of S2 the step to 10 Mbit/s."""
     return tuple(c for c in cases(table) if c.rtt_ms == 20 and c.to_mbit in (0, 10))
 
 
 def job(case: StepCase) -> Job:
-    """What to run: once, as the source did."""
+    """Return the jobs: one run each, as in the source."""
     return Job(made(case), {}, 1)
 
 
@@ -81,7 +81,7 @@ def made(case: StepCase) -> dict[str, Any]:
         bottleneck["rate"]["steps"][1][1] = f"{case.to_mbit}Mbit"
     bottleneck["queue"] = dict(QUEUES[case.queue])
     if case.table == "s3" and case.queue == "fq_codel" and case.cc == "cubic":
-        # As the source's words are in S3 only.
+        # As the source describes it, in S3 only.
         bottleneck["queue"]["ecn"] = False
     out["path"]["rtt"] = f"{case.rtt_ms}ms"
     options = CCS.get(case.cc)
@@ -93,7 +93,8 @@ def made(case: StepCase) -> dict[str, Any]:
 
 def _slots(out: dict[str, Any], packets: int) -> None:
     """The second netem of the source, before the queue in both directions: `delay 200us slot 800us
-    5ms packets N limit 10000`, behind a link that holds nothing up."""
+    5ms packets N limit 10000`, behind a link that adds no delay.
+    """
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     queue = {"aqm": "fifo", "limit": "10000p"}
     bursty = {"rate": "10Gbit", "queue": queue, "slots": slots, "both_directions": True}
@@ -128,15 +129,16 @@ def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
 
 
 def after_the_step(trace: pl.DataFrame, rtt_ms: int) -> tuple[float, float]:
-    """The largest smoothed RTT after the rate fell, ms, and for how long it was more than twice
-    what it is on an empty path, s."""
+    """The largest smoothed RTT after the rate fell, ms, and for how long it was more than twice the
+    RTT of an empty path, s.
+    """
     later = trace.filter(pl.col("time_s") >= STEP_S)
     over = later.filter(pl.col("value") > 2 * rtt_ms)
     return float(later["value"].max() or 0.0), over.height * BIN_S  # type: ignore[arg-type]
 
 
 def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """The smoothed RTT around the step, and how long it takes to come down."""
+    """The smoothed RTT around the step, and the time until it is down again."""
     if not runs:
         return []
     srtt = traces(results, "srtt")
@@ -154,8 +156,8 @@ def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts
             y_title="smoothed RTT, ms",
         )
         caption = (
-            f"Smoothed RTT around the step from `50Mbit`, {path} path; of every "
-            f"`{1e3 * BIN_S:g}ms` the largest sample."
+            f"Smoothed RTT around the step from `50Mbit`, {path} path; the largest sample of every "
+            f"`{1e3 * BIN_S:g}ms`."
         )
         blocks.append(
             ReportFigure(f"s2-{path}", f"S2: the step, {path} path", chart, caption, facts)
@@ -169,7 +171,7 @@ def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts
         *right("RTT, ms", "to, Mbit/s", "largest smoothed RTT, ms", "s beyond twice the RTT"),
     ]
     caption = (
-        "After the rate fell, until the end of the run, half a minute later. The source has plots "
+        "After the rate fell, until the end of the run half a minute later. The source has plots "
         "of these runs and no numbers."
     )
     return [*blocks, Table("s2", "S2: after the step", columns, rows, caption, facts)]

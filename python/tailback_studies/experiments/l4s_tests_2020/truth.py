@@ -1,4 +1,4 @@
-"""What was hoped for before the first comparison, and how far off the source is from itself."""
+"""The goals, set before the first comparison, and how far off the source is from itself."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tailback_studies.reproduction.goals import (
 )
 from tailback_studies.reproduction.judges import Judge, Noise, judge
 
-#: Errors of S1's rates over the link's: median, and what 90 % stay below.
+#: Errors of S1's rates over the link's: median and 90th percentile.
 S1_MEDIAN, S1_P90 = 0.025, 0.08
 #: Largest error of S6's ratios.
 S6_LIMIT = 0.35
 
 
 def _rate(entry: L4sEntry) -> bool:
-    """A flow's rate in a row of S1 that is right in the source."""
+    """A flow's rate in a row of S1 without an error in the source."""
     return entry.row.table == "s1" and entry.column in ("D1", "D2") and entry.row not in DEFECTS
 
 
@@ -46,7 +46,7 @@ def judged(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
 
 
 def verdicts(entries: Sequence[L4sEntry]) -> list[ErrorsVerdict | CellsVerdict]:
-    """Every goal that some cell belongs to."""
+    """Every goal that has cells."""
     return [
         *goals.errors_verdicts([S1_GOAL], entries),
         *goals.cells_verdicts([S6_GOAL], entries),
@@ -54,7 +54,7 @@ def verdicts(entries: Sequence[L4sEntry]) -> list[ErrorsVerdict | CellsVerdict]:
 
 
 def judges(entries: Sequence[L4sEntry]) -> list[Judge]:
-    """What each goal says, for tables and goals.csv."""
+    """The result of each goal, for tables and goals.csv."""
     own = noise(twins())
     return [judge(v, entries, own if v.goal is S1_GOAL else None) for v in verdicts(entries)]
 
@@ -65,8 +65,9 @@ def summary(entries: Sequence[L4sEntry]) -> list[dict[str, Any]]:
 
 
 def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
-    """Cells of S1 beyond what 90 % are hoped to stay below, and those of S6 beyond their limit;
-    the furthest of each first."""
+    """Cells of S1 beyond the goal for the 90th percentile, and those of S6 beyond their limit; the
+    furthest of each first.
+    """
     one = [e for e in entries if _rate(e) and (e.size("capacity") or 0.0) > S1_P90]
     six = [e for e in entries if e.within is False]
     return [
@@ -76,8 +77,9 @@ def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
 
 
 def twins() -> list[tuple[str, float]]:
-    """Flows of S1 that are the same experiment twice, by queue: how far they are apart, over the
-    link's rate."""
+    """Flows of S1 in repeated experiments, by queue: how far their rates are apart, over the link's
+    rate.
+    """
     known = published()
     out = []
     for row in S1:
@@ -95,7 +97,7 @@ def twins() -> list[tuple[str, float]]:
 
 
 def noise(pairs: Sequence[tuple[str, float]], queue: str = "") -> Noise | None:
-    """Of these pairs, or of those of a queue: how far the source is from itself."""
+    """How far the source is from itself, over these pairs or those of a queue."""
     gaps = [gap for where, gap in pairs if queue in ("", where)]
     middle, high = median(gaps), nearest_rank(gaps, 0.9)
     return None if middle is None or high is None else Noise(len(gaps), middle, high)

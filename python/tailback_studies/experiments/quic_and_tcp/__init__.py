@@ -1,4 +1,4 @@
-"""QUIC stacks beside TCP flows of the kernel: a study of our own, nothing of it is published."""
+"""QUIC stacks beside TCP flows of the kernel: a study of our own, without published numbers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class QuicAndTcp(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Transfers alone, and meetings at each rate; some only where they are named."""
+        """Transfers alone, and meetings at each rate; some run only if they are named."""
         if request.engine == "sim":
             raise InputError(
-                f"{self.name}: of programs, which the simulator does not run; "
-                "expected --engine kernel"
+                f"{self.name}: runs programs, which the simulator does not run; expected --engine "
+                "kernel"
             )
         from tailback_studies.experiments.quic_and_tcp import page, points
         from tailback_studies.experiments.quic_and_tcp.layout import Meeting, fetches, pairs
@@ -38,7 +38,7 @@ class QuicAndTcp(Reproduction):
         }
         if not met and "alone" not in request.parts:
             raise InputError(
-                f"{self.name}: --quick leaves nothing of {', '.join(request.parts)}; "
+                f"{self.name}: --quick leaves no runs of {', '.join(request.parts)}; "
                 f"expected --part alone or {', '.join(meetings)}"
             )
         alone = fetches(links) if "alone" in request.parts else []

@@ -1,4 +1,4 @@
-"""What is laid beside what: stacks, kernel flows, links and queues. Fixed before the first run."""
+"""Stacks, kernel flows, links and queues of the study. Fixed before the first run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Stack:
     control: str
     """What its authors call it."""
     word: str | None = None
-    """The entry's word for it; none: the default."""
+    """The word of the entry in a scenario; empty: the default."""
     fastest_mbit: int = 100
     """At higher rates it needs more of the guest's CPU time than a run is worth."""
     only_rtt_ms: int | None = None
-    """The one RTT it is run at, where a run is dear; none: at all of them."""
+    """The one RTT at which it runs, if its runs are expensive; none: all RTTs."""
 
     def is_at(self, link: Link, rtt_ms: int) -> bool:
-        """Whether it is run there."""
+        """Whether it runs at this rate and RTT."""
         return link.rate_mbit <= self.fastest_mbit and self.only_rtt_ms in (None, rtt_ms)
 
     @property
@@ -40,11 +40,12 @@ STACKS = (
 )
 
 LATER = (Stack("quiche", "CUBIC"), Stack("quiche", "BBRv2", word="bbr2"))
-"""A stack that came after the first runs: in a part of its own, its default and the one BBRv2
-that there is. Its CUBIC sends small datagrams, whatever the rate (programs.md), and is dear."""
+"""A stack added after the first runs: it has a part of its own, its default and the only BBRv2. Its
+CUBIC sends small datagrams at every rate (programs.md), which makes its runs expensive.
+"""
 
 CCS = ("cubic", "reno", "bbr")
-"""Of the kernel's flow."""
+"""Congestion controls of the kernel's flow."""
 
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "fifo 0.5 BDP": {"aqm": "fifo", "limit": "0.5bdp"},
@@ -58,7 +59,7 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Link:
-    """A bottleneck and how long it is watched."""
+    """A bottleneck and how long it is observed."""
 
     rate_mbit: int
     rtts_ms: tuple[int, ...]
@@ -67,21 +68,23 @@ class Link:
 
 
 LINKS = (Link(20, (10, 40, 160), 40, 10), Link(100, (10, 40, 160), 20, 5))
-"""By rate. At 100 Mbit/s half as long: it has five times the packets."""
+"""Durations by rate. At 100 Mbit/s half as long: there are five times the packets."""
 
 MET_AT_100 = Link(100, (40,), 20, 5)
 FURTHER_AT_100 = Link(100, (10, 160), 20, 5)
-"""Meetings at 100 Mbit/s take an hour of two processors at these two RTTs: a part of their own."""
+"""Meetings at 100 Mbit/s take two processors an hour at these two RTTs, so they are a part of their
+own.
+"""
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """Who meets flows of the kernel at which link."""
+    """The stacks that compete with flows of the kernel at a link."""
 
     link: Link
     stacks: tuple[Stack, ...] = STACKS
     asked: bool = False
-    """Run only where it is named."""
+    """Whether it runs only if it is named."""
 
 
 MEETINGS: Mapping[str, Meeting] = {
@@ -95,7 +98,7 @@ MEETINGS: Mapping[str, Meeting] = {
 QUICK = Link(20, (40,), 15, 5)
 
 SHARED = ("fifo 0.5 BDP", "fifo 1 BDP", "fifo 4 BDP", "dualpi2")
-"""Queues in which flows meet: the others keep them apart."""
+"""Queues in which flows compete: the others keep them apart."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class QuicPlace:
 
     @property
     def name(self) -> str:
-        """In the ids of cells."""
+        """The name in the ids of cells."""
         return f"{self.link.rate_mbit} Mbit/s/{self.rtt_ms} ms/{self.queue}"
 
 
@@ -121,7 +124,7 @@ def places(link: Link) -> Iterator[QuicPlace]:
 
 @dataclass(frozen=True)
 class Pair:
-    """Who meets at a place: a stack, or none for a second flow like the first, and a flow."""
+    """A flow of the kernel and its competitor: a stack, or `None` for a second flow like it."""
 
     place: QuicPlace
     stack: Stack | None
@@ -129,7 +132,7 @@ class Pair:
 
 
 def pairs(meeting: Meeting) -> list[Pair]:
-    """Every meeting: first the kernel's flows among themselves, which harm is counted from."""
+    """Every meeting. The kernel's flows among themselves come first: harm is relative to them."""
     return [
         Pair(place, stack, cc)
         for stack in (None, *meeting.stacks)
@@ -148,7 +151,7 @@ class Fetch:
 
     @property
     def label(self) -> str:
-        """Who fetches."""
+        """Return the name of the stack that fetches."""
         return self.who.label if isinstance(self.who, Stack) else f"Linux ({self.who})"
 
 

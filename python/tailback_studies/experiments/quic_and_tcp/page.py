@@ -1,4 +1,4 @@
-"""The page of the study: tables and figures of what QUIC and TCP get beside one another."""
+"""The page of the study: tables and figures of the shares of QUIC and TCP beside one another."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ LEAD = (
 )
 HOW = (
     "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "
-    "compiles the small endpoints that the study uses ([programs.md](../how-to/programs.md)). "
-    "The set-up was written down before the first run; aioquic, which is Python, is run at "
-    "`20 Mbit/s` and `40 ms` only: machine time. Meetings at `100 Mbit/s` at `10` and `160 ms` "
-    "are a part of their own (`--part beside-100-rtts`, "
-    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)): they take an hour, and were "
-    "changed after a first look, in which some runs of quic-go ended "
-    "themselves (`too many gaps in received data`). Such runs are counted now, and are in no "
-    "other number. quiche came later (`--part beside-20-quiche`, "
-    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)): its default, which is dear because it "
-    "sends small datagrams, and the one BBRv2 of all. TCP flows ask for ECN; queues that mark, "
+    "compiles the small endpoints that the study uses ([programs.md](../how-to/programs.md)). The "
+    "set-up was written down before the first run. aioquic, which is Python, runs at `20 Mbit/s` "
+    "and `40 ms` only, to save machine time. Meetings at `100 Mbit/s` at `10` and `160 ms` are a "
+    "part of their own, because they take an hour (`--part beside-100-rtts`, "
+    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). They were changed after a first look, in "
+    "which quic-go ended some runs itself (`too many gaps in received data`). Such runs are now "
+    "counted, and are in no other number. quiche came later (`--part beside-20-quiche`, "
+    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)): its default, which is expensive because "
+    "it sends small datagrams, and the only BBRv2. TCP flows negotiate ECN, and queues with ECN "
     "mark. Segments and datagrams pass the queue one by one."
 )
 
@@ -44,7 +43,7 @@ HOW = (
 def findings(
     results: Found, met: Mapping[str, Sequence[Met]], fetched: Sequence[Fetched]
 ) -> Findings:
-    """What came of the parts that were run."""
+    """The results of the parts that were run."""
     facts = shown.facts(
         [result for group in results.values() for result in group], deviations=(shown.NO_OFFLOADS,)
     )
@@ -116,10 +115,11 @@ def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
                 f"A transfer alone at {link.rate_mbit} Mbit/s",
                 columns,
                 rows,
-                "From its first to its last byte of payload, with half of a 95 % interval over the "
-                "seeds; the mean queueing delay of all packets; the part of the sender's packets "
-                "that had an ECN-capable codepoint, at the RTT where it is least. Empty: not every "
-                f"byte arrived within `{points.FETCH_S} s` with any seed.",
+                "Time: from the first to the last byte of payload, with half of a 95 % interval "
+                "over the seeds. Queue: the mean queueing delay of all packets. ECN-capable: the "
+                "share of the sender's packets with such a codepoint, at the RTT where it is "
+                "least. An empty cell: not every byte arrived within "
+                f"`{points.FETCH_S} s` with any seed.",
                 facts,
             )
         )
@@ -159,11 +159,11 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
             }
         )
     caption = (
-        "The part of both flows' throughput that the stack's is, with a 95 % interval over the "
-        "seeds; the line is a fair share. Its own kind: a second flow of Linux like the first."
+        "The stack's share of both flows' throughput, with a 95 % interval over the seeds; the "
+        "line is a fair share. Its own kind: a second flow of Linux like the first."
     )
     return ReportFigure(
-        f"{name}-share", "Who gets what", _panels(pl.DataFrame(rows)), caption, facts
+        f"{name}-share", "Shares of the throughput", _panels(pl.DataFrame(rows)), caption, facts
     )
 
 
@@ -235,9 +235,10 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
     ]
     shared = ", ".join(SHARED)
     caption = (
-        "Harm: the part of its throughput that the flow of Linux loses against what it has beside "
-        "a second one of its kind; medians over the RTTs. Negative: it has more. Flows meet in "
-        f"{shared}; the others keep them apart. Marks and drops are those of the stack's packets."
+        "Harm: the share of its throughput that the flow of Linux loses, compared with its "
+        "throughput beside a second flow of its kind; medians over the RTTs. Negative: it gains. "
+        f"Flows compete in {shared}; the other queues keep them apart. Marks and drops are those "
+        "of the stack's packets."
     )
     return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)
 
@@ -289,10 +290,10 @@ def _gave_up(name: str, met: Sequence[Met], facts: Facts) -> Table:
         *right("RTT, ms", "runs that it ended", "the first at, s"),
     ]
     caption = (
-        "Runs in which the stack closed its connection with an error before the end. They are left "
-        "out of every number above."
+        "Runs in which the stack closed its connection with an error before the end. All numbers "
+        "above leave them out."
     )
-    return Table(f"{name}-gave-up", "Runs that ended themselves", columns, rows, caption, facts)
+    return Table(f"{name}-gave-up", "Runs that the stack ended", columns, rows, caption, facts)
 
 
 def _number(value: Estimate, digits: int) -> str | None:

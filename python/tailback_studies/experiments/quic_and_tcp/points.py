@@ -1,4 +1,4 @@
-"""The scenario of each meeting, and what is read from its runs."""
+"""The scenario of each meeting, and the values read from its runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from tailback.store.results import Results
 
 BYTES: Mapping[int, int] = {20: 20_000_000, 100: 50_000_000}
-"""What is fetched alone, by rate in Mbit/s."""
+"""Size of the transfer alone, by rate in Mbit/s."""
 
 FETCH_S = 30
-"""Longer than any of these takes."""
+"""Longer than any of these transfers takes."""
 
 
 def job(pair: Pair, *, seeds: int) -> Job:
@@ -30,8 +30,8 @@ def job(pair: Pair, *, seeds: int) -> Job:
         del table["programs"]
         table["flows"].append({**table["flows"][0], "name": "other"})
     else:
-        # A transfer without end ends of its own accord by an error only: this is counted, and is
-        # no failure of the run.
+        # A transfer without end only ends by an error. The study counts these, so they are no
+        # failure of the run.
         table["programs"][0].update(kind=pair.stack.kind, expect=1)
         if pair.stack.word is not None:
             table["programs"][0]["control"] = pair.stack.word
@@ -65,32 +65,34 @@ def _at(place: QuicPlace) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Met:
-    """What a meeting gave, over its seeds."""
+    """The results of a meeting, over its seeds."""
 
     pair: Pair
     share: Estimate
-    """Of the first, QUIC or the second flow: its throughput over that of both."""
+    """Throughput of the first flow (QUIC, or the second flow of the kernel) over that of both."""
     tcp_mbit: Estimate
     quic_mbit: Estimate
     harm: Estimate
-    """To the kernel's flow: the part of its rate that it loses against a second one of its kind."""
+    """Share of its rate that the kernel's flow loses, compared with a second one of its kind."""
     delay_ms: Estimate
     """Mean queueing delay of all packets."""
     marks: Estimate
-    """CE marks of the QUIC stack's packets, of a thousand."""
+    """CE marks of the QUIC stack's packets, per thousand."""
     drops: Estimate
-    """Drops of them, of a thousand."""
+    """Drops of the QUIC stack's packets, per thousand."""
     runs: int
     """Runs of this meeting."""
     ended_s: tuple[float, ...]
-    """When the stack gave up, in s, in each run in which it did: those are in nothing above."""
+    """When the stack gave up, in s, in each run in which it did. All numbers above leave these runs
+    out.
+    """
 
 
 Summary = Mapping[str, Any]
 
 
 def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
-    """What every meeting gave; harm seed by seed."""
+    """The results of every meeting; harm is computed seed by seed."""
     every = {
         pair: {run.seed: run.summary for run in found}
         for pair, found in zip(pairs, results, strict=True)
@@ -139,7 +141,7 @@ def _tcp(run: Summary) -> float:
 
 
 def _other(run: Summary) -> Summary:
-    """The program's part, or that of the second flow."""
+    """The program's results, or those of the second flow."""
     found: Summary = run["programs"][0] if run.get("programs") else run["flows"][1]
     return found
 
@@ -165,17 +167,17 @@ def _per_mille(part: Summary, what: str) -> float | None:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a transfer alone took, and what it did to the queue."""
+    """The results of a transfer alone, and its effect on the queue."""
 
     fetch: Fetch
     completion_s: Estimate
     delay_ms: Estimate
     ect: Estimate
-    """Packets sent with an ECN-capable codepoint, as a share; of programs only."""
+    """Share of packets sent with an ECN-capable codepoint; only for programs."""
 
 
 def fetched(fetches: Sequence[Fetch], results: Sequence[Results]) -> list[Fetched]:
-    """What every transfer took."""
+    """Return the results of every transfer."""
     out = []
     for fetch, found in zip(fetches, results, strict=True):
         runs = [run.summary for run in found]

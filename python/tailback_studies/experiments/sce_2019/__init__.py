@@ -18,7 +18,7 @@ GROUPS: Mapping[str, tuple[TableId, ...]] = {
     "fair-queued": tuple(t for t in TABLES.values() if t.setup.mode == MODES[2]),
     "jain": tuple(t for t in TABLES.values() if t.quantity == "jain"),
 }
-#: What is no table: the mechanisms, switched off one by one.
+#: No table: the mechanisms, switched off one by one.
 ABLATION = "ablation"
 PARTS: tuple[str, ...] = (*GROUPS, ABLATION, *(table.part for table in TABLES.values()))
 #: Seeds of each point.
@@ -34,11 +34,11 @@ class Sce2019(Reproduction):
         "Some Congestion Experienced One and Two-Flow Tests: Heist, Grimes, Morton, "
         "draft-heist-tsvwg-sce-one-and-two-flow-tests-00, 2019"
     )
-    doc = "What one and two flows get through Cake, with and without SCE, at many rates and delays."
+    doc = "Throughput and RTT of one and two flows through Cake, with and without SCE."
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """The cells of the tables asked for, and the mechanisms if they are."""
+        """The cells of the requested tables, and the mechanisms if they are requested."""
         from tailback_studies.experiments.sce_2019 import ablation, page, points, report, truth
 
         every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS)
@@ -78,7 +78,7 @@ class Sce2019(Reproduction):
         setups = [s for s in SETUPS if s in {t.setup for t in tables}]
         if request.engine != "sim":
             if request.named_part(ABLATION):
-                raise InputError(f"{self.name}: {ABLATION} is of the simulator; no --engine then")
+                raise InputError(f"{self.name}: only the simulator runs {ABLATION}; omit --engine")
             setups = [s for s in setups if points.stock(s)]
             if not setups:
                 raise InputError(
@@ -89,7 +89,7 @@ class Sce2019(Reproduction):
 
 
 def _tables(request: Request) -> list[TableId]:
-    """The tables that these parts need, by number; without parts all."""
+    """The tables that these parts need, by number; all tables if no part is given."""
     if not request.named:
         return list(TABLES.values())
     numbers = {t.number for part in request.parts for t in GROUPS.get(part, ())}

@@ -1,4 +1,4 @@
-"""The mechanisms, switched off or changed one by one, and what that does to the errors."""
+"""The mechanisms, switched off or changed one by one, and the effect on the errors."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ TRIED: tuple[Reading[SceVariant, SceSetup], ...] = (
     ),
     Reading(
         "split-delayed",
-        'what brings a change is delayed (`sce_receiver = "split-delayed"`)',
+        'the ACK that reports a change is delayed (`sce_receiver = "split-delayed"`)',
         SceVariant(set={"tcp.sce_receiver": "split-delayed"}),
     ),
     Reading(
         "sce-only",
-        'marks are told to SCE senders only (`sce_receiver = "auto"`)',
+        'receivers report marks to SCE senders only (`sce_receiver = "auto"`)',
         SceVariant(set={"tcp.sce_receiver": "auto"}),
         _with("cubic", "reno", "dctcp"),
     ),
@@ -125,7 +125,7 @@ TRIED: tuple[Reading[SceVariant, SceSetup], ...] = (
 )
 
 
-#: Readings that are run on every cell; the others on a sample.
+#: Readings that run on every cell; the others run on a sample.
 EVERY = (
     *("no-memory", "fresh", "precise", "sticky", "echo", "round-ssthresh"),
     *("slope", "one-way", "sce-only"),
@@ -143,7 +143,7 @@ class Remark:
     quantity: str
     setups: tuple[SceSetup, ...]
     places: tuple[Place, ...]
-    #: Rows of `TRIED` to run these cells with.
+    #: The rows of `TRIED` to run these cells with.
     tried: tuple[str, ...]
     text: str
 
@@ -159,10 +159,10 @@ REMARKS: tuple[Remark, ...] = (
         tuple(SceSetup("", (cc,)) for cc in ("cubic", "reno", "dctcp")),
         ((0.5, 0.0), (0.5, 80.0), (1.0, 0.0), (1.0, 80.0)),
         ("fixed-buffer",),
-        "Not a remark of the source, but a riddle of its numbers: a Linux of today in virtual "
-        "time (`--engine kernel`), whose receive buffers have a fixed size, has the RTTs that the "
-        "simulator has with such a buffer. With one that is tuned ACKs are delayed, which "
-        "accounts for the difference of CUBIC and DCTCP, and for a part of Reno's.",
+        "Not a remark of the source, but an open question of its numbers. Today's Linux in "
+        "virtual time (`--engine kernel`), whose receive buffers have a fixed size, has the same "
+        "RTTs as the simulator with such a buffer. With a tuned buffer ACKs are delayed, which "
+        "explains the difference of CUBIC and DCTCP, and a part of Reno's.",
     ),
     Remark(
         "long-delays",
@@ -171,8 +171,8 @@ REMARKS: tuple[Remark, ...] = (
         tuple(SceSetup("", (cc,)) for cc in ("reno", "dctcp")),
         ((50.0, 80.0), (50.0, 160.0), (100.0, 40.0), (100.0, 80.0), (100.0, 160.0)),
         ("no-memory", "echo"),
-        "Not a remark of the source either: a Linux of today is faster in these cells. It does "
-        "not remember an ssthresh, and its first slow start ends at the first mark; nor does its "
+        "Not a remark of the source either: today's Linux is faster in these cells. It does not "
+        "remember an ssthresh, and its first slow start ends at the first mark; nor does its "
         "DCTCP cut the window in rounds without marks.",
     ),
     Remark(
@@ -217,9 +217,9 @@ REMARKS: tuple[Remark, ...] = (
         (SceSetup("flowblind sce-single", ("reno", "reno-sce")),),
         ((5.0, 0.0), (5.0, 80.0), (10.0, 80.0), (50.0, 80.0), (100.0, 20.0)),
         ("slope", "no-unit-quirk", "no-cwr-quirk"),
-        "With marks from the target on, where CE begins, the flow with SCE answers both and Reno "
-        "one. At low rates neither the slope nor the units move the shares; at high ones the slope "
-        "and the two reductions do. See the open questions for the highest rate.",
+        "With marks from the target on, where CE begins, the flow with SCE responds to both and "
+        "Reno to one. At low rates neither the slope nor the units change the shares; at high "
+        "rates the slope and the two reductions do. See the open questions for the highest rate.",
     ),
     Remark(
         "extremes",
@@ -231,7 +231,7 @@ REMARKS: tuple[Remark, ...] = (
         ),
         ((1.0, 0.0), (1.0, 10.0), (1.0, 20.0), (1.0, 80.0)),
         ("no-unit-quirk",),
-        "Not explained: nothing like it comes up in any seed of these rows.",
+        "Not explained: no seed of these rows shows anything like it.",
     ),
 )
 
@@ -291,11 +291,11 @@ def _ablation(found: Mapping[str, Sequence[SceEntry]], facts: Facts) -> Table:
         rows.append(row)
     caption = (
         "Median and 90th percentile of the errors in percent, in the set-up of the reproduction "
-        "\u2192 with one thing changed, of the same cells, as far as the change can make a "
-        "difference to them: of contested mechanisms every cell of the source, of the others a "
-        "sample (of every congestion control alone each rate and each delay once, and one cell of "
-        "each pair in each mode). One seed. Errors that rise when something is changed speak for "
-        "the set-up, errors that fall against it; the open questions say what was made of them."
+        "\u2192 with one change, for the same cells, where the change can make a difference. "
+        "Contested mechanisms run on every cell of the source, the others on a sample: of every "
+        "congestion control alone each rate and each delay once, and one cell of each pair in "
+        "each mode. One seed. Errors that rise with the change speak for the set-up, errors that "
+        "fall against it; the open questions draw the conclusions."
     )
     return Table("ablation", "One mechanism at a time", columns, rows, caption, facts)
 
@@ -330,46 +330,48 @@ def _remark(remark: Remark, found: Mapping[str, Sequence[SceEntry]]) -> Table:
 
 
 MECHANISMS = """
-**Units.** Senders with SCE count acknowledged bytes, `1448` a segment, and take a segment of the
-window for `rcv_mss`, which a host that only sends never measures: `536`. Growth and response are
-larger than was meant by their ratio (`unit_quirk`).
+**Units.** Senders with SCE count acknowledged bytes, `1448` a segment, but take `rcv_mss` for a
+segment of the window. A host that only sends never measures `rcv_mss`, so it stays `536`. Growth
+and response are larger than intended by the ratio of both (`unit_quirk`).
 
-**Two reductions.** The end of CWR takes the factor of CE off a window that the stack has halved
-already (`cwr_quirk`).
+**Two reductions.** The end of CWR applies the factor of CE to a window that the stack has already
+halved (`cwr_quirk`).
 
-**DCTCP cuts every round.** In the tree of the SCE kernels (a later state of its `tcp_dctcp.c`; that
-of the test bed is not known) each update of alpha also sets cwnd to what `ssthresh` would be, marks
-or none: with alpha above 0 after a mark the window comes down by alpha/2 for many round trips, and
-below ssthresh it grows back as in slow start (`cut = "round"`). It was found after the first
-comparison with the cells that had been kept out; see below.
+**DCTCP cuts every round.** In the tree of the SCE kernels each update of alpha also sets cwnd to
+what `ssthresh` would be, with or without marks. (The tree has a later state of its `tcp_dctcp.c`;
+the state in the test bed is not known.) With alpha above 0 after a mark, the window decreases by
+alpha/2 for many round trips, and below ssthresh it grows back as in slow start (`cut = "round"`).
+It was found after the first comparison with the held-out cells; see below.
 
-**The receive buffer.** While its window grows a Linux receiver acknowledges every segment. A buffer
-that is tuned, as that of the test bed, grows with what is read in a round-trip time: at low rates
-not at all, and ACKs are delayed from the start. One that is large from the start lets the window
-grow for thousands of segments, that is for the whole of a short test at a low rate. Where each
-segment is acknowledged by itself the window meets Cake's limit of four packet times one segment
-earlier (`rcvbuf`; see RTTs at low rates below).
+**The receive buffer.** While its window grows, a Linux receiver acknowledges every segment. A tuned
+buffer, as in the test bed, grows with the bytes read in a round-trip time. At low rates it does not
+grow, and ACKs are delayed from the start. A buffer that is large from the start lets the window
+grow for thousands of segments, which at a low rate is the whole of a short test. Where each segment
+is acknowledged by itself, the window meets Cake's limit of four packet times one segment earlier
+(`rcvbuf`; see RTTs at low rates below).
 
 **A remembered ssthresh.** Linux before 5.6 began a connection with the ssthresh that the last one
 to the same host had left. Slow start then ends at once, and where delays are long the window grows
-for most of a test. What was remembered depends on the order of the tests, which is not known;
-`initial_ssthresh = 10` stands for it in every cell.
+for most of a test. The remembered value depends on the order of the tests, which is not known;
+`initial_ssthresh = 10` represents it in every cell.
 
-**ACK splitting.** When SCE marks begin or end, the receiver acknowledges what came before by
-itself, and at once what brought the change. With the latter delayed, windows of two segments wait
-for the delayed-ACK timer, which the source does not show (`split-delayed`). The receiver of that
-tree tells every sender that has ECN, so that CUBIC, Reno and DCTCP get the split ACKs as well.
+**ACK splitting.** When SCE marks begin or end, the receiver sends one ACK for the earlier segments
+and at once another for the segment with the change. If the second is delayed, windows of two
+segments wait for the delayed-ACK timer, which the source does not show (`split-delayed`). The
+receiver of that tree does this for every sender with ECN, so CUBIC, Reno and DCTCP get split ACKs
+as well.
 
 **A fresh queue.** Cobalt's table of 1/sqrt(count) is `0` at first, and a clock that is late is set
-to now: the second packet over the target is marked instead of one an interval later.
+to the current time. The second packet over the target is therefore marked, instead of one an
+interval later.
 
-**DCTCP's receiver under SCE.** The receiver of that tree looks at SCE marks first, so that DCTCP
-hears neither of CE nor of its absence from a packet that carries one: an echo lasts until an
-unmarked packet comes, or CWR (`sce_holds_ce`).
+**DCTCP's receiver under SCE.** The receiver of that tree looks at SCE marks first. A packet with an
+SCE mark therefore tells DCTCP nothing about CE: an echo lasts until an unmarked packet or CWR
+arrives (`sce_holds_ce`).
 
-**The slope of sce-single.** Its authors say that it keeps the slope of the ramp; their code halves
-it, and the code is followed.
+**The slope of sce-single.** Its authors write that it keeps the slope of the ramp, but their code
+halves it. The simulator follows the code.
 
-**The second Cake, and the length of tests.** ACKs pass a Cake too. Each test has the length that
-the authors' scripts give it and nothing is left out, so that the start counts.
+**The second Cake, and the length of tests.** ACKs pass a Cake too. Each test has the length of the
+authors' scripts, and the start is included.
 """

@@ -1,4 +1,4 @@
-"""The set-up with the basis of each part, and causes of what does not come out."""
+"""The set-up with the basis of each part, and causes of what is not reproduced."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "ESCE",
         "ACKs are split where SCE marks begin or end, for every sender",
-        "the receiver of its kernels; that what brings the change is not delayed, by the data",
+        "the receiver of its kernels; by the data: the ACK that reports a change is not delayed",
     ),
     (
         "SCE senders",
@@ -41,7 +41,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "DCTCP's cuts",
-        "at each update of alpha, marks or none",
+        "at each update of alpha, with or without marks",
         "a later state of its kernels; decided by the data, after the first comparison with every "
         "cell",
     ),
@@ -58,17 +58,17 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: SceEntry) -> str:
-    """Why a cell is off, where that is known; what is known of it where it is not."""
+    """Why a cell is off, where that is known; otherwise what is known about it."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:
-        return f"chance: within what single runs of {cell.n} seeds differ by"
+        return f"chance: within the range in which single runs of {cell.n} seeds differ"
     ccs = set(setup.ccs)
     if entry.table.quantity == "tcp_rtt_ms" and ccs & {"cubic", "reno"}:
         if setup.mode == "triple-isolate" and 5 <= entry.rate_mbit <= 10:
             return "unexplained; Linux 7.3 in virtual time is 14 to 22 % above the source as well"
         return "unexplained"
     if ccs <= set(_SCE) and not setup.shared and entry.rate_mbit <= 5:
-        return "unexplained: windows of two to five segments, in which each ACK counts"
+        return "unexplained: windows of two to five segments, in which each ACK matters"
     if "sce-single" in setup.mode and ccs & set(_SCE):
         return "unexplained: with marks from the target on, SCE yields more in the source"
     return "unexplained"

@@ -1,4 +1,4 @@
-"""Errors of cells in the groups that mechanisms are judged by."""
+"""Errors of cells, in the groups that the table of mechanisms shows."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tailback_studies.experiments.sce_2019.layout import (
 from tailback_studies.experiments.sce_2019.maps import MODE_WORDS
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: Errors up to the first count as agreement, beyond the second as misses.
+#: Errors up to the first limit are green, beyond the second red.
 GOOD = {"throughput_mbit": 0.02, "tcp_rtt_ms": 0.08, "jain": 0.015}
 
 
@@ -86,7 +86,7 @@ def number(value: float | None, table: TableId) -> str:
 
 
 def colours() -> str:
-    """What green and red stand for."""
+    """The meaning of green and red."""
     good, bad = (
         ", ".join(f"{100 * limits[q]:g} % of a {WORDS[q]}" for q in QUANTITIES)
         + f", {limits['jain']:g} of Jain's index"

@@ -1,4 +1,4 @@
-"""The tables of the source: their numbers, rows and columns, and what is published of them."""
+"""The tables of the source: their numbers, rows and columns, and their published values."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ NAMES = {
     "dctcp": "DCTCP",
     "dctcp-sce": "DCTCP-SCE",
 }
-#: What Cake is told for pairs: one queue; one queue where SCE marks begin at the target; a queue
-#: for each flow.
+#: Options of Cake for pairs: one queue; one queue where SCE marks begin at the target; a queue for
+#: each flow.
 MODES = ("flowblind", "flowblind sce-single", "triple-isolate")
 #: Modes in which both flows share a queue.
 SHARED = MODES[:2]
@@ -47,7 +47,7 @@ WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain
 
 @dataclass(frozen=True)
 class SceSetup:
-    """Who goes through what: the runs that fill a table have it in common."""
+    """The flows and the mode of Cake that the runs of a table have in common."""
 
     #: One of `MODES`; empty for one flow, where it makes no difference.
     mode: str
@@ -56,7 +56,7 @@ class SceSetup:
 
     @property
     def kind(self) -> str:
-        """In the words of the source."""
+        """The set-up in the words of the source."""
         return "one-flow" if len(self.ccs) == 1 else "two-flow"
 
     @property
@@ -167,13 +167,13 @@ Key = tuple[int, int, float, float]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """What the source has."""
+    """Read the source's published values."""
     return {key: value for key, (value, _) in _published().items()}
 
 
 @cache
 def blind() -> frozenset[Key]:
-    """Cells that were kept out until the set-up was held against them for the first time."""
+    """Held-out cells: not used until their first comparison with the set-up."""
     return frozenset(key for key, (_, hidden) in _published().items() if hidden)
 
 

@@ -11,7 +11,7 @@ from tailback.report import Block, Facts, ReportFigure, Section
 from tailback_studies.experiments.sce_2019.layout import MODES, NAMES, QUANTITIES, WORDS
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: Errors at which the colours end.
+#: Errors at which the colour scale ends.
 LIMITS = {"throughput_mbit": 0.1, "tcp_rtt_ms": 0.25}
 #: Modes as headings have them.
 MODE_WORDS = {

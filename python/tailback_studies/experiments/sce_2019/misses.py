@@ -1,4 +1,4 @@
-"""The cells that are far off, one by one, with what is known of the cause."""
+"""The cells that are far off, one by one, with the known causes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def misses(entries: Sequence[SceEntry], facts: Facts) -> list[Block]:
         word = WORDS[quantity]
         limit = f"{LISTED_JAIN:g}" if quantity == "jain" else f"{100 * LISTED:g} %"
         if not cells:
-            blocks.append(Text(f"Of {known} cells of {word} none is more than {limit} off."))
+            blocks.append(Text(f"Of {known} cells of {word} no cell is more than {limit} off."))
             continue
         rows: list[list[Value]] = []
         for e in cells:

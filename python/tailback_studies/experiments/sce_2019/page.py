@@ -1,4 +1,4 @@
-"""The page in docs: how far off, before and after the one change that the kept-out cells led to."""
+"""The page in docs: the errors before and after the one change that the held-out cells led to."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from tailback_studies.reproduction import runs
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: The set-up that the kept-out cells were first held against.
+#: The set-up of the first comparison with the held-out cells.
 FIRST = SceVariant(ccs={"dctcp": {"cut": "echo"}})
 
 LEAD = (
     "\u201cSome Congestion Experienced One and Two-Flow Tests\u201d (2019), run again: every cell "
-    "of its tables, what makes its numbers what they are, and what is not explained. "
+    "of its tables, the mechanisms behind its numbers, and what is not explained. "
     "`all-cells.csv` of the report has every cell, beside maps and tables."
 )
 
 CHANGED = """
-**Kept-out cells.** A third of the cells, the rows of two rates and the tables of five pairs, were
-kept out until the set-up stood. The first table has them as they were held against that set-up for
-the first time. One thing was changed after that, in every cell with a DCTCP flow: it cuts in every
-round (`cut = "round"`; see the open questions). These cells count as blind no longer; the second
+**Held-out cells.** A third of the cells, the rows of two rates and the tables of five pairs, were
+held out until the set-up was frozen. The first table shows their first comparison with that
+set-up. One thing was changed after that, in every cell with a DCTCP flow: it cuts in every round
+(`cut = "round"`; see the open questions). These cells no longer count as held-out; the second
 table has all cells as they are now.
 """
 
 
 def first(*, seeds: int) -> list[SceBatch]:
-    """What the change concerns, in the set-up of the first comparison."""
+    """Options of the set-up in the first comparison."""
     own = [setup for setup in SETUPS if "dctcp" in setup.ccs]
     return points.plan(points.every(own), seeds=seeds, variant=FIRST)
 
 
 def merged(now: Sequence[SceEntry], before: Sequence[SceEntry]) -> list[SceEntry]:
-    """Every cell as it was then."""
+    """Every cell as it was in the first comparison."""
     hidden = blind()
     old = {(entry.table.number, entry.cell.id): entry for entry in before}
     out = []

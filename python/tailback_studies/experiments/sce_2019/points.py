@@ -1,4 +1,4 @@
-"""What is run for which tables, and the cells that come of it."""
+"""What is run for which tables, and the cells that the runs give."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tailback_studies.experiments.sce_2019.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: What the test bed itself adds to the round trip, ms.
+#: The round trip of the test bed itself, ms.
 BASE_MS = 0.9
 #: Congestion controls of a Linux without the patches of SCE.
 STOCK = ("cubic", "reno", "dctcp")
 #: Field of a flow's summary by quantity.
 _FIELDS = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
-#: How Cake is asked for the modes of pairs; one flow goes through the first.
+#: Options of Cake for the modes of pairs; one flow uses the first.
 _QUEUES: Mapping[str, Mapping[str, Any]] = {
     "": {"flow": "flowblind", "sce": "on"},
     "flowblind": {"flow": "flowblind", "sce": "on"},
@@ -67,23 +67,23 @@ AS_PUBLISHED = SceVariant()
 
 @dataclass(frozen=True)
 class SceEntry(BaseEntry):
-    """A cell of a table, or one of the two numbers of a cell of pairs."""
+    """A cell of a table, or one of the two numbers in a cell of pairs."""
 
     table: TableId
-    #: The flow, from 1; 0 for what belongs to both.
+    #: The flow, from 1; 0 for a value of both.
     position: int
     rate_mbit: float
     delay_ms: float
 
     @property
     def cc(self) -> str:
-        """Whose number it is; both, joined, for what belongs to both."""
+        """The congestion control of the flow; both names, joined, for a value of both."""
         ccs = self.table.setup.ccs
         return ccs[self.position - 1] if self.position else "/".join(ccs)
 
     @property
     def peer(self) -> str:
-        """Who else was there."""
+        """Return the congestion control of the other flow."""
         ccs = self.table.setup.ccs
         return ccs[2 - self.position] if self.position and len(ccs) == 2 else ""
 
@@ -93,7 +93,9 @@ class SceEntry(BaseEntry):
         return self.rate_mbit, self.delay_ms
 
     def error(self, kind: str) -> float | None:
-        """Over the published value, over the rate of Cake (throughput only), or as it is."""
+        """The error over the published value, over the rate of Cake (throughput only), or
+        absolute.
+        """
         if kind != "capacity":
             return super().error(kind)
         if self.table.quantity != "throughput_mbit" or self.cell.error is None:
@@ -102,7 +104,7 @@ class SceEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Table, row and column, and who met whom there."""
+        """Table, row and column, and which flows competed there."""
         return {
             "table": self.table.number,
             "kind": self.table.setup.kind,
@@ -117,7 +119,7 @@ class SceEntry(BaseEntry):
 
 @dataclass(frozen=True)
 class SceBatch:
-    """Cells of one set-up that are run."""
+    """The cells of a set-up that are run."""
 
     setup: SceSetup
     places: Sequence[Place]
@@ -139,7 +141,7 @@ def plan(
     engine: str = "sim",
     variant: SceVariant = AS_PUBLISHED,
 ) -> list[SceBatch]:
-    """What to run so that these cells of these set-ups are known."""
+    """Return the jobs that give these cells of these set-ups."""
     stock = engine != "sim"
     return [
         SceBatch(setup, places, Job(_scenario(setup, places, variant, stock=stock), {}, seeds))
@@ -154,8 +156,8 @@ def _scenario(
     document = scenario(__package__, setup.kind)
     queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
     if stock:
-        # Linux has no SCE (without an SCE flow that changes little), and its receive buffers in
-        # the guest have a set size.
+        # Linux has no SCE (without an SCE flow that changes little), and its receive buffers in the
+        # guest have a fixed size.
         queue["sce"] = "off"
         del document["tcp"]
     document["bottleneck"]["queue"] = {
@@ -190,10 +192,10 @@ def every(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
 
 
 def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
-    """A fair sample that does not look at results.
+    """Return a sample that is chosen without results.
 
-    One flow: of each congestion control every rate and every delay once. Pairs: of each pair and
-    mode one cell, such that they go through all cells in turn.
+    One flow: of each congestion control every rate and every delay once. Pairs: one cell of each
+    pair and mode, such that together they cover all cells in turn.
     """
     out: dict[SceSetup, list[Place]] = {}
     for setup in setups:
@@ -222,7 +224,7 @@ def entries(
     """The cells of these tables that were run, published or not, in the order of the source."""
     by_place: dict[tuple[SceSetup, Place], list[dict[str, Any]]] = {}
     for batch, results in zip(batches, runs, strict=True):
-        # Stored runs come in the order of the sweep: its rows, each with all seeds.
+        # Stored runs are in the order of the sweep: its rows, each with all seeds.
         names = {_place_key(*place): place for place in batch.places}
         for run in results:
             key = (round(float(run.params["bottleneck.rate"])), float(run.params["path.rtt"]))

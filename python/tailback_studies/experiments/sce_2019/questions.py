@@ -13,13 +13,13 @@ from tailback_studies.reproduction.readings import BASELINE
 
 LEAD = """
 Verdicts are *mechanism found*, *excluded*, or *open* with the experiment that did not decide. By
-the rule of the table above errors that fall when a part of the set-up is changed speak against that
-part. Where they do, and a source says that the test bed had it, it stays: it is chosen by
-mechanism, and not by cells.
+the rule of the table above, errors that fall when a part of the set-up is changed speak against
+that part. The part stays if a source states that the test bed had it: mechanisms decide the set-up,
+cells do not.
 """
 
 _OFFLOADS = (
-    "Linux 7.3, 106.1 ms with a receive buffer of fixed size, 121.3 ms with one that it tunes "
+    "Linux 7.3, 106.1 ms with a receive buffer of fixed size, 121.3 ms with a tuned one "
     "(`tcp_rmem` of 4096 131072 6291456); each the same to 0.1 ms with offloads and without. The "
     "source: 138.8 ms"
 )
@@ -43,13 +43,13 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
     rows: list[list[Value]] = [
         [
             "Why does DCTCP cut deeper than in Linux?",
-            'alpha/2 at each update of alpha, marks or none (`cut = "round"`); without it:',
+            'alpha/2 at each update of alpha, with or without marks (`cut = "round"`); without it:',
             _out(by_reading, "echo"),
             "mechanism found: adopted after the first comparison",
         ],
         [
             "",
-            "the same with ssthresh brought down too",
+            "the same with ssthresh lowered too",
             _out(by_reading, "round-ssthresh"),
             "excluded: cuts then add up",
         ],
@@ -65,13 +65,13 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
             "two-segment TSO packets that outlast the delayed ACK: `path.offloads = true` on the "
             "kernel engine",
             _OFFLOADS,
-            "offloads excluded; open: a tuned buffer accounts for a part",
+            "offloads excluded; open: a tuned buffer explains a part",
         ],
         [
             "Shares in sce-single at 100 Mbit/s",
             "the slope of the ramp kept",
             _slope(by_reading),
-            "open: the slope alone is excluded, which helps there and harms below",
+            "open: the slope alone is excluded: it helps there and harms below",
         ],
     ]
     for what, reading, tried, verdict in _RULE:
@@ -90,7 +90,7 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
 
 
 def _speaks(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """How many of the errors rise without a part of the set-up, and how many fall."""
+    """How many errors rise without a part of the set-up, and how many fall."""
     before, changed = _pair(found, reading)
     rise = fall = 0
     for _, kind, own in COLUMNS:
@@ -111,7 +111,7 @@ def _pair(
 
 
 def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Errors in the set-up and with the change, by group, of every cell that both have."""
+    """Errors in the set-up and with the change, by group, for every cell that both have."""
     before, changed = _pair(found, reading)
     groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)
     return "; ".join(f"{title}: {text}" for title, text in groups if text is not None)

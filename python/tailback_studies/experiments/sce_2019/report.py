@@ -1,4 +1,4 @@
-"""The report: how far off each group of cells is, maps of errors, every table, and what was run."""
+"""The report: the errors of each group of cells, maps of errors, every table, and the runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAD = (
     "One and two flows through Cake, with and without SCE, against the tables of a test bed "
     "that needed more than fourteen hours for them."
 )
-QUICK = " A quick run: a sample of the cells, chosen without a look at results."
+QUICK = " A quick run: a sample of the cells, chosen without results."
 
 
 def ran(results: Sequence[Results], *, options: Sequence[str]) -> Facts:
@@ -78,9 +78,10 @@ def _noise(entries: Sequence[SceEntry]) -> list[Text]:
         )
     return [
         Text(
-            "**How far the source is from itself.** Pairs of CUBIC and Reno do not notice SCE, so "
-            "that the two modes with one queue are the same experiment, done twice. They differ "
-            f"by: {'; '.join(lines)}. A model without any error, run once, would be as far off "
+            "**How far the source is from itself.** Pairs of CUBIC and Reno do not respond to "
+            "SCE, so the two modes with one queue are the same experiment, done twice. They "
+            f"differ by: {'; '.join(lines)}. A model without any error, run once, would be as far "
+            "off "
             "in those cells."
         )
     ]

@@ -1,5 +1,8 @@
-"""Each table of the source as files: published, measured and their difference, a row for each rate
-and a column for each delay; the two flows of a pair stand in one cell, as in the source."""
+"""Each table of the source as files: published, measured and their difference.
+
+There is a row for each rate and a column for each delay. The two flows of a pair share one cell,
+as in the source.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from tailback.report.tables import csv_text
 from tailback_studies.experiments.sce_2019.layout import NAMES, UNITS, TableId
 from tailback_studies.experiments.sce_2019.points import Place, SceEntry
 
-#: What stands in the cells of a block.
+#: The value in the cells of a block.
 BLOCKS: Mapping[str, Callable[[SceEntry], float | None]] = {
     "published": lambda entry: entry.cell.published,
     "measured": lambda entry: entry.cell.measured,
@@ -26,7 +29,7 @@ def by_table(entries: Sequence[SceEntry]) -> dict[TableId, list[SceEntry]]:
 
 
 def digits(table: TableId) -> int:
-    """Digits behind the point, as the source has them."""
+    """Digits after the decimal point, as in the source."""
     return 3 if table.quantity == "jain" else 2
 
 

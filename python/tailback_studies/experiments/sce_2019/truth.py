@@ -1,4 +1,4 @@
-"""What was hoped for, and how far off the source is from itself."""
+"""The goals, and how far off the source is from itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 
 def _clear(entry: SceEntry) -> bool:
-    """No flow shares a queue with another."""
+    """Whether no flow shares a queue with another."""
     return entry.table.quantity == "throughput_mbit" and not entry.table.setup.shared
 
 
@@ -70,17 +70,17 @@ GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
 
 
 def verdicts(entries: Sequence[SceEntry]) -> list[ErrorsVerdict]:
-    """Every goal that some cell belongs to."""
+    """Every goal that has cells."""
     return list(goals.errors_verdicts(GOALS, entries))
 
 
 def judges(entries: Sequence[SceEntry]) -> list[Judge]:
-    """What each goal says, for tables and goals.csv."""
+    """The result of each goal, for tables and goals.csv."""
     return [judge(verdict, entries, _twins(verdict)) for verdict in verdicts(entries)]
 
 
 def _twins(verdict: ErrorsVerdict) -> Noise | None:
-    """What the source differs by from itself in such cells, where it has them twice."""
+    """How far the source is from itself in such cells, where it has them twice."""
     goal = verdict.goal.id
     if goal == "throughput_mbit.shared":
         spread = noise("throughput_mbit", "capacity")
@@ -107,8 +107,9 @@ def _any(_rate: float) -> bool:
 
 
 def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> dict[str, float]:
-    """How far the source is from itself: CUBIC and Reno in a shared queue do not notice SCE, so
-    that the two shared modes are one experiment, done twice."""
+    """How far the source is from itself: CUBIC and Reno in a shared queue do not respond to SCE, so
+    the two shared modes are one experiment, done twice.
+    """
     known = published()
     gaps = []
     for table in TABLES.values():

@@ -1,29 +1,29 @@
-//! The ACK filter: of several acknowledgements of one flow that wait, old ones
-//! that say nothing a newer one does not say are dropped.
+//! The ACK filter: of several waiting acknowledgements of one flow, drops old ones whose
+//! information a newer one contains.
 //!
-//! An ACK may go if it is pure, says no more than the one that has just been
-//! appended (cumulative, timestamp, SACK), carries no ESCE (the former NS bit),
-//! no D-SACK and no option that the filter does not know (AccECN); a change of ECE or CWR is kept. One ACK that could go always
-//! stays, next to the head; `aggressive` takes that one too if it stands right
-//! before the new one and has the same flags.
+//! The filter may drop an ACK if it is pure, and if the newly appended one acknowledges at least as
+//! much (cumulative, timestamp, SACK). The ACK must carry no ESCE (the former NS bit), no D-SACK
+//! and no option that the filter does not know (AccECN). A change of ECE or CWR is kept. One ACK
+//! that could be dropped always stays, next to the head. `aggressive` drops that one too if it is
+//! right before the new one and has the same flags.
 
 use std::cmp::Ordering;
 
 use crate::packet::{Packet, flags};
 use crate::ring::Ring;
 
-/// How much is filtered.
+/// How much the filter drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckFilter {
     /// Nothing.
     Off,
-    /// All but one.
+    /// All redundant ACKs but one.
     On,
-    /// All.
+    /// All redundant ACKs.
     Aggressive,
 }
 
-/// Flags whose change must reach the sender.
+/// Flags whose changes must reach the sender.
 const ECN: u16 = flags::ECE | flags::CWR;
 
 /// The blocks of an ACK as absolute segment numbers.
@@ -39,8 +39,8 @@ fn blocks(ack: &Packet) -> impl Iterator<Item = (u64, u64)> + Clone {
         })
 }
 
-/// Whether `newer` selectively acknowledges all that `older` does: `Less` if
-/// not, else whether it has more.
+/// Whether `newer` selectively acknowledges all that `older` does: `Less` if not, `Greater` if it
+/// acknowledges more, otherwise `Equal`.
 fn compare(older: &Packet, newer: &Packet) -> Ordering {
     let size = |ack: &Packet| blocks(ack).map(|(a, b)| b - a).sum::<u64>();
     let (old, new) = (blocks(older), blocks(newer));
@@ -60,7 +60,7 @@ fn compare(older: &Packet, newer: &Packet) -> Ordering {
     size(newer).cmp(&size(older)).max(Ordering::Equal)
 }
 
-/// Whether `old` says nothing that `new` does not say.
+/// Whether `new` contains all information of `old`.
 fn redundant(old: &Packet, new: &Packet) -> bool {
     let unsafe_flags = flags::SYN | flags::ESCE | flags::ACCECN | flags::DATAGRAM;
     if old.flags & unsafe_flags != 0 || old.payload > 0 || old.sent > new.sent || old.seq > new.seq
@@ -74,7 +74,7 @@ fn redundant(old: &Packet, new: &Packet) -> bool {
     }
 }
 
-/// Position of the ACK that may go now that the last packet was appended.
+/// Position of the ACK that can be dropped now that the last packet was appended.
 pub fn redundant_ack(queue: &Ring<Packet>, filter: AckFilter) -> Option<usize> {
     let last = queue.len().checked_sub(1).filter(|last| *last > 0)?;
     let new = queue.back()?;

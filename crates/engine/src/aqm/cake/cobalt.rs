@@ -1,9 +1,9 @@
-//! Cobalt: CoDel and BLUE beside each other, one state for each queue.
+//! Cobalt: CoDel and BLUE side by side, with one state for each queue.
 //!
-//! CoDel here is not that of RFC 8289. One clock serves both ends: above the
-//! target signals come at `drop_next`, interval/sqrt(count) apart; below it the
-//! same clock takes the count back. BLUE drops with a probability that grows
-//! with overflows and shrinks when the queue is found empty.
+//! CoDel here differs from RFC 8289. One clock works in both directions. Above the target, signals
+//! come at `drop_next`, interval/sqrt(count) apart. Below it, the same clock decreases the count.
+//! BLUE drops with a probability that grows with overflows and shrinks when the queue is found
+//! empty.
 
 use tailback_record::Cause;
 
@@ -14,8 +14,8 @@ const P_INC: u32 = 1 << 24;
 /// BLUE: probability taken off when the queue is empty, in units of 2^-32 (1/4096).
 const P_DEC: u32 = 1 << 20;
 
-/// 1/sqrt(count) in units of 2^-32 for counts below 16, where one Newton step
-/// is far off; 0 and 1 are as near to 1 as 32 digits come.
+/// 1/sqrt(count) in units of 2^-32 for counts below 16, where one Newton step is inaccurate. The
+/// values for 0 and 1 are the closest to 1 that 32 digits allow.
 const INVERSE_ROOTS: [u32; 16] = [
     u32::MAX,
     u32::MAX,
@@ -35,14 +35,14 @@ const INVERSE_ROOTS: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// What a queue does when its sojourn time exceeds the target for the first
-/// time, or for the first time after a long silence.
+/// What a queue does when its sojourn time exceeds the target for the first time, or for the first
+/// time after a long silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// As Linux: 1/sqrt(0) is still 0 and a late clock is set to now, so the
-    /// second packet over the target is marked.
+    /// As in Linux: 1/sqrt(0) is still 0 and a late clock is set to now, so the second packet over
+    /// the target is marked.
     Linux,
-    /// As CoDel means it: the first signal comes one interval later.
+    /// As CoDel intends: the first signal comes one interval later.
     Interval,
 }
 
@@ -72,18 +72,18 @@ pub struct Cobalt {
     blue_timer: i64,
     /// BLUE's drop probability in units of 2^-32.
     p_drop: u32,
-    /// The sojourn time is above the target.
+    /// Whether the sojourn time is above the target.
     dropping: bool,
 }
 
-/// What becomes of a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// It is CE-marked.
+    /// Whether the packet is CE-marked.
     pub mark: bool,
-    /// It is to be dropped, if it is not the last of its queue.
+    /// Cause for dropping the packet, unless it is the last of its queue.
     pub drop: Option<Cause>,
-    /// Its sojourn time is above the target, as CoDel counts it.
+    /// Whether its sojourn time is above the target, as CoDel counts it.
     pub over: bool,
 }
 
@@ -115,15 +115,15 @@ impl Cobalt {
         self.rec_inv_sqrt = ((rest >> 2).wrapping_mul(x) >> 31) as u32;
     }
 
-    /// A time one signal's distance after `time`. Linux scales the low 32 bits
-    /// of the interval (up to 4.29 s); so does this.
+    /// The time one signal interval after `time`. Like Linux, this scales only the low 32 bits of
+    /// the interval (up to 4.29 s).
     #[inline]
     fn after(&self, time: i64, interval: i64) -> i64 {
         let low = interval as u64 & u64::from(u32::MAX);
         time + ((low * u64::from(self.rec_inv_sqrt)) >> 32) as i64
     }
 
-    /// A packet of this queue was dropped because there is no room.
+    /// Notes that a packet of this queue was dropped for lack of room.
     pub fn queue_full(&mut self, p: &Params, now: i64) {
         if now - self.blue_timer > p.target {
             self.p_drop = self.p_drop.saturating_add(P_INC);
@@ -134,7 +134,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// The queue was served and found empty.
+    /// Notes that the queue was served and found empty.
     pub fn queue_empty(&mut self, p: &Params, now: i64) {
         if self.p_drop > 0 && now - self.blue_timer > p.target {
             self.p_drop = self.p_drop.saturating_sub(P_DEC);
@@ -148,15 +148,15 @@ impl Cobalt {
         }
     }
 
-    /// Whether an empty queue still has something to forget.
+    /// Whether an empty queue still has state that must decay.
     #[inline]
     pub fn remembers(&self, now: i64) -> bool {
         self.p_drop > 0 || self.count > 0 || now < self.drop_next
     }
 
-    /// Decides about the packet at the head: its sojourn time in ns, whether it
-    /// can be marked, and the queues that share the link where that counts
-    /// (`ingress`; else 0).
+    /// Decides about the packet at the head. `sojourn`: its sojourn time in ns. `capable`: whether
+    /// it can be marked. `bulk_flows`: the number of queues that share the link if that counts
+    /// (`ingress`), otherwise 0.
     #[inline]
     pub fn decide(
         &mut self,
@@ -170,8 +170,8 @@ impl Cobalt {
         let over = sojourn > p.target
             && sojourn > p.mtu_time * i64::from(bulk_flows) * 2
             && sojourn > p.mtu_time * 4;
-        // Whether the clock is behind is asked before it is set, and again
-        // only after a signal or a step of the decay.
+        // Whether the clock is behind is checked before it is set, and then again only after a
+        // signal or a step of the decay.
         let mut late = now > self.drop_next;
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut verdict = Verdict {
@@ -207,7 +207,7 @@ impl Cobalt {
                 due = self.count > 0 && now >= self.drop_next;
             }
         }
-        // Without regard to ECN: it is meant for what does not respond.
+        // BLUE ignores ECN: it is for flows that do not respond.
         if self.p_drop > 0 && verdict.drop.is_none() && ((rng.bits() >> 32) as u32) < self.p_drop {
             verdict.drop = Some(Cause::Blue);
         }

@@ -1,16 +1,14 @@
 //! The queues of a tin: an 8-way set-associative hash over flows and hosts,
 //! and the lists of DRR++ that they wait in.
 //!
-//! A queue is sparse when it begins (served before the others), bulk once it
-//! has used up its quantum, and decaying while it is empty but its AQM still
-//! remembers something. Bulk queues are counted by host: what a queue gets in
-//! a round is divided by the bulk queues of the busier of its hosts.
+//! A new queue is sparse (served before the others). It is bulk once it has used up its quantum,
+//! and decaying while it is empty but its AQM still has state. Bulk queues are counted by host. The
+//! share of a queue in a round is divided by the number of bulk queues of the busier of its hosts.
 //!
-//! Linux visits every bulk queue in every round. With a thousand queues of one
-//! host that is a thousand visits for each packet, as each then gets a byte or
-//! two a round. Here a queue of a host with many bulk queues gets at once what
-//! it will have after the rounds in which it cannot send yet, and waits that
-//! many rounds.
+//! Linux visits every bulk queue in every round. With a thousand queues of one host that is a
+//! thousand visits for each packet, as each queue then gets a byte or two per round. Here a queue
+//! of a host with many bulk queues gets the bytes of several rounds at once: of all rounds in which
+//! it cannot send yet. It then waits for that many rounds.
 
 use super::super::backlogs::Backlogs;
 use super::cobalt::{Cobalt, Fresh, Params};
@@ -19,43 +17,44 @@ use crate::ring::Ring;
 
 /// Queues of a tin.
 pub const QUEUES: usize = 1024;
-/// Queues that a flow may fall into.
+/// Candidate queues of a flow.
 const WAYS: usize = 8;
-/// Most rounds that are dealt with at once.
+/// Most rounds that a queue can wait for at once.
 const ROUNDS: usize = 256;
-/// Bulk queues of a host above which they are.
+/// Number of bulk queues of a host above which queues wait for several rounds at once.
 const MANY: u16 = 16;
 /// No queue: the end of a list.
 const NONE: u16 = u16::MAX;
 
-/// What is kept apart (tc's `flowblind`, `triple-isolate`, ...).
+/// What has separate queues or shares (tc's `flowblind`, `triple-isolate`, ...).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isolation {
-    /// Every flow has its queue.
+    /// Whether every flow has its own queue.
     pub flows: bool,
-    /// Sources: queues of their own, or a share each if flows have queues.
+    /// Whether sources are separate: with queues of their own, or with a share each if flows have
+    /// queues.
     pub sources: bool,
-    /// Destinations, likewise.
+    /// Whether destinations are separate, in the same way.
     pub destinations: bool,
 }
 
 impl Isolation {
-    /// One queue for all.
+    /// Whether there is one queue for all.
     pub const fn blind(self) -> bool {
         !(self.flows || self.sources || self.destinations)
     }
 
-    /// Bulk queues are counted by source.
+    /// Whether bulk queues are counted by source.
     const fn counts_sources(self) -> bool {
         self.flows && self.sources
     }
 
-    /// Bulk queues are counted by destination.
+    /// Whether bulk queues are counted by destination.
     const fn counts_destinations(self) -> bool {
         self.flows && self.destinations
     }
 
-    /// What a packet is told apart by, out of the hashes of its flow and hosts.
+    /// The hash that selects a packet's queue, from the hashes of its flow and hosts.
     pub const fn tag(self, flow: u32, source: u32, destination: u32) -> u32 {
         if self.flows {
             return flow;
@@ -67,40 +66,39 @@ impl Isolation {
 /// Hashes of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keys {
-    /// What its queue is found by.
+    /// Selects the queue.
     pub tag: u32,
-    /// Of its source.
+    /// Hash of the source.
     pub source: u32,
-    /// Of its destination.
+    /// Hash of the destination.
     pub destination: u32,
 }
 
-/// Where a queue stands in DRR++.
+/// State of a queue in DRR++.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// Nowhere: empty and forgotten.
+    /// Empty, without state.
     None,
     /// Began a short time ago.
     Sparse,
-    /// Found empty with its quantum used up: counted as sparse, but it waits
-    /// among the bulk ones.
+    /// Found empty with its quantum used up. It counts as sparse, but waits among the bulk queues.
     SparseWait,
     /// Has used up a quantum.
     Bulk,
-    /// Empty, with state that has yet to decay.
+    /// Empty, with state that must still decay.
     Decaying,
 }
 
 /// A queue.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// What is queued, the oldest first.
+    /// Queued packets, the oldest first.
     pub packets: Ring<Packet>,
     /// Its AQM.
     pub cobalt: Cobalt,
     /// Bytes it may still send in this round.
     pub deficit: i32,
-    /// Where it stands.
+    /// Its state in DRR++.
     pub set: Set,
     next: u16,
     prev: u16,
@@ -108,7 +106,7 @@ pub struct Flow {
     destination: u16,
 }
 
-/// A place for a source and, independent of it, one for a destination.
+/// An entry for a source and, independent of it, one for a destination.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     tag: [u32; 2],
@@ -127,7 +125,7 @@ struct Ends {
 pub enum List {
     /// Sparse queues.
     New,
-    /// Empty queues that remember.
+    /// Empty queues whose state decays.
     Decaying,
     /// Bulk queues of a round.
     Old(u8),
@@ -147,7 +145,7 @@ impl List {
 /// Queues by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Population {
-    /// Sparse, waiting ones included.
+    /// Sparse queues, waiting ones included.
     pub sparse: u16,
     /// Bulk.
     pub bulk: u16,
@@ -164,15 +162,15 @@ pub struct Flows {
     /// Bytes of each queue.
     backlogs: Backlogs,
     hosts: Box<[Host]>,
-    /// Sparse and decaying queues, then bulk ones by the round they wait for.
+    /// Sparse and decaying queues, then bulk queues by the round they wait for.
     lists: Box<[Ends; 2 + ROUNDS]>,
-    /// The rounds that some bulk queue waits for.
+    /// Bit set of the rounds that some bulk queue waits for.
     waited_for: [u64; ROUNDS / 64],
-    /// How many those are.
+    /// Number of waiting bulk queues.
     waiting: u16,
-    /// The round of the bulk queues.
+    /// The current round of the bulk queues.
     round: usize,
-    /// State of the generator that dithers.
+    /// State of the generator of dither.
     dither: u64,
     /// Queues by state.
     pub population: Population,
@@ -181,7 +179,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Empty queues: one if nothing is told apart.
+    /// Creates empty queues: a single one if nothing is separate.
     pub fn new(isolation: Isolation, fresh: Fresh, seed: u64) -> Flows {
         let count = if isolation.blind() { 1 } else { QUEUES };
         let flow = Flow {
@@ -220,12 +218,12 @@ impl Flows {
         &mut self.flows[index]
     }
 
-    /// A queue, to look at.
+    /// A queue, read-only.
     pub fn peek(&self, index: usize) -> &Flow {
         &self.flows[index]
     }
 
-    /// Finds the queue of a packet, or gives it one.
+    /// Finds the queue of a packet, or assigns one.
     #[inline]
     pub fn find(&mut self, keys: &Keys) -> usize {
         if self.flows.len() == 1 {
@@ -238,21 +236,22 @@ impl Flows {
         self.find_in_set(home, keys)
     }
 
-    /// The places of a set, from the home on.
+    /// The entries of a set, starting with the home entry.
     fn ways(home: usize) -> impl Iterator<Item = usize> + Clone {
         let base = home - home % WAYS;
         (0..WAYS).map(move |i| base + (home + i) % WAYS)
     }
 
     fn find_in_set(&mut self, home: usize, keys: &Keys) -> usize {
-        // Its own queue, else an empty one, else with another flow in the home.
+        // The flow's own queue, else an empty one, else the home queue, shared with another flow.
         let own = Self::ways(home).find(|&i| self.tags[i] == keys.tag);
         let (index, fresh) = match own {
             Some(index) => (index, self.flows[index].set == Set::None),
             None => {
                 let empty = Self::ways(home).find(|&i| self.flows[i].set == Set::None);
                 let index = empty.unwrap_or(home);
-                // Who shares a queue takes it over: its hosts are now the last packet's.
+                // A flow that shares a queue takes it over: the queue's hosts are now those of the
+                // last packet.
                 self.count_bulk(index, false);
                 (index, true)
             }
@@ -270,7 +269,7 @@ impl Flows {
         index
     }
 
-    /// Finds the place of a host, side 0 for sources and 1 for destinations.
+    /// Finds the entry of a host. Side 0 is for sources, 1 for destinations.
     fn host(&mut self, tag: u32, side: usize) -> u16 {
         let home = tag as usize % QUEUES;
         let own = Self::ways(home).find(|&i| self.hosts[i].tag[side] == tag);
@@ -281,7 +280,7 @@ impl Flows {
         index as u16
     }
 
-    /// If it is a bulk queue, it begins or ceases to count for its hosts.
+    /// Starts or stops counting a queue for its hosts, if it is a bulk queue.
     fn count_bulk(&mut self, index: usize, begins: bool) {
         if self.flows[index].set == Set::Bulk {
             self.count_for_hosts(index, begins);
@@ -306,7 +305,7 @@ impl Flows {
         }
     }
 
-    /// 16 random bits: dither alone, so a multiplication will do.
+    /// 16 random bits. They are only for dither, so a multiplication is enough.
     #[inline]
     fn bits(&mut self) -> u32 {
         self.dither = self
@@ -316,7 +315,7 @@ impl Flows {
         (self.dither >> 48) as u32
     }
 
-    /// Bulk queues of the busier of a queue's hosts.
+    /// Number of bulk queues of the busier of a queue's hosts.
     #[inline]
     fn load(&self, index: usize) -> u16 {
         let flow = &self.flows[index];
@@ -330,19 +329,19 @@ impl Flows {
         load
     }
 
-    /// Bytes a queue gets in a round, in units of 2^-16.
+    /// Bytes that a queue gets in a round, in units of 2^-16.
     #[inline]
     fn share(&self, load: u16) -> u32 {
         self.quantum * u32::from(u16::MAX / load)
     }
 
-    /// What a queue begins with: dithered, so that nothing is lost to rounding.
+    /// Initial deficit of a queue. Dither prevents a loss by rounding.
     #[inline]
     fn first_share(&mut self, index: usize) -> i32 {
         ((self.share(self.load(index)) + self.bits()) >> 16) as i32
     }
 
-    /// Appends a packet; its queue takes its place in the round.
+    /// Appends a packet and puts its queue into the round.
     #[inline]
     pub fn push(&mut self, index: usize, packet: Packet) {
         self.backlogs.add(index, packet.len);
@@ -366,7 +365,7 @@ impl Flows {
         }
     }
 
-    /// Moves the oldest packet of a queue to `next`; whether there was one.
+    /// Moves the oldest packet of a queue to `next`. Returns whether there was one.
     #[inline]
     pub fn pop_to(&mut self, index: usize, next: &mut Packet) -> bool {
         let any = self.flows[index].packets.pop_to(next);
@@ -376,26 +375,26 @@ impl Flows {
         any
     }
 
-    /// Takes a packet out of the middle of a queue (ACK filter).
+    /// Removes a packet from the middle of a queue (ACK filter).
     pub fn remove(&mut self, index: usize, position: usize) -> Option<Packet> {
         let packet = self.flows[index].packets.remove(position)?;
         self.backlogs.remove(index, packet.len);
         Some(packet)
     }
 
-    /// The longest queue in bytes, and how long.
+    /// The longest queue in bytes, and its length.
     pub fn longest(&mut self) -> (usize, u64) {
         self.backlogs.longest()
     }
 
-    /// Whether a queue waits that may have packets.
+    /// Whether a waiting queue may have packets.
     #[inline]
     pub fn active(&self) -> bool {
         self.population.sparse + self.population.bulk > 0
     }
 
-    /// The queue whose turn it is and may send: one decaying queue first if
-    /// `decaying`, then sparse, then bulk ones.
+    /// The queue whose turn it is and that may send. Order: one decaying queue if `decaying`, then
+    /// sparse queues, then bulk ones.
     #[inline]
     pub fn next(&mut self, mut decaying: bool) -> Option<(usize, List)> {
         loop {
@@ -405,7 +404,7 @@ impl Flows {
             if self.flows[index].deficit > 0 {
                 return Some((index, list));
             }
-            // Its round is over: to the end of the bulk queues.
+            // Its turn is over: it moves to the end of the bulk queues.
             if self.flows[index].set == Set::Sparse {
                 if self.flows[index].packets.is_empty() {
                     self.flows[index].set = Set::SparseWait;
@@ -419,7 +418,7 @@ impl Flows {
                 self.unlink(index, list);
                 self.wait(index, rounds);
             } else if self.flows[index].deficit > 0 {
-                // Alone, it is next in any round.
+                // As the only waiting queue, it is next in any round.
                 return Some((index, list));
             }
         }
@@ -451,7 +450,7 @@ impl Flows {
     fn next_round(&self) -> Option<usize> {
         const WORDS: usize = ROUNDS / 64;
         let at = self.round / 64;
-        // The rest of this word, the other words, then its beginning.
+        // The rest of this word, the other words, then the beginning of this word.
         let rest = self.waited_for[at] & (u64::MAX << (self.round % 64));
         if rest != 0 {
             return Some(at * 64 + rest.trailing_zeros() as usize);
@@ -462,8 +461,8 @@ impl Flows {
         })
     }
 
-    /// Gives a queue its share of one round, or of as many as it has to wait
-    /// for in any case; returns how many.
+    /// Gives a queue its share of one round, or of all the rounds that it must wait for anyway.
+    /// Returns the number of rounds.
     #[inline]
     fn refill(&mut self, index: usize) -> usize {
         let load = self.load(index);
@@ -482,7 +481,7 @@ impl Flows {
         rounds
     }
 
-    /// Puts a queue at the end of those that wait so many rounds.
+    /// Puts a queue at the end of the queues that wait for this many rounds.
     #[inline]
     fn wait(&mut self, index: usize, rounds: usize) {
         let round = (self.round + rounds) % ROUNDS;
@@ -497,7 +496,7 @@ impl Flows {
         self.count_for_hosts(index, true);
     }
 
-    /// The queue at the head of `list` was served and found empty.
+    /// Notes that the queue at the head of `list` was served and found empty.
     pub fn emptied(&mut self, index: usize, list: List, p: &Params, now: i64) {
         let flow = &mut self.flows[index];
         flow.cobalt.queue_empty(p, now);
@@ -522,7 +521,7 @@ impl Flows {
         }
     }
 
-    /// Bulk queues of each host of a side that has any.
+    /// Number of bulk queues of each host of a side that has any.
     #[cfg(test)]
     pub fn host_loads(&self, side: usize) -> Vec<u16> {
         let mut loads: Vec<u16> = self.hosts.iter().map(|h| h.bulk[side]).collect();

@@ -1,12 +1,12 @@
-//! Cake as Linux has it: words of tc (iproute2 `tc/q_cake.c`).
+//! Cake in Linux, in tc's words (iproute2 `tc/q_cake.c`).
 
 use crate::registry::Value;
 use crate::registry::kernel::{
     Order, Qdisc, Refused, Shaper, either, flag, micros, number, only, simulated, word, words,
 };
 
-/// Bytes of an Ethernet header: without the word Cake takes frames as they are, the
-/// word counts from the IP header.
+/// Bytes of an Ethernet header. Without the word `overhead` Cake counts whole frames; with it Cake
+/// counts from the IP header.
 const ETHERNET: i32 = 14;
 
 /// Most that Cake adds to an IP packet, bytes.
@@ -38,7 +38,7 @@ pub const KERNEL: Qdisc = Qdisc {
         }),
         ("overhead", number),
         ("mpu", |w, o| {
-            // Without the word Cake has none.
+            // Without the word, Cake's mpu is 0.
             if w.options.get(o) != Some(&Value::Int(0)) {
                 number(w, o);
             }
@@ -64,10 +64,10 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Words that say what the link says.
+/// Words that set the rate, which the link sets already.
 const RATE: [&str; 3] = ["bandwidth", "unlimited", "autorate-ingress"];
 
-/// Words that set what is added to a packet.
+/// Words that set the bytes added to a packet.
 const OVERHEAD: [&str; 16] = [
     "overhead",
     "raw",
@@ -108,7 +108,7 @@ fn check(words: &str, overhead: i32, whole: bool) -> Vec<Refused> {
     if whole && !has("no-split-gso") {
         refused.push(Refused::new(
             "queue",
-            "cake splits what offloads have joined, and captures follow packets that stay whole",
+            "cake splits segments that offloads have joined, but captures need packets that stay whole",
             "no-split-gso, offloads = false or captures = false",
         ));
     }

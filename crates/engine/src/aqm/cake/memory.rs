@@ -1,18 +1,18 @@
-//! What packets take of the memory limit: Linux counts the buffers that hold
-//! them, not their bytes.
+//! Memory that packets take from the memory limit. Linux counts the buffers that hold packets, not
+//! their bytes.
 //!
-//! For segments that the kernel sends one by one, on 64 bits: a data segment is
-//! its payload and 832 bytes of headers and bookkeeping; a pure ACK counts 2
-//! (the kernel keeps ACKs out of such limits); a datagram lies in one buffer
-//! whose size is a power of two, and 256 bytes besides.
+//! These values hold for segments that the kernel sends one by one, on 64 bits. A data segment is
+//! its payload and 832 bytes of headers and bookkeeping. A pure ACK counts 2 bytes (the kernel
+//! keeps ACKs out of such limits). A datagram is in one buffer whose size is a power of two, plus
+//! 256 bytes.
 
 use crate::packet::{Packet, flags};
 
 /// Buffer head and bookkeeping of a TCP segment, bytes.
 const SEGMENT: u32 = 832;
-/// What the kernel writes for a pure ACK.
+/// The value that the kernel uses for a pure ACK.
 const PURE_ACK: u32 = 2;
-/// Bookkeeping of a buffer, and what stands at its end.
+/// Bookkeeping of a buffer, and the data at its end.
 const BUFFER: u32 = 256;
 const SHARED: u32 = 320;
 
@@ -28,9 +28,8 @@ pub fn truesize(packet: &Packet) -> u32 {
     SEGMENT + u32::from(packet.payload)
 }
 
-/// The memory limit: given, or four times what the rate (byte/s) carries in
-/// `rtt` (us), at least 4 MiB; without a word for it never more than 10,240
-/// full packets.
+/// The memory limit. Without a `given` one: four times what the rate (byte/s) carries in `rtt`
+/// (us), at least 4 MiB and at most 10,240 full packets.
 pub fn limit(given: Option<u64>, rate: u64, rtt_us: u64, mtu: u32) -> u64 {
     const PACKETS: u64 = 10_240;
     given.unwrap_or_else(|| {

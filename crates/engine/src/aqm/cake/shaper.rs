@@ -1,13 +1,13 @@
 //! Cake's shaper: a virtual clock without a burst, and the sizes it charges.
 //!
-//! Each packet moves the clock on by its duration at the rate; a packet may
-//! leave when the clock is not ahead of the time. What is sent late is not
-//! lost: the clock is set to now only when a packet comes into an empty queue.
-//! A second, failsafe clock moves 1.5 durations a packet and is not charged for
-//! what is dropped: when drops (`ingress`) hold the first clock far ahead, two
+//! Each packet advances the clock by its duration at the rate. A packet may leave when the clock is
+//! not ahead of the time. Late packets lose no capacity: the clock is set to now only when a packet
+//! comes into an empty queue. A second, failsafe clock advances by 1.5 durations a packet and is
+//! not charged for drops. So when drops (`ingress`) push the first clock far ahead, two thirds of
+//! the rate are still served.
 //! thirds of the rate are still served.
 
-/// Ethernet header, bytes: what `overhead` leaves out of a frame.
+/// Ethernet header, bytes, which `overhead` does not count.
 const ETHERNET: i32 = 14;
 
 /// Slowest rate that is shaped, byte/s.
@@ -23,7 +23,7 @@ pub struct PerByte {
 }
 
 impl PerByte {
-    /// Of a rate in byte/s, with as many of 34 binary digits as there is room for.
+    /// Converts a rate in byte/s, with as many of 34 binary digits as fit.
     pub fn of(rate: u64) -> PerByte {
         let mut ns = (1_000_000_000u64 << 34) / rate.max(MIN_RATE);
         let mut shift = 34;
@@ -34,7 +34,7 @@ impl PerByte {
         PerByte { ns, shift }
     }
 
-    /// Time for so many bytes, ns, rounded down.
+    /// Time for this many bytes, ns, rounded down.
     #[inline]
     pub fn time(self, bytes: u32) -> i64 {
         ((u64::from(bytes) * self.ns) >> self.shift) as i64
@@ -52,7 +52,7 @@ pub enum Framing {
     Ptm,
 }
 
-/// What a frame is charged.
+/// Parameters of the charge for a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// Bytes added to the IP packet; `None`: frames are taken as they are.
@@ -88,12 +88,12 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// Sets the rate; what was sent stays charged at the rate it was sent with.
+    /// Sets the rate. Packets sent before stay charged at the old rate.
     pub fn set_rate(&mut self, per_byte: PerByte) {
         self.per_byte = per_byte;
     }
 
-    /// A packet comes into an empty queue: idle time is not saved up.
+    /// Notes that a packet comes into an empty queue: idle time is not saved up.
     #[inline]
     pub fn wake(&mut self, now: i64) {
         if self.next < now {
@@ -118,7 +118,7 @@ impl Shaper {
         }
     }
 
-    /// The link could not send until now: nothing is saved up.
+    /// Ends an outage: nothing is saved up while the link could not send.
     pub fn resume(&mut self, now: i64) {
         self.next = self.next.max(now);
         self.failsafe = self.failsafe.max(now);

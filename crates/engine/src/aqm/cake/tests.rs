@@ -1,5 +1,5 @@
-//! The parts one by one, then the whole: shares of flows and hosts, overflow,
-//! the ACK filter, what Cobalt does over time.
+//! The parts one by one, then the whole: shares of flows and hosts, overflow, the ACK filter, and
+//! Cobalt's behaviour over time.
 
 use super::cobalt::Cobalt;
 use super::flows::List;
@@ -23,7 +23,7 @@ fn word(name: &'static str, word: &'static str) -> (&'static str, Value) {
     (name, Value::Word(word))
 }
 
-/// A Cake between arrivals and a link that asks whenever it may.
+/// A Cake with arrivals, and a link that asks whenever it may.
 struct Bench {
     cake: Cake,
     sink: Sink,
@@ -57,7 +57,7 @@ impl Bench {
         self.put(ns, packet);
     }
 
-    /// The packet that leaves now, and when the next may.
+    /// The packet that leaves now, and when the next one may leave.
     fn get(&mut self, ns: i64) -> Result<(Packet, i64), Dequeue> {
         let now = Time(ns as u64);
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -70,8 +70,7 @@ impl Bench {
         }
     }
 
-    /// Bytes of each flow out of those that leave in `ns`, every flow of
-    /// `lens` kept at 40 packets.
+    /// Bytes of each flow that leave in `ns`, with every flow of `lens` kept at 40 packets.
     fn shares(&mut self, lens: &[u16], ns: i64) -> Vec<u64> {
         let mut sent = vec![0; lens.len()];
         for (flow, len) in (0..).zip(lens) {
@@ -102,7 +101,7 @@ fn packets_are_spaced_by_their_length_at_the_rate() {
     assert_eq!(next, 5 + slot);
     let early = bench.get(next - 1);
     assert!(matches!(early, Err(Dequeue::NotBefore(t)) if t.ns() as i64 == next));
-    // What is sent late is made up for: the clock goes on from where it was.
+    // Late packets are made up for: the clock continues from where it was.
     let (_, next) = bench.get(next + 3 * slot / 2).unwrap();
     assert_eq!(next, 5 + slot + 3 * slot / 2, "not before now");
     let (_, next) = bench.get(next).unwrap();
@@ -111,7 +110,7 @@ fn packets_are_spaced_by_their_length_at_the_rate() {
         let (_, next) = bench.get(5 + (k - 1) * slot).unwrap();
         assert_eq!(next, 5 + k * slot);
     }
-    // But an idle time is not saved up, nor is the last packet's slot lost.
+    // But idle time is not saved up, and the last packet's slot still counts.
     assert!(matches!(bench.get(5 + 6 * slot), Err(Dequeue::Empty)));
     bench.data(6 * slot, 0, 100, Ecn::NotEct);
     assert!(matches!(bench.get(6 * slot), Err(Dequeue::NotBefore(_))));
@@ -132,7 +131,7 @@ fn a_rate_step_changes_the_next_slot_and_the_parameters() {
     let (_, next) = bench.get(next).unwrap();
     assert_eq!(next, 1514 * (800 + 8_000));
     assert_eq!(bench.cake.tins[0].params.target, 1514 * 8_000 * 3 / 2);
-    // A link that stood still for a second has nothing to make up for.
+    // After an outage of a second, the link has nothing to make up for.
     bench.cake.rate_changed(Rate(0), Time(next as u64));
     bench
         .cake
@@ -156,7 +155,7 @@ fn the_failsafe_clock_keeps_two_thirds_of_the_rate() {
         left.push(shaper.opens() / 800_000);
         shaper.charge(1_000, false);
     }
-    // 1.5 slots each, and never an earlier time than the first clock allows
+    // The failsafe clock gives 1.5 slots each. It never gives an earlier time than the first clock,
     // once that is the nearer of the two.
     assert_eq!(left, [0, 1, 3, 4, 6, 7, 9, 10, 12, 13, 15, 16]);
     shaper.wake(100_000_000);
@@ -171,12 +170,12 @@ fn sizes_of_atm_ptm_overhead_and_mpu() {
         mpu,
         framing,
     };
-    // Frames as they are; overhead counts from the IP header.
+    // Without `overhead` frames count as they are; with it bytes count from the IP header.
     assert_eq!(sizes(None, 0, Framing::Plain).charged(1514), 1514);
     assert_eq!(sizes(Some(0), 0, Framing::Plain).charged(1514), 1500);
     assert_eq!(sizes(Some(18), 64, Framing::Plain).charged(54), 64);
     assert_eq!(sizes(Some(-64), 0, Framing::Plain).charged(60), 0);
-    // 1500 + 40 bytes are 33 cells, one byte more than 32 cells hold is another.
+    // 1500 + 40 bytes are 33 cells. One byte more than 32 cells hold takes another cell.
     assert_eq!(sizes(Some(40), 0, Framing::Atm).charged(1514), 33 * 53);
     assert_eq!(sizes(Some(36), 0, Framing::Atm).charged(1514), 32 * 53);
     assert_eq!(sizes(Some(37), 0, Framing::Atm).charged(1514), 33 * 53);
@@ -204,7 +203,7 @@ fn times_per_byte_are_exact_for_round_rates_and_slow_enough_for_slow_ones() {
 
 #[test]
 fn targets_and_intervals_by_rate() {
-    // Targets and intervals in ms as the SCE reference lists them.
+    // Targets and intervals in ms, as in the SCE reference.
     for (mbit, target, interval) in [
         (0.5, 36.34, 131.3),
         (1.0, 18.17, 113.2),
@@ -218,7 +217,7 @@ fn targets_and_intervals_by_rate() {
         assert!((p.interval as f64 / 1e6 - interval).abs() < 0.06, "{mbit}");
     }
     let bench = Bench::new(100_000_000, &[("rtt", Value::Time(Time::from_ms(10)))]);
-    // Best effort has the whole rate, bulk a sixteenth: 6.25 Mbit/s.
+    // Best effort has the whole rate, bulk a sixteenth of it: 6.25 Mbit/s.
     let targets: Vec<i64> = bench.cake.tins.iter().map(|t| t.params.target).collect();
     assert_eq!(targets, [500_000, 1514 * 1_280 * 3 / 2, 1514 * 320 * 3 / 2]);
     let quanta: Vec<u32> = bench.cake.tins.iter().map(|t| t.flows.quantum).collect();
@@ -266,13 +265,13 @@ fn two_classes(rate: u64, tins: &'static str, dscp: u8) -> Bench {
 
 #[test]
 fn a_tin_gives_way_above_its_share() {
-    // Bulk has a sixteenth against best effort, voice a quarter; without
-    // competition each has everything.
+    // With competition from best effort, bulk gets a sixteenth and voice a quarter. Without
+    // competition each gets everything.
     for (dscp, part) in [(1, 1.0 / 16.0), (46, 0.25)] {
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU, MTU], 2_000 * MS);
         let share = sent[0] as f64 / (sent[0] + sent[1]) as f64;
-        // One packet in the some 16,000 that leave, and Cobalt's drops.
+        // The error is one packet in about 16,000 that leave, and Cobalt's drops.
         assert!((share - part).abs() < 0.002, "dscp {dscp}: {share}");
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU], 1_000 * MS);
@@ -297,19 +296,19 @@ fn flows_share_by_bytes_whatever_their_packets() {
     let sent = bench.shares(&[1514, 500, 64, 1000], 4_000 * MS);
     let mean = sent.iter().sum::<u64>() as f64 / 4.0;
     for (flow, bytes) in sent.iter().enumerate() {
-        // A round is 305 bytes, a packet up to 1514: of 1.25 MB each 0.3 %.
+        // A round is 305 bytes, a packet up to 1514 bytes: 0.3 % of 1.25 MB each.
         let error = (*bytes as f64 / mean - 1.0).abs();
         assert!(error < 0.003, "flow {flow}: {sent:?}");
     }
 }
 
-/// One flow from host 0 to 10, seven from 1 to 11, and what host 0 gets.
+/// The share of host 0, with one flow from host 0 to 10 and seven from host 1 to 11.
 fn one_against_seven(mode: &'static str, reverse: bool) -> f64 {
     let mut bench = Bench::new(50_000_000, &[word("flow", mode)]);
     let info: Vec<FlowInfo> = (0..8)
         .map(|flow| {
             let host = u32::from(flow > 0);
-            // The other end is the same for all.
+            // The other host is the same for all flows.
             let (source, destination) = if reverse { (5, host) } else { (host, 5) };
             FlowInfo {
                 source,
@@ -331,7 +330,7 @@ fn hosts_share_as_the_mode_says() {
         ("dual-srchost", true, 0.125),
         ("dual-dsthost", true, 0.5),
         ("dual-dsthost", false, 0.125),
-        // The busier end decides: the one that all flows share.
+        // The busier host counts: the one that all flows share.
         ("triple-isolate", false, 0.125),
         ("srchost", false, 0.5),
         ("dsthost", true, 0.5),
@@ -360,7 +359,7 @@ fn triple_isolation_of_two_pairs_of_hosts() {
     assert_eq!(bulk, [1, 7]);
 }
 
-/// Where a host has so many bulk queues that they wait several rounds at once.
+/// A host has so many bulk queues that they wait for several rounds at once.
 #[test]
 fn forty_flows_of_a_host_share_among_themselves_and_with_another() {
     for (first, mode) in [(1, "triple-isolate"), (20, "dual-srchost")] {
@@ -382,7 +381,8 @@ fn forty_flows_of_a_host_share_among_themselves_and_with_another() {
             for flow in part {
                 let fair = 0.5 / f64::from(host);
                 let error = of(&sent[flow as usize..][..1]) / fair - 1.0;
-                // Each sends 240 packets or more: two of them, Cobalt's drops aside.
+                // Each queue sends at least 240 packets. The tolerance covers two of them, and
+                // Cobalt's drops.
                 assert!(error.abs() < 0.02, "{mode} flow {flow}: {error}");
             }
         }
@@ -408,16 +408,16 @@ fn a_set_holds_eight_flows_and_then_they_collide() {
         flows.push(index, Packet::new(n, MTU, Ecn::NotEct));
         seen.push(index);
     }
-    // From the home on, around its set of eight.
+    // Starting at the home entry, around its set of eight.
     assert_eq!(seen, [21, 22, 23, 16, 17, 18, 19, 20]);
     for n in 0..8 {
         assert_eq!(flows.find(&keys(n)), seen[n as usize], "found again");
     }
-    // The ninth goes where its home is, and takes it over.
+    // The ninth flow goes to its home entry and takes it over.
     assert_eq!(flows.find(&keys(8)), 21);
     assert_eq!(flows.find(&keys(8)), 21);
     assert_eq!(flows.find(&keys(0)), 21, "the first is now the guest");
-    // Another set is free.
+    // Another set still has free queues.
     let other = Keys { tag: 24, ..keys(0) };
     assert_eq!(flows.find(&other), 24);
 }
@@ -435,11 +435,11 @@ fn a_sparse_flow_goes_first_and_a_bulk_one_waits_its_turn() {
     bench.data(now, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(now).unwrap();
     assert_eq!(packet.flow, 1);
-    // It still has quantum left: its next packet is first again.
+    // It still has quantum left, so its next packet is first again.
     bench.data(next, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(next).unwrap();
     assert_eq!(packet.flow, 1);
-    // 305 bytes are used up by a packet of 1514: then it waits like the other.
+    // A packet of 1514 bytes uses up the 305 bytes; then it waits like the other flow.
     let mut now = next;
     let mut order = Vec::new();
     for _ in 0..6 {
@@ -465,8 +465,8 @@ fn cobalt(fresh: Fresh) -> (Cobalt, Params, Stream) {
     (Cobalt::new(fresh), params, Stream::new(1, "a", "b"))
 }
 
-/// Times in ms of the marks of a queue whose packets are `sojourn` old, one
-/// each ms from `from` to `to`.
+/// Times in ms of the marks of a queue whose packets are `sojourn` old, with one packet each ms
+/// from `from` to `to`.
 fn marks(
     cobalt: &mut Cobalt,
     p: &Params,
@@ -501,7 +501,7 @@ fn a_queue_that_slept_marks_at_once_too_and_one_that_did_not_waits() {
         (Fresh::Interval, 150, 100),
     ] {
         let (mut c, p, mut rng) = cobalt(fresh);
-        // Used and decayed: 1/sqrt is no longer the initial 0.
+        // After use and decay, 1/sqrt is no longer the initial 0.
         marks(&mut c, &p, &mut rng, (0, 300), 6 * MS);
         marks(&mut c, &p, &mut rng, (300, 2_000), 0);
         assert_eq!(c.count, 0);
@@ -540,14 +540,14 @@ fn marks_need_four_packets_at_low_rates_and_the_share_of_an_ingress() {
 #[test]
 fn blue_grows_with_overflows_and_shrinks_with_idleness() {
     let (mut c, p, mut rng) = cobalt(Fresh::Linux);
-    // 30 ms of overflows count 6 times: more than a target apart.
+    // In 30 ms, overflows count 6 times, as BLUE's changes are more than a target apart.
     for ms in 0..30 {
         c.queue_full(&p, ms * MS);
     }
     assert_eq!(c.gauges(), [1.0, 5.0 / 256.0]);
     let mut dropped = 0;
     for ms in 0..20_000 {
-        // Never over the target: CoDel has nothing to say.
+        // Never over the target: CoDel does nothing.
         let v = c.decide(&p, 1_000 * MS + ms, 0, true, 0, &mut rng);
         assert!(!v.mark, "BLUE never marks");
         dropped += u32::from(v.drop == Some(Cause::Blue));
@@ -569,8 +569,8 @@ fn inverse_roots() {
         c.update_root();
         let exact = 4_294_967_296.0 / libm::sqrt(f64::from(count));
         let error = (f64::from(c.rec_inv_sqrt) - exact).abs() / exact;
-        // One step from the value before leaves 3/8 of 1/count^2; of the square
-        // a unit of 32 digits is lost, which is count/2^32 of it.
+        // One step from the value before leaves an error of 3/8 of 1/count^2. The square loses a
+        // unit of 32 digits, which is count/2^32 of it.
         let n = f64::from(count);
         let step = if count < 16 { 0.0 } else { 1.0 / (n * n) };
         let allowed = step + (n + 4.0) / 4_294_967_296.0;
@@ -600,7 +600,7 @@ fn ramp_of_sce() {
     assert_eq!(p(kept, 6_000, true), 0.4);
     assert_eq!(p(kept, 7_500, true), 1.0);
     assert_eq!(p(Ramp::Off, 50_000, true), 0.0);
-    // At low rates "over" waits for four packets: single then jumps.
+    // At low rates "over" requires four packets: then single jumps.
     assert_eq!(p(halved, 20_000, false), 0.0);
 }
 
@@ -615,7 +615,7 @@ fn sce_marks_ect0_only_and_never_takes_ce_back() {
         let mut bench = Bench::new(10_000_000, &[word("sce", "on"), word("flow", "flowblind")]);
         bench.data(0, 0, MTU, ecn);
         bench.data(0, 0, MTU, ecn);
-        // At the target exactly: every packet, and not over it.
+        // Exactly at the target: every packet is marked, but none counts as over it.
         let (packet, _) = bench.get(5 * MS).unwrap();
         assert_eq!(packet.ecn, expected);
         let marked = u64::from(ecn == Ecn::Ect0);
@@ -680,7 +680,7 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
     }
     assert_eq!(bench.cake.memory.0, 42 * 2_280);
     assert_eq!(bench.sink.meter.counts.drops(), 0);
-    // A packet of the short queue costs one of the long one.
+    // A packet for the short queue makes the long queue lose one.
     bench.data(0, 1, MTU, Ecn::NotEct);
     assert_eq!(bench.sink.meter.counts_of(0).get(Cause::Overflow), 1);
     assert_eq!(bench.sink.meter.counts_of(1).drops(), 0);
@@ -689,7 +689,7 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
         bench.get(ns).ok().filter(|(p, _)| p.flow == 0)
     });
     assert_eq!(of_flow_0.unwrap().0.seq, 1, "the head went");
-    // ACKs take next to nothing.
+    // ACKs take almost no memory.
     let used = bench.cake.memory.0;
     bench.put(20 * MS, ack(2, 1, &[]));
     assert_eq!(bench.cake.memory.0, used + 2);
@@ -735,8 +735,8 @@ fn ingress_charges_drops_to_the_shaper() {
     let (left, _) = run(false);
     // 2 s at 1211.2 us a packet.
     assert!((1_650..=1_652).contains(&left), "{left}");
-    // What does not respond is dropped until the failsafe clock is what is
-    // left: two thirds of the rate.
+    // An unresponsive flow is dropped until only the failsafe clock limits it: two thirds of the
+    // rate.
     let (left, dropped) = run(true);
     assert!(
         (1_101..1_250).contains(&left) && dropped > 500,
@@ -757,7 +757,7 @@ fn ack(flow: u32, seq: u64, sack: &[(u32, u32)]) -> Packet {
     packet
 }
 
-/// What of `acks` is left when all have come at once.
+/// The indices of `acks` that are left when all have come at once.
 fn filtered(filter: &'static str, acks: &[Packet]) -> Vec<usize> {
     let mut bench = Bench::new(1_000_000, &[word("ack_filter", filter)]);
     for (n, ack) in acks.iter().enumerate() {
@@ -788,17 +788,17 @@ fn the_ack_filter_keeps_what_is_news() {
     };
     let plain: Vec<Packet> = (1..=6).map(|n| ack(0, n, &[])).collect();
     assert_eq!(filtered("off", &plain), [0, 1, 2, 3, 4, 5]);
-    // One that could go stays at the head, or none.
+    // Of the redundant ACKs, one stays at the head, or none.
     assert_eq!(filtered("on", &plain), [4, 5]);
     assert_eq!(filtered("aggressive", &plain), [5]);
 
-    // A change of ECE is kept on both sides.
+    // The ACKs on both sides of a change of ECE stay.
     let ece = [1, 2, 3, 4, 5, 6].map(|n| match n {
         3 | 4 => flagged(n, flags::ECE),
         _ => ack(0, n, &[]),
     });
     assert_eq!(filtered("aggressive", &ece), [1, 3, 5]);
-    // ESCE is the former NS bit: none of them goes.
+    // ESCE is the former NS bit: all of these ACKs stay.
     let esce = [1, 2, 3, 4].map(|n| flagged(n, flags::ESCE));
     assert_eq!(filtered("aggressive", &esce), [0, 1, 2, 3]);
 
@@ -815,13 +815,13 @@ fn the_ack_filter_keeps_what_is_news() {
     assert_eq!(filtered("aggressive", &apart), [0, 1]);
     let lost = [ack(0, 5, &[(2, 1)]), ack(0, 6, &[])];
     assert_eq!(filtered("aggressive", &lost), [0, 1]);
-    // A D-SACK is news in any case.
+    // A D-SACK always contains new information.
     let dsack = [
         flagged_sack(5, flags::DSACK, (0u32.wrapping_sub(3), 1)),
         ack(0, 9, &[(1, 9)]),
     ];
     assert_eq!(filtered("aggressive", &dsack), [0, 1]);
-    // Another flow's ACK, a SYN-ACK, a datagram.
+    // ACKs of another flow, a SYN-ACK, a datagram.
     assert_eq!(
         filtered("aggressive", &[ack(1, 1, &[]), ack(0, 2, &[])]).len(),
         2
@@ -862,7 +862,7 @@ fn options_that_exclude_each_other() {
     }
 }
 
-/// A queue waits for as many rounds as it needs at once, but for fewer than there are.
+/// A queue waits at once for as many rounds as it needs, but for fewer than there are.
 #[test]
 fn sixty_four_flows_of_a_host_share_by_bytes() {
     let mut bench = Bench::new(10_000_000, &[]);
@@ -872,7 +872,7 @@ fn sixty_four_flows_of_a_host_share_by_bytes() {
         dscp: 0,
     };
     bench.cake.flows(&[one_host; FLOWS]);
-    // 4.8 bytes a round: a long packet takes 318 rounds, a short one 42.
+    // 4.8 bytes a round: a long packet needs 318 rounds, a short one 42.
     let lens: Vec<u16> = (0..FLOWS)
         .map(|flow| if flow % 2 == 0 { MTU } else { 200 })
         .collect();
@@ -885,7 +885,7 @@ fn sixty_four_flows_of_a_host_share_by_bytes() {
     }
 }
 
-/// A queue that has nothing to forget is free for another flow as soon as it is empty.
+/// A queue without state that must decay is free for another flow as soon as it is empty.
 #[test]
 fn an_empty_queue_without_a_memory_is_free_again() {
     let isolation = Isolation {
@@ -904,7 +904,7 @@ fn an_empty_queue_without_a_memory_is_free_again() {
     assert_eq!(index, 21);
     flows.push(index, Packet::new(0, 60, Ecn::NotEct));
     let mut packet = Packet::new(0, 0, Ecn::NotEct);
-    // It has its first share already, and is served as a new one.
+    // It already has its first share, and is served as a new queue.
     let (turn, list) = flows.next(false).expect("a queue with a packet");
     assert!(turn == index && matches!(list, List::New));
     assert!(flows.pop_to(index, &mut packet));

@@ -1,5 +1,5 @@
-//! Tins: which DSCP goes where, and the share of the rate each tin may take
-//! before the others come first.
+//! Tins: the mapping of each DSCP to a tin, and the share of the rate that each tin may take before
+//! the others come first.
 
 /// The classes a packet may be put into (tc's `besteffort` and so on).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +83,8 @@ impl Tins {
         index
     }
 
-    /// The rate of each tin out of the whole, byte/s: above it a tin's packets
-    /// wait for those of tins below theirs.
+    /// The share of each tin of the whole rate, byte/s. Above its share, the packets of a tin wait
+    /// for tins that are below theirs.
     pub fn rates(self, rate: u64) -> Vec<u64> {
         match self {
             Tins::BestEffort => vec![rate],

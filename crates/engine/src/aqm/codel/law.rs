@@ -1,5 +1,5 @@
-//! CoDel's control law over any queue of packets: what sch_codel and sch_fq_codel
-//! share as codel_impl.h. See the head of codel.rs for what it follows.
+//! CoDel's control law over any queue of packets: the part that sch_codel and sch_fq_codel share as
+//! codel_impl.h. The head of codel.rs says what it follows.
 
 use tailback_record::Cause;
 
@@ -9,15 +9,15 @@ use crate::packet::Packet;
 use crate::registry::{Options, Value};
 use crate::units::Time;
 
-/// Most packets dropped in one dequeue; what is due beyond that is forgiven.
+/// Most packets dropped in one dequeue; drops due beyond that are forgiven.
 const MAX_DROPS: u32 = 256;
 
 /// Where CoDel takes packets from: a whole queue, or one flow's.
 pub trait Source {
-    /// Moves the oldest packet to `next`; whether there was one.
+    /// Moves the oldest packet to `next`. Returns whether there was one.
     fn pop_to(&mut self, next: &mut Packet) -> bool;
 
-    /// What stays queued, bytes; in a fair queue that of all flows, as in Linux.
+    /// Bytes that stay queued. In a fair queue these are the bytes of all flows, as in Linux.
     fn left(&self) -> u64;
 }
 
@@ -50,7 +50,7 @@ pub struct Params {
     ce_threshold: Option<u64>,
     /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,
-    /// With no more than this still queued CoDel does not act, bytes.
+    /// CoDel does not act while no more than this stays queued, bytes.
     mtu: u64,
 }
 
@@ -74,45 +74,46 @@ impl Params {
 /// State of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vars {
-    /// Drops and marks in this dropping phase, or what it started from.
+    /// Drops and marks in this dropping phase, on top of the count that it started from.
     pub(super) count: u32,
     /// `count` when this dropping phase was entered.
     pub(super) lastcount: u32,
-    /// In the dropping phase.
+    /// Whether the queue is in the dropping phase.
     pub(super) dropping: bool,
     /// 1/sqrt(count) in units of 2^-16.
     pub(super) rec_inv_sqrt: u16,
     /// When the sojourn time will have been above the target for an interval,
     /// ticks; `None` while it is below.
     pub(super) first_above: Option<u64>,
-    /// Next drop, ticks.
+    /// Time of the next drop, ticks.
     pub(super) drop_next: u64,
-    /// Sojourn time of the last packet looked at, ticks.
+    /// Sojourn time of the last packet examined, ticks.
     pub(super) ldelay: u64,
 }
 
 impl Vars {
-    /// One Newton step of x <- x/2 (3 - count x^2) towards 1/sqrt(count), in
-    /// the 32-bit fractions Linux computes it with.
+    /// One Newton step of x <- x/2 (3 - count x^2) towards 1/sqrt(count), in 32-bit fractions as in
+    /// Linux.
     pub(super) fn newton_step(&mut self) {
         let x = u64::from(self.rec_inv_sqrt) << 16;
         let square = (x * x) >> 32;
         let rest = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
-        // Two bits are given up before the product so that it fits in 64 bits.
+        // Dropping two bits before the product keeps it within 64 bits.
         let next = (rest >> 2).wrapping_mul(x) >> 31;
         self.rec_inv_sqrt = (next >> 16) as u16;
     }
 
-    /// RFC 8289 section 5.6 (`control_law`): the next drop is interval / sqrt(count) after `t`.
+    /// RFC 8289 section 5.6 (`control_law`): the time of the next drop, interval / sqrt(count)
+    /// after `t`.
     #[inline]
     fn control_law(&self, t: u64, interval: u64) -> u64 {
         let share = (u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 16;
-        // At least a tick: an interval cut to nothing would never end the loop.
+        // At least one tick: an interval rounded down to 0 would never end the loop.
         t.saturating_add((share as u64).max(1))
     }
 
-    /// RFC 8289 section 5.6 (`dodequeue`): whether the sojourn time has been
-    /// above the target for a whole interval. `left` is what stays queued, bytes.
+    /// RFC 8289 section 5.6 (`dodequeue`): whether the sojourn time has been above the target for a
+    /// whole interval. `left` is the number of bytes that stay queued.
     #[inline]
     fn should_drop(&mut self, packet: &Packet, left: u64, p: &Params, now: u64) -> bool {
         self.ldelay = now.saturating_sub(ticks(packet.stamp));
@@ -129,8 +130,8 @@ impl Vars {
         }
     }
 
-    /// Moves the next packet of `packets` to `next`, dropping and marking as CoDel does;
-    /// whether there is one.
+    /// Moves the next packet of `packets` to `next`, and drops and marks as CoDel does. Returns
+    /// whether there is a packet.
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -153,8 +154,8 @@ impl Vars {
         true
     }
 
-    /// [`Vars::dequeue`] of a packet to which something may have to be done: a call at its end, so
-    /// that others pass without registers being saved.
+    /// Completes [`Vars::dequeue`] for a packet that may have to be dropped or marked. As a call at
+    /// the end of `dequeue`, it spares other packets the saving of registers.
     #[inline(never)]
     fn treat(
         &mut self,
@@ -181,7 +182,7 @@ impl Vars {
         did != Did::Empty
     }
 
-    /// The head is to be dropped or marked, if that is due.
+    /// Drops or marks the head, if that is due.
     #[inline]
     fn act(
         &mut self,
@@ -198,8 +199,8 @@ impl Vars {
             self.enter(p, now);
             return did;
         }
-        // A large backlog may call for several drops at once: it is the
-        // times of drops that follow the control law, not the packets.
+        // A large backlog may need several drops at once. The control law applies to the times of
+        // drops, not to packets.
         let (mut drops, mut did) = (0, Did::Nothing);
         while self.dropping && now >= self.drop_next {
             drops += 1;
@@ -222,7 +223,7 @@ impl Vars {
         did
     }
 
-    /// After a drop: whether the packet that is now first is to be dropped, too.
+    /// After a drop: whether the packet that is now first must be dropped too.
     fn look_again(&mut self, did: Did, next: &Packet, left: u64, p: &Params, now: u64) -> bool {
         match did {
             Did::Nothing => self.should_drop(next, left, p, now),
@@ -237,8 +238,8 @@ impl Vars {
     /// Enters the dropping phase after its first drop or mark.
     pub(super) fn enter(&mut self, p: &Params, now: u64) {
         self.dropping = true;
-        // RFC 8289 section 5.5 (`deque`), re-entry: if the last phase ended less than
-        // 16 intervals ago, go on from what it added to the count.
+        // RFC 8289 section 5.5 (`deque`), re-entry: if the last phase ended less than 16 intervals
+        // ago, continue from what it added to the count.
         let added = self.count.wrapping_sub(self.lastcount);
         let recent = now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
         if added > 1 && recent {
@@ -252,38 +253,37 @@ impl Vars {
         self.drop_next = self.control_law(now, p.interval);
     }
 
-    /// Whether the last packet looked at was above the target with more than an
-    /// MTU behind it.
+    /// Whether the last packet examined was above the target, with more than an MTU behind it.
     #[inline]
     pub fn over_target(&self) -> bool {
         self.first_above.is_some()
     }
 
-    /// Linux punishes the fattest flow of a full queue with a count that grows
-    /// by what was dropped of it.
+    /// When a full queue drops from its fattest flow, Linux adds the number of dropped packets to
+    /// that flow's count.
     #[inline]
     pub fn punish(&mut self, drops: u32) {
         self.count = self.count.wrapping_add(drops);
     }
 
-    /// `count` and whether in the dropping phase, for a time series.
+    /// `count`, and whether the queue is in the dropping phase, for a time series.
     pub fn gauges(&self) -> [f64; 2] {
         [f64::from(self.count), f64::from(u8::from(self.dropping))]
     }
 }
 
-/// What became of the packet that is to leave.
+/// What happened to the packet that is to leave.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Did {
-    /// It was let pass.
+    /// It passed.
     Nothing,
     /// It was marked.
     Mark,
-    /// There is none: all were dropped.
+    /// No packet is left: all were dropped.
     Empty,
 }
 
-/// Marks the head if `ecn` and the packet allow it; else drops it and takes the next.
+/// Marks the head if `ecn` and the packet allow it. Otherwise drops it and takes the next.
 fn act_on(
     head: &mut Packet,
     packets: &mut impl Source,

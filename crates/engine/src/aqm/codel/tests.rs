@@ -1,4 +1,4 @@
-//! CoDel's control law, its re-entry, and what it leaves alone.
+//! CoDel's control law, its re-entry, and the packets that it does not touch.
 
 use tailback_record::Cause;
 
@@ -10,7 +10,7 @@ use crate::rng::Stream;
 const MS: u64 = 1_000_000;
 const MTU: u32 = 1514;
 
-/// A queue with everything reported at the times it happened.
+/// A queue that reports everything at the time it happened.
 struct Bench {
     queue: Codel,
     sink: Sink,
@@ -55,8 +55,8 @@ impl Bench {
         self.sink.meter.counts.get(Cause::Aqm)
     }
 
-    /// One dequeue each `step`, the packet replaced by one of age `age`, and
-    /// the times at which something was dropped or marked.
+    /// Dequeues once each `step`, and replaces the packet by one of age `age`. Returns the times at
+    /// which something was dropped or marked.
     fn run(&mut self, from: u64, to: u64, step: u64, age: u64, ecn: Ecn) -> Vec<u64> {
         let mut times = Vec::new();
         let mut before = self.drops() + self.sink.meter.counts.marks();
@@ -90,10 +90,10 @@ fn drop_times_follow_the_control_law() {
     );
     assert!(times.len() > 200, "{} drops", times.len());
 
-    // The same in floating point: after the first, drop k+1 follows drop k by
-    // interval x(k), x(k) being one Newton step from x(k-1) towards 1/sqrt(k).
-    // Linux's 16-bit fraction and its ticks lose at most 3 units of 2^-16
-    // interval and one tick a drop; a dequeue sees a drop that is due within a step.
+    // The same law in floating point: after the first drop, drop k+1 follows drop k by interval
+    // x(k), where x(k) is one Newton step from x(k-1) towards 1/sqrt(k). Linux's 16-bit fraction
+    // and its ticks lose at most 3 units of 2^-16 interval and one tick per drop. A dequeue sees a
+    // due drop within one step.
     let interval = 97_656.0 * 1_024.0;
     let (mut due, mut x) = (first, 1.0);
     for (k, pair) in (1u32..).zip(times.windows(2)) {
@@ -110,9 +110,9 @@ fn drop_times_follow_the_control_law() {
             k + 1
         );
 
-        // RFC 8289 section 5.6 (`control_law`): interval / sqrt(count). The one Newton step
-        // starts from the value for count - 1, off by 1/(2 count), and leaves
-        // 3/8 of 1/count^2; twice that allows for what the steps before left.
+        // RFC 8289 section 5.6 (`control_law`): interval / sqrt(count). The one Newton step starts
+        // from the value for count - 1, which is off by 1/(2 count), and leaves an error of 3/8 of
+        // 1/count^2. Twice that allows for the errors of the steps before.
         let law = 100e6 / libm::sqrt(count);
         let gap = (pair[1] - pair[0]) as f64;
         let allowed = law / (count * count) + step as f64 + 6_000.0;
@@ -137,7 +137,7 @@ fn inverse_square_root_converges() {
             let n = f64::from(count);
             let exact = 65_536.0 / libm::sqrt(n);
             let error = (f64::from(vars.rec_inv_sqrt) - exact).abs();
-            // What one step leaves (see above), and the last bits of the fraction.
+            // The error of one step (see above), and the last bits of the fraction.
             assert!(error <= exact / (n * n) + 3.0, "{count}: off by {error}");
         }
     }
@@ -167,7 +167,7 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
 
 #[test]
 fn the_last_packet_is_never_dropped() {
-    // One MTU left behind the head: CoDel does not act however old the packets.
+    // One MTU stays behind the head: CoDel does not act, however old the packets are.
     let mut bench = Bench::new(false, None);
     bench.put(0, 1, Ecn::NotEct);
     assert!(
@@ -175,7 +175,7 @@ fn the_last_packet_is_never_dropped() {
             .run(1_000 * MS, 5_000 * MS, MS, 500 * MS, Ecn::NotEct)
             .is_empty()
     );
-    // Two left behind it: it does.
+    // Two MTUs stay behind it: CoDel acts.
     let mut bench = Bench::new(false, None);
     bench.put(0, 2, Ecn::NotEct);
     assert!(
@@ -198,8 +198,8 @@ fn one_mark_for_each_dequeue_and_all_drops_at_once() {
         (done, packet.ecn)
     };
     assert_eq!(due(Ecn::Ect0), (1, Ecn::Ce));
-    // 2 sqrt(n) - 2 sqrt(n0) = 200 intervals: about n = 10,000 would be due; of
-    // the 4,999 that wait Linux drops 256 and forgives the rest.
+    // 2 sqrt(n) - 2 sqrt(n0) = 200 intervals: about n = 10,000 drops would be due. Of the 4,999
+    // waiting packets Linux drops 256 and forgives the rest.
     assert_eq!(due(Ecn::NotEct).0, 256);
 }
 
@@ -224,8 +224,8 @@ fn re_entry_goes_on_from_what_the_last_phase_added() {
     let (added, count) = re_enter(2);
     assert!(added > 10);
     assert_eq!(count, added);
-    // 16 intervals from drop_next on it starts again from 1; the phase itself is
-    // entered one interval after the sojourn time rose.
+    // From 16 intervals after drop_next on, it starts again from 1. The phase itself begins one
+    // interval after the sojourn time rose.
     assert_eq!(re_enter(14).1, added);
     assert_eq!(re_enter(17).1, 1);
 }

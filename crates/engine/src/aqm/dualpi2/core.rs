@@ -1,5 +1,5 @@
-//! PI2 and its coupling, over any queue: the controller's arithmetic in each
-//! of its versions, and what becomes of one packet. Shared by `dualpi2` and `pi2`.
+//! PI2 and its coupling, over any queue: the controller's arithmetic in all of its versions, and
+//! the decision about one packet. Shared by `dualpi2` and `pi2`.
 
 use crate::rng::Stream;
 use crate::units::Time;
@@ -14,9 +14,10 @@ pub enum Arithmetic {
     Div64,
     /// The refactoring of 2019: the same, divided by 127 (gain x 0.504).
     Div127,
-    /// The versions before: whole units per tick of 64 ns, as PIE.
+    /// The versions before: whole units per tick of 64 ns, as in PIE.
     Ticks,
-    /// Between them: whole units per ns (0.233 and 2.794 Hz of 0.3125 and 3.125).
+    /// The versions between those: whole units per ns (0.233 and 2.794 Hz instead of 0.3125 and
+    /// 3.125).
     Nanoseconds,
 }
 
@@ -24,7 +25,7 @@ impl Arithmetic {
     /// The words of the option.
     pub const WORDS: &'static [&'static str] = &["div64", "div127", "ticks", "ns"];
 
-    /// By its word.
+    /// Returns the arithmetic with this word.
     pub fn of(word: &str) -> Arithmetic {
         match word {
             "div127" => Arithmetic::Div127,
@@ -46,7 +47,7 @@ impl Arithmetic {
         gain as i64
     }
 
-    /// A time in the unit it is compared in.
+    /// Converts a time to the unit of comparison.
     #[inline]
     fn time(self, time: Time) -> i64 {
         match self {
@@ -68,19 +69,19 @@ impl Arithmetic {
 /// What happens when the coupled probability k p passes its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
-    /// Above 1: scalable packets are dropped with p^2 and the survivors all
-    /// marked, classic ones dropped even if they are ECN-capable.
+    /// Above 1, scalable packets are dropped with p^2 and the survivors are all marked. Classic
+    /// packets are dropped even if they are ECN-capable.
     Drop,
-    /// p stops at 1/k, the rest is left to the tail drop.
+    /// p stops at 1/k; the tail drop handles the rest.
     Overflow,
-    /// Above this (1 is [`ONE`]): every packet is treated as if it had no ECN.
+    /// Above this (1 is [`ONE`]), every packet is treated as not ECN-capable.
     NoEcn(u64),
 }
 
 /// Parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// Delay aimed at.
+    /// Target delay.
     pub target: Time,
     /// Time between two updates.
     pub tupdate: Time,
@@ -88,7 +89,7 @@ pub struct Params {
     pub alpha: i64,
     /// Gain of the change, internal units.
     pub beta: i64,
-    /// Units.
+    /// Arithmetic of the gains.
     pub arithmetic: Arithmetic,
     /// Coupling factor k.
     pub k: u64,
@@ -100,16 +101,16 @@ pub struct Params {
     pub min_backlog: u64,
 }
 
-/// What becomes of a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing.
     Pass,
     /// It is marked.
     Mark,
-    /// It is dropped, not being ECN-capable.
+    /// It is dropped because it is not ECN-capable.
     Drop,
-    /// It is dropped although ECN-capable, or as a scalable packet.
+    /// It is dropped although it is ECN-capable, or as a scalable packet.
     Overload,
 }
 
@@ -123,8 +124,8 @@ pub struct Vars {
 }
 
 impl Vars {
-    /// One update with the delay of now. Sums are cut to 32 bits where the
-    /// kernel cuts them: a change of more than 1 wraps.
+    /// Makes one update from the current delay. Sums are cut to 32 bits where the kernel cuts them,
+    /// so a change of more than 1 wraps.
     pub fn update(&mut self, p: &Params, delay: Time) {
         let unit = p.arithmetic;
         let delay = unit.time(delay);
@@ -151,14 +152,14 @@ impl Vars {
         rng.bits() >> 32 < prob + p.edge
     }
 
-    /// Two rolls, the second only after a hit: p squared.
+    /// Rolls twice, the second time only after a hit: p squared.
     #[inline]
     fn square(self, p: &Params, rng: &mut Stream) -> bool {
         let prob = u64::from(self.prob);
         self.roll(p, prob, rng) && self.roll(p, prob, rng)
     }
 
-    /// What becomes of a packet while `backlog` bytes are queued.
+    /// Decides about a packet while `backlog` bytes are queued.
     #[inline(always)] // a queue calls it at one place
     pub fn verdict(
         self,
@@ -174,7 +175,7 @@ impl Vars {
         let coupled = u64::from(self.prob) * p.k;
         let overload = match p.overload {
             Overload::Drop => coupled > ONE,
-            // p has been cut to 1/k.
+            // The update has limited p to 1/k.
             Overload::Overflow => false,
             Overload::NoEcn(most) => coupled > most,
         };

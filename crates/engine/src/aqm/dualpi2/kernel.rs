@@ -1,5 +1,5 @@
-//! DualPI2 as Linux has it: words of tc (iproute2 `tc/q_dualpi2.c`), and those of a module of
-//! tailback's own, `sch_dualpi2_2019`, for what the versions before it did otherwise.
+//! DualPI2 in Linux: in tc's words (iproute2 `tc/q_dualpi2.c`), and in those of tailback's own
+//! module `sch_dualpi2_2019` for what earlier versions did differently.
 
 use crate::registry::kernel::{
     Order, Qdisc, QueueStandIn, Words, Xstats, derives, either, micros, number, only, simulated,
@@ -121,7 +121,7 @@ pub const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // ecn_mark, which step_marks (at 28) are a part of
+        // ecn_mark, which includes step_marks (at 28)
         marks: Some(&[24]),
         ..Qdisc::DEFAULT.xstats
     },
@@ -239,7 +239,7 @@ fn overload(words: &mut Words<'_>, option: &'static str) {
     self::words(words, option, &spelled);
 }
 
-/// A time that tc counts in microseconds and Linux in 32 bits of nanoseconds.
+/// Spells a time that tc counts in microseconds and Linux in 32 bits of nanoseconds.
 fn nanoseconds(words: &mut Words<'_>, option: &'static str) {
     if matches!(words.options.get(option), Some(Value::Time(t)) if t.ns() > u64::from(u32::MAX)) {
         words.refuse(option, "Linux has 32 bits for it, in ns", "at most 4294ms");

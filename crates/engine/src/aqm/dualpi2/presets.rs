@@ -1,21 +1,21 @@
-//! The versions: what each presets, and what `max_rtt` and `typical_rtt` derive.
+//! The versions: the presets of each, and the values that `max_rtt` and `typical_rtt` derive.
 //!
-//! Read in public sources, every value and rule of them:
+//! Every value and rule comes from public sources:
 //! - `linux-6.17`: Linux 7.3.4 net/sched/sch_dualpi2.c; max_rtt: iproute2 tc/q_dualpi2.c.
-//! - `dualpi2-2019-refactored`: the form with credit whose __scale_delta divides by
-//!   2^7 - 1, on a timer of jiffies (Copyright 2019, before it went to the kernel's list).
+//! - `dualpi2-2019-refactored`: the form with credit whose __scale_delta divides by 2^7 - 1, on a
+//!   timer of jiffies (Copyright 2019, before it went to the kernel's list).
 //! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c, its first scheduler
-//!   (the second one there, WRR_OPT3, is left out). It sets l_drop to 100 of 2^32 where tc
-//!   says nothing, which is a slip: the preset is 100 percent, what the evaluations gave.
+//!   (the second one there, WRR_OPT3, is left out). Without a value from tc, it sets l_drop to 100
+//!   of 2^32, which is a slip. The preset is 100 percent, as the evaluations set it.
 //! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The state before,
-//!   olgaalb/sch_dualpi2 8871fba, had ticks and the time shift beside the counter:
+//!   olgaalb/sch_dualpi2 8871fba, had ticks and the time shift together with the counter:
 //!   `arithmetic = "ticks", tshift = "40ms"`.
 //! - `dualpi2-2019-02-21`: the time-shifted FIFO of the same line (Copyright 2018).
 //!
-//! No source: that the stable version of 21 February 2019 is that last one, and that
-//! the evaluations ran exactly these states, are taken from their parameters; the
-//! arithmetic before the fix of the sign in the refactoring; its "statistics reset",
-//! which is taken for counters that start anew when read.
+//! The following has no source. Their parameters suggest that the last one above is the stable
+//! version of 21 February 2019, and that the evaluations ran exactly these states. The arithmetic
+//! of the refactoring before the fix of the sign is an assumption. So is the reading of its
+//! "statistics reset" as counters that restart when read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
@@ -32,12 +32,12 @@ pub const VERSIONS: &[&str] = &[
 /// Words of the option `scheduler`.
 pub const SCHEDULERS: &[&str] = &["credit", "wrr-counter", "wrr-percent", "ts-fifo"];
 
-/// The scheduler a word means.
+/// The scheduler that a word stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
     /// Weighted round robin by bytes.
     Credit,
-    /// Packets counted, beside the time shift.
+    /// Packets counted, in addition to the time shift.
     Counter,
     /// Packets counted, by percentage.
     Percent,
@@ -46,7 +46,7 @@ pub enum Scheduling {
 }
 
 impl Scheduling {
-    /// By its word.
+    /// Returns the scheduler with this word.
     pub fn of(word: &str) -> Scheduling {
         match word {
             "wrr-counter" => Scheduling::Counter,
@@ -57,7 +57,7 @@ impl Scheduling {
     }
 }
 
-/// tc's multiple of the typical round-trip time that is taken for the largest.
+/// tc's ratio of the largest to the typical round-trip time.
 const TYPICAL_TO_MAX: u64 = 6;
 
 /// The scheduler of a version.
@@ -70,7 +70,7 @@ fn scheduler(version: &str) -> &'static str {
     }
 }
 
-/// What a version has where a scenario says nothing.
+/// The values of a version for options that a scenario does not set.
 fn preset(version: &str) -> Vec<(&'static str, Value)> {
     let ms = |n| Value::Time(Time::from_ms(n));
     let hz = |parts: f64| Value::Float(parts / 256.0);
@@ -112,7 +112,7 @@ fn preset(version: &str) -> Vec<(&'static str, Value)> {
     preset
 }
 
-/// Fills in what the version presets.
+/// Fills in the presets of the version.
 pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let mut errors = Vec::new();
     let mut error = |option, message: &str| {
@@ -162,7 +162,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             options.set(name, value);
         }
     }
-    // What follows from other options rather than from the version.
+    // Values that follow from other options rather than from the version.
     if options.get("min_qlen_step").is_none() {
         let packets = match (options.word("step_rule"), version) {
             ("dequeue", "dualpi2-2019-wrr-percent") | (_, "dualpi2-2019-refactored") => 2,
@@ -184,7 +184,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// tc's derivation of target, tupdate, alpha and beta, in its microseconds.
+/// Derives target, tupdate, alpha and beta as tc does, in its microseconds.
 fn tune(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let micros = |name| match options.get(name) {
         Some(Value::Time(time)) => time.ns() / 1_000,

@@ -1,5 +1,5 @@
-//! Which queue is served: the four schedulers the versions of DualPI2 had. Their sources
-//! are named in presets.rs.
+//! Which queue is served: the four schedulers of the versions of DualPI2. presets.rs names their
+//! sources.
 
 use super::presets::Scheduling;
 use crate::packet::Packet;
@@ -18,9 +18,9 @@ pub enum Class {
 /// A scheduler with its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// Linux 6.17: weighted round robin by bytes. L is served while the credit is
-    /// not positive; what is sent moves it by the other queue's weight, if the
-    /// other queue has a packet waiting.
+    /// Linux 6.17: weighted round robin by bytes. L is served while the credit is not positive. A
+    /// sent packet moves the credit by the other queue's weight, if the other queue has a packet
+    /// waiting.
     Credit {
         /// Weight of C, percent.
         wc: i64,
@@ -31,22 +31,23 @@ pub enum Scheduler {
         /// Credit, bytes x percent.
         credit: i64,
     },
-    /// Time-shifted FIFO: L is served while `shift` + (delay of L << `speed`) is
-    /// at least the delay of C; and before it has been served `ratio` times since C
-    /// was (the first round robin of 2019, counted whether or not C had a packet).
+    /// Time-shifted FIFO: L is served while `shift` + (delay of L << `speed`) is at least the delay
+    /// of C. L is also served until it was served `ratio` times since the last packet of C. (This
+    /// is the first round robin of 2019, which counts whether or not C had a packet.)
     Shifted {
         /// Packets of L for one of C; 0: no round robin.
         ratio: u64,
-        /// Time shift; `None`: delays say nothing.
+        /// Time shift; `None`: delays do not matter.
         shift: Option<Time>,
         /// Binary logarithm of how much faster L's time runs.
         speed: u32,
         /// Packets of L since the last of C.
         served: u64,
     },
-    /// The second round robin of 2019, by bytes: L is served while the credit is not
-    /// positive and adds what it takes, whether or not C has a packet; with a positive
-    /// one C is, and takes `wl` times as much away. An absent queue yields for nothing.
+    /// The second round robin of 2019, by bytes. L is served while the credit is not positive; its
+    /// bytes add to the credit, whether or not C has a packet. With a positive credit C is served;
+    /// its bytes times `wl` are subtracted. If the queue to serve is empty, the other one sends
+    /// without a change of the credit.
     Percent {
         /// Bytes of L for one of C: 100 over the percentage, rounded down, less 1.
         wl: i64,
@@ -58,7 +59,7 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// From the complete options and the largest frame in bytes.
+    /// Reads the complete options and the largest frame in bytes.
     pub fn of(options: &Options, mtu: u32) -> Scheduler {
         let wc = options.int("classic_protection");
         match Scheduling::of(options.word("scheduler")) {
@@ -72,7 +73,7 @@ impl Scheduler {
                 }
             }
             Scheduling::Percent => {
-                // The kernel would divide by zero: C waits for as long as L has packets.
+                // The kernel would divide by zero. Here C waits for as long as L has packets.
                 let wl = 100_i64.checked_div(wc).map_or(1 << 32, |n| n - 1);
                 let init = i64::from(mtu) * (1 - wl);
                 Scheduler::Percent {
@@ -99,7 +100,7 @@ impl Scheduler {
         }
     }
 
-    /// The queue to serve, by the heads; `None` when both are empty.
+    /// The queue to serve, given the heads; `None` when both are empty.
     #[inline]
     pub fn pick(&mut self, l: Option<&Packet>, c: Option<&Packet>, now: Time) -> Option<Class> {
         match self {
@@ -151,7 +152,7 @@ impl Scheduler {
         }
     }
 
-    /// Both queues were asked for a packet and had none: everything starts anew.
+    /// Resets the scheduler: both queues were asked for a packet and were empty.
     pub fn reset(&mut self) {
         match self {
             Scheduler::Credit { init, credit, .. } | Scheduler::Percent { init, credit, .. } => {
@@ -161,8 +162,8 @@ impl Scheduler {
         }
     }
 
-    /// A packet of `class` is sent; `contended`: the other queue had one waiting.
-    /// A packet dropped on its way out moves no credit.
+    /// Notes that a packet of `class` was sent. `contended`: the other queue had a packet waiting.
+    /// A packet that is dropped on its way out moves no credit.
     #[inline]
     pub fn sent(&mut self, class: Class, len: u16, contended: bool) {
         if let Scheduler::Credit { wc, wl, credit, .. } = self

@@ -1,4 +1,5 @@
-//! Where the step threshold starves L: below two packet times a packet is marked for the one before it.
+//! Warns where the step threshold starves L: with a threshold below two packet times, a packet is
+//! marked because of the one before it.
 
 use crate::registry::Value;
 use crate::registry::rules::{At, Finding, Placed, Rules};
@@ -18,7 +19,8 @@ fn at_link(placed: &Placed<'_>) -> Vec<Finding> {
     else {
         return Vec::new();
     };
-    // Packets that the threshold leaves alone: those found on arrival, or those left behind.
+    // The number of packets that the threshold does not mark: those found on arrival, or those left
+    // behind.
     let least = options.int("min_qlen_step");
     let alone = least + i64::from(options.word("step_rule") == "dequeue");
     let packet = placed.rate.time_for(u64::from(placed.frame));

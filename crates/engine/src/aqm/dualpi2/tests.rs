@@ -1,5 +1,5 @@
-//! The controller by hand, the coupling, the step, the schedulers' shares, overload
-//! in each of its forms, and what every version presets.
+//! The controller computed by hand, the coupling, the step, the schedulers' shares, overload in
+//! each of its forms, and the presets of every version.
 
 use super::core::{Arithmetic, ONE, Overload, Params, Vars, Verdict};
 use super::*;
@@ -39,7 +39,7 @@ fn version(name: &'static str) -> (&'static str, Value) {
 
 const MS: fn(u64) -> Time = Time::from_ms;
 
-/// A queue with p at a value, fed and asked by hand.
+/// A queue with a fixed p; tests enqueue and dequeue by hand.
 struct Bench {
     queue: DualPi2,
     sink: Sink,
@@ -109,13 +109,13 @@ fn versions_preset_their_options() {
             "dualpi2-2019-refactored: 15000000ns 16000000ns 0.16015625 3.19921875 10000p div127 jiffies credit enqueue 2 drop - 10 -",
         ]
     );
-    // What is given stays.
+    // Explicit options override the presets.
     let own = options(&[
         version("dualpi2-2019-02-21"),
         ("target", Value::Time(MS(15))),
     ]);
     assert_eq!(own.time("target"), MS(15));
-    // Every version before today's may be told to handle overload as Linux does.
+    // Every version before today's can be set to handle overload as Linux does.
     let own = options(&[
         version("dualpi2-2019-wrr-percent"),
         ("overload", Value::Word("drop")),
@@ -125,7 +125,7 @@ fn versions_preset_their_options() {
 
 #[test]
 fn gains_of_each_arithmetic() {
-    // Hz that the internal gain of nominal 0.3125 and 3.125 amounts to.
+    // Effective gains in Hz for nominal 0.3125 and 3.125.
     let hz = |unit: Arithmetic, nominal: f64| {
         let gain = unit.gain(nominal) as f64 / ONE as f64;
         match unit {
@@ -173,10 +173,10 @@ fn the_controller_by_hand() {
         before - v.prob,
         (44 * 3_000_000 + 879 * 8_000_000_u64).div_euclid(64) as u32
     );
-    // Down to 0 and not through it.
+    // Down to 0 and no further.
     v.update(&p, Time::ZERO);
     assert_eq!(v.prob, 0);
-    // Up to 1 and not through it.
+    // Up to 1 and no further.
     v.prob = u32::MAX - 10;
     v.update(&p, MS(20));
     assert_eq!(v.prob, u32::MAX);
@@ -287,7 +287,7 @@ fn overload_in_each_of_its_forms() {
     near(shares(&p, 0.7, true, true), [0.51, 0.0, 0.49]);
     near(shares(&p, 0.7, false, true), [0.0, 0.0, 0.49]);
     near(shares(&p, 0.7, false, false), [0.0, 0.49, 0.0]);
-    // Without drops: all of L marked, C at 1/k squared.
+    // Without drops: all of L is marked, C is at 1/k squared.
     for set in [
         ("overload", Value::Word("overflow")),
         ("l_drop", Value::Int(0)),
@@ -297,7 +297,7 @@ fn overload_in_each_of_its_forms() {
         near(shares(&p, 0.5, true, true), [1.0, 0.0, 0.0]);
         near(shares(&p, 0.5, false, true), [0.25, 0.0, 0.0]);
     }
-    // l_drop 60: from k p = 0.6 on nothing counts as ECN-capable, and none is marked.
+    // l_drop 60: from k p = 0.6 on, no packet counts as ECN-capable and none is marked.
     let p = params(&[version("dualpi2-2019-02-21"), ("l_drop", Value::Int(60))]);
     near(shares(&p, 0.299, true, true), [0.598, 0.0, 0.0]);
     near(shares(&p, 0.301, true, true), [0.0, 0.0, 0.301 * 0.301]);
@@ -316,7 +316,7 @@ fn nothing_happens_below_two_frames() {
     let at = |backlog, rng: &mut Stream| v.verdict(&p, true, true, backlog, rng);
     assert_eq!(at(3_027, &mut rng), Verdict::Pass);
     assert_ne!(at(3_028, &mut rng), Verdict::Pass);
-    // At the dequeue without the packet itself: the fourth of four is safe.
+    // At the dequeue, the packet itself does not count: the fourth of four is safe.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..3 {
         b.put(Ecn::NotEct, 1_514);
@@ -341,7 +341,7 @@ fn step_by_time() {
         assert_eq!(b.count(Cause::StepMark), u64::from(marked));
         assert_eq!(b.count(Cause::Mark), 0);
     }
-    // The versions before compare units of 1024 ns, with one more packet in L.
+    // The versions before compare units of 1024 ns, and require one more packet in L.
     for (us, second, marked) in [
         (1_025, true, false),
         (1_026, true, true),
@@ -355,14 +355,14 @@ fn step_by_time() {
         b.now = Time::from_us(us);
         assert_eq!(b.get().unwrap().ecn == Ecn::Ce, marked, "{us} us");
     }
-    // ECT(0) stays in C, without step, unless any_ect.
+    // ECT(0) stays in C, without a step, unless any_ect is set.
     for any in [false, true] {
         let mut b = Bench::new(&[("any_ect", Value::Bool(any))], 0.0);
         b.put(Ecn::Ect0, 1_000);
         b.now = MS(10);
         assert_eq!(b.get().unwrap().ecn == Ecn::Ce, any);
     }
-    // A packet that came marked is not counted.
+    // A packet that arrives marked is not counted.
     let mut b = Bench::new(&[], 0.0);
     b.put(Ecn::Ce, 1_000);
     b.now = MS(10);
@@ -391,7 +391,7 @@ fn step_by_packets_and_the_smallest_queue() {
     // On arrival: the first two found less than two in L.
     let two = ("min_qlen_step", Value::Int(2));
     assert_eq!(marked(&[two]), [false, false, true, true, true, true]);
-    // On departure: the last leaves nothing behind; the last two less than two.
+    // On departure: the last packet leaves nothing behind, the last two fewer than two.
     let rule = ("step_rule", Value::Word("dequeue"));
     assert_eq!(
         marked(std::slice::from_ref(&rule)),
@@ -400,7 +400,7 @@ fn step_by_packets_and_the_smallest_queue() {
     let percent = version("dualpi2-2019-wrr-percent");
     let last_two = [true, true, true, true, false, false];
     assert_eq!(marked(std::slice::from_ref(&percent)), last_two);
-    // Which a threshold in packets does not ask.
+    // A threshold in packets ignores that rule.
     let one = ("step_thresh", Value::Packets(0));
     assert_eq!(
         marked(&[percent, one]),
@@ -431,10 +431,10 @@ fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
 
 #[test]
 fn shares_of_the_schedulers_are_exact() {
-    // Credit, 10 % by bytes: from -80 frames, 8 of L bring it to 0, 9 above, then
-    // one of C for nine of L.
+    // Credit, 10 % by bytes: from -80 frames, 8 packets of L bring the credit to 0 and 9 above it.
+    // Then one packet of C goes for nine of L.
     assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
-    // Of bytes, not of packets: C in frames three times as long.
+    // By bytes, not by packets: C has frames three times as long.
     let (c, l) = served(&[], 30_000, 500, 1_500);
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.1).abs() < 0.0005, "{share}");
@@ -447,8 +447,8 @@ fn shares_of_the_schedulers_are_exact() {
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.3).abs() < 0.01, "{share}");
 
-    // Counted: C once after N of L; beside a time shift of nothing too, while L
-    // is the younger.
+    // Counted: C is served once after N packets of L. The same holds with a time shift of zero,
+    // while L is the younger queue.
     let counter = |n, shift: Option<Time>| {
         let mut set = vec![
             version("dualpi2-2019-wrr-counter"),
@@ -471,11 +471,11 @@ fn shares_of_the_schedulers_are_exact() {
     // 1100 / 11 and 1100 / 16.
     assert_eq!((counter(10, None), counter(15, None)), (100, 68));
     assert_eq!(counter(10, Some(Time::ZERO)), 100);
-    // With 40 ms of lead the counter says nothing.
+    // With 40 ms of lead the counter has no effect.
     assert_eq!(counter(10, Some(MS(40))), 0);
 
-    // Percent, by bytes: 9 to 1 and 5 to 1. From -8 frames 13 packets of L bring the credit
-    // above 0 and one of C takes 9000 away; from -4 frames it is 7 and 5000.
+    // Percent, by bytes: 9 to 1 and 5 to 1. From -8 frames, 13 packets of L bring the credit above
+    // 0 and one of C subtracts 9000. From -4 frames it is 7 packets and 5000.
     let percent = |x, len_c| {
         let set = [
             version("dualpi2-2019-wrr-percent"),
@@ -485,16 +485,16 @@ fn shares_of_the_schedulers_are_exact() {
     };
     assert_eq!(percent(10, 1_000), 1 + (6_000 - 14) / 10);
     assert_eq!(percent(15, 1_000), 1 + (6_000 - 8) / 6);
-    // The default of 9 is 10 to 1; frames of C half as long come twice as often.
+    // The default of 9 means 10 to 1. Frames of C half as long come twice as often.
     assert_eq!(percent(9, 1_000), 1 + (6_000 - 15) / 11);
     assert_eq!(percent(15, 500), 1 + (6_000 - 8) * 2 / 7);
-    // No protection: C waits for as long as L has packets. All of it: L does.
+    // No protection: C waits for as long as L has packets. Full protection: L waits.
     assert_eq!((percent(0, 1_000), percent(100, 1_000)), (0, 6_000));
 }
 
 #[test]
 fn the_older_round_robin_pays_at_once() {
-    // An uncontended packet of L counts, one of C that finds L empty does not.
+    // An uncontended packet of L counts. A packet of C that finds L empty does not.
     let set = [version("dualpi2-2019-wrr-percent")];
     let mut b = Bench::new(&set, 0.0);
     let start = f64::from(MTU) * -9.0;
@@ -505,7 +505,7 @@ fn the_older_round_robin_pays_at_once() {
     b.put(Ecn::NotEct, 1_000);
     b.get();
     assert_eq!(b.queue.scheduler.gauge(), start + 1_000.0);
-    // Nor is it given back for a packet that is then dropped.
+    // A packet that is then dropped does not return its credit.
     let mut b = Bench::new(&set, 1.0);
     for _ in 0..4 {
         b.put(Ecn::Ect1, 1_514);
@@ -531,7 +531,7 @@ fn time_shifted_fifo() {
     // 40 ms of lead; a tie goes to L.
     assert_ne!(first(50, 10, 0), Ecn::NotEct);
     assert_eq!(first(51, 10, 0), Ecn::NotEct);
-    // L's delay counts four times.
+    // L's delay counts four times as much.
     assert_ne!(first(80, 10, 2), Ecn::NotEct);
     assert_eq!(first(81, 10, 2), Ecn::NotEct);
 }
@@ -557,7 +557,8 @@ fn credit_moves_only_with_what_is_sent_against_another() {
         "htb would not have asked"
     );
 
-    // Dropped on the way out: no credit. p = 1: every one of C and L above two frames.
+    // A packet dropped on the way out moves no credit. p = 1: every packet of C and L above two
+    // frames is dropped.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..4 {
         b.put(Ecn::NotEct, 1_514);
@@ -569,7 +570,7 @@ fn credit_moves_only_with_what_is_sent_against_another() {
     assert_eq!(b.count(Cause::Aqm), 2);
     assert_eq!(b.queue.scheduler.gauge(), start);
 
-    // A drop that empties both queues: anew.
+    // A drop that empties both queues resets the scheduler.
     let mut b = Bench::new(&[], 1.0);
     b.queue.params.min_backlog = 0;
     b.put(Ecn::NotEct, 1_000);
@@ -582,8 +583,8 @@ fn credit_moves_only_with_what_is_sent_against_another() {
 
 #[test]
 fn drops_where_it_is_told() {
-    // Six frames at p = 1: on arrival the third finds two frames, on departure the
-    // fourth from the end leaves three behind.
+    // Six frames at p = 1: on arrival, the third packet finds two frames. On departure, the fourth
+    // from the end leaves three behind.
     let arrive = |place| {
         let mut b = Bench::new(&[("drop", Value::Word(place))], 1.0);
         for _ in 0..6 {
@@ -639,13 +640,13 @@ fn max_rtt_tunes_as_tc_does() {
         tuned(std::slice::from_ref(&max)),
         [16_666.0, 16_666.0, 42.0, 768.0]
     );
-    // tupdate is at most a third of the largest.
+    // tupdate is at most a third of the largest round-trip time.
     let typical = ("typical_rtt", Value::Time(MS(50)));
     assert_eq!(
         tuned(&[max.clone(), typical]),
         [50_000.0, 33_333.0, 85.0, 768.0]
     );
-    // Alone: the largest is six times as long.
+    // Alone, it makes the largest six times as long.
     let typical = ("typical_rtt", Value::Time(MS(20)));
     assert_eq!(tuned(&[typical]), [20_000.0, 20_000.0, 35.0, 640.0]);
     let typical = ("typical_rtt", Value::Time(MS(101)));
@@ -682,7 +683,7 @@ fn statistics_start_anew_where_asked() {
 
 #[test]
 fn a_reset_of_statistics_makes_the_whole_delay_growth() {
-    // A queue of a constant delay at the target moves p once in each interval, by beta times it.
+    // With a constant delay at the target, p moves once in each interval, by beta times the delay.
     let moved = |set: Set| {
         let mut b = Bench::new(set, 0.1);
         b.queue.vars.last = MS(15).ns() as i64;
@@ -708,8 +709,8 @@ fn a_reset_of_statistics_makes_the_whole_delay_growth() {
     assert!((kicked[0] - 0.048).abs() < 0.0005, "{kicked:?}");
 }
 
-/// A load on L and C in multiples of 10 Mbit/s, 1000-byte packets for 40 s; over the
-/// last 20 s the mean sojourn times of L and C in ms, and the share of all dropped.
+/// A load on L and C, in multiples of 10 Mbit/s of 1000-byte packets, for 40 s. Over the last 20 s:
+/// the mean sojourn times of L and C in ms, and the share of all packets that is dropped.
 fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {
@@ -757,12 +758,12 @@ fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64,
 #[test]
 fn the_target_moves_to_the_queue_that_is_overloaded() {
     let o = options(&[]);
-    // C at 1.3 times the rate beside a light L: C at the target, L empty.
+    // C at 1.3 times the rate with a light L: C is at the target, L is empty.
     let (l, c, dropped, _) = load(&ENTRY, &o, 0.05, 1.3);
     assert!((c - 15.0).abs() < 0.75, "C {c} ms");
     assert!(l < 1.7, "L {l} ms");
     assert!((dropped - 0.35 / 1.35).abs() < 0.01, "{dropped}");
-    // L at 1.5 times the rate: it has the target now, and C is the short queue.
+    // L at 1.5 times the rate: now L is at the target, and C is the short queue.
     let (l, c, dropped, sink) = load(&ENTRY, &o, 1.5, 0.05);
     assert!((l - 15.0).abs() < 0.75, "L {l} ms");
     assert!(c < 15.0, "C {c} ms");
@@ -778,7 +779,7 @@ fn pi2_alone_holds_its_target() {
     assert!((c - 15.0).abs() < 0.75, "{c} ms");
     assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
     assert_eq!(sink.meter.counts.get(Cause::Overload), 0);
-    // Scalable packets of an overload are dropped with the square too.
+    // In an overload, scalable packets are dropped with p squared too.
     o.set("scalable", Value::Word("ect1"));
     let (l, _, dropped, sink) = load(entry, &o, 1.5, 0.0);
     assert!((l - 15.0).abs() < 0.75, "{l} ms");
@@ -796,12 +797,12 @@ fn each_word_has_an_arithmetic_of_its_own() {
         Arithmetic::Nanoseconds,
     ];
     assert!(all.eq(expected));
-    // A gain of 0.504 by the divisor, the same but for it.
+    // The divisor gives a gain of 0.504; nothing else differs.
     let [whole, half] = ["div64", "div127"].map(|word| Arithmetic::of(word).gain(3.2));
     assert_eq!(whole, half);
 }
 
-/// A step threshold below two packet times starves L; where no rate is known nothing is.
+/// A step threshold below two packet times starves L. Without a known rate there is no finding.
 #[test]
 fn a_step_below_two_packet_times_is_warned_of() {
     use crate::registry::rules::Placed;

@@ -1,14 +1,13 @@
-//! Fair queueing as fq_codel and fq_pie of Linux share it (RFC 8290 section 4):
-//! a table of flows, each with a FIFO and a state of its own, served by deficit
-//! round robin; a flow that has just become active is served before the others.
+//! Fair queueing as fq_codel and fq_pie of Linux share it (RFC 8290 section 4). A table of flows,
+//! each with a FIFO and its own state, is served by deficit round robin. A flow that has just
+//! become active is served before the others.
 //!
-//! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which agree in this. The
-//! kernel hashes addresses and ports with a key it draws at boot, and takes the
-//! bucket by multiplication; here a flow's number and direction are mixed with a
-//! key from the queue's random stream, so that two flows share a bucket of n with
-//! probability 1/n, and which ones do depends on the seed. A router's hash of a
-//! connection stays the same. Only in the sender's own host does Linux give it a new
-//! one after a timeout (`net.core.txrehash`, which the kernel engine turns off).
+//! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which agree in this. The kernel hashes
+//! addresses and ports with a key it draws at boot, and takes the bucket by multiplication. Here a
+//! flow's number and direction are mixed with a key from the queue's random stream. So two flows
+//! share a bucket of n with probability 1/n, and the seed decides which ones do. A router's hash of
+//! a connection stays the same. Only in the sender's own host does Linux give it a new hash after a
+//! timeout (`net.core.txrehash`, which the kernel engine turns off).
 
 use super::Backlog;
 use super::backlogs::Backlogs;
@@ -48,9 +47,9 @@ pub const QUANTUM: Opt = Opt {
     tc: Some("quantum BYTES"),
 };
 
-/// Bytes a frame needs in Linux's memory besides its own: sk_buff, shared info,
-/// headroom. What counts against `memory_limit`; the kernel's differs by where a
-/// packet comes from.
+/// Bytes of Linux's memory that a frame needs in addition to its own: sk_buff, shared info,
+/// headroom. They count against `memory_limit`. The kernel's value depends on where a packet comes
+/// from.
 pub const FRAME_MEMORY: u64 = 832;
 
 /// The flow table.
@@ -63,24 +62,24 @@ pub struct Fair<S> {
     total: Backlog,
     /// Flows that became active since their last turn.
     new: List,
-    /// The others that are active.
+    /// The other active flows.
     old: List,
     /// Flows in both lists.
     active: usize,
     /// Bytes of a round.
     quantum: i64,
-    /// Which flows share a bucket.
+    /// Random key that decides which flows share a bucket.
     key: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Flow<S> {
     fifo: Fifo,
-    /// Next of its list.
+    /// Next flow in its list.
     next: u32,
-    /// In one of the lists.
+    /// Whether it is in one of the lists.
     active: bool,
-    /// What is left of its turn, bytes.
+    /// Bytes left of its turn.
     deficit: i64,
     state: S,
 }
@@ -92,12 +91,12 @@ struct List {
     last: u32,
 }
 
-/// Whose turn it is.
+/// The flow whose turn it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     /// The flow.
     pub flow: u32,
-    /// It is served as a new flow.
+    /// Whether it is served as a new flow.
     pub new: bool,
 }
 
@@ -130,7 +129,7 @@ impl Source for FlowQueue<'_> {
 }
 
 impl FlowQueue<'_> {
-    /// What this flow alone has queued, bytes.
+    /// Bytes that this flow alone has queued.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.backlogs.of(self.index)
@@ -138,7 +137,8 @@ impl FlowQueue<'_> {
 }
 
 impl<S: Clone> Fair<S> {
-    /// Empty; `quantum` as in the option [`QUANTUM`], else `mtu` bytes.
+    /// Creates an empty table. `quantum` is the value of the option [`QUANTUM`]; without it, `mtu`
+    /// bytes.
     pub fn new(flows: i64, quantum: Option<&Value>, mtu: u32, state: S, rng: &mut Stream) -> Self {
         let n = flows.clamp(1, 65_536) as usize;
         let flow = Flow {
@@ -178,7 +178,7 @@ impl<S> Fair<S> {
         ((hash * self.flows.len() as u64) >> 32) as u32
     }
 
-    /// Appends a packet to a flow, which becomes active if it was not.
+    /// Appends a packet to a flow and makes the flow active.
     #[inline]
     pub fn push(&mut self, flow: u32, packet: Packet) {
         let i = flow as usize;
@@ -194,8 +194,8 @@ impl<S> Fair<S> {
         }
     }
 
-    /// The flow to serve: new flows first, and in each list the first that has
-    /// something left of its turn. The others get a quantum and wait among the old.
+    /// The flow to serve: new flows first, and in each list the first flow with bytes left of its
+    /// turn. Flows without bytes left get a quantum and move to the end of the old flows.
     #[inline]
     pub fn turn(&mut self) -> Option<Turn> {
         loop {
@@ -212,15 +212,14 @@ impl<S> Fair<S> {
         }
     }
 
-    /// The flow whose turn it is has sent a packet of this length.
+    /// Charges the flow whose turn it is for a packet of this length.
     #[inline]
     pub fn sent(&mut self, turn: Turn, len: u16) {
         self.flows[turn.flow as usize].deficit -= i64::from(len);
     }
 
-    /// The flow whose turn it is had nothing. A new one passes once through the
-    /// old flows, lest a flow that keeps becoming active starve them; otherwise it
-    /// is no longer active.
+    /// The flow whose turn it is was empty. A new flow passes once through the old flows, so that a
+    /// flow that keeps becoming active does not starve them. Otherwise the flow becomes inactive.
     #[inline]
     pub fn pass(&mut self, turn: Turn) {
         let list = if turn.new {
@@ -252,7 +251,7 @@ impl<S> Fair<S> {
         (state, queue)
     }
 
-    /// The flow with the largest backlog, the first of equals, and that backlog.
+    /// The flow with the largest backlog, and that backlog. The first flow wins a tie.
     pub fn fattest(&mut self) -> (u32, u64) {
         let (flow, bytes) = self.backlogs.longest();
         (flow as u32, bytes)
@@ -264,7 +263,7 @@ impl<S> Fair<S> {
         self.total
     }
 
-    /// What the kernel would hold for all that is queued, bytes.
+    /// Bytes that the kernel would hold for all that is queued.
     #[inline]
     pub fn memory(&self) -> u64 {
         self.total.bytes + self.total.packets * FRAME_MEMORY
@@ -302,7 +301,7 @@ impl List {
         self.last = flow;
     }
 
-    /// Takes the first flow off.
+    /// Removes and returns the first flow.
     #[inline]
     fn pop<S>(&mut self, flows: &mut [Flow<S>]) {
         if let Some(first) = flows.get(self.first as usize) {

@@ -1,5 +1,5 @@
-//! Packets of many FIFOs in one vector: nodes are linked by index and used again,
-//! so that a queue allocates only while its largest backlog grows.
+//! Packets of many FIFOs in one vector. Nodes are linked by index and reused, so that a queue
+//! allocates only while its largest backlog grows.
 
 use crate::packet::Packet;
 
@@ -17,7 +17,7 @@ pub struct Slab {
 #[derive(Debug)]
 struct Node {
     packet: Packet,
-    /// Next of its FIFO, or of the unused.
+    /// Next node of its FIFO, or of the unused nodes.
     next: u32,
 }
 
@@ -70,7 +70,7 @@ impl Slab {
         fifo.last = index;
     }
 
-    /// Moves the oldest packet of a FIFO of this slab to `next`; whether there was one.
+    /// Moves the oldest packet of a FIFO of this slab to `next`. Returns whether there was one.
     #[inline]
     pub fn pop_to(&mut self, fifo: &mut Fifo, next: &mut Packet) -> bool {
         let index = fifo.first;

@@ -1,4 +1,4 @@
-//! Deficit round robin by itself, without a control law.
+//! Deficit round robin alone, without a control law.
 
 use super::*;
 use crate::packet::Ecn;
@@ -15,7 +15,7 @@ fn put(fair: &mut Fair<()>, flow: u32, len: u16, n: usize) {
     }
 }
 
-/// Serves one packet: flow and whether as a new one.
+/// Serves one packet. Returns its flow, and whether it was served as a new one.
 fn serve(fair: &mut Fair<()>) -> Option<(u32, bool)> {
     loop {
         let turn = fair.turn()?;
@@ -49,7 +49,7 @@ fn flows_of_unequal_packets_get_equal_bytes() {
         let (flow, _) = serve(&mut fair).unwrap();
         bytes[flow as usize] += u64::from(lens[flow as usize]);
     }
-    // Never further apart than a quantum and a packet.
+    // The flows differ by at most a quantum and a packet.
     let spread = bytes.iter().max().unwrap() - bytes.iter().min().unwrap();
     assert!(spread <= 2 * u64::from(MTU), "{bytes:?}");
 }
@@ -60,9 +60,9 @@ fn a_round_is_a_quantum() {
     put(&mut fair, 0, 500, 12);
     put(&mut fair, 1, 1500, 4);
     let order: Vec<u32> = (0..14).map(|_| serve(&mut fair).unwrap().0).collect();
-    // 1514 bytes pay for 3 x 500 and leave 14, which pays for a fourth; after
-    // that -486, and 1028 pay for three. 1500-byte packets: two in the first
-    // turn (14 left), then the debt costs nothing until it exceeds a quantum.
+    // 1514 bytes pay for 3 x 500 and leave 14, which allow a fourth packet. That leaves -486; after
+    // the next quantum, 1028 bytes pay for three. Of 1500-byte packets, two go in the first turn
+    // (14 bytes left). Then the debt costs nothing until it exceeds a quantum.
     assert_eq!(order, [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
 }
 
@@ -73,18 +73,19 @@ fn a_sparse_flow_goes_first_and_only_once() {
     for _ in 0..10 {
         serve(&mut fair);
     }
-    // Flow 0 has 570 bytes of its turn left. One packet of a new flow: next, before 90 that wait.
+    // Flow 0 has 570 bytes of its turn left. The one packet of a new flow goes next, before 90
+    // others.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
     // While it has a turn left it is still the first of the new flows.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
-    // Found empty it passes through the old flows: no longer new.
+    // Found empty, it passes through the old flows and is no longer new.
     assert_eq!(serve(&mut fair), Some((0, false)));
     put(&mut fair, 1, 200, 1);
     let next: Vec<_> = (0..2).map(|_| serve(&mut fair).unwrap()).collect();
     assert_eq!(next, [(1, false), (0, false)]);
-    // A whole round empty: it may be new again.
+    // After a whole empty round it may be new again.
     for _ in 0..3 {
         serve(&mut fair);
     }

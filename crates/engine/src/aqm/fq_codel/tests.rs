@@ -1,5 +1,5 @@
-//! What FQ-CoDel adds to fair queueing and CoDel: overflow, one CoDel for each
-//! flow, and how they see the whole queue.
+//! What FQ-CoDel adds to fair queueing and CoDel: overflow, one CoDel for each flow, and the
+//! backlog of the whole queue that each CoDel sees.
 
 use super::*;
 use crate::packet::Ecn;
@@ -99,7 +99,7 @@ fn codel_acts_on_the_flow_that_queues_alone() {
     let mut now = 1_000 * MS;
     bench.put(now - 50 * MS, 0, 1514, 3, Ecn::Ect0);
     for _ in 0..2_000 {
-        // Flow 0 is always 50 ms late, flow 1's packets leave at once.
+        // Flow 0 is always 50 ms late; flow 1's packets leave at once.
         bench.put(now - 50 * MS, 0, 1514, 1, Ecn::Ect0);
         bench.put(now, 1, 200, 1, Ecn::Ect0);
         bench.get(now);
@@ -117,8 +117,8 @@ fn codel_acts_on_the_flow_that_queues_alone() {
 
 #[test]
 fn the_backlog_of_others_counts_as_more_than_one_mtu() {
-    // One packet of a flow at a time, each 50 ms old: alone CoDel leaves it, with
-    // another flow's backlog behind it is marked after an interval.
+    // One packet of a flow at a time, each 50 ms old. Alone, CoDel does not act on it. With another
+    // flow's backlog behind it, CoDel marks it after an interval.
     let marks = |others: usize| {
         let mut bench = Bench::new(&[]);
         bench.put(0, 1, 1514, others, Ecn::NotEct);
@@ -150,7 +150,7 @@ fn sce_marks_on_the_ramp_below_the_target() {
     let mut bench = Bench::new(&[("sce", Value::Word("on"))]);
     bench.put(0, 0, 1514, 3, Ecn::Ect0);
     assert_eq!(bench.get(2_500_000).unwrap().ecn, Ecn::Ect0);
-    // At the target it is certain.
+    // At the target the mark is certain.
     assert_eq!(bench.get(5_000_000).unwrap().ecn, Ecn::Ect1);
     assert_eq!(bench.count(0, Cause::SceMark), 1);
 }

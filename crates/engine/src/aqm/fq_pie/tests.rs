@@ -39,8 +39,8 @@ fn the_timer_runs_in_rounds_of_2048_flows() {
     assert_eq!(timers(&mut exact, 3), [16, 32, 48]);
 }
 
-/// A load on a few flows, then silence: after each timer every flow, asleep or
-/// not, is as it would be if all had been updated.
+/// A load on a few flows, then silence. After each timer the state of every flow, asleep or not, is
+/// the same as if all had been updated.
 #[test]
 fn flows_that_sleep_are_as_if_updated() {
     for estimator in [false, true] {
@@ -53,7 +53,7 @@ fn flows_that_sleep_are_as_if_updated() {
         let mut due = q.timer(Time::ZERO, &mut sink).unwrap();
         let mut most_awake = 0;
         for n in 0..120_000u64 {
-            // 1.2 ms a packet out; in for 20 s of each 40 s two in that time.
+            // A packet leaves each 1.2 ms. For 20 s of each 40 s, two arrive in that time.
             let now = Time(n * 1_200_000);
             while due <= now {
                 let round = q.cursor..(q.cursor + ROUND).min(flows as usize);

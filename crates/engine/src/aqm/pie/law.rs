@@ -1,5 +1,5 @@
-//! PIE's drop decision and controller over any queue: what sch_pie and sch_fq_pie
-//! share. See the head of pie.rs for what it follows.
+//! PIE's drop decision and controller over any queue: the part that sch_pie and sch_fq_pie share.
+//! The head of pie.rs says what it follows.
 
 use crate::packet::Packet;
 use crate::registry::{Options, Value};
@@ -16,7 +16,7 @@ pub(super) const fn ticks(time: Time) -> u64 {
 /// Ticks in a second.
 const TICKS_PER_SECOND: u64 = 15_625_000;
 
-/// Backlog, and bytes to count, for one estimate of the departure rate.
+/// Least backlog for an estimate of the departure rate, and the bytes that one estimate counts.
 const ESTIMATE_BYTES: u64 = 16_384;
 
 /// Parameters, shared by every queue of a discipline.
@@ -36,20 +36,20 @@ pub struct Params {
     pub(super) bytemode: bool,
     /// Whether the delay is backlog over estimated rate.
     pub(super) estimate: bool,
-    /// Linux before 2019.
+    /// Whether it follows Linux before 2019.
     pub(super) old: bool,
-    /// Probability 1.
+    /// The value that represents probability 1.
     pub(super) one: u64,
-    /// Above this probability packets are dropped that could be marked.
+    /// Above this probability, packets that could be marked are dropped.
     mark_at_most: u64,
-    /// Given after a start or a calm time, ticks.
+    /// Burst allowance after a start or a calm time, ticks.
     pub(super) burst: u64,
     /// Largest frame, bytes.
     pub(super) mtu: u64,
 }
 
 impl Params {
-    /// From the complete options of `pie` or `fq_pie` and the largest frame in bytes.
+    /// Reads the complete options of `pie` or `fq_pie`, and the largest frame in bytes.
     pub fn of(options: &Options, mtu: u32) -> Params {
         let old = matches!(options.get("version"), Some(Value::Word("linux-3.14")));
         let one = if old {
@@ -76,9 +76,9 @@ impl Params {
         }
     }
 
-    /// When the update after one at this time is due. In Linux a timer set for
-    /// n jiffies fires in the tick after them (`calc_index`), 16 ms after the
-    /// last one for 15; the timers of 2014 fired in the tick itself.
+    /// When the update that follows one at this time is due. In Linux a timer set for n jiffies
+    /// fires in the tick after them (`calc_index`): with 15 jiffies, 16 ms after the last one. The
+    /// timers of 2014 fired in the tick itself.
     #[inline]
     pub fn after(&self, now: Time) -> Time {
         if self.old {
@@ -88,8 +88,8 @@ impl Params {
         }
     }
 
-    /// Whether a packet that is to be hit may be marked: RFC 8033 section 5.1
-    /// stops marking above 10 %, FQ-PIE above `ecn_prob`.
+    /// Whether a packet may be marked instead of dropped. RFC 8033 section 5.1 stops marking above
+    /// 10 %, FQ-PIE above `ecn_prob`.
     #[inline]
     pub fn marks(&self, vars: &Vars, packet: &Packet) -> bool {
         self.ecn && vars.prob <= self.mark_at_most && packet.ecn.is_capable()
@@ -101,7 +101,7 @@ impl Params {
 pub struct Vars {
     /// Queueing delay, ticks.
     pub(super) qdelay: u64,
-    /// The same one update earlier, ticks.
+    /// Queueing delay one update earlier, ticks.
     pub(super) qdelay_old: u64,
     /// What is left of the burst allowance, ticks.
     pub(super) burst: u64,
@@ -111,14 +111,14 @@ pub struct Vars {
     pub(super) accu_prob: u64,
     /// Last dequeue, or the start of the estimate of the rate, ticks.
     pub(super) dq_tstamp: Option<u64>,
-    /// Bytes dequeued in this estimate; `None` while there is none.
+    /// Bytes dequeued in the current estimate; `None` between estimates.
     pub(super) dq_count: Option<u64>,
     /// Departure rate, bytes per 256 ticks; 0: not known.
     pub(super) avg_dq_rate: u64,
 }
 
 impl Vars {
-    /// At the start.
+    /// The state at the start.
     pub fn new(p: &Params) -> Vars {
         Vars {
             qdelay: 0,
@@ -132,7 +132,7 @@ impl Vars {
         }
     }
 
-    /// With this probability (1 is 1), otherwise as at the start.
+    /// The state at the start, but with this probability (1 is 1).
     #[cfg(test)]
     pub fn with_probability(p: &Params, prob: f64) -> Vars {
         Vars {
@@ -141,8 +141,8 @@ impl Vars {
         }
     }
 
-    /// RFC 8033 section 4.1: whether a packet of `len` bytes that finds
-    /// `backlog` bytes is to be dropped or marked.
+    /// RFC 8033 section 4.1: whether to drop or mark a packet of `len` bytes that finds `backlog`
+    /// bytes.
     #[inline]
     pub fn drop_early(&mut self, p: &Params, backlog: u64, len: u64, rng: &mut Stream) -> bool {
         if self.burst > 0
@@ -159,8 +159,8 @@ impl Vars {
         if p.old {
             return rng.bits() >> 32 < prob;
         }
-        // RFC 8033 section 5.4: no drop before the sum has reached 0.85, none
-        // later than 8.5.
+        // RFC 8033 section 5.4: no drop before the sum has reached 0.85, and a drop at 8.5 at the
+        // latest.
         self.accu_prob = match prob {
             0 => 0,
             prob => self.accu_prob.wrapping_add(prob),
@@ -178,13 +178,13 @@ impl Vars {
         hit
     }
 
-    /// A packet was dropped, for whatever reason.
+    /// Notes that a packet was dropped, for whatever reason.
     #[inline]
     pub fn dropped(&mut self) {
         self.accu_prob = 0;
     }
 
-    /// Measures the delay by a packet that leaves `backlog` bytes behind.
+    /// Measures the delay from a packet that leaves `backlog` bytes behind.
     #[inline]
     pub fn dequeued(&mut self, p: &Params, packet: &Packet, backlog: u64, time: Time) {
         let now = ticks(time);
@@ -205,8 +205,8 @@ impl Vars {
         self.burst = self.burst.saturating_sub(elapsed);
     }
 
-    /// RFC 8033 section 5.2: the departure rate, measured over 16 KiB while at
-    /// least as much is queued. The time an estimate took, if one is complete.
+    /// RFC 8033 section 5.2: estimates the departure rate over 16 KiB while at least as much is
+    /// queued. Returns how long the estimate took, once it is complete.
     pub(super) fn estimate(&mut self, packet: &Packet, backlog: u64, now: u64) -> Option<u64> {
         if backlog >= ESTIMATE_BYTES && self.dq_count.is_none() {
             self.dq_tstamp = Some(now);
@@ -232,7 +232,7 @@ impl Vars {
         Some(elapsed)
     }
 
-    /// The gain per tick for an option in 16ths, by how large the probability is.
+    /// Gain per tick for an option in 16ths. It depends on the size of the probability.
     #[inline]
     pub(super) fn gain(&self, p: &Params, option: u64) -> i64 {
         let gain = option * (p.one / TICKS_PER_SECOND);
@@ -259,7 +259,7 @@ impl Vars {
         (gain >> shift) as i64
     }
 
-    /// RFC 8033 section 4.2: the update of the probability, each tupdate.
+    /// RFC 8033 section 4.2: updates the probability, each tupdate.
     pub fn update(&mut self, p: &Params, backlog: u64) {
         let (qdelay, qdelay_old) = if p.estimate {
             self.qdelay_old = self.qdelay;
@@ -287,7 +287,7 @@ impl Vars {
         if delta > two_percent && self.prob >= p.one / 10 {
             delta = (p.one / 100 * 2) as i64;
         }
-        // Beyond RFC 8033: it rises fast while the delay is out of hand.
+        // Beyond RFC 8033: the probability rises fast while the delay is very large.
         if qdelay > ticks(Time::from_ms(250)) {
             delta = delta.wrapping_add(two_percent);
             if p.old {

@@ -1,5 +1,5 @@
-//! PIE's controller line by line of its tuning table, the spreading of drops,
-//! and the burst allowance.
+//! PIE's controller, checked line by line against its tuning table, the spreading of drops, and the
+//! burst allowance.
 
 use super::law::ticks;
 use super::*;
@@ -27,7 +27,7 @@ fn old() -> Params {
     params(&[("version", Value::Word("linux-3.14"))])
 }
 
-/// The state of a queue with backlog and a probability, burst allowance spent.
+/// The state of a queue with a backlog and a probability, with the burst allowance spent.
 fn vars(p: &Params, prob: f64, delay: Time, delay_old: Time) -> Vars {
     Vars {
         prob: (prob * p.one as f64) as u64,
@@ -93,7 +93,7 @@ fn the_tuning_table_line_by_line() {
         let expected = 1.25 * 0.001 / divisor;
         assert!((rise / expected - 1.0).abs() < 1e-5, "p {prob}: {rise}");
     }
-    // The limits of the ranges belong to the range above.
+    // The limits of the ranges belong to the higher range.
     for (limit, divisor) in [(0.1, 1.0), (0.01, 2.0), (0.001, 8.0), (1e-6, 512.0)] {
         let at = step(
             &p,
@@ -189,7 +189,7 @@ fn burst_allowance_is_served_time_and_comes_back_when_calm() {
     }
     v.dequeued(&p, &packet, 50_000, Time::from_ms(250));
     assert!(v.drop_early(&p, 50_000, 1_000, &mut rng));
-    // Calm: two delays below half the target and probability 0.
+    // Calm: two delays below half the target, and probability 0.
     v.prob = 0;
     v.qdelay = p.target / 2 - 1;
     v.qdelay_old = p.target / 2;
@@ -235,16 +235,17 @@ fn derandomised_gaps_stay_between_their_bounds() {
     // or the 86th, as 0.1 of 2^56 - 1 is rounded down.
     assert_eq!(gaps.iter().min(), Some(&9));
     assert!(gaps.iter().all(|&g| g <= 86));
-    // From the ninth on a Bernoulli trial of 0.1 each: mean 8 + 10, standard deviation 9.5.
+    // From the ninth on, each packet is a Bernoulli trial with 0.1: mean 8 + 10, standard deviation
+    // 9.5.
     let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
     assert!((mean - 18.0).abs() < 4.0 * 9.5 / 141.0, "{mean}");
 
-    // At 8.5 there is no chance left: a probability so small that no trial hits.
+    // At 8.5 a drop is certain, even with a probability so small that no trial hits.
     let mut v = vars(&p, 1e-12, Time::from_ms(30), Time::from_ms(30));
     v.accu_prob = p.one / 2 * 17 - v.prob - 1;
     assert!(!v.drop_early(&p, 50_000, 1_000, &mut rng));
     assert!(v.drop_early(&p, 50_000, 1_000, &mut rng));
-    // Bernoulli without bounds in linux-3.14.
+    // In linux-3.14: Bernoulli trials without bounds.
     let p = old();
     let v = vars(&p, 0.1, Time::from_ms(30), Time::from_ms(30));
     let hits = (0..40_000).filter(|_| v.clone().drop_early(&p, 50_000, 1_000, &mut rng));
@@ -301,8 +302,8 @@ fn marks_up_to_10_percent_and_drops_above() {
     assert!(!params(&[]).marks(&low, &ect));
 }
 
-/// A load of `factor` times 10 Mbit/s of 1000-byte packets for 40 s; the mean
-/// sojourn time in ms over the last 20 s and the share dropped or marked there.
+/// A load of `factor` times 10 Mbit/s of 1000-byte packets for 40 s. Returns the mean sojourn time
+/// in ms and the share dropped or marked, over the last 20 s.
 fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {
@@ -314,7 +315,8 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
     let mut sink = Sink::new(1, Time::from_secs(20));
     let slot = rate.time_for(1_000);
     let mut timer = queue.timer(Time::ZERO, &mut sink).unwrap();
-    // 15 ms is a timer of 15 jiffies, which fires in the tick after them; in 2014 in the last.
+    // 15 ms is a timer of 15 jiffies, which fires in the tick after them; in 2014 it fired in the
+    // last.
     let old = set.iter().any(|(name, _)| *name == "version");
     assert_eq!(timer, Time::from_ms(if old { 30 } else { 16 }));
     let (mut now, mut credit) = (Time::ZERO, 0.0);
@@ -344,8 +346,8 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
 
 #[test]
 fn an_overload_is_held_at_the_target() {
-    // Unresponsive load of 1.5 times the rate: a third is dropped, the delay
-    // settles at the target (an integral controller has no lasting error).
+    // An unresponsive load of 1.5 times the rate: a third is dropped, and the delay settles at the
+    // target (an integral controller has no lasting error).
     let (delay, dropped, _) = overload(&[], 1.5, Ecn::NotEct);
     assert!((delay - 15.0).abs() < 0.75, "{delay} ms");
     assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
@@ -388,7 +390,7 @@ fn every_drop_resets_the_sum_and_a_forced_mark_does_not() {
         )
     };
     let forced = 9 * p.one;
-    // Too short a queue to act at all.
+    // The queue is too short for PIE to act.
     assert_eq!(put(&mut pie, forced, Ecn::NotEct), (forced, 0, 0));
     assert_eq!(put(&mut pie, forced, Ecn::NotEct), (forced, 0, 0));
     assert_eq!(put(&mut pie, forced, Ecn::NotEct), (0, 1, 0));

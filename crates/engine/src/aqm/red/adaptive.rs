@@ -1,7 +1,7 @@
-//! RED's adaptive mode (Floyd, Gummadi and Shenker 2001, as Linux has it: `red_adaptative_algo`): every
-//! half second the probability at `max` rises by a quarter, or one percent if that is less, while the
-//! average is above its target, and falls by a tenth while it is below. The target is the middle fifth
-//! between `min` and `max`.
+//! RED's adaptive mode (Floyd, Gummadi and Shenker 2001, as in Linux: `red_adaptative_algo`). Every
+//! half second, while the average is above its target, the probability at `max` rises by a quarter,
+//! or by one percent if that is less. While the average is below its target, the probability falls
+//! by a tenth. The target is the middle fifth between `min` and `max`.
 
 use super::RedCore;
 use crate::registry::{Options, Value};
@@ -16,7 +16,7 @@ const ONE_PERCENT: u32 = 42_949_673;
 const LOWEST: u32 = ONE_PERCENT;
 const HIGHEST: u32 = 50 * ONE_PERCENT;
 
-/// The probability at `max`, and where the average is to be.
+/// The probability at `max`, and the target range of the average.
 #[derive(Debug)]
 pub(super) struct Adaptive {
     max_p: u32,
@@ -24,7 +24,7 @@ pub(super) struct Adaptive {
 }
 
 impl Adaptive {
-    /// If the options want it.
+    /// Returns the adaptive mode if the options turn it on.
     pub fn of(options: &Options) -> Option<Adaptive> {
         let size = |name| match options.get(name) {
             Some(Value::Packets(n)) => *n,
@@ -39,7 +39,7 @@ impl Adaptive {
         })
     }
 
-    /// A step, with the average as it would be now.
+    /// Makes one step; `average` is the average at this time.
     pub fn step(&mut self, average: f64, core: &mut RedCore) {
         let average = average as u64;
         let [low, high] = self.target;
@@ -87,7 +87,7 @@ mod tests {
         };
         assert!(steps(22_500.0, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
         assert!(steps(27_500.9, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
-        // A quarter up to 4 %, then one percent, to the first value above 50 %.
+        // A quarter up to 4 %, then one percent, until the first value above 50 %.
         let up = steps(27_501.0, 100);
         assert!((up[0] - 0.025).abs() < 1e-9 && (up[1] - 0.03125).abs() < 1e-9);
         assert!((up[5] - up[4] - 0.01).abs() < 1e-9);
@@ -95,7 +95,7 @@ mod tests {
             up[99] > 0.5 && up[99] <= 0.51 + 1e-9 && up[98] == up[99],
             "{up:?}"
         );
-        // A tenth down, to the first value below 1 %.
+        // A tenth down, until the first value below 1 %.
         let down = steps(22_499.0, 100);
         assert!((down[0] / up[99] - 0.9).abs() < 1e-8);
         assert!(down[99] < 0.01 && down[99] >= 0.009 - 1e-9 && down[98] == down[99]);

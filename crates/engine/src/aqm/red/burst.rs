@@ -1,15 +1,16 @@
-//! From the length of a burst to the weight of a sample, as tc does it (`tc/q_red.c` and `tc/tc_red.c`).
+//! Derives the weight of a sample from the length of a burst, as tc does (`tc/q_red.c` and
+//! `tc/tc_red.c`).
 
 use super::Unit;
 use crate::registry::{OptionError, Options, Value};
 
-/// The weight where neither it nor a burst is given.
+/// The weight if neither it nor a burst is given.
 const WEIGHT: f64 = 0.002;
 
 /// tc's exponents of the weight.
 pub(super) const WLOG: std::ops::Range<u32> = 1..32;
 
-/// Fills in `weight`, and `burst` if tc is to choose it. The thresholds are complete.
+/// Fills in `weight`, and `burst` if it is left to tc. The thresholds are complete.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message: String| Err(vec![OptionError { option, message }]);
     let Some(burst) = options.get("burst").cloned() else {
@@ -51,15 +52,15 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// `tc_red_eval_ewma`: the smallest exponent at which a burst into an empty queue does not bring the
-/// average above `min`.
+/// `tc_red_eval_ewma`: the smallest exponent at which a burst into an empty queue keeps the average
+/// at or below `min`.
 fn wlog_of_burst(min: u64, avpkt: u64, burst: u64) -> Option<u32> {
     WLOG.into_iter()
         .find(|wlog| holds(min, avpkt, burst, *wlog))
 }
 
-/// Whether a burst fits to a weight: the average of `burst` samples of a growing queue is
-/// `burst + 1 - (1 - (1 - W)^burst) / W`.
+/// Whether a burst fits a weight. The average after `burst` samples of a growing queue is `burst +
+/// 1 - (1 - (1 - W)^burst) / W`.
 pub(super) fn holds(min: u64, avpkt: u64, burst: u64, wlog: u32) -> bool {
     let weight = 1.0 / f64::from(1_u32 << wlog);
     let excess = burst as f64 + 1.0 - min as f64 / avpkt as f64;

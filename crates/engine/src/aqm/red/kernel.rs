@@ -1,5 +1,5 @@
-//! RED as Linux has it: words of tc (iproute2 `tc/q_red.c` and `tc/tc_red.c`), which
-//! derives what the kernel is told from the length of a burst.
+//! RED in Linux, in tc's words (iproute2 `tc/q_red.c` and `tc/tc_red.c`). tc derives the kernel's
+//! parameters from the length of a burst.
 
 use super::burst::holds;
 use crate::registry::Value;
@@ -67,7 +67,7 @@ fn bytes(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// The weight of a sample is Wlog in the kernel, and a burst in tc.
+/// Spells the weight of a sample, which is Wlog in the kernel and a burst in tc.
 fn weight(words: &mut Words<'_>, option: &'static str) {
     let weight = words.options.float(option);
     let wlog = wlog_of(weight);
@@ -102,7 +102,7 @@ fn weight(words: &mut Words<'_>, option: &'static str) {
     // The kernel's average is a 32-bit number with Wlog binary digits.
     if 64 - max.leading_zeros() + wlog >= 32 {
         let most = format!("max below {} bytes at this weight", 1_u64 << (31 - wlog));
-        words.refuse("max", "the kernel's average has no room for it", most);
+        words.refuse("max", "it does not fit into the kernel's average", most);
     }
     words.pair("burst", &burst.to_string());
 }
@@ -119,14 +119,14 @@ fn probability(words: &mut Words<'_>, option: &'static str) {
     let delta = max.saturating_sub(min).max(1) as f64;
     if probability / delta * 2_147_483_648.0 <= 1.0 {
         let least = format!("at least {}", delta / 2_147_483_648.0);
-        words.refuse(option, "tc has no word for a slope so small", least);
+        words.refuse(option, "tc cannot express a slope this small", least);
     }
-    // 1 does not fit into the 32 binary digits that tc has for it.
+    // 1 does not fit into tc's 32 binary digits.
     let probability = probability.min(1.0 - 1.0 / 4_294_967_296.0);
     words.pair(option, &probability.to_string());
 }
 
-/// tc wants to know it, though below a shaper the average never decays.
+/// Spells the bandwidth, which tc requires although the average never decays below a shaper.
 fn bandwidth(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return simulated(words, option);
@@ -138,13 +138,12 @@ fn bandwidth(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, &format!("{}bit", rate.0));
 }
 
-/// The exponent of the power of two that a weight is, within 5 %; tc's
-/// smallest exponent is 1.
+/// The exponent of the power of two that a weight equals, within 5 %. tc's smallest exponent is 1.
 fn wlog_of(weight: f64) -> Option<u32> {
     (1..=30).find(|w| (weight * f64::from(1_u32 << w) - 1.0).abs() <= 0.05)
 }
 
-/// The powers of two around a weight that tc can say.
+/// The nearest powers of two around a weight that tc can express.
 fn around(weight: f64) -> (f64, Option<f64>) {
     let below = (1..=30)
         .map(|w| 1.0 / f64::from(1_u32 << w))
@@ -157,8 +156,8 @@ fn around(weight: f64) -> (f64, Option<f64>) {
 fn burst_of(min: u64, avpkt: u64, wlog: u32) -> Option<u64> {
     let min_packets = min as f64 / avpkt as f64;
     let holds = |burst: u64, wlog: u32| holds(min, avpkt, burst, wlog);
-    // A longer burst needs a larger exponent: the first that does not hold at
-    // the exponent before is found by bisection.
+    // A longer burst needs a larger exponent. Bisection finds the first burst that does not fit the
+    // exponent before.
     let (mut low, mut high) = (min_packets.ceil() as u64, 1 << 31);
     if wlog > 1 {
         while low < high {
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn burst_gives_the_weight() {
-        // What `tc -d qdisc show` prints as ewma for these bursts: tests/kernel.
+        // The last values are the ewma of `tc -d qdisc show` for these bursts (tests/kernel).
         for (min, avpkt, wlog) in [(33_333, 1000, 9), (30_000, 1500, 9), (30_000, 1000, 1)] {
             let burst = burst_of(min, avpkt, wlog).unwrap();
             let weight = |w: u32| 1.0 / f64::from(1_u32 << w);
@@ -189,7 +188,7 @@ mod tests {
             assert!(a >= 1.0 && a <= f(wlog), "{min} {wlog}: {burst}");
             assert!(wlog == 1 || a > f(wlog - 1), "{min} {wlog}: {burst}");
         }
-        // A threshold below one packet leaves no burst.
+        // A threshold below one packet allows no burst.
         assert_eq!(burst_of(900, 1000, 9), None);
     }
 

@@ -1,4 +1,4 @@
-//! Options of RED, which weighted RED shares.
+//! Options of RED that weighted RED shares.
 
 use crate::registry::{Kind, Opt};
 

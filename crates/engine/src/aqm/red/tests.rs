@@ -1,5 +1,5 @@
-//! RED's average against its closed form, and its marking law against the
-//! distributions it is defined by.
+//! RED's average against its closed form, and its marking law against the distributions that define
+//! it.
 
 use super::*;
 use crate::packet::Ecn;
@@ -33,7 +33,7 @@ fn core_at(pb: f64, uniformise: &'static str) -> RedCore {
     core
 }
 
-/// How often each gap (in packets, 1: the very next) between marks was seen.
+/// How often each gap between marks occurred (in packets; 1: the next packet).
 fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     let mut rng = Stream::new(7, "red", "test");
     let mut seen = vec![0; 400];
@@ -87,7 +87,7 @@ fn linux_gaps_are_uniform_on_1_to_1_over_pb() {
     let seen = gaps(&mut core_at(0.05, "linux"), n);
     let statistic = chi_square(&seen, |gap| if gap <= 20 { 0.05 } else { 0.0 });
     assert!(statistic < CHI_SQUARE_19, "{statistic}");
-    // The rate is 2 pb/(1 + pb); the standard error of the mean gap 5.77/sqrt(n).
+    // The rate is 2 pb/(1 + pb); the standard error of the mean gap is 5.77/sqrt(n).
     let mean = mean(&seen);
     assert!((mean - 1.05 / 0.1).abs() < 4.0 * 5.77 / 200.0, "{mean}");
 }
@@ -127,8 +127,8 @@ fn gaps_without_uniformising_are_geometric() {
 
 #[test]
 fn the_gap_follows_the_average_while_it_runs() {
-    // Linux compares count x pb with one draw: doubling pb on the way ends the gap
-    // where the sum over the changed probability says, not where it began.
+    // Linux compares count x pb with one draw. If pb doubles during a gap, the new pb times the
+    // whole count decides where the gap ends.
     let mut rng = Stream::new(1, "red", "test");
     let mut core = core_at(0.01, "linux");
     core.count = 0;
@@ -151,7 +151,7 @@ fn below_min_the_count_starts_over_and_the_first_packet_passes() {
         assert_eq!(core.decide(&mut rng), Verdict::Pass);
         core.avg = 1_999.999;
         assert_eq!(core.decide(&mut rng), Verdict::Pass);
-        // pb is 1 but for the last digits: the next one is hit.
+        // pb is 1 except for the last digits: the next packet is hit.
         assert_eq!(core.decide(&mut rng), Verdict::Early);
     }
 }
@@ -329,7 +329,7 @@ fn idle_time_decays_the_average_from_when_the_link_asked_in_vain() {
     bench.get(5 * MS);
     bench.put(11 * MS, Ecn::NotEct);
     assert!((bench.avg() - filled * libm::pow(0.9, 20.0)).abs() < 1e-9);
-    // The idle time is over; the next sample counts as any other.
+    // The idle time is over; the next sample counts like any other.
     let avg = bench.avg();
     bench.put(12 * MS, Ecn::NotEct);
     assert!((bench.avg() - (0.9 * avg + 0.1 * 1_000.0)).abs() < 1e-9);
@@ -351,7 +351,7 @@ fn weight_1_and_equal_thresholds_are_a_step() {
             ("ecn", Value::Bool(true)),
             ("include_arriving", Value::Bool(include)),
         ]);
-        // An idle time before does not matter to the instantaneous queue.
+        // An idle time before does not affect the instantaneous queue.
         for n in 0..10 {
             bench.put(MS, Ecn::Ect0);
             let marks = (n + 1u64).saturating_sub(passed);
@@ -406,8 +406,8 @@ fn the_default_entry_builds() {
     assert_eq!(RedCore::of(&options).unit(), Unit::Bytes);
 }
 
-/// Averages decay by the packet times that an idle link would have sent in; where its rate is not
-/// known, or they are to hold, by nothing.
+/// Averages decay by the packet times that an idle link would have sent in. They do not decay if
+/// the rate is not known, or if they are to hold.
 #[test]
 fn idle_time_is_counted_in_packets_of_the_link() {
     let idle = |word: &'static str, rate: u64| {

@@ -1,4 +1,4 @@
-//! Each class by its own curve, both on one queue.
+//! Each class has its own curve; both see one queue.
 
 use tailback_record::Cause;
 
@@ -58,7 +58,7 @@ impl Bench {
         }
     }
 
-    /// Enqueues 1000 bytes and says what became of them: (drops, marks) so far.
+    /// Enqueues 1000 bytes. Returns (drops, marks) so far.
     fn put(&mut self, ecn: Ecn) -> (u64, u64) {
         let flow = u32::from(ecn.is_capable());
         let mut packet = Packet::new(flow, 1_000, ecn);
@@ -132,10 +132,9 @@ fn rates_of_the_classes_are_those_of_their_curves() {
         }
     }
     assert!(marks_before < 10);
-    // The queue stands at the middle of the band: pb 0.2 and 0.05, rates
-    // 2 pb/(1 + pb) = 1/3 and 0.0952. The gap's standard deviation is
-    // sqrt((1/pb^2 - 1)/12) = 1.41 and 5.77: relative errors of 1.41/3/115
-    // and 5.77/10.5/62; four of them.
+    // The queue stays at the middle of the band: pb 0.2 and 0.05, rates 2 pb/(1 + pb) = 1/3 and
+    // 0.0952. The gap's standard deviation is sqrt((1/pb^2 - 1)/12) = 1.41 and 5.77. That is a
+    // relative error of 1.41/3/115 and 5.77/10.5/62; the test allows four of them.
     let rate = |hits: u64| hits as f64 / f64::from(n);
     assert!(
         (rate(marks) / (1.0 / 3.0) - 1.0).abs() < 4.0 * 0.0041,
@@ -156,7 +155,7 @@ fn averages_are_updated_by_every_arrival_or_by_their_own() {
             ("ecn", weight(0.5)),
             ("classic", weight(0.25)),
         ]);
-        // The first arrival ends the idle time since 0; samples 1000, 2000.
+        // The first arrival ends the idle time that began at 0; samples 1000, 2000.
         bench.put(Ecn::NotEct);
         bench.put(Ecn::NotEct);
         bench.put(Ecn::Ect0);

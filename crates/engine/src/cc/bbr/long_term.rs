@@ -1,13 +1,13 @@
-//! The policed rate (Linux `bbr_lt_bw_sampling`): losses at a steady rate are a
-//! policer's, and that rate is the bandwidth.
+//! The policed rate (Linux `bbr_lt_bw_sampling`): losses at a steady rate are taken for those of a
+//! policer, and that rate for the bandwidth.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::view::View;
 use crate::units::Time;
 
-/// Rounds of an interval at least.
+/// Least number of rounds of an interval.
 const ROUNDS: u32 = 4;
-/// Share of lost segments that makes one, in 1/256.
+/// Least share of lost segments in an interval, in 1/256.
 const LOSS: u64 = 50;
 /// Intervals are alike if their bandwidths differ by less than 1/8, or by this, bytes/s.
 const DIFFERENCE: u64 = 4000 / 8;

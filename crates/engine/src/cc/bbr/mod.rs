@@ -1,14 +1,12 @@
-//! BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00),
-//! as Linux 7.3 `tcp_bbr.c` has it: a model of the path, the highest delivery
-//! rate of ten round trips and the smallest RTT of 10 s, decides at which rate
-//! packets are paced and how many may be in flight. Losses and marks are not
-//! congestion to it; what it does about losses is to keep packets conserved for
-//! a round, and to look for a policer.
+//! BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in
+//! Linux 7.3 `tcp_bbr.c`. It keeps a model of the path: the highest delivery rate of ten round
+//! trips and the smallest RTT of 10 s. The model decides at which rate packets are paced and how
+//! many may be in flight. Losses and marks are not congestion to it. On losses it keeps packets
+//! conserved for a round, and looks for a policer.
 //!
-//! Deviations: segments are paced one by one, where Linux sends bursts of up to
-//! 1 ms (what it allows in flight for them, `tso_segs`, is the same); clocks are
-//! in ns, where Linux has ms for the RTT filter; an ACK that was probably
-//! delayed, of a lone runt, may refresh an expired RTT.
+//! Deviations: segments are paced one by one, where Linux sends bursts of up to 1 ms (what it
+//! allows in flight for them, `tso_segs`, is the same). Clocks are in ns, where Linux has ms for
+//! the RTT filter. An ACK of a lone runt, which was probably delayed, may refresh an expired RTT.
 
 mod control;
 mod long_term;
@@ -74,7 +72,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         whole(
             "min_window",
-            "Segments in flight in PROBE_RTT, and at least.",
+            "Segments in flight in PROBE_RTT, and the least number at any time.",
             (1, 1000),
             "4",
         ),

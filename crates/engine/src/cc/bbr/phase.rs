@@ -6,7 +6,7 @@ use crate::units::Time;
 
 /// Phases of a cycle.
 const CYCLE: u32 = 8;
-/// The first is any but the one that drains.
+/// The first phase is any but the one that drains.
 const CYCLE_RAND: u64 = 7;
 
 /// Where a cycle of PROBE_BW is: phase 0 probes, 1 drains what that has queued,
@@ -34,7 +34,7 @@ impl Cycle {
     }
 }
 
-/// What BBR is about.
+/// What BBR is doing.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     /// Looking for the bandwidth.
@@ -48,7 +48,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// Of the gauge `mode`.
+    /// The number of the gauge `mode`.
     pub(super) fn number(&self) -> f64 {
         match self {
             Phase::Startup => 0.0,

@@ -169,7 +169,7 @@ fn startup_doubles_each_round() {
 fn the_window_that_recovery_restores_is_the_last_good_one() {
     let (mut cc, mut stack) = known_path();
     let mut saved = |state, cwnd| {
-        // An ACK tells of the state.
+        // An ACK reports the state.
         stack.conn.ca_state = state;
         let ack = Ack {
             delivered: 1,

@@ -98,7 +98,7 @@ impl Bbr3 {
         self.bounds.bw_lo = self.bounds.bw_lo.max(Bandwidth::LEAST);
     }
 
-    /// More lost or marked than a probe may cost.
+    /// Whether more was lost or marked than a probe may cost.
     pub(super) fn too_high(&self, lost: u32, in_flight: u32, marked: u32, delivered: u32) -> bool {
         (lost > 0 && in_flight > 0 && lost > self.params.loss_threshold.of(in_flight))
             || self.marks.too_many(&self.params, marked, delivered)
@@ -114,7 +114,7 @@ impl Bbr3 {
         )
     }
 
-    /// The round has losses; it lasts from here, to see what the path delivers.
+    /// The round has losses. It is counted from here, to see what the path delivers.
     pub(super) fn note_loss(&mut self, view: View<'_>) {
         if !self.signals.loss_in_round {
             self.loss_round.next = view.delivered;

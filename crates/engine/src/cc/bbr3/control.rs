@@ -128,7 +128,7 @@ impl CongestionControl for Bbr3 {
         self.update_gains();
         self.set_pacing_rate(view, window, self.pacing_gain);
         self.set_cwnd(view, window, ack.delivered);
-        // What a probe of the tail repaired: the flight before it is remembered.
+        // Not after a tail loss probe that repaired a loss: the flight before it stays remembered.
         if self.loss_round.start && !view.rate.probe_acked {
             self.signals.bw_latest = self.sample;
             self.signals.inflight_latest = view.rate.delivered;
@@ -174,7 +174,7 @@ impl CongestionControl for Bbr3 {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full.restart(Bandwidth::ZERO);
-            // The window before the timeout is what is to be cut.
+            // The cut is from the window before the timeout.
             if !self.phase.is_probing() && self.bounds.inflight_lo == NO_BOUND {
                 self.bounds.inflight_lo = window.cwnd.max(self.prior_cwnd);
             }

@@ -69,7 +69,7 @@ impl Marks {
         Gain::ONE - self.alpha.times(params.ecn_factor)
     }
 
-    /// More marked than a probe may be.
+    /// Whether more was marked than a probe may cost.
     pub(super) fn too_many(&self, params: &Params, marked: u32, delivered: u32) -> bool {
         self.eligible && marked > 0 && delivered > 0 && marked > params.ecn_threshold.of(delivered)
     }

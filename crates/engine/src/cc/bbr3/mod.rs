@@ -1,19 +1,18 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr), as the v3 branch of
-//! github.com/google/bbr has it in `tcp_bbr.c`: version 1's model, bounded in
-//! two ways. `bw_lo` and `inflight_lo` follow losses (and marks) from round to
-//! round by a factor of `beta`; `inflight_hi` is what was in flight when a probe
-//! lost more than `loss_threshold`, and grows again while probes go well. Probes
-//! come every two to three seconds, or sooner where a Reno flow would have had
-//! its loss by then.
+//! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
+//! github.com/google/bbr: version 1's model, bounded in two ways. `bw_lo` and `inflight_lo` follow
+//! losses (and marks) from round to round by a factor of `beta`. `inflight_hi` is what was in
+//! flight when a probe lost more than `loss_threshold`, and grows again while probes go well.
+//! Probes come every two to three seconds, or sooner where a Reno flow would have had its loss by
+//! then.
 //!
-//! The response to marks is that of low-latency networks (DCTCP's echo and a
-//! shallow threshold), and off by default, as there: `ecn_response`.
+//! The response to marks is meant for low-latency networks (DCTCP's echo and a shallow threshold).
+//! It is off by default, as in the branch: `ecn_response`.
 //!
-//! Deviations: those of `bbr` (bursts, clocks, lone runts); no fast path for
-//! application-limited flows (it saves time, nothing else); no protective load
-//! balancing; the receiver's `fast_ack_mode` is the receiver's here. Of the
-//! draft it differs where the branch does: STARTUP's exit wants six losses, not
-//! a second threshold, DOWN has a gain of 0.91 (draft: 0.90), and marks count.
+//! Deviations: those of `bbr` (bursts, clocks, lone runts). There is no fast path for
+//! application-limited flows (it only saves time), and no protective load balancing. The branch's
+//! `fast_ack_mode` is left to the receiver. It differs from the draft where the branch does:
+//! STARTUP's exit needs six losses, not a second threshold, DOWN has a gain of 0.91 (draft: 0.90),
+//! and marks count.
 
 mod bounds;
 mod congestion;
@@ -182,7 +181,7 @@ pub const ENTRY: Entry<Build> = Entry {
             "0.0625",
         ),
     ],
-    // No kernel's own: `module` has to name one that registers itself so.
+    // No kernel has it built in: `module` has to name a module that registers itself as `bbr3`.
     kernel: Kernel::Module(&Module::named("bbr3", None)),
     rules: Rules::NONE,
     finish: no_finish,

@@ -96,7 +96,7 @@ impl ProbeBw {
         }
     }
 
-    /// Of the gauge `phase`.
+    /// The number of the gauge `phase`.
     fn number(self) -> u8 {
         match self {
             ProbeBw::Up(_) => 0,
@@ -107,7 +107,7 @@ impl ProbeBw {
     }
 }
 
-/// What BBR is about.
+/// What BBR is doing.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     /// Looking for the bandwidth.
@@ -125,7 +125,7 @@ impl Phase {
         matches!(self, Phase::ProbeBw(ProbeBw::Up(_)))
     }
 
-    /// More may be sent than is known to fit.
+    /// Whether more may be sent than is known to fit.
     pub(super) fn is_probing(&self) -> bool {
         matches!(
             self,
@@ -133,7 +133,7 @@ impl Phase {
         )
     }
 
-    /// The gauges `mode` and `phase`; the latter is that of PROBE_BW, the last there was.
+    /// The gauges `mode` and `phase`; outside PROBE_BW `phase` keeps its last value.
     pub(super) fn numbers(&self) -> (u8, u8) {
         match self {
             Phase::Startup => (0, 0),
@@ -157,10 +157,10 @@ pub(super) enum AckPhase {
 /// How the last probe went.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// Samples are of a probe, of which no excess was found yet.
+    /// Samples come from a probe that has not yet shown an excess.
     pub samples: bool,
     pub was_too_high: bool,
-    /// It stopped where one before it was too much.
+    /// It stopped where an earlier probe was too much.
     pub stopped_risky: bool,
 }
 

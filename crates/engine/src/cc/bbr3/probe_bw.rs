@@ -47,7 +47,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBw(ProbeBw::Cruise(wait));
     }
 
-    /// What a probe shows to be safe.
+    /// Raises the bound to what a probe shows to be safe.
     pub(super) fn raise_inflight_hi(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
         let Phase::ProbeBw(ProbeBw::Up(up)) = &mut self.phase else {
             return;
@@ -63,7 +63,7 @@ impl Bbr3 {
         }
     }
 
-    /// A probe was too much: `in_flight` is where.
+    /// A probe was too much, with `in_flight` segments in flight.
     pub(super) fn inflight_too_high(
         &mut self,
         view: View<'_>,
@@ -101,7 +101,7 @@ impl Bbr3 {
             if probing && !view.rate.app_limited && self.bw_hi[1] > Bandwidth::ZERO {
                 self.bw_hi = [self.bw_hi[1], Bandwidth::ZERO];
             }
-            // It went up to inflight_hi, and nothing bad came of it: again, and further.
+            // It went up to inflight_hi, and nothing bad followed: probe again, and further.
             if probing && self.probe.stopped_risky && !self.probe.was_too_high {
                 self.start_refill(view, 0);
                 return true;
@@ -126,7 +126,8 @@ impl Bbr3 {
             && !self.signals.loss_in_cycle
             && view.ca_state == CaState::Open;
         let slope = if marks_ceased {
-            // Whoever caused them may be gone. The first increase is half of inflight_hi.
+            // The flows that caused the marks may be gone. The first increase is half of
+            // inflight_hi.
             let half = (self.bounds.inflight_hi / 2).max(1);
             half.ilog2().min(MAX_SLOPE)
         } else {

@@ -80,7 +80,7 @@ fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
     assert_eq!(cc.bounds.inflight_lo, 400);
     stack.with(|view, _| cc.start_refill(view, 0));
     assert_eq!((cc.bandwidth(), cc.bounds.inflight_lo), (bw, NO_BOUND));
-    // Losses of a probe are the upper bound's.
+    // Losses of a probe change the upper bound.
     stack.with(|view, window| cc.update_congestion(view, window, &ack));
     assert_eq!(cc.bounds.inflight_lo, NO_BOUND);
 }
@@ -166,12 +166,12 @@ fn marks_count_on_short_paths_that_ask_for_it() {
     assert!(cc.bandwidth() == cc.max_bw(), "marks leave the rate alone");
 }
 
-/// Linux `bbr_handle_queue_too_high_in_probe`, from a tail loss probe that repaired a loss: what
-/// had been in flight, and the lost segment.
+/// Linux `bbr_handle_queue_too_high_in_probe`, after a tail loss probe that repaired a loss: what
+/// had been in flight counts, and the lost segment.
 #[test]
 fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     let (mut cc, mut stack) = known_path();
-    // A twentieth of the rate: what the bound is at least is less than what was in flight.
+    // 5 % of the rate: the least bound that follows from it is below what was in flight.
     cc.bw_hi = [Bandwidth::sampled(432, 1_000_000), Bandwidth::ZERO];
     stack.window.cwnd = 30;
     cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 30)));

@@ -16,8 +16,8 @@ pub(in crate::cc) fn micros(time: Time) -> u64 {
     time.ns() / 1_000
 }
 
-/// First approximations of cube roots as Linux has them, of the leading digits 8 to 63 of a
-/// number: their errors survive in what [`cubic_root`] gives, so that they are part of the curve.
+/// Linux's first approximations of cube roots, for the leading digits 8 to 63 of a number. Their
+/// errors survive in the result of [`cubic_root`], so they are part of the curve.
 #[rustfmt::skip]
 const ROOTS: [u8; 56] = [
     123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,
@@ -96,7 +96,7 @@ pub(super) struct Friendly {
     pub alpha_one: bool,
     pub scale: u32,
     pub cwnd_prior: u32,
-    /// What `ack_cnt` has for a segment.
+    /// What a segment counts in `ack_cnt`.
     pub unit: i64,
 }
 

@@ -5,7 +5,7 @@ use crate::cc::view::View;
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// HyStart looks at windows from this on, segments.
+/// The smallest window that HyStart looks at, segments.
 const HYSTART_LOW_WINDOW: u32 = 16;
 /// Samples of the RTT before HyStart's delay detection decides.
 const HYSTART_MIN_SAMPLES: u8 = 8;
@@ -43,9 +43,9 @@ impl Train {
         };
     }
 
-    /// What bursts may add to a train of ACKs, us: four of the largest at the
-    /// rate Linux would pace at (twice the window per RTT in slow start, 1.2
-    /// times it later), at most 1 ms.
+    /// What bursts may add to a train of ACKs, us: four of the largest bursts, at most 1 ms. Their
+    /// rate is the one Linux would pace at (twice the window per RTT in slow start, 1.2 times it
+    /// later).
     fn burst_delay(view: View<'_>, window: &Window) -> u64 {
         let percent = if window.cwnd < window.ssthresh / 2 {
             200
@@ -65,8 +65,8 @@ impl Train {
         (GSO_MAX_SIZE * 4 * 1_000_000 / rate).min(1_000)
     }
 
-    /// Why an ACK in slow start is the last of it, if it is; `delay` is its RTT, `delay_min` the
-    /// smallest, us; `ack_delay`: bursts are allowed for.
+    /// Why this ACK ends slow start, if it does. `delay` is its RTT and `delay_min` the smallest,
+    /// us; `ack_delay`: bursts are allowed for.
     pub(super) fn ends_slow_start(
         &mut self,
         view: View<'_>,

@@ -17,8 +17,8 @@ pub enum Ended {
     Done,
     /// It was asked to stop.
     Stopped,
-    /// What was simultaneous could not be put in order, or there are more rows than are kept: the
-    /// run is to be played whole, on one core.
+    /// Simultaneous events could not be put in order, or there are more rows than are kept: the
+    /// whole run is to be played on one core.
     Whole,
     /// Another part panicked.
     Broken,
@@ -31,15 +31,15 @@ pub(super) struct Sent {
     pub key: Key,
 }
 
-/// Looks at the others before the processor is given to them.
+/// How often a part checks the others before it gives up the processor.
 const SPINS: u32 = 1 << 12;
 
 pub(super) const GOES_ON: u8 = 0;
 pub(super) const STOPPED: u8 = 1;
 pub(super) const UNORDERED: u8 = 2;
 
-/// Where parts meet, between windows. What they write there before they meet is of one of two
-/// sides, by turns: the other is still being read.
+/// Where parts meet, between windows. Before they meet they write to one of two sides, by turns, as
+/// the other is still being read.
 pub struct Meeting {
     window: Time,
     arrived: AtomicUsize,
@@ -54,7 +54,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Of the parts of a split.
+    /// A meeting of the parts of a split.
     pub fn new(split: &Split) -> Meeting {
         let parts = split.parts;
         let numbers = || (0..parts).map(|_| AtomicU64::new(0)).collect();
@@ -71,12 +71,12 @@ impl Meeting {
         }
     }
 
-    /// Says to all others that one of them will not come.
+    /// Tells all other parts that this one will not come.
     pub fn give_up(&self) {
         self.broken.store(true, Ordering::Release);
     }
 
-    /// Has a panic of this thread say so to those that wait for it.
+    /// Returns a guard by which the parts that wait for this thread learn of its panic.
     pub(super) fn present(&self) -> Present<'_> {
         Present(self)
     }
@@ -91,8 +91,8 @@ impl Meeting {
         self.next[0].len()
     }
 
-    /// Says what this part has to say, and hears what all of them do: from when on the next window
-    /// is, or why there is none.
+    /// Publishes what this part says, and reads what all of them say. Returns when the next window
+    /// begins, or why no window follows.
     pub(super) fn meet(&self, side: usize, own: usize, says: &Says) -> Result<Time, Ended> {
         self.next[side][own].store(says.next.ns(), Ordering::Release);
         self.rows[side][own].store(says.rows as u64, Ordering::Release);
@@ -147,7 +147,7 @@ impl Meeting {
     }
 }
 
-/// While it is there a panic of its thread is told to the others.
+/// While it exists, a panic of its thread makes the other parts give up.
 pub(super) struct Present<'a>(&'a Meeting);
 
 impl Drop for Present<'_> {
@@ -160,7 +160,7 @@ impl Drop for Present<'_> {
 
 /// What a part says to the others between windows.
 pub(super) struct Says {
-    /// When it has something to do, or a packet that it has sent has.
+    /// When it next has something to do, or when a packet does that it has sent.
     pub next: Time,
     /// Rows that it has recorded.
     pub rows: usize,

@@ -1,4 +1,4 @@
-//! One part at work, in step with the others, and the whole again in the end.
+//! One part at work, in step with the others, and the whole put together in the end.
 
 use std::mem::{replace, swap, take};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(in crate::network) struct Part {
     ends: Arc<[u16]>,
     /// Pipes into which other parts send packets that leave them here.
     meeting: Vec<u32>,
-    /// The place there of each pipe.
+    /// The place of each pipe in `meeting`.
     place: Vec<u32>,
     /// Packets for other parts, by part.
     out: Vec<Vec<Sent>>,
@@ -36,8 +36,8 @@ pub(in crate::network) struct Part {
 type Entering = Vec<(Packet, Key)>;
 
 impl Split {
-    /// Plays a part to the end of the run, in step with the others; `look` is told the time after
-    /// every window and says whether to go on.
+    /// Plays a part to the end of the run, in step with the others. After every window `look` gets
+    /// the time and returns whether to continue.
     ///
     /// # Panics
     /// As [`Network::new`], and whatever in the engine panics; the others then end as well.
@@ -119,7 +119,7 @@ impl Network {
         self.pipes[pipe as usize].more.as_mut()?.part.as_deref_mut()
     }
 
-    /// Takes what is of other parts out of the calendar.
+    /// Removes from the calendar what other parts play.
     fn leave_to_others(&mut self) {
         let Some(part) = &self.part else {
             return;
@@ -144,8 +144,8 @@ impl Network {
         }
     }
 
-    /// A packet has left a link for a pipe: whether it leaves that in another part, to which it is
-    /// then on its way.
+    /// A packet has left a link for a pipe. Returns whether it leaves the pipe in another part, to
+    /// which it is then on its way.
     #[inline(never)]
     pub(in crate::network) fn crosses(&mut self, packet: &Packet, pipe: u32) -> bool {
         let (Some(part), Some(order)) = (&mut self.part, &mut self.calendar.order) else {
@@ -248,7 +248,8 @@ impl Network {
         }
     }
 
-    /// Gives other parts their packets; when this one, or one of those packets, is next.
+    /// Gives other parts their packets. Returns when this part, or one of those packets, is next
+    /// due.
     fn hand_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> Time {
         let mut next = self.calendar.peek().map_or(Time::NEVER, |(time, _)| time);
         let Some(part) = &mut self.part else {
@@ -272,8 +273,8 @@ impl Network {
         next
     }
 
-    /// Puts what came from other parts into its pipes, in order with what this one put there;
-    /// false where there is no telling the order.
+    /// Puts what came from other parts into its pipes, in order with what this one put there.
+    /// Returns false where the order cannot be decided.
     fn take_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> bool {
         let Some(part) = &mut self.part else {
             return true;
@@ -322,8 +323,8 @@ impl Network {
         ordered
     }
 
-    /// The whole network again, from its parts at the end of a run, the first of which this is: to
-    /// be finished, there is nothing left to play.
+    /// Puts the whole network together from its parts at the end of a run; `self` is the first. It
+    /// can only be finished, as nothing is left to play.
     #[must_use]
     pub fn join(mut self, others: Vec<Network>) -> Network {
         for mut other in others {
@@ -352,7 +353,7 @@ impl Network {
     }
 }
 
-/// Merges two lists that are in order; false where there is no telling.
+/// Merges two lists that are in order; false where the order of the result cannot be decided.
 fn merge(one: &[(Packet, Key)], other: &[(Packet, Key)], merged: &mut Entering) -> bool {
     let mut ordered = true;
     merged.clear();

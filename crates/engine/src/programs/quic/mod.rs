@@ -1,5 +1,5 @@
-//! QUIC stacks: a server on the sender's host and a client on the receiver's, tailback's own small
-//! programs (`tailback kernel build --program NAME`), which are one but for the stack in them.
+//! QUIC stacks: a server on the sender's host and a client on the receiver's. Both are tailback's
+//! own small programs (`tailback kernel build --program NAME`), which differ only in the stack.
 
 use super::{IPV6, Made, client, result, server, words_of};
 use crate::plan::Ready;
@@ -20,7 +20,7 @@ const REPORT: &str = "result.json";
 /// How much is asked for.
 const BYTES: Opt = Opt {
     name: "bytes",
-    doc: "What the client asks for; default: without end, until it is told to end.",
+    doc: "How much the client asks for; default: without end, until it is asked to end.",
     kind: Kind::Size {
         packets: false,
         bytes: true,
@@ -59,7 +59,7 @@ const QLOG: Opt = Opt {
 /// Threads of a stack that has a choice.
 const THREADS: Opt = Opt {
     name: "threads",
-    doc: "Threads besides the first; 0: all is done on that.",
+    doc: "Threads besides the first; 0: the first does everything.",
     kind: Kind::Int { min: 0, max: 64 },
     default: Some("0"),
     tc: None,
@@ -80,7 +80,7 @@ fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) ->
         ("pacing", "no-pacing"),
     ] {
         if options.get(option) == Some(&Value::Bool(false)) {
-            // Both ends: whoever sends ACKs has the choice as well.
+            // Both ends: the one that sends ACKs has the choice as well.
             for run in [&mut serve, &mut fetch] {
                 run.push(format!("{dash}{word}"));
             }

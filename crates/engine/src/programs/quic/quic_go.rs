@@ -1,4 +1,4 @@
-//! quic-go: no choice of congestion control; it paces always.
+//! quic-go: no choice of congestion control; it always paces.
 
 use super::*;
 use crate::programs::Build;

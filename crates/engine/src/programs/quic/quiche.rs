@@ -1,5 +1,5 @@
-//! quiche: no ECN, no datagrams that leave together, one thread; of its congestion controls it
-//! paces BBR alone.
+//! quiche: no ECN, no datagrams that leave together, one thread. Of its congestion controls it
+//! paces only BBR.
 
 use super::*;
 use crate::programs::Build;

@@ -1,4 +1,4 @@
-//! quinn; it paces always.
+//! quinn, which always paces.
 
 use super::*;
 use crate::programs::Build;

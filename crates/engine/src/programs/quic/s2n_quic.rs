@@ -1,4 +1,4 @@
-//! s2n-quic: no choice of ECN and no qlog; it paces always.
+//! s2n-quic: no choice of ECN and no qlog; it always paces.
 
 use super::*;
 use crate::programs::Build;

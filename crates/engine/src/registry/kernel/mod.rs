@@ -1,7 +1,6 @@
-//! The kernel face of an algorithm: what Linux calls it, how its options are
-//! spelled there, and where Linux keeps what it tells of it. Plain data and pure
-//! functions, which stand beside each algorithm; the kernel engine and the
-//! reports interpret them.
+//! The kernel face of an algorithm: what Linux calls it, how its options are spelled there, and
+//! where Linux keeps what it reports. A face is plain data and pure functions beside each
+//! algorithm; the kernel engine and the reports interpret them.
 
 mod module;
 mod qdisc;
@@ -23,8 +22,8 @@ pub enum Kernel {
     Module(&'static Module),
     /// A traffic source the guest's agent plays.
     Agent,
-    /// Linux has nothing like it: the kernel engine refuses it before boot. A queue says so by a
-    /// face without kinds, which tells its order all the same.
+    /// Linux has nothing like it: the kernel engine rejects it before boot. A queue has a face
+    /// without kinds instead, which still states its order.
     None,
 }
 
@@ -44,10 +43,10 @@ impl Kernel {
     }
 }
 
-/// The version that entries with several of them call the kernel's.
+/// What entries with several versions call the version of the kernel.
 pub const THIS_LINUX: &str = "linux-7.3";
 
-/// A number of 32 bits among those the kernel tells of an algorithm, for a time series.
+/// A number of 32 bits in what the kernel reports of an algorithm, for a time series.
 pub struct Gauge {
     /// Name of the series.
     pub series: &'static str,
@@ -69,7 +68,7 @@ pub enum Reading {
 }
 
 impl Gauge {
-    /// Its value, if the kernel tells it.
+    /// Its value, if the kernel reports it.
     pub fn read(&self, told: &[u8]) -> Option<f64> {
         let bytes = told.get(self.at..self.at + 4)?.try_into().ok()?;
         let value = f64::from(u32::from_ne_bytes(bytes));

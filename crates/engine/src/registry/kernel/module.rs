@@ -15,7 +15,7 @@ pub struct Module {
     pub version: Option<&'static str>,
     /// Options that the module takes. The others have to be at their defaults.
     pub parameters: &'static [Parameter],
-    /// What plays an option that Linux has not.
+    /// The module that plays an option that Linux does not have.
     pub stand_in: Option<StandIn>,
     /// What TCP_CC_INFO tells.
     pub gauges: &'static [Gauge],
@@ -31,11 +31,11 @@ pub struct Parameter {
     pub spell: fn(&Value) -> Result<u64, (&'static str, &'static str)>,
 }
 
-/// A module of tailback's own, for an option that Linux has not.
+/// A module of tailback's own, for an option that Linux does not have.
 pub struct StandIn {
     /// The option.
     pub option: &'static str,
-    /// The option whose value it has where Linux will do.
+    /// Where the option has the same value as this one, Linux's own module will do.
     pub beside: &'static str,
     /// `tcp_congestion_ops.name` in the module.
     pub name: &'static str,
@@ -51,7 +51,7 @@ impl StandIn {
 }
 
 impl Module {
-    /// One without options.
+    /// A module without options.
     pub const fn named(name: &'static str, since: Option<&'static str>) -> Module {
         Module {
             name,
@@ -64,15 +64,15 @@ impl Module {
         }
     }
 
-    /// The stand-in that these options need.
+    /// The replacement module that these options need.
     pub fn stand_in(&self, options: &Options) -> Option<&StandIn> {
         self.stand_in
             .as_ref()
             .filter(|module| module.is_needed(options))
     }
 
-    /// The options that are not at their defaults as the module's parameters, and
-    /// those that it has not.
+    /// The options that are not at their defaults, as the module's parameters; and those that the
+    /// module does not have.
     pub fn parameters(&self, options: &Options, defaults: &Options) -> (String, Vec<Refused>) {
         let name = self.name;
         if let Some(version) = self.version

@@ -14,9 +14,9 @@ pub struct Qdisc {
     pub built_in: bool,
     /// Kinds whose modules its own one needs.
     pub needs: &'static [&'static str],
-    /// How each option is spelled, in the order in which tc is told.
+    /// How each option is spelled, in the order in which tc takes them.
     pub words: &'static [(&'static str, Spell)],
-    /// The order in which tc prints them, where it is another.
+    /// The order in which tc prints them, where it differs.
     pub shown: &'static [&'static str],
     /// The order of packets.
     pub order: Order,
@@ -26,7 +26,7 @@ pub struct Qdisc {
     pub tail_drop: bool,
     /// If it keeps the link's rate itself.
     pub shaper: Option<&'static Shaper>,
-    /// What it says of itself, `struct tc_KIND_xstats`.
+    /// What it reports about itself, `struct tc_KIND_xstats`.
     pub xstats: Xstats,
     /// Modules of tailback's own that have the kind; the first that the options need is loaded.
     pub stand_ins: &'static [QueueStandIn],
@@ -61,24 +61,24 @@ pub struct Shaper {
     pub rate: fn(Rate) -> String,
     /// Words of what the link adds to each packet of IP, bytes, with its header.
     pub overhead: fn(i32) -> String,
-    /// What is wrong with its words below a link that adds so many bytes, and where
-    /// packets have to stay whole if that is true; keys of the link.
+    /// What is wrong with its words below a link that adds so many bytes; if the flag is true,
+    /// packets have to stay whole. The findings name keys of the link.
     pub check: fn(&str, i32, bool) -> Vec<Refused>,
 }
 
-/// What a kind says of itself.
+/// What a kind reports about itself.
 pub struct Xstats {
-    /// Bytes that the structure must begin with to be read: one kind may have several.
+    /// Bytes that the structure must begin with to be read: one kind may have several structures.
     pub tag: &'static [u8],
     /// Where the counters of packets marked CE are: offsets in bytes of numbers of 32 bits.
-    /// `Some(&[])`: it marks nothing; `None`: it does not count them, or where is not known.
+    /// `Some(&[])`: it marks nothing; `None`: it does not count them, or the place is not known.
     pub marks: Option<&'static [usize]>,
     /// State worth a time series.
     pub gauges: &'static [Gauge],
 }
 
 impl Qdisc {
-    /// What a face starts from: one queue for all, without words, that no Linux has.
+    /// The base of every face: one queue for all, without words, that no Linux has.
     pub const DEFAULT: Qdisc = Qdisc {
         kinds: &[],
         since: None,
@@ -127,14 +127,14 @@ impl Qdisc {
 pub struct Spelled {
     /// Kind.
     pub kind: &'static str,
-    /// What follows it; worth nothing if something is refused.
+    /// What follows it; meaningless if something is refused.
     pub words: String,
     /// What tc or Linux cannot do.
     pub refused: Vec<Refused>,
 }
 
-/// A queue as `tc qdisc show` prints it; what the simulator has and tc has not
-/// stands behind it in brackets. Options may be missing.
+/// A queue as `tc qdisc show` prints it. What the simulator has and tc does not follows in
+/// brackets. Options may be missing.
 pub fn show(name: &str, face: &Qdisc, known: &[Opt], options: &Options) -> String {
     let Some(kind) = face.kinds.first() else {
         let all = known
@@ -233,7 +233,7 @@ pub struct Words<'a> {
     /// What only the simulator has.
     simulated: Vec<String>,
     refused: Vec<Refused>,
-    /// Nothing more is to be said.
+    /// No more words are to be added.
     decided: bool,
 }
 
@@ -265,7 +265,7 @@ impl<'a> Words<'a> {
         self.push(value);
     }
 
-    /// Says that tc or Linux cannot do what an option says.
+    /// Notes that tc or Linux cannot do what an option says.
     pub fn refuse(
         &mut self,
         option: &'static str,
@@ -363,7 +363,7 @@ pub fn words(words: &mut Words<'_>, name: &str, spelled: &[(&str, &str)]) {
     }
 }
 
-/// An option of the simulator's that Linux has in one way only.
+/// An option of the simulator's for which Linux has one value only.
 pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl Into<String>) {
     let Some(value) = words.options.get(name) else {
         return;
@@ -375,7 +375,7 @@ pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl
     }
 }
 
-/// An option of the simulator's that Linux has not at all.
+/// An option of the simulator's that Linux does not have at all.
 pub fn impossible(
     words: &mut Words<'_>,
     name: &'static str,
@@ -395,7 +395,7 @@ pub fn impossible(
 /// An option from which others were derived: these are spelled.
 pub fn derives(_: &mut Words<'_>, _: &'static str) {}
 
-/// An option of the simulator's that means something only beside one that is refused.
+/// An option of the simulator's that means something only beside a rejected one.
 pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     if words.showing
         && let Some(value) = words.options.get(name)
@@ -404,9 +404,9 @@ pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     }
 }
 
-/// The version, of which the kernel has one; another one decides the rest.
+/// The version: the kernel has one, and another one decides the rest.
 pub fn version(words: &mut Words<'_>, name: &'static str, linux: &'static str) {
-    let message = format!("the kernel's {} is its own", words.kind);
+    let message = format!("the kernel has only its own version of {}", words.kind);
     only(words, name, Value::Word(linux), message);
     words.decided = !words.refused.is_empty();
 }

@@ -10,7 +10,7 @@ const BYTES_MASK: u32 = 0xFF_FFFF;
 /// Bytes of an option of all three counters, and of a counter.
 const OPTION: u16 = 11;
 const COUNTER: u16 = 3;
-/// In the third SACK slot: which counters there are, three bits above those of CE.
+/// In the third SACK slot: three bits above those of CE say which counters are present.
 const PRESENT_SHIFT: u32 = 24;
 
 /// The byte counters in their order on the wire: what came with ECT(1), CE and ECT(0).
@@ -20,12 +20,12 @@ pub const CE: usize = 1;
 /// See [`ECT1`].
 pub const ECT0: usize = 2;
 
-/// What each counter begins with on the wire: zeroing on the way is seen (RFC 9768 section
-/// 3.2.1).
+/// The initial value of each counter on the wire: not all are 0, so that zeroing on the way is
+/// noticed (RFC 9768 section 3.2.1).
 const INIT: [u32; 3] = [ECT_INIT, 0, ECT_INIT];
 
-/// The counters of an option, in the order ECT(1), CE, ECT(0): bytes modulo 2^24, without what
-/// they begin with.
+/// The counters of an option, in the order ECT(1), CE, ECT(0): bytes modulo 2^24, without their
+/// initial values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters(pub [Option<u32>; 3]);
 
@@ -42,7 +42,7 @@ impl std::ops::Deref for WireCounters {
 }
 
 impl Counters {
-    /// The first so many of the order on the wire.
+    /// The first `fields` counters, in the order on the wire.
     pub fn first(bytes: &[u32; 3], fields: u8) -> Counters {
         let known = |at: usize| (at < usize::from(fields)).then_some(bytes[at] & BYTES_MASK);
         Counters([known(ECT1), known(CE), known(ECT0)])
@@ -72,7 +72,7 @@ impl Counters {
         ack.ect0 = value(ECT0);
     }
 
-    /// The values on the wire, in the order ECT(1), CE, ECT(0), up to the last there is.
+    /// The values on the wire, in the order ECT(1), CE, ECT(0), up to the last one present.
     pub fn on_the_wire(self) -> WireCounters {
         let mut all = [0; 3];
         let mut fields = 0;
@@ -85,22 +85,22 @@ impl Counters {
         WireCounters(all, fields)
     }
 
-    /// The counters whose values on the wire, in the order ECT(1), CE, ECT(0), these are.
+    /// The counters that have these values on the wire, in the order ECT(1), CE, ECT(0).
     pub fn from_the_wire(values: [Option<u32>; 3]) -> Counters {
         let less = |at: usize| values[at].map(|v| v.wrapping_sub(INIT[at]) & BYTES_MASK);
         Counters([less(ECT1), less(CE), less(ECT0)])
     }
 }
 
-/// By how much a counter has changed; an estimate too high is taken back: 24 bits with a sign
+/// By how much a counter has changed: 24 bits with a sign, negative if the estimate was too high
 /// (Linux `tcp_update_ecn_bytes`).
 pub(super) fn change(known: u32, told: u32) -> i32 {
     let news = told.wrapping_sub(known) & BYTES_MASK;
     ((news << 8) as i32) >> 8
 }
 
-/// Counters that fit into an option beside SACK blocks, those blocks, and the bytes it takes
-/// (Linux `tcp_options_fit_accecn`): `required` counters at least.
+/// How many counters fit into an option beside SACK blocks, at least `required`; how many of those
+/// blocks stay; and the bytes the option takes (Linux `tcp_options_fit_accecn`).
 pub(super) fn fit(mut blocks: usize, required: u8, room: u16) -> Option<(u8, usize, u16)> {
     let mut fields = 3;
     let mut size = OPTION;
@@ -135,8 +135,7 @@ mod tests {
     use crate::packet::Ecn;
     use crate::tcp::accecn::receiving::ROOM;
 
-    /// Whatever the blocks, the counters and the room: what fits does, and nothing that
-    /// is required is left out.
+    /// For all blocks, counters and room: the result fits, and no required counter is left out.
     #[test]
     fn every_fit() {
         for blocks in 0..=4_usize {
@@ -173,7 +172,7 @@ mod tests {
             // 20 bytes of SACK: eight are left, two counters.
             (2, 2, Some((2, 2, 8))),
             (2, 3, None),
-            // A block goes where a counter must be told.
+            // A block gives way where a counter must be reported.
             (3, 2, Some((2, 2, 8))),
             (3, 3, None),
             // An option without counters, in the padding of SACK.
@@ -184,7 +183,7 @@ mod tests {
         assert_eq!(fit(3, 3, 40), Some((3, 3, 12)), "without timestamps");
     }
 
-    /// Whichever counters there are, and at the ends of their range.
+    /// All sets of counters, at both ends of their range.
     #[test]
     fn an_option_is_read_as_it_was_written() {
         let some = [None, Some(0), Some(1), Some(BYTES_MASK)];

@@ -1,4 +1,4 @@
-//! The receiver's side: what came with which ECN field, and what ACKs tell of it.
+//! The receiver's side: it counts packets and bytes by ECN field, and ACKs report the counts.
 
 use super::option::{CE, Counters, ECT0, ECT1, fit};
 use super::{CEP_INIT, flags_of};
@@ -33,7 +33,8 @@ pub(in crate::tcp) struct Receiving {
     pub heard: bool,
     /// Room for options.
     room: u16,
-    /// The last ACK had both the option and a D-SACK: of this segment, once one had.
+    /// The segment of the last duplicate; and whether the last ACK had both the option and a
+    /// D-SACK.
     duplicate: Option<u64>,
     told_duplicate: bool,
 }
@@ -66,9 +67,9 @@ impl Receiving {
         self.packets = self.packets.wrapping_add(u32::from(ecn == Ecn::Ce));
     }
 
-    /// A data packet has come: whether it is to be acknowledged at once, since the
-    /// ECN field has changed (Linux `tcp_ecn_received_counters`).
-    // Out of line, as its other hooks: receivers without it pay a test, no more.
+    /// A data packet has come. Returns whether it must be acknowledged at once because the ECN
+    /// field has changed (Linux `tcp_ecn_received_counters`).
+    // Out of line, like its other hooks: receivers without it pay for a test, no more.
     #[inline(never)]
     pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
         let ce = ecn == Ecn::Ce;
@@ -80,7 +81,7 @@ impl Receiving {
             if payload > 0 {
                 self.required = self.required.max(at as u8 + 1);
             }
-            // At least once in 4 MiB, before the counter could turn.
+            // At least once in 4 MiB, before the counter could wrap.
             if (*bytes ^ before) >> 22 != 0 {
                 self.demand = self.demand.max(1);
             }
@@ -88,15 +89,15 @@ impl Receiving {
         let edge = self.last != ecn;
         if edge || ce {
             self.last = ecn;
-            // Two ACKs tell of the new field for sure.
+            // Two ACKs report the new field for sure.
             self.demand = 2;
         }
         edge
     }
 
-    /// A duplicate of segment `seq` has come. If the last ACK had told of the same one, with the
-    /// option, ACKs that carry it seem to get lost: no more of them (Linux
-    /// `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
+    /// A duplicate of segment `seq` has come. If the last ACK reported a duplicate of the same
+    /// segment and had the option, ACKs that carry it seem to get lost. Then no more are sent
+    /// (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
     #[cold]
     pub fn on_duplicate(&mut self, seq: u64) {
         let again = self.told_duplicate && self.duplicate == Some(seq);
@@ -190,11 +191,12 @@ mod tests {
         assert_eq!(seen, [false, true, true, true, false, true, false]);
     }
 
-    /// Where ACKs with the option get lost: the same segment comes again right after the ACK
-    /// that told of its duplicate.
+    /// Where ACKs with the option get lost: the same segment comes again right after the ACK that
+    /// reported its duplicate.
     #[test]
     fn an_option_that_gets_lost_is_given_up() {
-        // The duplicates that come, each acknowledged with a D-SACK; whether the option goes.
+        // The duplicates that come, each acknowledged with a D-SACK; whether each ACK has the
+        // option.
         let table: [(&[u64], &[bool]); 4] = [
             (&[3, 3, 3], &[true, false, false]),
             (&[3, 4, 3], &[true, true, true]),
@@ -212,7 +214,7 @@ mod tests {
                 }
             }
         }
-        // An ACK of something else in between has got through, as far as is known.
+        // As far as is known, an ACK of something else in between has got through.
         let mut receiver = Receiving::new(AccEcnOption::Full, true);
         receiver.on_duplicate(3);
         acknowledge(&mut receiver, Time::ZERO, true);

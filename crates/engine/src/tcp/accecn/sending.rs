@@ -1,4 +1,4 @@
-//! The sender's side: how many segments an ACK newly tells to have been marked.
+//! The sender's side: how many segments an ACK newly reports as marked.
 
 use super::option::{CE, Counters, change};
 use super::{ACE_MASK, CEP_INIT, ace};
@@ -7,16 +7,16 @@ use crate::packet::Packet;
 /// Weight of an ACK in the mean of segments per ACK, and the digits of that mean.
 const STRETCH_WEIGHT: u32 = 6;
 const STRETCH_DIGITS: u32 = 6;
-/// Segments per ACK, on average, beyond which ACKs are thinned and a counter that seems
-/// to have turned probably has not.
+/// Above this mean of segments per ACK, ACKs are thinned. A counter that then seems to have wrapped
+/// probably did not.
 const THINNED: u32 = 4;
 
 /// What an ACK delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Delivered {
-    /// Segments, duplicates that it tells of included.
+    /// Segments, including duplicates that it reports.
     pub segments: u32,
-    /// Those duplicates: bytes leave them out.
+    /// Those duplicates: the byte counters leave them out.
     pub duplicates: u32,
 }
 
@@ -25,7 +25,7 @@ pub(in crate::tcp) struct Delivered {
 pub(in crate::tcp) struct Sending {
     /// Bytes that arrived by ECN field, as far as is known.
     pub bytes: [u32; 3],
-    /// The counter that grows while no option tells otherwise (Linux `est_ecnfield`).
+    /// The counter that grows while no option reports otherwise (Linux `est_ecnfield`).
     growing: Option<usize>,
     /// An option was seen.
     seen: bool,
@@ -34,8 +34,8 @@ pub(in crate::tcp) struct Sending {
 }
 
 impl Sending {
-    /// How many segments an ACK newly tells to have been marked; `counted` of
-    /// them are known (Linux `__tcp_accecn_process`).
+    /// How many segments an ACK newly reports as marked; `counted` were known before (Linux
+    /// `__tcp_accecn_process`).
     #[inline(never)]
     pub fn process(&mut self, ack: &Packet, news: Delivered, counted: u64, mss: u16) -> u32 {
         let delivered = news.segments;
@@ -60,7 +60,7 @@ impl Sending {
         marked(delivered, delta, told, thinned, mss)
     }
 
-    /// Takes the byte counters; whether they can be relied on (Linux
+    /// Takes the byte counters. Returns whether they can be relied on (Linux
     /// `tcp_accecn_process_option`).
     fn take_option(&mut self, ack: &Packet, delivered: u32) -> bool {
         let growing = self.growing;
@@ -100,15 +100,16 @@ impl Sending {
     }
 }
 
-/// How often the counter of packets has turned: the marks of an ACK that delivers so many
-/// segments and whose ACE field is `delta` on, modulo 8. `told`: bytes that came with CE, and
-/// bytes delivered, where the option tells (RFC 9768 appendix A.2).
+/// The marks that an ACK reports, which depend on how often the packet counter has wrapped (RFC
+/// 9768 appendix A.2). The ACK delivers `delivered` segments, and its ACE field has advanced by
+/// `delta`, modulo 8. `told`: bytes that came with CE and bytes delivered, where the option reports
+/// them.
 fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, mss: u16) -> u32 {
     if delivered <= ACE_MASK {
         return delta;
     }
     let mss = u32::from(mss);
-    // As many as there can be.
+    // The largest possible number.
     let most = delivered - ((delivered - delta) & ACE_MASK);
     match told {
         Some((0, _)) => delta,
@@ -136,30 +137,30 @@ mod tests {
     /// RFC 9768 appendix A.2 with Linux's choices, at segments of 1000 bytes.
     #[test]
     fn wraps_by_table() {
-        // delivered, delta, (CE bytes, bytes) where an option tells, thinned; marks
+        // delivered, delta, (CE bytes, bytes) where an option reports them, thinned; marks
         type Told = Option<(u32, u32)>;
         let table: [(u32, u32, Told, bool, u32); 18] = [
-            // Up to seven segments nothing can have wrapped.
+            // With up to seven segments the counter cannot have wrapped.
             (7, 7, None, false, 7),
             (7, 0, None, false, 0),
             (0, 0, None, false, 0),
-            // Beyond that as many as there can be: the safe side.
+            // Beyond that the largest possible number: the safe side.
             (8, 0, None, false, 8),
             (9, 1, None, false, 9),
             (9, 2, None, false, 2),
             (20, 3, None, false, 19),
-            // Who gets such ACKs all the time is not so afraid.
+            // If all ACKs are like this one, a wrap is unlikely.
             (20, 3, None, true, 3),
-            // The option tells: no CE bytes, one turn or none, ...
+            // With the option: no CE bytes, one wrap or none, ...
             (15, 0, Some((0, 15_000)), false, 0),
             (15, 1, Some((1_000, 15_000)), false, 1),
             (15, 7, Some((7_000, 15_000)), false, 7),
             (15, 7, Some((15_000, 15_000)), false, 15),
             (8, 0, Some((8_000, 8_000)), false, 8),
-            // More CE bytes than the segments without a turn have: one turn.
+            // More CE bytes than without a wrap: one wrap.
             (15, 1, Some((2_000, 15_000)), false, 9),
             (15, 1, Some((1_001, 15_000)), false, 9),
-            // ... or how many.
+            // ... or how many wraps.
             (40, 1, Some((17_000, 40_000)), false, 17),
             (40, 0, Some((40_000, 40_000)), false, 40),
             (40, 7, Some((31_000, 40_000)), true, 31),
@@ -181,7 +182,7 @@ mod tests {
     }
 
     /// Linux `tcp_accecn_process`: on a path whose ACKs deliver more than four segments on average,
-    /// one that delivers many is believed.
+    /// an ACK that delivers many is believed.
     #[test]
     fn a_long_stride_is_believed_where_all_are_long() {
         let mut receiver = Receiving::new(AccEcnOption::Off, true);
@@ -222,8 +223,8 @@ mod tests {
         assert_eq!(sender.bytes, [2896, 2000, 0]);
     }
 
-    /// Each ECN field has a counter, and one that grows beside another leaves open which of
-    /// them it is that will grow (Linux `est_ecnfield`).
+    /// Each ECN field has a counter. When a second counter grows beside the first, it is open which
+    /// of them will grow next (Linux `est_ecnfield`).
     #[test]
     fn which_counter_grows() {
         let mut sender = Sending::default();
@@ -239,7 +240,7 @@ mod tests {
         sender.process(&ack([1000, 0, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(2), 0, 1000);
         assert_eq!(sender.bytes, [3000, 0, 2000]);
-        // An estimate too high is taken back, and then there is none.
+        // An estimate too high is corrected, and then there is no estimate.
         sender.process(&ack([2000, 1000, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(9), 0, 1000);
         assert_eq!(sender.bytes, [2000, 1000, 2000]);

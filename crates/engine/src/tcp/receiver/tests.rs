@@ -63,15 +63,15 @@ fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// A tuned buffer has room for what little is read, and its window does not
-/// grow; that of a fixed one grows for thousands of segments.
+/// A tuned buffer has room for the little that is read, so its window does not grow. The window of
+/// a fixed buffer grows for thousands of segments.
 #[test]
 fn a_window_that_does_not_grow_lets_acks_be_delayed() {
     assert_eq!(acknowledged_singly(ReceiveBuffer::Auto, 5), 16);
     assert_eq!(acknowledged_singly(ReceiveBuffer::Fixed, 5), 3_095);
 }
 
-/// Linux `tcp_ecn_accept_cwr`, whoever echoes.
+/// Linux `tcp_ecn_accept_cwr`, with every kind of echo.
 #[test]
 fn cwr_is_acknowledged_at_once() {
     for echo in [EcnEcho::Sticky, EcnEcho::PerPacket] {
@@ -86,8 +86,8 @@ fn cwr_is_acknowledged_at_once() {
     }
 }
 
-/// RFC 8257 section 3.2: what is delayed is acknowledged with the old state,
-/// the changed state at once.
+/// RFC 8257 section 3.2: delayed packets are acknowledged with the old state, the changed state at
+/// once.
 #[test]
 fn a_change_of_ce_is_told_by_two_acks() {
     let mut end = End::new(EcnEcho::PerPacket);
@@ -97,9 +97,9 @@ fn a_change_of_ce_is_told_by_two_acks() {
     assert_eq!(told, [(1, false), (2, true)]);
 }
 
-/// DCTCP's receiver sends both with Accurate ECN as well (Linux `dctcp_ece_ack_update`), the
-/// first with the counter as it is by then; others send the second alone. Its ECE is a bit of the
-/// counter and no echo.
+/// DCTCP's receiver sends both ACKs with Accurate ECN as well (Linux `dctcp_ece_ack_update`), the
+/// first with the counter as it is by then. Others send only the second ACK. ECE is then a bit of
+/// the counter and no echo.
 #[test]
 fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
     use crate::cc::CeEcho;
@@ -160,8 +160,8 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
             vec![(9, no, no), (10, no, yes)],
         ]
     );
-    // With the delay, the ACK of what came before counts as one (the next
-    // is due two segments after it), and ends no delay.
+    // With the delay, the ACK of the earlier packets counts as one (the next is due two segments
+    // after it), and ends no delay.
     assert_eq!(
         echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
         [
@@ -196,7 +196,7 @@ fn pending_esce_is_sent_once() {
     assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
 }
 
-/// CE is echoed as RFC 3168 has it, ESCE or not, and does not end a run of marks.
+/// CE is echoed as by RFC 3168, with or without ESCE, and does not end a run of marks.
 #[test]
 fn ce_and_sce_are_echoed_apart() {
     let told = echoes(
@@ -242,8 +242,8 @@ fn dctcp_receivers_under_sce() {
         marked(CeEcho::SceHoldsCe),
         [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
     );
-    // What is delayed is acknowledged up to the last packet that counted:
-    // of the marked one the sender hears as one without CE.
+    // Delayed packets are acknowledged up to the last one that counted. For the sender, the marked
+    // packet is one without CE.
     let told = echoes(
         of(CeEcho::SceHoldsCe),
         SceEcho::Off,
@@ -305,12 +305,12 @@ fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
         [76, 74, 72],
         "each arrival sends what the one before left"
     );
-    // Beside one of the two newest blocks an ACK may wait: none is displaced.
+    // A segment beside one of the two newest blocks displaces none, so its ACK may wait.
     assert!(end.data(79, ms(3), Ecn::NotEct, 0).is_empty());
 }
 
-/// Linux `tcp_sack_new_ofo_skb` keeps four blocks. Beside one that was pushed out a new one
-/// begins, and adjoining ones are joined.
+/// Linux `tcp_sack_new_ofo_skb` keeps four blocks. A segment beside a block that was pushed out
+/// begins a new one, and adjoining blocks are joined.
 #[test]
 fn a_forgotten_block_begins_anew() {
     let mut sack = SackBlocks::default();
@@ -367,8 +367,8 @@ fn every_segment_is_acknowledged_while_the_window_grows() {
     assert!(end.data(seq + 1, now, Ecn::NotEct, 0).is_empty());
 }
 
-/// Linux `tcp_send_ack_compressed`: a third of 1.25 RTT, a millisecond at most; and where no RTT is
-/// known.
+/// Linux `tcp_send_ack_compressed`: a third of 1.25 RTT, a millisecond at most; also where no RTT
+/// is known.
 #[test]
 fn a_compressed_ack_waits_for_a_share_of_the_round_trip() {
     let waits = |rtt: Time| {

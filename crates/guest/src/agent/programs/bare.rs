@@ -1,5 +1,5 @@
-//! What every root of a program has, whatever its entry: a file system in memory with devices, /proc and
-//! /sys, and the packages; and how more is shown in it.
+//! The part of a root that all programs share: a file system in memory with devices, /proc, /sys
+//! and the packages. Also mounts further files into a root.
 
 use std::fs;
 use std::io;
@@ -9,16 +9,16 @@ use std::path::Path;
 use crate::agent::io;
 use crate::agent::sys::process;
 
-/// Where it is made; each process has file systems of its own, so all make theirs here.
+/// Where a root is made. Every process has file systems of its own, so all use this path.
 pub const NEW: &str = "/tmp";
 
-/// What it may write in memory, besides its output.
+/// Limits of what a program may write in memory, apart from its output.
 const OPTIONS: &str = "mode=755,size=256m,nr_inodes=100k";
 
-/// Where it leaves what is kept.
+/// The folder whose files are kept.
 pub const OUT: &str = "/out";
 
-/// Makes a root of packages alone and enters it: for what is prepared for a program.
+/// Makes a root of packages only and enters it: for commands that prepare a program's files.
 pub fn enter_packages(root: &str, output: &str) -> Result<(), String> {
     empty()?;
     packages(root)?;
@@ -33,7 +33,7 @@ pub fn empty() -> Result<(), String> {
     process::mount("tmpfs", NEW, "tmpfs", 0, OPTIONS).map_err(io("root"))
 }
 
-/// What every root has besides.
+/// Mounts what every root has in addition.
 pub fn furnish(output: &str) -> Result<(), String> {
     for name in ["dev", "out", "proc", "root", "run", "sys", "tmp"] {
         own_folder(&at(name))?;
@@ -48,7 +48,7 @@ pub fn furnish(output: &str) -> Result<(), String> {
 
 const NO_DEVICES: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
 
-/// Where a name of the new root is until that is entered.
+/// The path of a name of the new root before the process enters that root.
 pub fn at(name: &str) -> String {
     format!("{NEW}/{name}")
 }
@@ -59,7 +59,8 @@ pub fn folder(path: &str) -> Result<(), String> {
     builder.create(path).map_err(io(path))
 }
 
-/// A folder of the root itself: a link of an image would lead out of it while it is made.
+/// A real folder of the root. A symbolic link from an image would lead out of the root while it is
+/// being made.
 pub fn own_folder(path: &str) -> Result<(), String> {
     if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
         fs::remove_file(path).map_err(io(path))?;
@@ -67,7 +68,7 @@ pub fn own_folder(path: &str) -> Result<(), String> {
     folder(path)
 }
 
-/// Shows a file or folder of the guest's at another place, read-only.
+/// Mounts a file or folder of the guest at another path, read-only.
 pub fn bind(place: &str, target: &str) -> Result<(), String> {
     let found = fs::metadata(place).map_err(io(place))?;
     if found.is_dir() {
@@ -81,7 +82,7 @@ pub fn bind(place: &str, target: &str) -> Result<(), String> {
         .map_err(io(place))
 }
 
-/// The packages: their /usr as it is, /etc and /var as copies that can be written.
+/// The packages: /usr as it is, /etc and /var as writable copies.
 pub fn packages(root: &str) -> Result<(), String> {
     for name in ["etc", "files", "usr", "var", "work"] {
         folder(&at(name))?;
@@ -142,7 +143,7 @@ fn devices() -> Result<(), String> {
     ] {
         symlink(target, at(&format!("dev/{name}"))).map_err(io(name))?;
     }
-    // No terminals: the kit's kernel has none to give.
+    // Without terminals: the kit's kernel does not provide any.
     let shared = at("dev/shm");
     folder(&shared)?;
     let options = "mode=1777,size=256m";

@@ -1,8 +1,8 @@
 //! The files of a container image as the root of a program.
 //!
-//! In a container all of it can be written. Here what programs run from is shown as it is, read-only, and
-//! what they may write to is in memory: small folders and files are copied, large ones shown. Only a
-//! name whose content is shown cannot be written; beside it there may be new ones.
+//! In a container all files can be written. Here the folders of programs and libraries are mounted
+//! read-only. What programs may write to is in memory: small folders and files are copied, large
+//! ones are mounted. Only what is mounted cannot be written; new names may be created beside it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,22 +17,22 @@ const CODE: [&str; 8] = [
     "bin", "lib", "lib32", "lib64", "libx32", "nix", "sbin", "usr",
 ];
 
-/// Made anew in every root.
+/// Created in every root, not taken from the image.
 const NEW: [&str; 3] = ["dev", "proc", "sys"];
 
-/// Larger files are shown, bytes.
+/// Larger files are mounted, bytes.
 const SMALL: u64 = 1 << 20;
 
-/// Folders with more in them, however deep, are shown.
+/// Folders with more entries than this, at any depth, are mounted.
 const MOST_ENTRIES: usize = 2000;
 
-/// As are those with more to copy, bytes.
+/// Folders with more bytes than this are mounted, too.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// Of a folder that is too large those in it are looked at, so often.
+/// In a folder that is too large, its subfolders are considered separately, to this depth.
 const DEEP: usize = 2;
 
-/// Puts what the folder `from` has into the folder `to`.
+/// Puts the contents of the folder `from` into the folder `to`.
 pub fn show(from: &str, to: &str) -> Result<(), String> {
     each(Path::new(from), Path::new(to), |name, from, to| {
         let plain = name.to_str().unwrap_or_default();
@@ -45,7 +45,7 @@ pub fn show(from: &str, to: &str) -> Result<(), String> {
     })
 }
 
-/// What is in a folder, by name, in order; devices, sockets and pipes are left out.
+/// The entries of a folder, sorted by name; devices, sockets and pipes are left out.
 fn each(
     from: &Path,
     to: &Path,
@@ -67,7 +67,7 @@ fn each(
     Ok(())
 }
 
-/// One of them: a link as it is, a file or folder as a copy if it is small.
+/// Puts one entry there: a link as it is, a file or folder as a copy if it is small.
 fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     let name = from.display().to_string();
     let found = fs::symlink_metadata(from).map_err(io(&name))?;
@@ -94,7 +94,7 @@ fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     each(from, to, |_, from, to| entry(from, to, deep))
 }
 
-/// Whether what is in a folder is within what is left.
+/// Whether the contents of a folder fit into the rest of the budget.
 fn fits(folder: &Path, left: &mut (usize, u64)) -> bool {
     let Ok(names) = fs::read_dir(folder) else {
         return false;
@@ -121,11 +121,11 @@ fn fits(folder: &Path, left: &mut (usize, u64)) -> bool {
     true
 }
 
-/// As it is, read-only.
+/// Mounts it as it is, read-only.
 fn shown(from: &Path, to: &Path) -> Result<(), String> {
     let text = |path: &Path| {
         let text = path.to_str().map(str::to_owned);
-        text.ok_or_else(|| format!("{}: its name is no text", path.display()))
+        text.ok_or_else(|| format!("{}: its name is not UTF-8", path.display()))
     };
     bind(&text(from)?, &text(to)?)
 }

@@ -1,8 +1,8 @@
-//! What endpoints of the QUIC interop runner find, and what came of their downloads.
+//! The environment of endpoints of the QUIC interop runner, and the result of their downloads.
 //!
-//! The server's side makes it all, before it becomes the server: the certificates, by openssl in a
-//! root of packages, as the runner's own script has them, and the files, which anybody can make again
-//! from their names, so that what has arrived is compared with what was asked for.
+//! The server's side prepares everything before it becomes the server. openssl makes the
+//! certificates in a root of packages, as in the runner's own script. The files can be computed
+//! from their names, so the agent can compare what has arrived with what was requested.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -20,16 +20,16 @@ use crate::agent::sys::{self, process};
 /// Names of both hosts.
 pub const HOSTS: [&str; 2] = ["server", "client"];
 
-/// Where clients wait for the simulator.
+/// Port on which clients wait for the simulator.
 const SIM_PORT: u16 = 57832;
 
-/// What it may have in memory.
+/// Limits of the files in memory.
 const OPTIONS: &str = "mode=755,size=1200m,nr_inodes=20k";
 
-/// In the place of what an image sets up for the runner's network.
+/// Replaces what an image sets up for the runner's network.
 const SETUP: &str = "mkdir -p /logs/qlog\n";
 
-/// A chain of one certificate, its key, and who has signed it.
+/// Makes a chain of one certificate, its key, and the certificate that signed it.
 const CERTIFICATES: &str = "cd /out
 {
 openssl req -x509 -sha256 -nodes -days 365 -newkey rsa:2048 -keyout /tmp/ca.key -out ca.pem \
@@ -43,12 +43,12 @@ chmod 644 ca.pem cert.pem priv.key
 } > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
 ";
 
-/// Where what both sides share is, by the number of their entry.
+/// The path of a file that both sides share, by the number of their entry.
 fn place(number: usize, name: &str) -> String {
     format!("/run/programs/interop{number}/{name}")
 }
 
-/// Makes room for it.
+/// Mounts memory for it.
 pub fn make(number: usize) -> Result<(), String> {
     let whole = place(number, "");
     fs::create_dir_all(&whole).map_err(io(&whole))?;
@@ -60,7 +60,7 @@ pub fn make(number: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Makes what the server finds.
+/// Prepares what the server finds.
 pub fn prepare(number: usize, program: &Program, interop: &Interop) -> Result<(), String> {
     let certs = place(number, "certs");
     let status = process::apart(|| {
@@ -92,7 +92,7 @@ pub fn prepare(number: usize, program: &Program, interop: &Interop) -> Result<()
     Ok(())
 }
 
-/// Puts it into the new root of a side; `output` becomes its `/logs`.
+/// Puts the shared files into the new root of a side; `output` becomes its `/logs`.
 pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
     let writable = [
         ("logs", output.to_owned()),
@@ -114,7 +114,7 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
     let Ok(found) = fs::read(&setup) else {
         return Ok(());
     };
-    // By the same shell.
+    // Run by the same shell.
     let first = found
         .split(|byte| *byte == b'\n')
         .next()
@@ -129,7 +129,7 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
         .map_err(io("/setup.sh"))
 }
 
-/// Lines of /etc/hosts besides those of every entry.
+/// Lines of /etc/hosts in addition to those of every entry.
 pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     let mut text = "127.0.0.1 sim\n".to_owned();
     for ((four, six), name) in pair.into_iter().zip(HOSTS) {
@@ -138,26 +138,27 @@ pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     text
 }
 
-/// Listens where clients wait for the simulator, as long as this process lives.
+/// Listens on the port of the simulator for as long as this process lives, since clients wait for
+/// that port.
 pub fn listen() -> Result<TcpListener, String> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, SIM_PORT)).map_err(io("the port of sim"))
 }
 
-/// What came of a client's downloads.
+/// The result of a client's downloads.
 #[derive(Clone, Debug, Default)]
 pub struct Downloads {
-    /// What is wrong with the first files that did not arrive whole.
+    /// What is wrong with the first few files that did not arrive complete.
     pub wrong: Vec<String>,
-    /// How many did.
+    /// How many files arrived complete.
     whole: usize,
     files: usize,
     bytes: u64,
-    /// When the last of them was written to, ns of the guest's date.
+    /// Latest modification time of these files, ns of the guest's date.
     last_ns: i64,
 }
 
 impl Downloads {
-    /// What is there of the files of an entry.
+    /// Checks which files of an entry have arrived.
     pub fn of(number: usize, interop: &Interop) -> Downloads {
         Downloads::in_folder(Path::new(&place(number, "downloads")), interop)
     }
@@ -181,18 +182,19 @@ impl Downloads {
         found
     }
 
-    /// Whether all arrived whole.
+    /// Whether all files arrived complete.
     pub fn complete(&self) -> bool {
         self.whole == self.files
     }
 
-    /// What is wrong, in words.
+    /// What is wrong, as text.
     pub fn said(&self) -> String {
         let (whole, files, wrong) = (self.whole, self.files, self.wrong.join(", "));
-        format!("of {files} files {whole} arrived whole in /downloads: {wrong}")
+        format!("{whole} of {files} files arrived complete in /downloads: {wrong}")
     }
 
-    /// For a file of results; the client was started at `began_ns` of the guest's date.
+    /// The same as JSON for a result file. The client was started at `began_ns` of the guest's
+    /// date.
     pub fn report(&self, began_ns: u64) -> String {
         let mut report = json!({
             "files": self.files,
@@ -209,7 +211,7 @@ impl Downloads {
     }
 }
 
-/// When a file was written to last, if it is what it should be; otherwise what is wrong.
+/// When a file was last written to, if it is correct; otherwise what is wrong with it.
 fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     let found = fs::symlink_metadata(path).map_err(|_| "is not there".to_owned())?;
     if !found.is_file() {
@@ -236,8 +238,8 @@ fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     }
 }
 
-/// What a file has, in pieces: numbers of SplitMix64 (Steele, Lea and Flood 2014), from a state that
-/// its name gives.
+/// The content of a file, in chunks: numbers of SplitMix64 (Steele, Lea and Flood 2014) from a
+/// state that is derived from the file's name.
 struct Content {
     state: u64,
     left: u64,
@@ -293,7 +295,7 @@ mod tests {
         fs::copy(folder.path().join("a"), folder.path().join("b")).expect("a file");
         fs::write(folder.path().join("c"), "short").expect("a file");
         let found = Downloads::in_folder(folder.path(), &interop);
-        let expected = "of 4 files 1 arrived whole in /downloads: b has other bytes, \
+        let expected = "1 of 4 files arrived complete in /downloads: b has other bytes, \
             c has 5 of 100001 bytes, d is not there";
         assert_eq!(found.said(), expected);
         let report: serde_json::Value = serde_json::from_str(&found.report(0)).expect("JSON");

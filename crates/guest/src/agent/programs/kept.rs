@@ -1,33 +1,33 @@
-//! What a program writes to its standard output or error.
+//! Keeps what a program writes to its standard output or error.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// The most that is kept, bytes.
+/// Bytes kept from the beginning.
 const MOST: usize = 1 << 20;
 
-/// The most of the last that is remembered, bytes.
+/// Bytes kept from the end.
 const TAIL: usize = 4 << 10;
 
-/// Lines of it that an error has.
+/// Lines of output that an error message quotes.
 const LINES: usize = 10;
 
-/// The reading end of a pipe, and what came out of it.
+/// The reading end of a pipe, and what the agent has read from it.
 #[derive(Default)]
 pub struct Kept {
     pipe: Option<File>,
-    /// The first of it.
+    /// The beginning of the output.
     pub bytes: Vec<u8>,
-    /// The last of what had no room there.
+    /// The end of the part that exceeds the beginning.
     tail: VecDeque<u8>,
-    /// Whether there was more than is kept.
+    /// Whether there was more output than `bytes` holds.
     pub cut: bool,
 }
 
 impl Kept {
-    /// What comes out of a pipe.
+    /// Reads from this pipe.
     pub fn of(pipe: OwnedFd) -> Kept {
         Kept {
             pipe: Some(File::from(pipe)),
@@ -35,12 +35,12 @@ impl Kept {
         }
     }
 
-    /// For a poll.
+    /// The descriptor to poll.
     pub fn fd(&self) -> Option<RawFd> {
         self.pipe.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Takes what there is; when no more can come, the pipe is closed.
+    /// Reads what is available; closes the pipe when no more can come.
     pub fn read(&mut self) {
         let mut buffer = [0; 16 << 10];
         loop {
@@ -65,7 +65,7 @@ impl Kept {
         self.tail.drain(..over);
     }
 
-    /// Whether it has a text.
+    /// Whether the output contains a text.
     pub fn has(&self, text: &str) -> bool {
         let text = text.as_bytes();
         self.bytes.windows(text.len()).any(|part| part == text)

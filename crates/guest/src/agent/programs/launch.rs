@@ -1,4 +1,4 @@
-//! Starts what runs on a host: namespaces, root, limits, and the program itself.
+//! Starts the programs of a host: namespaces, root, limits, and the program itself.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{bare, interop, root};
 use crate::agent::io;
 use crate::agent::sys::process::{self, Child};
 
-/// The namespaces that each has to itself, besides the network of its host.
+/// Namespaces that each program has to itself, in addition to the network namespace of its host.
 const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWPID, "pid"),
     (libc::CLONE_NEWNS, "mnt"),
@@ -18,19 +18,20 @@ const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWIPC, "ipc"),
 ];
 
-/// What servers use that begin as root: chown, dac_override, fowner, fsetid, kill, setgid, setuid,
-/// setpcap, net_bind_service, sys_chroot; and net_raw, without which busybox's `ping` does not run:
-/// what it lets out in another's name no device takes (see [`tailback_guest::job::Gate`]).
+/// What servers that begin as root use: chown, dac_override, fowner, fsetid, kill, setgid, setuid,
+/// setpcap, net_bind_service, sys_chroot. Also net_raw, which busybox's `ping` needs: no device
+/// accepts packets with a foreign source address (see [`tailback_guest::job::Gate`]).
 const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 
 /// Processes and threads of a user, and open files.
 const PROCESSES: u64 = 256;
 const OPEN_FILES: u64 = 4096;
 
-/// Numbers for processes in each namespace: those of root count for no limit.
+/// Process numbers in each namespace: processes of root do not count towards the other limit.
 const PIDS: &str = "512";
 
-/// Statuses as of a shell: it cannot be run, it is not there; and its host could not be made.
+/// Exit statuses as of a shell: the program cannot be run, or does not exist; and one for a host
+/// that could not be set up.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 const NO_HOST: i32 = 125;
@@ -47,16 +48,16 @@ pub fn check() -> Result<(), String> {
     match missing.as_slice() {
         [] => Ok(()),
         missing => Err(format!(
-            "this kernel cannot run programs: it has no {} namespaces; `tailback kernel build` makes one that has",
+            "this kernel cannot run programs: it does not have {} namespaces; `tailback kernel build` builds one that does",
             missing.join(", ")
         )),
     }
 }
 
-/// Word by which the agent's program is told that it is to be a host.
+/// Argument that makes the agent's program set up a host.
 pub const WORD: &str = "host";
 
-/// Starts a side in the network namespace this process is in.
+/// Starts a side in the network namespace of this process.
 pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [Kept; 2])> {
     let (out, out_end) = process::pipe()?;
     let (err, err_end) = process::pipe()?;
@@ -74,14 +75,14 @@ pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [K
     Ok((child, [Kept::of(out), Kept::of(err)]))
 }
 
-/// What a new process does: it makes the host of a side and runs its program there. Gives the
+/// The work of the new process: sets up the host of a side and runs its program there. Returns the
 /// exit status.
 pub fn be_host(words: &[String]) -> i32 {
     let outcome = || -> Result<i32, String> {
         process::close_others().map_err(io("descriptors"))?;
         let job = crate::agent::job()?;
         let [which, side, output] = words else {
-            return Err(format!("not the words of a host: {words:?}"));
+            return Err(format!("not the arguments of a host: {words:?}"));
         };
         let number = |word: &String| word.parse::<usize>().unwrap_or(usize::MAX);
         let (number, side) = (number(which), number(side));
@@ -109,7 +110,7 @@ pub fn be_host(words: &[String]) -> i32 {
 fn host(job: &Job, which: (usize, usize), runs: &Side, output: &str) -> Result<(), String> {
     root::enter(job, which, runs, output)?;
     std::fs::write("/proc/sys/kernel/pid_max", PIDS).map_err(io("pid_max"))?;
-    // From here on they are as a container's.
+    // From here on the options are those of a container.
     let again = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
     process::mount("/proc/sys", "/proc/sys", "", libc::MS_BIND, "")
         .and_then(|()| process::mount("", "/proc/sys", "", again, ""))
@@ -120,7 +121,7 @@ fn host(job: &Job, which: (usize, usize), runs: &Side, output: &str) -> Result<(
     process::keep_capabilities(&CAPABILITIES).map_err(io("capabilities"))
 }
 
-/// Becomes the program; only if it cannot, there is a status to give.
+/// Becomes the program; returns an exit status only if that fails.
 fn run(program: &Program, runs: &Side) -> i32 {
     let environment = environment(program, runs);
     let mut texts = environment.iter();
@@ -141,9 +142,9 @@ fn run(program: &Program, runs: &Side) -> i32 {
         }
         let error = process::execute(&path, &runs.run, &environment);
         let error = match error.raw_os_error() {
-            // Not the file itself, which is there.
+            // The file itself exists, so this is about its interpreter.
             Some(libc::ENOENT) => "its interpreter or loader is not there".to_owned(),
-            Some(libc::ENOEXEC) => "it is no program".to_owned(),
+            Some(libc::ENOEXEC) => "it is not a program".to_owned(),
             _ => error.to_string(),
         };
         found.get_or_insert(format!("{path}: {error}"));
@@ -164,12 +165,12 @@ fn run(program: &Program, runs: &Side) -> i32 {
     }
 }
 
-/// OpenSSL and what has come of it (BoringSSL, AWS-LC) mix the processor's own random numbers into
-/// theirs, which no seed decides, unless they are told that it has none: neither RDRAND, bit 30 of
-/// the upper half, nor RDSEED, bit 18 of the next word. OPENSSL_ia32cap(3).
+/// OpenSSL and its forks (BoringSSL, AWS-LC) mix random numbers of the processor into theirs, and
+/// no seed determines those. This variable hides RDRAND (bit 30 of the upper half) and RDSEED (bit
+/// 18 of the next word) from them; see OPENSSL_ia32cap(3).
 const OPENSSL: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000");
 
-/// What it finds in its environment.
+/// The environment of the program.
 fn environment(program: &Program, runs: &Side) -> Vec<String> {
     let mut path = Vec::new();
     if runs.root.is_none() || !program.files.is_empty() {
@@ -181,7 +182,7 @@ fn environment(program: &Program, runs: &Side) -> Vec<String> {
     });
     path.extend(folders);
     path.extend(["local/sbin", "local/bin", "sbin", "bin"].map(|name| format!("/usr/{name}")));
-    // Of packages all is in /usr; of an image the path is that of containers.
+    // Packages have everything in /usr; for an image the path is that of containers.
     if runs.root.is_some() {
         path.extend(["/sbin", "/bin"].map(str::to_owned));
     }

@@ -1,18 +1,19 @@
-//! Programs on hosts of their own: started, waited for, asked to end, and what they leave.
+//! Programs on hosts of their own: starts them, waits for them, asks them to end, and keeps their
+//! output.
 //!
 //! | file | what |
 //! |---|---|
 //! | `launch` | namespaces, limits, the program itself |
-//! | `root` | what it sees of files |
-//! | `bare` | what every root has: memory, devices, packages |
-//! | `image` | a root that is a container image's |
-//! | `interop` | what endpoints of the QUIC interop runner find besides |
+//! | `root` | the files it sees |
+//! | `bare` | the part that every root has: memory, devices, packages |
+//! | `image` | a root made from a container image |
+//! | `interop` | the environment of endpoints of the QUIC interop runner |
 //! | `ready` | whether a server is ready |
-//! | `kept` | what it writes to its standard output and error |
-//! | `output` | what it leaves in files |
+//! | `kept` | its standard output and error |
+//! | `output` | its output files |
 //!
-//! Nothing is looked at again and again while a run lasts: descriptors tell of exits and of
-//! output. Only before its start readiness is, at fixed distances.
+//! During a run nothing is polled: descriptors report exits and output. Only before the run does
+//! the agent check at fixed intervals whether servers are ready.
 
 mod bare;
 mod image;
@@ -33,30 +34,30 @@ use super::token::{self, PROGRAM_EXIT, PROGRAM_OUTPUT, TIMER, token};
 use interop::Downloads;
 use kept::Kept;
 
-/// Uptime before anything is started, ns: programs take one near 0 for a machine that boots.
+/// Uptime before anything is started, ns: near 0, programs believe that the machine is booting.
 const UPTIME_NS: u64 = 60_000_000_000;
 
-/// Between two looks at whether a server is ready, ns.
+/// Time between two checks whether a server is ready, ns.
 const LOOK_NS: u64 = 10_000_000;
 
-/// What a server may take until it is ready, ns.
+/// Time within which a server has to be ready, ns.
 const READY_NS: u64 = 10_000_000_000;
 
-/// What a program has between the wish that it end and its end, ns.
+/// Time that a program has to end after it was asked to, ns.
 pub const GRACE_NS: u64 = 1_000_000_000;
 
-/// How a program ended by itself.
+/// How a program ended of its own accord.
 #[derive(Clone, Copy)]
 pub struct End {
-    /// Exit status; 128 and the signal where one ended it.
+    /// Exit status; for a program that a signal ended, 128 plus the signal.
     pub status: i32,
-    /// When, ns.
+    /// When it ended, ns.
     pub at_ns: u64,
 }
 
 /// What runs on a host.
 struct Process<'a> {
-    /// Its place among all.
+    /// Its index among all processes.
     index: usize,
     program: &'a Program,
     number: usize,
@@ -69,19 +70,19 @@ struct Process<'a> {
     ended: Option<End>,
     /// When it was started, ns of the guest's date.
     began_ns: u64,
-    /// Of a client of an interop runner's that has ended: what came of it.
+    /// For a client of the interop runner that has ended: the result of its downloads.
     downloads: Option<Downloads>,
 }
 
-/// All that runs.
+/// All programs of a run.
 pub struct Programs<'a> {
     processes: Vec<Process<'a>>,
-    /// Whether the run is over: who ends now does so because of that.
+    /// Whether the run is over: a program that ends from now on does so because of that.
     over: bool,
     happened: Vec<(u64, u32)>,
 }
 
-/// With what programs are started and watched.
+/// What is needed to start and watch programs.
 pub struct With<'w> {
     pub namespaces: &'w Namespaces,
     pub poll: &'w Poll,
@@ -89,7 +90,7 @@ pub struct With<'w> {
 }
 
 impl<'a> Programs<'a> {
-    /// Those of a job, none of them started.
+    /// The programs of a job, none of them started.
     pub fn open(job: &'a Job) -> Result<Programs<'a>, String> {
         let mut processes = Vec::new();
         for (number, program) in job.programs.iter().enumerate() {
@@ -166,7 +167,7 @@ impl<'a> Programs<'a> {
         for index in 0..self.processes.len() {
             let process = &self.processes[index];
             let program = process.program;
-            // The draw may be beyond its stop.
+            // The random start time may be later than the stop time.
             let over = program.stop_ns.is_some_and(|stop| stop <= program.start_ns);
             if process.number == number && process.runs.ready.is_none() && !over {
                 self.launch(index, with)?;
@@ -175,7 +176,7 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Asks what runs of an entry to end.
+    /// Asks the running programs of an entry to end.
     pub fn stop(&mut self, number: usize) {
         for process in &mut self.processes {
             if process.number == number {
@@ -184,7 +185,7 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Ends what still runs of an entry.
+    /// Kills the programs of an entry that still run.
     pub fn kill(&mut self, number: usize) {
         for process in &mut self.processes {
             if process.number == number {
@@ -193,7 +194,7 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// What a descriptor of a program tells.
+    /// Handles an event of a program's descriptor.
     pub fn on_event(
         &mut self,
         kind: u64,
@@ -241,13 +242,13 @@ impl<'a> Programs<'a> {
                 Some(found) => Err(process.failed(&format!("ended, but {}", found.said()))),
             };
         }
-        // A server that nobody needs any more may end as it likes.
+        // A server may end in any way once no client needs it any more.
         let mut clients = self.processes.iter().filter(|p| p.runs.ready.is_none());
         let server = process.runs.ready.is_some();
         if server && clients.clone().next().is_some() && clients.all(|c| c.ended.is_some()) {
             return Ok(());
         }
-        // Before the run it is said who waits for what.
+        // Before the run, `prepare` reports which server did not become ready.
         if server && now == 0 {
             return Ok(());
         }
@@ -258,14 +259,14 @@ impl<'a> Programs<'a> {
         )))
     }
 
-    /// Has a poll tell of everything that still runs.
+    /// Adds the descriptors of everything that still runs to a poll.
     pub fn watch(&self, poll: &Poll) -> Result<(), String> {
         let mut processes = self.processes.iter().enumerate();
         processes.try_for_each(|(index, process)| process.watch(index, poll))
     }
 
-    /// Ends all that still runs: first by asking. The poll must tell of nothing else: nobody would
-    /// take what it tells of, and without a wait no time passes.
+    /// Ends everything that still runs, first by asking. The poll must contain no other
+    /// descriptors: their events would not be handled, and without a wait no time passes.
     pub fn end(&mut self, with: &With<'_>) -> Result<(), String> {
         self.over = true;
         for signal in [libc::SIGTERM, libc::SIGKILL] {
@@ -280,7 +281,7 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// How those of an entry ended by themselves, the sender's and the receiver's.
+    /// How the programs of an entry ended of their own accord, the sender's and the receiver's.
     pub fn ends(&self, number: usize) -> [Option<End>; 2] {
         let mut ends = [None; 2];
         for process in self.processes.iter().filter(|p| p.number == number) {
@@ -289,7 +290,7 @@ impl<'a> Programs<'a> {
         ends
     }
 
-    /// Leaves what they wrote to the host, and says what is not all there.
+    /// Copies their output to the host's folder; returns warnings about incomplete output.
     pub fn keep(&self) -> Result<Vec<String>, String> {
         let mut warnings = Vec::new();
         for (index, process) in self.processes.iter().enumerate() {
@@ -314,13 +315,13 @@ impl<'a> Programs<'a> {
         self.processes[index].watch(index, with.poll)
     }
 
-    /// Waits, hearing what programs say, until a time of the monotonic clock.
+    /// Waits until a time of the monotonic clock and handles events of programs meanwhile.
     fn until(&mut self, at_ns: u64, with: &With<'_>) -> Result<(), String> {
         while !self.wait(at_ns, with)? {}
         Ok(())
     }
 
-    /// Waits for something to happen; whether it was the time.
+    /// Waits for an event; returns whether it was the timer.
     fn wait(&mut self, at_ns: u64, with: &With<'_>) -> Result<bool, String> {
         with.timer.set(at_ns).map_err(io("timer"))?;
         let mut happened = std::mem::take(&mut self.happened);
@@ -340,7 +341,7 @@ impl<'a> Programs<'a> {
 }
 
 impl Process<'_> {
-    /// Has a poll tell of its end, and of what it writes until then.
+    /// Adds its end and its output to a poll.
     fn watch(&self, index: usize, poll: &Poll) -> Result<(), String> {
         let Some(child) = &self.child else {
             return Ok(());
@@ -354,18 +355,16 @@ impl Process<'_> {
         add(child.fd(), PROGRAM_EXIT, index).map_err(io("epoll"))
     }
 
-    /// What has arrived at a client of an interop runner's.
+    /// Checks the downloads if it is a client of the interop runner.
     fn downloads(&self) -> Option<Downloads> {
         let interop = self.program.interop.as_ref().filter(|_| self.side == 1)?;
         Some(Downloads::of(self.number, interop))
     }
 
-    /// What a status means of an endpoint of the interop runner.
+    /// What an exit status of an endpoint of the interop runner means.
     fn unsupported(&self, status: i32) -> &'static str {
         match self.program.interop {
-            Some(_) if status == 127 => {
-                " (by which an endpoint says that it has no such test case)"
-            }
+            Some(_) if status == 127 => " (the endpoint does not support this test case)",
             _ => "",
         }
     }
@@ -389,11 +388,11 @@ impl Process<'_> {
         }
     }
 
-    /// A sentence about it, with the last it said.
+    /// A message about it that quotes the end of its output.
     fn failed(&self, what: &str) -> String {
         let run = self.runs.run.join(" ");
         let whose = self.whose();
-        // What endpoints say they say in logs of their own.
+        // Endpoints write their messages to logs of their own.
         let log = self.program.interop.as_ref();
         let (name, said) = match (self.kept[1].last(), self.kept[0].last()) {
             (said, _) if !said.is_empty() => ("stderr".to_owned(), said),

@@ -1,4 +1,4 @@
-//! What a program leaves in files: in memory while it runs, then with the results.
+//! The output files of a program: in memory while it runs, then with the results.
 
 use std::fs;
 use std::io::{self, Read, Seek};
@@ -8,18 +8,18 @@ use super::Process;
 use crate::agent::io;
 use crate::agent::sys;
 
-/// The most that is kept of its output folder.
+/// Bytes of its output folder that are kept at most.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_FILES: usize = 1000;
 
-/// Of a log that an error has: bytes, and lines.
+/// How much of the end of a log an error message quotes: bytes, and lines.
 const TAIL: u64 = 4 << 10;
 const LINES: usize = 10;
 
 /// Where output folders are while programs run.
 const HERE: &str = "/run/programs";
 
-/// Where the host looks for them.
+/// Where the host expects them.
 const RESULTS: &str = "/results/programs";
 
 /// The output folder of a process, by its number.
@@ -27,15 +27,15 @@ pub fn place(index: usize) -> String {
     format!("{HERE}/{index}")
 }
 
-/// Makes it.
+/// Creates it.
 pub fn make(index: usize) -> Result<(), String> {
     let place = place(index);
     fs::create_dir_all(&place).map_err(io(&place))?;
-    // More than is kept: a program that fills it hears of it.
+    // Larger than what is kept: a program that fills it gets an error.
     sys::mount("tmpfs", &place, "tmpfs", "mode=755,size=256m,nr_inodes=20k").map_err(io(&place))
 }
 
-/// Copies all that a process has left to the results; what is not all there.
+/// Copies the output of a process to the results; returns warnings about what is incomplete.
 pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> {
     let name = &process.program.name;
     let folder = PathBuf::from(format!("{RESULTS}/{name}/{}", process.side_name()));
@@ -60,21 +60,21 @@ pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> 
     }
     if copier.cut {
         warnings.push(format!(
-            "of its output folder only {} MiB and {MOST_FILES} files at most are kept, and none whose name is no text",
+            "its output folder is incomplete: at most {} MiB and {MOST_FILES} files are kept, and only names in UTF-8",
             MOST_BYTES >> 20
         ));
     }
     Ok(warnings)
 }
 
-/// The last that an endpoint of the interop runner wrote to a log of its own, with that log's name.
+/// The end of the last log that an endpoint of the interop runner wrote, with that log's name.
 pub fn last_log(index: usize) -> Option<(String, String)> {
     let folder = place(index);
     let mut logs = Vec::new();
     for one in fs::read_dir(&folder).ok()?.flatten() {
         let name = one.file_name().to_str()?.to_owned();
         let found = one.metadata().ok()?;
-        // Keys are no log.
+        // Key logs are not messages.
         if found.is_file() && found.len() > 0 && !name.starts_with("key") {
             logs.push((found.modified().ok()?, name));
         }
@@ -99,7 +99,7 @@ struct Copier {
 }
 
 impl Copier {
-    /// Copies a folder in the order of names; what is neither file nor folder is left out.
+    /// Copies a folder in the order of names; leaves out what is neither file nor folder.
     fn folder(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let mut names = Vec::new();
         for one in fs::read_dir(from)? {
@@ -122,7 +122,7 @@ impl Copier {
                     continue;
                 }
                 fs::create_dir_all(to)?;
-                // The bytes alone: not who may read them.
+                // Copies the bytes only, not the permissions.
                 io::copy(&mut fs::File::open(&from)?, &mut fs::File::create(&to_one)?)?;
                 self.files += 1;
                 self.bytes += found.len();

@@ -1,4 +1,4 @@
-//! Whether a server is ready, by what the kernel says of the sockets of its host.
+//! Whether a server is ready, according to the sockets of its host in the kernel.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use tailback_guest::job::Ready;
 
 use super::kept::Kept;
 
-/// Whether it is, in the namespace of its host; `since_ns` is for how long it has run.
+/// Whether it is ready, in the namespace of its host. `since_ns` is how long it has run.
 pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     match ready {
         Ready::Tcp(port) => bound("tcp", *port, LISTEN),
@@ -16,7 +16,7 @@ pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     }
 }
 
-/// How it is said.
+/// Says what is still missing.
 pub fn said(ready: &Ready) -> String {
     match ready {
         Ready::Tcp(port) => format!("nothing listens at TCP port {port}"),
@@ -26,13 +26,13 @@ pub fn said(ready: &Ready) -> String {
     }
 }
 
-/// States of sockets, as /proc/net has them.
+/// States of sockets as in /proc/net.
 const LISTEN: &str = "0A";
 const UNCONNECTED: &str = "07";
 
 fn bound(protocol: &str, port: u16, state: &str) -> bool {
     ["", "6"].iter().any(|family| {
-        // That of the thread: its namespace is the host's.
+        // The file of this thread, whose namespace is the host's.
         let path = format!("/proc/thread-self/net/{protocol}{family}");
         fs::read_to_string(path).is_ok_and(|text| has(&text, port, state))
     })

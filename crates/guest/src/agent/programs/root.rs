@@ -1,5 +1,5 @@
-//! What a program sees of files: a root in memory with the packages or the image and the files of its
-//! entry, and nothing else.
+//! The files that a program sees: a root in memory with the packages or the image and the files of
+//! its entry, and nothing else.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,7 +17,7 @@ pub const FILES: &str = "/files";
 /// Its working folder.
 pub const WORK: &str = "/work";
 
-/// Users that packages take for granted.
+/// Users that packages expect to exist.
 const USERS: [(&str, u32, &str); 4] = [
     ("root", 0, "/root"),
     ("daemon", 1, "/usr/sbin"),
@@ -59,7 +59,7 @@ pub fn enter(
     std::env::set_current_dir(cwd).map_err(io(cwd))
 }
 
-/// The names of all hosts and of this one; users, where the root has none of its own.
+/// Writes the names of all hosts and of this one; also users, if the root does not have its own.
 fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(), String> {
     let users = USERS.map(|(name, id, home)| format!("{name}:x:{id}:{id}::{home}:/bin/sh\n"));
     let groups = USERS.map(|(name, id, _)| match id {
@@ -80,12 +80,12 @@ fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(
         ),
     ] {
         let path = at(&format!("etc/{name}"));
-        // As a container's: names are those of the network, users those of the image.
+        // As in a container: the network decides the names, the image the users.
         let of_network = matches!(name, "hosts" | "hostname" | "resolv.conf");
         if !of_packages && !of_network && fs::symlink_metadata(&path).is_ok() {
             continue;
         }
-        // A package may have a link there that leads out of the root.
+        // A package may have a link there that leads out of the root, so it is removed first.
         let _ = fs::remove_file(&path);
         fs::write(&path, text).map_err(io(name))?;
     }

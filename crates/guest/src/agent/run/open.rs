@@ -1,4 +1,4 @@
-//! What a run needs, opened before it starts.
+//! Opens what a run needs before it starts.
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ use crate::agent::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER, SEND
 use crate::agent::token::{REQUEST_SOURCE_BITS, token};
 
 impl<'a> Runner<'a> {
-    /// Everything at rest.
+    /// Opens everything; nothing runs yet.
     pub(super) fn new(job: &'a Job, namespaces: &'a Namespaces) -> Result<Runner<'a>, String> {
         let mut series = Series::default();
         let poll = Poll::new().map_err(io("epoll"))?;
         let timer = Timer::new().map_err(io("timer"))?;
-        // Each expiry is told once: nobody has to take note of it.
+        // Edge-triggered: each expiry is reported once, so it need not be cleared.
         poll.add(timer.fd(), READABLE | EDGE, token(TIMER, 0))
             .map_err(io("epoll"))?;
         let captures = Captures::open(job, namespaces).map_err(io("captures"))?;

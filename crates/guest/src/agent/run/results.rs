@@ -1,4 +1,4 @@
-//! The end of a run: what was measured, and what ran.
+//! The end of a run: collects the measurements and the environment.
 
 use std::fs;
 
@@ -21,11 +21,11 @@ use crate::agent::tcp::Info;
 use crate::agent::token::{TIMER, token};
 
 impl Runner<'_> {
-    /// The end of a run: what was measured.
+    /// Ends the run and returns the measurements.
     pub(super) fn finish(mut self) -> Result<GuestResult, String> {
         let job = self.job;
         let end = job.duration_ns;
-        // Before anything else: what the kernel has now is what it had at the end.
+        // First of all: the kernel's state now is its state at the end of the run.
         let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
         let all_requests: Vec<Option<TrafficOutcome>> = self
             .players
@@ -113,7 +113,7 @@ impl Runner<'_> {
         }
         let mut environment = self.environment()?;
         let mut about_programs = self.end_programs()?;
-        // By processes of its own, for which programs under way may have left no room.
+        // Starts processes, for which running programs may have left no room.
         about_programs.extend(gates::warnings(job, self.namespaces)?);
         environment.warnings.extend_from_slice(&about_programs);
         Ok(GuestResult {
@@ -123,9 +123,10 @@ impl Runner<'_> {
         })
     }
 
-    /// Programs end last: what is measured is known by now.
+    /// Ends the programs last, when all measurements are known.
     fn end_programs(&mut self) -> Result<Vec<String>, String> {
-        // Sockets of flows would go on telling of data that nobody takes any more.
+        // A poll of its own: sockets of flows would keep reporting data that nothing reads any
+        // more.
         let poll = Poll::new().map_err(io("epoll"))?;
         poll.add(self.timer.fd(), READABLE, token(TIMER, 0))
             .map_err(io("epoll"))?;
@@ -139,7 +140,7 @@ impl Runner<'_> {
         self.programs.keep()
     }
 
-    /// Completes what the captures show of a queue by what it says of itself.
+    /// Completes the captures of a queue with the queue's own statistics.
     fn finish_queue(&mut self, index: usize, says: Option<&Statistics>) {
         let (queue, name) = (
             &mut self.captures.queues[index],
@@ -167,7 +168,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The same of the wire behind it.
+    /// The same for the wire behind it.
     fn finish_wire(&mut self, index: usize, says: &Statistics) {
         let lost = self.captures.finish_wire(index, u64::from(says.packets));
         if let Some(lost) = lost

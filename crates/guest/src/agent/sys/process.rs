@@ -1,4 +1,4 @@
-//! Processes of programs: namespaces of their own, signals, what they may do.
+//! Processes of programs: their namespaces, signals and permissions.
 
 use std::ffi::CString;
 use std::io;
@@ -6,28 +6,28 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::{c_string, check};
 
-/// A process with namespaces of its own, and the descriptor that tells of its end.
+/// A process with namespaces of its own, and the descriptor that reports its end.
 pub struct Child {
     pid: libc::pid_t,
     fd: OwnedFd,
 }
 
-/// What a new process needs until it is another program; nothing of it is allocated there.
+/// Everything that a new process needs until it executes a program, so that it allocates nothing.
 struct Start<'a> {
     path: &'a CString,
     words: &'a [*const libc::c_char],
     ends: [RawFd; 3],
 }
 
-/// Of the stack on which a new process becomes another program, bytes.
+/// Stack of a new process until it executes a program, bytes.
 const STACK: usize = 64 << 10;
 
-/// Status of a process that could not become another program.
+/// Exit status of a process that could not execute a program.
 const CANNOT_START: i32 = 125;
 
 extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: what `Child::start` has handed over, which lasts until this process is another
-    // program: its parent waits. Only system calls are made.
+    // SAFETY: `Child::start` passes this data. It lives until this process executes a program,
+    // because the parent waits. Only system calls are made.
     unsafe {
         let start = &*start.cast::<Start<'_>>();
         for (target, fd) in (0..).zip(start.ends) {
@@ -42,11 +42,11 @@ extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
 }
 
 impl Child {
-    /// Starts this program again with other words, in new namespaces (`CLONE_NEW...`), with nothing
-    /// but standard input, output and error.
+    /// Starts this program again with other arguments, in new namespaces (`CLONE_NEW...`), with
+    /// standard input, output and error as its only descriptors.
     ///
-    /// Not as a copy of the agent: its rings of captured packets are mapped, which User-mode
-    /// Linux does not copy rightly.
+    /// It is not a fork of the agent: the agent's capture rings are mapped, and User-mode Linux
+    /// does not copy such mappings correctly.
     pub fn start(
         namespaces: libc::c_int,
         words: &[String],
@@ -69,8 +69,8 @@ impl Child {
         let flags =
             namespaces | libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
         let mut fd: RawFd = -1;
-        // SAFETY: the child has a stack of its own, and what it is handed outlives it: the call
-        // returns when it is another program. The descriptor is written before that.
+        // SAFETY: the child has a stack of its own, and its data outlives it: the call returns
+        // after the child has executed a program. The descriptor is written before that.
         let pid = check(unsafe {
             libc::clone(
                 become_another,
@@ -87,25 +87,25 @@ impl Child {
         })
     }
 
-    /// For [`super::Poll`]: readable when it has ended.
+    /// The descriptor for [`super::Poll`]: readable once the process has ended.
     pub fn fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// Sends it a signal; nothing if it has ended.
+    /// Sends it a signal; does nothing if it has ended.
     pub fn signal(&self, signal: libc::c_int) {
         // SAFETY: takes no pointer; the child was not waited for, so the number is still its own.
         unsafe { libc::kill(self.pid, signal) };
     }
 
-    /// Its exit status if it has ended, 128 and the signal where one ended it.
+    /// Its exit status if it has ended; 128 plus the signal if a signal ended it.
     pub fn ended(&self) -> io::Result<Option<i32>> {
         let found = wait(self.pid, libc::WNOHANG)?;
         Ok(found.map(|(_, status)| status))
     }
 }
 
-/// Waits for a child: its number and its exit status.
+/// Waits for a child; returns its number and its exit status.
 fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_t, i32)>> {
     let mut status = 0;
     // SAFETY: the status outlives the call.
@@ -117,8 +117,8 @@ fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_
     Ok((found > 0).then_some((found, code)))
 }
 
-/// What the first process of a PID namespace does: it runs one program, hands on the wish to
-/// end, and waits for whatever loses its parent. Gives the program's exit status.
+/// The work of the first process of a PID namespace. It runs one program, passes SIGTERM on to it,
+/// and waits for processes that lose their parent. Returns the program's exit status.
 pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: plain data, initialised by the calls; every pointer outlives its call.
     let (waited, old) = unsafe {
@@ -137,17 +137,17 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: one thread, as above.
     let program = check(unsafe { libc::fork() })?;
     if program == 0 {
-        // SAFETY: the mask is the one there was; what Rust ignores programs expect.
+        // SAFETY: restores the previous mask, and the signal that Rust ignores but programs expect.
         unsafe {
             libc::sigprocmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             libc::_exit(run())
         }
     }
-    // What the program has closed is to be closed.
+    // Descriptors that the program closes have to be closed here, too.
     to_null(&[0, 1, 2])?;
     loop {
-        // SAFETY: a set that is initialised; nothing more is asked for.
+        // SAFETY: an initialised set; the call returns no further information.
         let signal = unsafe { libc::sigwaitinfo(&raw const waited, std::ptr::null_mut()) };
         if signal == libc::SIGTERM {
             // SAFETY: takes no pointer; the program was not waited for yet.
@@ -161,7 +161,8 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     }
 }
 
-/// Has a process of its own, with file systems of its own, do something first; gives its exit status.
+/// Runs a function in a process with file systems of its own and waits for it; returns its exit
+/// status.
 pub fn apart(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: one thread.
     let child = check(unsafe { libc::fork() })?;
@@ -175,7 +176,7 @@ pub fn apart(run: impl FnOnce() -> i32) -> io::Result<i32> {
     Ok(wait(child, 0)?.map_or(1, |(_, status)| status))
 }
 
-/// Makes descriptors those of /dev/null.
+/// Redirects descriptors to /dev/null.
 pub fn to_null(fds: &[RawFd]) -> io::Result<()> {
     // SAFETY: a C string literal.
     let null = check(unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) })?;
@@ -188,13 +189,13 @@ pub fn to_null(fds: &[RawFd]) -> io::Result<()> {
 
 /// Closes all but standard input, output and error.
 pub fn close_others() -> io::Result<()> {
-    // SAFETY: takes no pointer; whoever calls has opened nothing yet.
+    // SAFETY: takes no pointer; the caller has not opened anything yet.
     let result = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
     check(result as libc::c_int)?;
     Ok(())
 }
 
-/// A pipe: its end that is read, which does not block, and the other.
+/// A pipe: its reading end, which does not block, and its writing end.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [-1; 2];
     // SAFETY: room for two descriptors, which are new and owned.
@@ -205,7 +206,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Mounts with flags; empty texts are none.
+/// Mounts with flags; an empty text means a null pointer.
 pub fn mount(
     source: &str,
     target: &str,
@@ -228,7 +229,7 @@ pub fn mount(
     Ok(())
 }
 
-/// Makes a folder the root, and nothing else reachable.
+/// Makes a folder the root, and everything else unreachable.
 pub fn change_root(root: &str) -> io::Result<()> {
     std::env::set_current_dir(root)?;
     // SAFETY: C string literals. With both the same the old root lies over the new one.
@@ -247,15 +248,15 @@ pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
     unsafe {
         let number = libc::makedev(major, minor);
         check(libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o666, number))?;
-        // Whatever the mask.
+        // Independent of the mask.
         check(libc::chmod(path.as_ptr(), 0o666))?;
     }
     Ok(())
 }
 
-/// The name of this host.
+/// Sets the name of this host.
 pub fn set_host_name(name: &str) -> io::Result<()> {
-    // SAFETY: so many bytes that outlive the call.
+    // SAFETY: this many bytes that outlive the call.
     check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) })?;
     Ok(())
 }
@@ -271,7 +272,7 @@ pub fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps these capabilities alone, for this process and all it becomes.
+/// Keeps only these capabilities, for this process and the programs that it executes.
 pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     #[repr(C)]
     struct Header {
@@ -283,7 +284,7 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     const VERSION_3: u32 = 0x2008_0522;
     let bits: u64 = kept.iter().map(|bit| 1 << bit).sum();
     for bit in (0..64).filter(|bit| bits & (1 << bit) == 0) {
-        // SAFETY: takes no pointer. A capability that this kernel has not is none.
+        // SAFETY: takes no pointer. A capability unknown to this kernel need not be dropped.
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, bit, 0, 0, 0) } != 0 {
             break;
         }
@@ -302,7 +303,7 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Becomes a program; gives why not.
+/// Executes a program; returns only if that fails, with the reason.
 pub fn execute(path: &str, words: &[String], environment: &[String]) -> io::Error {
     let all = |texts: &[String]| -> io::Result<Vec<CString>> {
         texts.iter().map(|text| c_string(text)).collect()

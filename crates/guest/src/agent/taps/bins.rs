@@ -1,5 +1,5 @@
-//! What becomes rows of a program's series, by record interval. Captures are read late,
-//! so it is counted by their times and becomes rows at the end.
+//! Collects the rows of a program's series, by record interval. Captures are read late, so packets
+//! are counted by their capture times, and the rows are made at the end.
 
 use tailback_guest::job::Program;
 use tailback_record::{ProgramSampler, ProgramState, Series};
@@ -7,7 +7,7 @@ use tailback_record::{ProgramSampler, ProgramState, Series};
 use crate::agent::flow::INFINITE_SSTHRESH;
 use crate::agent::tcp::Info;
 
-/// A mean under way.
+/// A mean in progress.
 #[derive(Clone, Copy, Default)]
 struct Mean {
     sum: u64,
@@ -28,16 +28,16 @@ impl Mean {
 /// An interval.
 #[derive(Clone, Copy, Default)]
 struct Bin {
-    /// Payload that arrived, there and back.
+    /// Payload that arrived at the receiver's and at the sender's host.
     delivered: [u64; 2],
     /// Of data of the sender's host, and of the receiver's.
     rtt: [Mean; 2],
     delay: Mean,
-    /// What the kernel said at its end.
+    /// The socket information at its end.
     socket: Option<Socket>,
 }
 
-/// What is kept of a socket's information.
+/// The part of a socket's information that is kept.
 #[derive(Clone, Copy)]
 struct Socket {
     cwnd: u32,
@@ -55,7 +55,7 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// Of whole intervals (0: none are recorded) up to the end.
+    /// Complete intervals (0: nothing is recorded) up to the end.
     pub fn new(interval_ns: u64, end_ns: u64) -> Bins {
         Bins {
             interval_ns,
@@ -64,7 +64,7 @@ impl Bins {
         }
     }
 
-    /// That of a time; `None`: none is recorded.
+    /// The interval of a time; `None` if nothing is recorded then.
     fn at(&mut self, at_ns: u64) -> Option<&mut Bin> {
         let index = at_ns.checked_div(self.interval_ns)? as usize;
         (index < self.count).then(|| crate::agent::queue::at(&mut self.bins, index))
@@ -77,21 +77,21 @@ impl Bins {
         }
     }
 
-    /// A round trip took so long.
+    /// A round trip took this long.
     pub fn rtt(&mut self, back: bool, rtt_ns: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.rtt[usize::from(back)].add(rtt_ns);
         }
     }
 
-    /// A packet of the sender's host has waited so long.
+    /// A packet of the sender's host waited this long.
     pub fn delay(&mut self, sojourn_ns: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.delay.add(sojourn_ns);
         }
     }
 
-    /// What a socket says at the end of an interval.
+    /// The socket information at the end of an interval.
     pub fn socket(&mut self, info: Info, at_ns: u64) {
         if let Some(bin) = at_ns.checked_sub(1).and_then(|at| self.at(at)) {
             bin.socket = Some(Socket {
@@ -103,7 +103,7 @@ impl Bins {
         }
     }
 
-    /// The rows of a program from its start on, with the round-trip times of a direction.
+    /// The rows of a program from its start on, with the round-trip times of one direction.
     pub fn rows(&self, plan: &Program, back: bool, end_ns: u64, series: &mut Series) {
         if self.interval_ns == 0 {
             return;
@@ -117,7 +117,7 @@ impl Bins {
             for (sum, bytes) in delivered.iter_mut().zip(bin.delivered) {
                 *sum += bytes;
             }
-            // As of flows, the end of the run is no sample's time.
+            // As for flows, no sample is taken at the end of the run.
             if at_ns <= plan.start_ns || at_ns >= end_ns {
                 continue;
             }

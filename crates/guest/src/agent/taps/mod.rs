@@ -1,10 +1,10 @@
-//! What programs do, seen from their hosts: packets are told by the addresses of the
-//! two hosts, whatever the protocol, and counted by 5-tuple.
+//! Measures programs at their hosts. The addresses of the two hosts identify the packets of a
+//! program, whatever the protocol; packets are counted by 5-tuple.
 //!
 //! | file | what |
 //! |---|---|
-//! | `tuple` | a 5-tuple: what TCP has delivered and how long it took, where its packets waited |
-//! | `bins` | what becomes rows of the series, by record interval |
+//! | `tuple` | a 5-tuple: what TCP has delivered, how long that took, where its packets waited |
+//! | `bins` | the rows of the series, by record interval |
 
 mod bins;
 #[cfg(test)]
@@ -28,24 +28,24 @@ use super::setup::Namespaces;
 use bins::Bins;
 use tuple::{Record, Tuple};
 
-/// 5-tuples whose packets are kept apart; of further ones the packets are taken for
-/// those of an earlier one.
+/// Number of 5-tuples that are kept apart; packets of further ones count as packets of an earlier
+/// one.
 const MOST_TUPLES: usize = 1 << 16;
 
-/// Packets the rings of all hosts have room for together, and each at least and at most.
+/// Room of the rings of all hosts together, packets; then the bounds for each ring.
 const RING_PACKETS: usize = 1 << 17;
 const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 
-/// What tells 5-tuples apart: the program, the protocol, and the ports at the sender's
-/// and the receiver's host. Addresses of either family are those of the hosts.
+/// Identifies a 5-tuple: the program, the protocol, and the ports at the sender's and the
+/// receiver's host. Either family's addresses are those of the hosts.
 type TupleKey = (u32, bool, u8, [u16; 2]);
 
-/// What a packet is of.
+/// The program and 5-tuple of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Which of the programs.
     pub program: u32,
-    /// Whether the receiver's host has sent it.
+    /// Whether the receiver's host sent it.
     pub back: bool,
     /// Its 5-tuple.
     pub tuple: u32,
@@ -54,14 +54,15 @@ pub struct Owner {
 /// A program's two hosts.
 struct Entry {
     plan: Program,
-    /// From where and to where is measured, ns.
+    /// Start and end of the measured time, ns.
     measured: (u64, u64),
-    /// By 5-tuple, in the order of their first packets; the last is of those too many.
+    /// By 5-tuple, in the order of their first packets; the last record is for those beyond the
+    /// limit.
     records: Vec<Record>,
     /// How many 5-tuples there were.
     tuples: u64,
     bins: Bins,
-    /// The TCP connection on which the sender has delivered most, and how much.
+    /// The TCP connection on which the sender has delivered most, and how many bytes.
     busiest: Option<(u32, u64)>,
     diag: Option<Diag>,
 }
@@ -75,19 +76,19 @@ struct Host {
 /// The programs of a run.
 pub struct Taps {
     entries: Vec<Entry>,
-    /// By the addresses of source and destination: the program, and whether it is its way back.
+    /// By the addresses of source and destination: the program, and whether it is the way back.
     pairs: HashMap<(IpAddr, IpAddr), (u32, bool)>,
     keys: HashMap<TupleKey, u32>,
     tuples: Vec<Tuple>,
     hosts: Vec<Host>,
     notes: Vec<(usize, Note)>,
     warmup_ns: u64,
-    /// Whether the queues are watched.
+    /// Whether packets at the queues are captured.
     watched: bool,
 }
 
 impl Taps {
-    /// Of a job, if it has programs; nothing is captured yet.
+    /// The programs of a job, if it has any; nothing is captured yet.
     pub fn new(job: &Job) -> Option<Taps> {
         if job.programs.is_empty() {
             return None;
@@ -164,7 +165,7 @@ impl Taps {
         }
     }
 
-    /// What a packet is of; `None`: of no program.
+    /// The program of a packet; `None` if it is of no program.
     pub fn owner(&mut self, frame: &Frame) -> Option<Owner> {
         let &(program, back) = self.pairs.get(&(frame.source, frame.destination))?;
         let ports = match back {
@@ -188,7 +189,7 @@ impl Taps {
         let entry = &mut self.entries[key.0 as usize];
         entry.tuples += 1;
         if self.tuples.len() >= MOST_TUPLES {
-            // Any of the same program and protocol: its own would be one too many.
+            // Takes any 5-tuple of the same program and protocol: a new one would exceed the limit.
             let same = |t: &Tuple| t.program == key.0 && t.protocol == frame.protocol;
             return self.tuples.iter().rposition(same).unwrap_or(0) as u32;
         }
@@ -209,13 +210,13 @@ impl Taps {
         number
     }
 
-    /// What became of packets at a link.
+    /// Takes the notes about packets at a link.
     pub fn note(&mut self, link: usize, notes: &mut Vec<Note>) {
         self.notes.extend(notes.drain(..).map(|note| (link, note)));
     }
 
-    /// Takes everything captured at the hosts, after the links, with the start of the run
-    /// on the captures' clock and its end.
+    /// Reads everything captured at the hosts, after the links. Gets the start of the run on the
+    /// captures' clock, and the end of the run.
     pub fn drain(&mut self, gates: &Gates, origin_ns: u64, end_ns: u64) {
         self.settle();
         let mut hosts = std::mem::take(&mut self.hosts);
@@ -249,7 +250,7 @@ impl Taps {
             true => [from_sender[1], from_sender[0]],
         };
         if outgoing && host == from {
-            // The host's delay lies between.
+            // The host's access delay is in between.
             let sent_ns = time_ns.saturating_sub(entry.plan.access_delay_ns);
             self.sent(sent_ns, frame, of);
         } else if !outgoing && host == to {
@@ -271,7 +272,7 @@ impl Taps {
         if !frame.is_tcp() {
             return;
         }
-        // What this host has in order by now is what its ACK says.
+        // The data that this host has in order by now is what its ACK reports.
         let bytes = tuple.sent(of.back, frame, at_ns);
         if bytes == 0 {
             return;
@@ -310,7 +311,7 @@ impl Taps {
         let bytes = u64::from(frame.payload);
         record.deliver(of.back, bytes, within(entry.measured, at_ns));
         entry.bins.deliver(of.back, bytes, at_ns);
-        // Without a link on its way nothing else says that it has passed.
+        // Without a link on its way, nothing else counts it as passed.
         let [way, _] = entry.plan.ways(of.back);
         if way.is_empty() && self.watched {
             let rtt = entry.plan.base_rtt_ns + tuple.sojourns();
@@ -319,7 +320,7 @@ impl Taps {
         }
     }
 
-    /// Takes what became of packets at the links, in the order of time.
+    /// Applies the notes about packets at the links, in the order of time.
     fn settle(&mut self) {
         let mut notes = std::mem::take(&mut self.notes);
         notes.sort_by_key(|(_, note)| note.at_ns);
@@ -347,7 +348,7 @@ impl Taps {
             let Some(place) = way.iter().position(|l| *l == link) else {
                 continue;
             };
-            // The way there comes first.
+            // The links on the way there come first.
             let first = if note.back { other.len() } else { 0 };
             tuple.waited[first + place] = sojourn;
             if !tuple.is_tcp && place + 1 == way.len() {
@@ -359,8 +360,7 @@ impl Taps {
         self.notes = notes;
     }
 
-    /// A record interval is over: what the kernel says of the busiest TCP socket of each
-    /// sender's host.
+    /// At the end of a record interval, samples the busiest TCP socket of each sender's host.
     pub fn sample(&mut self, now_ns: u64) {
         for entry in &mut self.entries {
             let (Some(diag), Some((tuple, _))) = (&mut entry.diag, entry.busiest) else {
@@ -373,13 +373,13 @@ impl Taps {
         }
     }
 
-    /// Packets the rings had no room for.
+    /// Packets that the rings had no room for.
     pub fn lost(&self) -> u64 {
         self.hosts.iter().map(|host| host.ring.lost()).sum()
     }
 
-    /// What was measured, after the last of the captures; `ends` says of each program how
-    /// its sides ended. Its drops and marks are the links' to add.
+    /// The measurements, after the last read of the captures; `ends` says how the sides of each
+    /// program ended. The caller adds drops and marks, which the links count.
     pub fn finish(
         mut self,
         ends: &[[Option<Ended>; 2]],
@@ -391,7 +391,7 @@ impl Taps {
         for (index, entry) in (0..).zip(&self.entries) {
             let ends = ends.get(index as usize).copied().unwrap_or_default();
             let over_ns = over(&entry.plan, ends);
-            // Data of the sender's, if it has sent any that says so.
+            // Uses data of the sender's host, unless it gave no round-trip time.
             let back = entry.records.iter().all(|record| record.has_no_rtt(false));
             let (from_ns, to_ns) = entry.measured;
             let to_ns = to_ns.min(over_ns.unwrap_or(u64::MAX)).max(from_ns);
@@ -427,7 +427,7 @@ impl Taps {
                 });
             }
             (measures.from_ns, measures.to_ns) = (from_ns, to_ns);
-            // The links know.
+            // The links count these.
             measures.counts = Default::default();
             measures.completion_ns = over_ns.and_then(|_| {
                 let spans = || entry.records.iter().filter_map(|record| record.payload);
@@ -454,8 +454,8 @@ fn within((from, to): (u64, u64), at_ns: u64) -> bool {
     (from..to).contains(&at_ns)
 }
 
-/// When a program had done what it was to do: when the last of its sides that no
-/// readiness is waited for has ended by itself.
+/// When a program finished its work: when the last of its sides that are not servers ended of its
+/// own accord.
 fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     let clients = plan.sides.iter().zip(ends).filter(|(side, _)| {
         let side = side.as_ref();
@@ -465,7 +465,8 @@ fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     ends?.into_iter().max()
 }
 
-/// The links that packets of one host pass, and those that the other's pass.
+/// The links that packets of the sender's host pass, and those that packets of the receiver's host
+/// pass.
 trait Ways {
     fn ways(&self, back: bool) -> [&[usize]; 2];
 }

@@ -165,7 +165,7 @@ fn frame(bytes: &[u8]) -> Frame {
 }
 
 impl Taps {
-    /// A packet is seen as it leaves its host, and as it reaches the other one.
+    /// A packet is captured as it leaves its host, and as it reaches the other one.
     fn pass(&mut self, bytes: &[u8], left_ns: u64, arrived_ns: Option<u64>) -> Owner {
         let frame = frame(bytes);
         let of = self.owner(&frame).expect("a program's");
@@ -210,7 +210,7 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         let mut series = Series::default();
         let data = |ecn| udp(six, false, [4433, 9], ecn, &[7; 1200]);
         let answer = udp(six, true, [4433, 9], 0, &[8; 30]);
-        // Before the warm-up: of the series and the completion only.
+        // Before the warm-up: counts for the series and the completion only.
         taps.pass(&data(2), 20 * MS, Some(40 * MS));
         let of = taps.pass(&data(2), 210 * MS, Some(230 * MS));
         taps.noted(0, of, 215 * MS, Noted::Passed(4 * MS));
@@ -221,9 +221,9 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!((back.tuple, back.back), (of.tuple, true));
         taps.noted(1, back, 245 * MS, Noted::Passed(MS));
         let last = taps.pass(&data(0), 310 * MS, Some(330 * MS));
-        // Notes come in the order of links, and are taken in that of time.
+        // Notes come in the order of links, and are applied in the order of time.
         taps.noted(0, last, 315 * MS, Noted::Passed(2 * MS));
-        // Somebody else's.
+        // A packet of another host.
         let other = ip(
             Ipv4Addr::new(10, 3, 0, 1).into(),
             Ipv4Addr::new(10, 4, 0, 2).into(),
@@ -292,7 +292,7 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         taps.pass(&ack(flag::ACK, 1), 150 * MS, Some(160 * MS));
         taps.pass(&segment(flag::ACK, 1, 1, 1000), 210 * MS, Some(220 * MS));
         taps.pass(&ack(flag::ACK, 1001), 230 * MS, Some(240 * MS));
-        // The next is lost, the one behind it waits for it.
+        // The next is lost, and the one after it waits for it.
         taps.pass(&segment(flag::ACK, 1001, 2, 1000), 310 * MS, None);
         taps.pass(&segment(flag::ACK, 2001, 2, 1000), 311 * MS, Some(321 * MS));
         taps.pass(&ack(flag::ACK, 1001), 331 * MS, Some(341 * MS));
@@ -309,13 +309,13 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         assert_eq!((program.delivered_bytes, program.back_bytes), (3010, 0));
         assert_eq!((program.sent_packets, program.received_packets), (6, 5));
         assert!(!program.rtt_estimated);
-        // Sent 10 ms before it was seen leaving; what was sent again says nothing.
+        // Sent 10 ms before it was captured leaving; a retransmission gives no sample.
         assert_eq!(program.rtt.count(), 2);
         assert_eq!(program.rtt.sum(), 2 * 40 * u128::from(MS));
         let [tuple] = all[0].tuples.as_slice() else {
             panic!("{} tuples", all[0].tuples.len());
         };
-        // Its end was seen, the program's was not.
+        // The end of the 5-tuple was captured, that of the program was not.
         assert_eq!(tuple.measures.completion_ns, Some((420 - 200) * MS));
         assert_eq!(program.completion_ns, None);
     }

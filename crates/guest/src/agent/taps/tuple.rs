@@ -7,11 +7,11 @@ use tailback_record::{Counts, Histogram, Measures};
 use crate::agent::frame::{Frame, flag, protocol};
 use crate::agent::rtt::RttTracker;
 
-/// What has to be known to follow the packets of a 5-tuple.
+/// The state needed to follow the packets of a 5-tuple.
 pub struct Tuple {
     /// Which of the programs.
     pub program: u32,
-    /// Where it is counted.
+    /// Index of the record that counts it.
     pub record: usize,
     /// The protocol's number.
     pub protocol: u8,
@@ -19,23 +19,23 @@ pub struct Tuple {
     pub is_tcp: bool,
     /// Address and port at the sender's host, and at the receiver's.
     pub ends: [(IpAddr, u16); 2],
-    /// How long its last packet waited at each link of the way there, then of that back, ns.
+    /// How long its last packet waited at each link on the way there, then on the way back, ns.
     pub waited: Box<[u64]>,
-    /// Payload of the sender's that TCP has delivered.
+    /// Payload of the sender that TCP has delivered.
     pub delivered: u64,
-    /// What the sender's host sends, and what the receiver's does.
+    /// The direction of the sender's host, and that of the receiver's.
     streams: [Stream; 2],
 }
 
 /// A direction of a TCP connection.
 #[derive(Default)]
 struct Stream {
-    /// Its segments in flight, as its own host knows them.
+    /// Its segments in flight, as seen at the sending host.
     segments: RttTracker,
     own_first: Option<u32>,
-    /// First sequence number of its data, as the other host knows it.
+    /// First sequence number of its data, as seen at the other host.
     first: Option<u32>,
-    /// What that has in order.
+    /// What the other host has received in order.
     in_order: Option<u32>,
     /// Sequence number of its end.
     end: Option<u32>,
@@ -71,10 +71,10 @@ impl Stream {
         self.closed |= frame.flags & (flag::FIN | flag::RST) != 0;
     }
 
-    /// The other host says what it has in order; how many bytes are new.
+    /// The other host acknowledges data in order; returns how many bytes are new.
     fn acknowledged(&mut self, ack: u32) -> u64 {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        // The end counts as a byte.
+        // FIN counts as a byte.
         let ack = match self.end {
             Some(end) if before(end, ack) => end,
             _ => ack,
@@ -89,7 +89,7 @@ impl Stream {
 }
 
 impl Tuple {
-    /// The 5-tuple of a packet, whose ends are still to be set.
+    /// The 5-tuple of a packet; the caller still has to set its ends.
     pub fn new(program: u32, record: usize, frame: &Frame, links: usize) -> Tuple {
         Tuple {
             program,
@@ -103,12 +103,12 @@ impl Tuple {
         }
     }
 
-    /// How long its last packets have waited, there and back, ns.
+    /// How long its last packets waited on both ways together, ns.
     pub fn sojourns(&self) -> u64 {
         self.waited.iter().sum()
     }
 
-    /// A TCP segment was sent; how many bytes of the other direction it says are new in order.
+    /// A TCP segment was sent; returns how many bytes of the other direction it newly acknowledges.
     pub fn sent(&mut self, back: bool, frame: &Frame, at_ns: u64) -> u64 {
         self.streams[usize::from(back)].sends(frame, at_ns);
         if frame.flags & flag::ACK == 0 || frame.flags & flag::RST != 0 {
@@ -117,7 +117,8 @@ impl Tuple {
         self.streams[usize::from(!back)].acknowledged(frame.ack)
     }
 
-    /// A TCP segment has arrived; the round-trip time that it shows of the other direction.
+    /// A TCP segment has arrived; returns the round-trip time that it shows for the other
+    /// direction.
     pub fn arrived(&mut self, back: bool, frame: &Frame, at_ns: u64) -> Option<u64> {
         self.streams[usize::from(back)].reaches(frame);
         if frame.flags & flag::ACK == 0 {
@@ -133,7 +134,7 @@ impl Tuple {
     }
 }
 
-/// What is counted of a 5-tuple, or of those that are too many.
+/// The counts of a 5-tuple, or of all 5-tuples beyond the limit.
 #[derive(Default)]
 pub struct Record {
     /// Packets of the sender's host by ECN field.
@@ -146,7 +147,7 @@ pub struct Record {
     pub counts: Counts,
     /// When the first packet with payload was sent and the last one arrived, ns.
     pub payload: Option<(u64, u64)>,
-    /// The same of any packet.
+    /// The same for packets with or without payload.
     any: Option<(u64, u64)>,
     /// Payload that arrived, there and back.
     delivered: [u64; 2],
@@ -175,7 +176,7 @@ impl Record {
         }
     }
 
-    /// A round trip took so long.
+    /// A round trip took this long.
     pub fn rtt(&mut self, back: bool, rtt_ns: u64, measured: bool, estimated: bool) {
         if measured {
             self.rtt[usize::from(back)].record(rtt_ns);
@@ -188,7 +189,7 @@ impl Record {
         self.rtt[usize::from(back)].count() == 0
     }
 
-    /// What was measured, with the round-trip times of a direction.
+    /// The measurements, with the round-trip times of one direction.
     pub fn measures(&self, (from, to): (u64, u64), back: bool) -> Measures {
         let (first, last) = self.any.unwrap_or((from, from));
         let from_ns = first.clamp(from, to);

@@ -1,7 +1,7 @@
 //! Hosts of programs: a sender's and a receiver's for each entry, with IPv4 and IPv6.
 //!
-//! An entry that leaves a side out and speaks of another's host has that host in its place:
-//! what is at that end of its route is then the other's.
+//! An entry that has one side only, and refers to another entry's host, uses that host for the
+//! other end of its route.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,14 +25,14 @@ pub(in crate::map) struct Pair {
     pub hosts: [usize; 2],
     /// Their addresses.
     pub addresses: [Addresses; 2],
-    /// Which of both is another entry's, and the number of that.
+    /// Which of the two hosts belongs to another entry, and the number of that entry.
     shared: Option<(usize, usize)>,
     /// Index of the entry.
     entry: usize,
 }
 
 impl Layout {
-    /// Namespaces of the hosts, `controls` being congestion controls by entry.
+    /// Creates the namespaces of the hosts; `controls` are the congestion controls by entry.
     pub(super) fn program_hosts(
         &mut self,
         plan: &Plan,
@@ -74,7 +74,7 @@ impl Layout {
                 entry: member.group,
             });
         }
-        // What is another's may stand behind it in the file.
+        // A host may belong to an entry that comes later in the file.
         for i in 0..self.programs.len() {
             if let Some((side, other)) = self.programs[i].shared {
                 self.programs[i].hosts[side] = self.programs[other].hosts[side];
@@ -94,7 +94,8 @@ impl Layout {
                 let (four, six) = addresses[side];
                 let new = shared.is_none_or(|(shared, _)| shared != side);
                 if new {
-                    // Before every route: that of an entry further up may have it as its source.
+                    // Before every route: a route of an earlier entry may have this address as its
+                    // source.
                     self.up[host].extend([
                         "link set dev lo up".to_owned(),
                         format!("address add {four}/32 dev lo"),
@@ -123,7 +124,7 @@ impl Layout {
         }
     }
 
-    /// What a host sends to another bears a codepoint, unless its program has chosen one.
+    /// Sets a codepoint on packets from one host to another, unless the program has chosen one.
     fn class_of_service(&mut self, host: usize, device: &str, (four, six): Addresses, dscp: u8) {
         let first = format!("qdisc add dev {device} clsact");
         if !self.tc[host].contains(&first) {
@@ -151,7 +152,7 @@ impl Layout {
         ]);
     }
 
-    /// The ways of packets between the hosts.
+    /// The routes of packets between the hosts.
     pub(super) fn program_routes(&self, plan: &Plan) -> Vec<Route> {
         let mut routes = Vec::new();
         for (number, pair) in self.programs.iter().enumerate() {
@@ -162,7 +163,8 @@ impl Layout {
                 let (from, to) = (pair.hosts[side], pair.hosts[1 - side]);
                 let is_shared = |side| pair.shared.is_some_and(|(shared, _)| shared == side);
                 let there = leaves[side] == DEVICES[side] && is_shared(side);
-                // At a host that several come to by the same links, one device takes all in.
+                // If several hosts reach this host by the same links, one device receives from all
+                // of them.
                 let arrives = match links[side].is_empty() && is_shared(1 - side) {
                     true => format!("{}{number}", DEVICES[side]),
                     false => DEVICES[side].to_owned(),
@@ -186,9 +188,9 @@ impl Layout {
         pairs.any(|pair| pair.hosts.contains(&namespace))
     }
 
-    /// Finds every device that hears a host of programs, and what may come in there: packets
-    /// between the hosts of entries that leave by the device at its other end. What comes by
-    /// any other device of a host would pass no link.
+    /// Finds every device that receives from a host of programs, and what may come in there. These
+    /// are packets between the hosts of entries that leave by the device at its other end. Packets
+    /// that come by any other device of a host would not pass a link.
     pub(super) fn find_gates(&mut self, plan: &Plan) {
         for veth in &self.veths {
             for (from, device) in [(&veth.a, &veth.b), (&veth.b, &veth.a)] {
@@ -222,7 +224,8 @@ impl Layout {
         }
     }
 
-    /// Guards the gates that do not hand on: hosts, where routes part, and the far sides of links.
+    /// Adds filters to the gates that do not forward: at hosts, where routes separate, and at the
+    /// far sides of links.
     pub(super) fn guard(&mut self) {
         for gate in &self.gates {
             let (namespace, name) = (gate.device.namespace, &gate.device.name);
@@ -238,7 +241,7 @@ impl Layout {
         }
     }
 
-    /// Where routes part, packets for a host of programs go out by a device.
+    /// Where routes separate, sends packets for a host of programs out by a device.
     pub(super) fn hand_to(&mut self, fork: usize, (four, six): &Addresses, device: &str) {
         let first = "qdisc add dev in clsact";
         if self.tc[fork].iter().all(|line| line != first) {
@@ -257,9 +260,9 @@ impl Layout {
     }
 }
 
-/// Filters of a gate: what passes, by an action, and that all else is dropped. Addresses and
-/// the protocol are those of the packet, the hardware address is that of every device: another
-/// one would be carried over the links and then not be taken.
+/// Filters of a gate: one action for packets that pass, and a drop for all others. They compare
+/// addresses and protocol of the packet, and the hardware address that all devices share. A packet
+/// with another hardware address would pass the links and then not be accepted.
 pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     let device = &gate.device.name;
     let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
@@ -283,12 +286,12 @@ pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     lines
 }
 
-/// By what the sender's host and the receiver's send.
+/// The devices by which the sender's host and the receiver's host send.
 const DEVICES: [&str; 2] = ["data", "ack"];
 
 impl Pair {
-    /// The devices by which both hosts send. Where no link is on the way back, each pair of hosts
-    /// has a wire of its own.
+    /// The devices by which both hosts send. If no link is on the way back, each pair of hosts has
+    /// a wire of its own.
     fn leaves(&self, number: usize, no_way_back: bool) -> [String; 2] {
         let receiver_is_shared = self.shared.is_some_and(|(side, _)| side == 1);
         let ack = match receiver_is_shared && no_way_back {
@@ -299,7 +302,7 @@ impl Pair {
     }
 }
 
-/// Sysctls of a host: as any Linux has them, but for what would make a run differ from another.
+/// Sysctls of a host: Linux's defaults, except where they would make runs differ.
 fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str, &'a str)> {
     let mut sysctls = vec![
         ("net/ipv4/conf/all/rp_filter", "0"),
@@ -308,11 +311,11 @@ fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str
         ("net/ipv6/conf/default/accept_ra", "0"),
         ("net/ipv6/conf/all/accept_dad", "0"),
         ("net/ipv6/conf/default/accept_dad", "0"),
-        // 2: as Linux is, ECN for who asks.
+        // 2 is Linux's default: ECN if the other end asks for it.
         ("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" }),
         ("net/ipv4/tcp_congestion_control", control),
         ("net/ipv4/tcp_no_metrics_save", "1"),
-        // Linux's own, whatever the memory of the guest.
+        // Linux's defaults, independent of the memory of the guest.
         ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
         ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
         ("net/ipv4/ping_group_range", "0 2147483647"),

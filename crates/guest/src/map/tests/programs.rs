@@ -136,7 +136,7 @@ fn places_are_those_of_the_host() {
     assert_eq!(program.files, [file]);
     let said = serde_json::to_string(&job).unwrap();
     assert_eq!(serde_json::from_str::<job::Job>(&said).unwrap(), job);
-    // A job without any is what it was.
+    // A job without programs is unchanged.
     let none = map(&simple(), 1, &kit()).unwrap();
     assert!(!serde_json::to_string(&none).unwrap().contains("programs"));
 }

@@ -36,10 +36,10 @@ def blocks(points: Sequence[equal.EqualPoint], facts: Facts) -> list[Block]:
             ]
         )
     caption = (
-        "One flow on a link on which nothing queues, whose marks are a schedule: every 1000th "
-        "segment (CUBIC: 10,000th), or each with that probability. The table's law is that of "
-        "periodic marks; with marks at random the standard backoff, whose window swings more, gets "
-        "a little more of its mean, and the ratio is smaller (Dumas, Guillemin, Robert 2002)."
+        "One flow on a link without a queue. Its marks are a schedule: every 1000th segment "
+        "(CUBIC: 10,000th), or each segment with that probability. The table's law assumes "
+        "periodic marks. With random marks the standard backoff, whose window swings more, gets a "
+        "little more of its mean, and the ratio is smaller (Dumas, Guillemin, Robert 2002)."
     )
     return [
         Table("equal-probability", "Rate over that of the standard", columns, rows, caption, facts)

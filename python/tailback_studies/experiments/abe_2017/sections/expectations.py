@@ -1,4 +1,4 @@
-"""What was expected, what came out, and why not."""
+"""What was expected, what was measured, and why an expectation fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback_studies.experiments.abe_2017.truth import AbeVerdict, p99_changes
 
 
 def table(verdicts: Sequence[AbeVerdict]) -> Table:
-    """Every expectation and what came out."""
+    """Every expectation and its result."""
     columns = [*left("", "expected", "measured"), *right("cells", "of these hold"), *left("")]
     rows: list[list[Value]] = [
         [v.title, v.expected, v.measured, v.cells, v.held, mark(v.holds, no="does not")]
@@ -23,41 +23,44 @@ def table(verdicts: Sequence[AbeVerdict]) -> Table:
 #: Why an expectation does not hold, by the beginning of its id.
 WHY = {
     "utilisation.cubic": (
-        "**CUBIC's formula** takes the curve to its top. In whole segments the last one below it "
-        "takes `cbrt(1/C)` seconds, and the mark comes before: with small factors, whose curves "
-        "are short on the paths of these experiments, that is more than the limit."
+        "**CUBIC's formula** follows the curve to its top. In whole segments the last one below "
+        "the top takes `cbrt(1/C)` seconds, and the mark comes before that time is over. With "
+        "small factors the curves are short on the paths of these experiments, and this error "
+        "exceeds the limit."
     ),
     "utilisation": (
-        "**All cells are judged.** Where the assumptions of the formula hold is told in the table "
-        "of the formula below, by criteria that were set with the measured cells in view: they "
-        "explain misses and excuse none."
+        "**All cells count.** The table of the formula below shows where the assumptions of the "
+        "formula hold, by criteria that were set with the measured cells in view. These criteria "
+        "explain misses; they do not excuse any."
     ),
     "poster": (
-        "**Ten against ten.** The poster has CUBIC flows with ABE against standard TCP and a range "
-        "for the average ratio. Neither reading of standard TCP gives that range here (tables of "
-        "experiment 6): on the shortest path ssthresh is at its floor of two segments and no "
-        "factor makes a difference; the longer the path, the closer are the ratios to those at "
-        "equal mark probability, which for CUBIC are below the range at every factor but the "
-        "gentlest. What would give it: NewReno flows with ABE, of which the poster does not speak."
+        "**Ten against ten.** The poster has CUBIC flows with ABE against standard TCP and gives "
+        "a range for the average ratio. Neither reading of standard TCP gives that range here "
+        "(tables of experiment 6). On the shortest path ssthresh is at its floor of two segments, "
+        "and no factor makes a difference. The longer the path, the closer the ratios are to "
+        "those at equal mark probability, which for CUBIC are below the range at every factor but "
+        "the gentlest. NewReno flows with ABE would give the range, but the poster does not "
+        "mention them."
     ),
     "cubic-gains-less": (
         "**CUBIC on the longest path** is mostly cut twice, a round-trip time apart: a full queue "
-        "is marked until the answer to its first mark has come back, and what is marked after "
-        "that counts anew. Of two cuts the gentler factor leaves more, and the gain is over the "
-        "standard's two."
+        "is marked until the answer to its first mark has come back, and later marks cause a "
+        "second cut. After two cuts the gentler factor leaves more of the window, and the gain "
+        "is measured against two standard cuts."
     ),
     "queue-delay": (
         "**Queue delay.** With the standard backoff one flow leaves the queue empty for a part of "
-        "each cycle, and that part decides the median. A gentler one leaves it less empty: the "
-        "median moves towards the target, by more than the limit where the target is long, or "
-        "where CoDel holds four packets of a slow link. The 99th percentiles move as well, mostly "
+        "each cycle, and that part decides the median. A gentler factor leaves the queue empty "
+        "for less time. The median then moves towards the target, and by more than the limit "
+        "where the target is long, or where CoDel holds four packets of a slow link. The 99th "
+        "percentiles move as well, mostly "
         "upwards (table below)."
     ),
 }
 
 
 def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) -> Table:
-    """What ABE does to the 99th percentile of the queue delay."""
+    """How ABE changes the 99th percentile of the queue delay."""
     rtts = sorted({rtt for by_rtt in changes.values() for rtt in by_rtt})
     rows: list[list[Value]] = []
     cells = moved = 0
@@ -75,19 +78,19 @@ def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) 
         *right(*(f"{rtt:g} ms" for rtt in rtts), "cells", f"more than {100 * FAR:g} % off"),
     ]
     caption = (
-        "Queue delay that 99 % of packets stay below, ms, with the standard backoff and with the "
-        "factor that RFC 8511 recommends, by round-trip time; the cells in which it moves by more "
-        "than that share are counted."
+        "99th percentile of the queue delay, ms, with the standard backoff and with the factor "
+        "that RFC 8511 recommends, by round-trip time. The count is of cells in which it moves by "
+        "more than that share."
     )
     return Table("p99", "99th percentile of the queue delay", columns, rows, caption)
 
 
-#: A change of the 99th percentile that is counted.
+#: The smallest change of the 99th percentile that counts.
 FAR = 0.1
 
 
 def section(verdicts: Sequence[AbeVerdict], points: Sequence[single.SinglePoint]) -> Section:
-    """The expectations, and what is known of those that do not hold."""
+    """The expectations, and the known reasons of those that do not hold."""
     off = [verdict.id for verdict in verdicts if not verdict.holds]
     why: list[Block] = [
         Text(text) for start, text in WHY.items() if any(name.startswith(start) for name in off)

@@ -63,8 +63,8 @@ def section(points: Sequence[single.SinglePoint], facts: Facts) -> Section:
         "formula",
         "Utilisation: measured against the formula",
         chart,
-        "Each point is a factor at a round-trip time. Left: the reference's formula with the mean "
-        "window at reductions; right: the same for each cycle with its own windows.",
+        "Each point is a factor at a round-trip time. Left: the reference's formula with the "
+        "mean window at reductions. Right: the same formula for each cycle with its own windows.",
         facts,
     )
     table = Table(
@@ -96,7 +96,7 @@ def section(points: Sequence[single.SinglePoint], facts: Facts) -> Section:
             for name in order
             if (cc, name) in gaps
         ],
-        "Gap: measured less predicted utilisation. Every cell is judged; the criteria of this "
+        "Gap: measured less predicted utilisation. Every cell counts; the criteria of this "
         "table (fewer segments of path than "
         f"{single.LEAST_PATH:g}; windows at reductions with a standard deviation of more than "
         f"{100 * single.EQUAL_CYCLES:g} % of their mean) were set with the cells in view.",
@@ -105,22 +105,21 @@ def section(points: Sequence[single.SinglePoint], facts: Facts) -> Section:
 
 
 FORMULA = """
-A sawtooth from beta x to x, with x the window at a reduction over the bandwidth-delay product: for
-AIMD u = [(1 - beta\u00b2x\u00b2)/2 + (x\u00b2 - 1)/2] / [(1 - beta x) + (x\u00b2 - 1)/2], for
-CUBIC its curve, which gives (3 + beta)/4 for x = 1. x is measured: ssthresh over beta, after the
-warm-up.
+A sawtooth from beta x to x, where x is the window at a reduction over the bandwidth-delay product.
+AIMD: u = [(1 - beta\u00b2x\u00b2)/2 + (x\u00b2 - 1)/2] / [(1 - beta x) + (x\u00b2 - 1)/2]. CUBIC:
+its curve, which gives (3 + beta)/4 for x = 1. x is measured: ssthresh over beta, after the warm-up.
 
-It does not know of the round trip of the reduction, in which the window does not grow, and of ACKs
-for two segments. Together they cost about two segments of window, which short paths notice
-(**short path**). It assumes equal cycles: PIE draws its marks, and CoDel marks a second time when a
-gentle backoff does not empty the queue within an interval (**unequal cycles**).
+The formula leaves out the round trip of the reduction, in which the window does not grow, and ACKs
+for two segments. Together they cost about two segments of window, which matters on short paths
+(**short path**). It assumes equal cycles. PIE draws its marks at random, and CoDel marks a second
+time when a gentle backoff does not empty the queue within an interval (**unequal cycles**).
 
-CUBIC's curve is not what grows where Reno's growth is back at the old window first
-(**Reno-friendly**). Alone on CoDel it meets the mark on its plateau, a little below the last
-maximum, so that **fast convergence** makes every other cycle a longer and lower one; without it
-(last set-up of experiment 4) what is left is whole segments: the last segment below the plateau
-takes `cbrt(1/C)` seconds, in which the curve of the formula is at the top.
+CUBIC's curve does not decide the growth where Reno's growth reaches the old window first
+(**Reno-friendly**). Alone on CoDel, CUBIC meets the mark on its plateau, a little below the last
+maximum, so **fast convergence** makes every other cycle longer and lower. Without fast convergence
+(last set-up of experiment 4) the effect of whole segments remains: the last segment below the
+plateau takes `cbrt(1/C)` seconds, in which the curve of the formula is at the top.
 
-**Cycle by cycle** the same formula is applied from each reduction to the next, with these effects
-in it. What is still further off has several reductions between two samples of ssthresh.
+**Cycle by cycle** applies the same formula from each reduction to the next, including these
+effects. Cells that are still further off have several reductions between two samples of ssthresh.
 """

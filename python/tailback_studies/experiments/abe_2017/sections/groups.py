@@ -44,7 +44,7 @@ def blocks(points: Sequence[groups.GroupPoint], facts: Facts) -> list[Block]:
     caption = (
         "Mean throughput of ten flows with ABE over that of ten without, over all round-trip "
         "times. Lines: the range that the poster gives for the average of CUBIC with ABE against "
-        "standard TCP at beta 0.7 to 0.85; it gives none for a pair or a factor by itself."
+        "standard TCP at beta 0.7 to 0.85. It gives no range for a single pair or factor."
     )
     out.append(ReportFigure("ten-to-ten", "Ten against ten", chart, caption, facts))
     for case in order:
@@ -70,8 +70,8 @@ def blocks(points: Sequence[groups.GroupPoint], facts: Facts) -> list[Block]:
                 case,
                 columns,
                 rows,
-                "Ratio by factor and round-trip time with intervals over seeds; on the right "
-                "what two flows with the same mark probability would have.",
+                "Ratio by factor and round-trip time with intervals over seeds; on the right the "
+                "ratio of two flows with the same mark probability.",
                 facts,
             )
         )

@@ -47,7 +47,7 @@ def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
             points=False,
         )
         title = f"{layout.NAMES[cc]} on {layout.QUEUES[queue].title}, 80 ms"
-        caption = "Mean over seeds; below, the share of flows that met a mark before their end."
+        caption = "Mean over seeds; below, the share of flows with a mark before their end."
         out.append(ReportFigure(f"short-{cc}-{queue}", title, chart, caption, facts))
         out.append(_luck(cc, queue, subset))
     if measurements.steps:
@@ -56,7 +56,7 @@ def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
 
 
 def _luck(cc: str, queue: str, points: Sequence[short.ShortPoint]) -> Table:
-    """Flows that ended before the first mark, those just behind, and what ABE makes of them."""
+    """Flows that ended before the first mark, flows just longer, and what ABE changes for them."""
     factors = (beta_text(cc, b) for b in betas_of(points))
     columns = [*left("size, segments"), *right("flows with a mark", *factors)]
     sizes = sorted({p.segments for p in points})
@@ -115,8 +115,8 @@ def _reductions(steps: Sequence[short.Steps], facts: Facts) -> Table:
             ]
         )
     caption = (
-        "Reductions from the end of slow start until path and queue at its target hold the window. "
-        "The bound log_beta(0.5), rounded up, is that of a window of twice that; where the queue "
-        "lets the window grow further before it marks, it does not apply."
+        "Reductions from the end of slow start until the window fits into path and target queue. "
+        "The bound log_beta(0.5), rounded up, is for a window of twice that. It does not apply "
+        "where the queue lets the window grow further before it marks."
     )
     return Table("reductions", "Reductions after slow start", columns, rows, caption, facts)

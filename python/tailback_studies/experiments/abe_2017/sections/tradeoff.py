@@ -15,7 +15,7 @@ from tailback_studies.experiments.abe_2017.sections.words import beta_text
 from tailback_studies.experiments.abe_2017.tradeoff import TradeoffPoint as Choice
 from tailback_studies.reproduction.shown import with_half
 
-#: Columns of the view: field, title, what to show of a point.
+#: Columns of the view: field, title, and the value of a point.
 COSTS: Sequence[tuple[str, str, Callable[[Choice], float | None]]] = (
     ("loss", "loss of a competitor, %", lambda p: 100 * p.loss),
     ("delay", "mean queue delay, ms", lambda p: p.delay_ms),
@@ -65,10 +65,10 @@ def _choice_chart(cc: str, points: Sequence[Choice], facts: Facts) -> ReportFigu
     chart = alt.hconcat(*charts, spacing=14)
     title = f"{layout.NAMES[cc]}: gain against each cost"
     caption = (
-        f"A line for each queue, from beta {layout.STANDARD[cc]:g} (gain 0) up; some factors stand "
-        "beside their points. Filled: on the Pareto front of gain, loss, delay and convergence in "
-        "that queue; hollow: another factor is as good in all of them and better in one. Less than "
-        "1 point of gain, 2 of loss, 1 ms and 1 s count for nothing."
+        f"A line for each queue, from beta {layout.STANDARD[cc]:g} (gain 0) up; some points "
+        "are labelled with their factor. Filled: on the Pareto front of gain, loss, delay and "
+        "convergence in that queue; hollow: another factor is as good in all of them and better "
+        "in one. Differences below 1 point of gain, 2 of loss, 1 ms and 1 s are ignored."
     )
     return ReportFigure(f"trade-off-{cc}", title, chart, caption, facts)
 
@@ -103,9 +103,9 @@ def _choice_table(cc: str, points: Sequence[Choice], facts: Facts) -> Table:
 
 
 TRADE_OFF = """
-At 10 Mbit/s and 80 ms: **gain** is what a flow with ABE gets alone over the standard backoff, with
-its **queue delay**; **loss** is what a flow without ABE loses beside it, of what it has beside its
-like; **convergence** is experiment 5 with both flows gentler. In a queue of its own (FQ-CoDel,
-Cake) a competitor loses only what the other no longer leaves unused. Through DualPI2 such flows
-pass the classic queue.
+At 10 Mbit/s and 80 ms. **Gain** is the throughput of a single flow with ABE over the standard
+backoff, with its **queue delay**. **Loss** is the throughput that a flow loses when its competitor
+has ABE instead of the standard backoff. **Convergence** is experiment 5 with both flows gentler. In
+a queue of its own (FQ-CoDel, Cake) a competitor loses only the capacity that the other flow no
+longer leaves unused. Through DualPI2 such flows pass the classic queue.
 """

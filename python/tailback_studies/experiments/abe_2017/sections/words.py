@@ -1,4 +1,4 @@
-"""Words and columns that several sections have."""
+"""Words and columns that several sections share."""
 
 from __future__ import annotations
 

@@ -51,19 +51,19 @@ def ablation(builder: Builder) -> Section | None:
         "What each option changes",
         columns,
         rows,
-        "First row: values with the reading of this report. Below: the difference that one option "
-        "makes by itself. Equal share is K/M for the two rows of Table I and Max_Prob_DCTCP for "
-        "the slope with Min_Thresh_DCTCP = BDP/2 (formula (3): 0.2). **Bold**: the 95 % interval "
-        "of the difference, paired by seed, does not contain 0; with so many options some will be "
-        "so by chance. \u2014: no equal share within "
-        "the range searched, or the option does not apply.",
+        "First row: values with the reading of this report. Below: the difference that one "
+        "option makes alone. Equal share is K/M for the two rows of Table I and Max_Prob_DCTCP "
+        "for the slope with Min_Thresh_DCTCP = BDP/2 (formula (3): 0.2). **Bold**: the 95 % "
+        "interval of the difference, paired by seed, does not contain 0; with so many options "
+        "chance alone makes some bold. \u2014: no equal share within the range searched, or the "
+        "option does not apply.",
         builder.facts(*used),
     )
     return Section("ablation", "Beyond the paper: what the open options change", [table])
 
 
 def ablation_row(frame: pl.DataFrame | None, row: str) -> list[dict[str, float]] | None:
-    """Equal share, utilisation and queue there, by seed. For each seed with a crossing."""
+    """Equal share with its utilisation and queue, for each seed with a crossing."""
     if frame is None:
         return None
     if row == "slope-0.5":

@@ -59,10 +59,10 @@ def bdp(builder: Builder) -> Section | None:
         where = f"only at {sizes[0]:.0f} packets of BDP" if sizes else "nowhere"
     says = f"Jain's index is at least 0.99 for all three thresholds {where}"
     caption = (
-        f"The paper has one BDP, 20.83 packets. Thresholds follow the BDP, the probabilities "
-        f"are formula (3)'s. {says}. The reason: DCTCP's window "
-        "goes with 1/p, Reno's with 1/\u221ap, so the ratio of probabilities that gives equal "
-        "windows grows with the window, and the formula has no window in it."
+        "The paper has one BDP, 20.83 packets. Here thresholds follow the BDP, and formula (3) "
+        f"gives the probabilities. {says}. The reason: DCTCP's window goes with 1/p, Reno's with "
+        "1/\u221ap. The ratio of probabilities that gives equal windows therefore grows with the "
+        "window, and the formula has no window in it."
     )
     for row in means.iter_rows(named=True):
         builder.cells.append(

@@ -1,4 +1,6 @@
-"""RED's idle clock: chosen on the two-Reno cells of Table I alone, the rest predicted with it."""
+"""RED's idle clock: chosen from the two-Reno cells of Table I alone, then used to predict the
+rest.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,10 @@ from tailback_studies.experiments.dctcp_internet_2014.builder import Builder
 from tailback_studies.experiments.dctcp_internet_2014.options import CLOCKS, READINGS
 
 TEXT = """
-**RED's idle clock, without a look at DCTCP.** Two Reno flows through one RED know nothing of DCTCP,
-of its thresholds or of formula (3). Their cells of Table I choose the clock; with it the cells of
-Reno and DCTCP are predicted. The mean of the errors decides, each over the tolerance of its cell.
+**RED's idle clock, chosen without DCTCP.** Two Reno flows through one RED depend neither on DCTCP,
+nor on its thresholds, nor on formula (3). Their cells of Table I choose the clock: the clock with
+the smallest mean error, each error over the tolerance of its cell. With it the cells of Reno and
+DCTCP are predicted.
 """
 
 

@@ -22,7 +22,7 @@ def fig3(_builder: Builder) -> Section:
             side = queue[key]
             low, high = pts.bdp_size(side["min"]), pts.bdp_size(side["max"])
             if file == "fig5-m0.5" and key == "ecn":
-                # Drawn at the published K of equal sharing, not at the sweep's first value.
+                # Drawn at the published K of equal sharing rather than at the sweep's first value.
                 low = high = 1.34 * 0.5
             prob = float(side["probability"])
             corners = [(0.0, 0.0), (low, 0.0)]
@@ -53,7 +53,7 @@ def fig3(_builder: Builder) -> Section:
         "Left: Min_Thresh_Reno = BDP/2, K = 1.34 Min_Thresh_Reno on the queue itself. Right: "
         "Min_Thresh_Reno = BDP, Max_Prob_Reno = 0.1, Min_Thresh_DCTCP = BDP/2, Max_Prob_DCTCP = "
         "0.2; above Max_Thresh the probability is 1 (RED is not gentle here). Drawn from the "
-        "scenario files; no runs."
+        "scenario files, without runs."
     )
     return drawn(
         "fig3",

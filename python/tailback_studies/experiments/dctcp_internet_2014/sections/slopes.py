@@ -189,10 +189,10 @@ def fig9(builder: Builder) -> Section | None:
 
 @dataclass(frozen=True)
 class RidgePoint:
-    """Where both flows get the same at one Min_Thresh_DCTCP."""
+    """Where both flows get the same rate at one Min_Thresh_DCTCP."""
 
     point: dict[str, Any] | None
-    """Of the ridge: Max_Prob over Reno's, and 1 over Min_Thresh in BDP."""
+    """Point of the ridge: Max_Prob over Reno's, and 1 over Min_Thresh in BDP."""
     columns: list[Value]
     """Max_Prob_DCTCP by formula (3), as measured, and half of the interval."""
 
@@ -207,7 +207,7 @@ def _equal_share(builder: Builder, runs: pl.DataFrame, min_thresh: float) -> Rid
     measured = half = point = None
     if crossing:
         measured = math.exp(crossing.x)
-        # The interval is one of the logarithm: its upper half is the wider one.
+        # The interval is for the logarithm: its upper half is wider.
         half = measured * math.expm1(crossing.ci95) if crossing.ci95 else None
         point = {
             "x": measured / 0.1,
@@ -254,11 +254,10 @@ def _on_formula(builder: Builder, row: Mapping[str, Any] | None, min_thresh: flo
 
 
 RIDGE_CAPTION = (
-    "Dots: the Max_Prob_DCTCP at which both flows get the same, for each Min_Thresh_DCTCP, "
-    "with the 95 % interval over seeds. The dashed curve is computed: W_DCTCP = 1/p and W_Reno "
-    "= 0.87/\u221ap, the windows with delayed ACKs that slow growth to half a packet per RTT, "
-    "and marks with the probability of the slope, at the paper's BDP of 20.83 packets. "
-    "Uniformised RED marks twice as often, 2 p/(1 + p), and growth of a whole packet needs "
-    "twice the probability: the two factors cancel, so that either both or none of them put "
-    "equal sharing on the formula."
+    "Dots: the Max_Prob_DCTCP at which both flows get the same rate, for each Min_Thresh_DCTCP, "
+    "with the 95 % interval over seeds. The dashed curve is computed for the paper's BDP of 20.83 "
+    "packets, with W_DCTCP = 1/p, W_Reno = 0.87/\u221ap (delayed ACKs slow growth to half a "
+    "packet per RTT), and marks with the probability of the slope. Uniformised RED marks twice as "
+    "often, 2 p/(1 + p), and growth of a whole packet needs twice the probability. The two "
+    "factors cancel: equal sharing is on the formula with both of them or with neither."
 )

@@ -1,4 +1,4 @@
-//! A server's certificate, made as it starts, and a client that takes any.
+//! A server's certificate, made when it starts, and a client that accepts any certificate.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub fn certificate() -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>)
     Ok((CertificateDer::from(key.cert), private.into()))
 }
 
-/// The settings of a client that takes any certificate.
+/// The settings of a client that accepts any certificate.
 pub fn any_certificate(provider: CryptoProvider) -> Result<ClientConfig, Failure> {
     let provider = Arc::new(provider);
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -28,7 +28,7 @@ pub fn any_certificate(provider: CryptoProvider) -> Result<ClientConfig, Failure
     Ok(config)
 }
 
-/// The server made its certificate a moment ago: there is nothing to check it by.
+/// The server made its certificate a moment ago, so it cannot be checked.
 #[derive(Debug)]
 struct Any(Arc<CryptoProvider>);
 

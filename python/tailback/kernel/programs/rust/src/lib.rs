@@ -1,4 +1,4 @@
-//! What the endpoints have in common.
+//! The common parts of the endpoints.
 //!
 //! ```text
 //! transfer server ADDRESS:PORT [--cc NAME] [--no-ecn] [--no-gso] [--no-pacing]
@@ -31,10 +31,10 @@ pub const PROTOCOL: &[u8] = b"tailback";
 /// The receiver must never be the limit: 64 MiB are a BDP of 3.4 Gbit/s at 160 ms.
 pub const WINDOW: u32 = 64 << 20;
 
-/// What is written and read at a time.
+/// Bytes that are written and read at a time.
 pub const CHUNK: usize = 1 << 18;
 
-/// Beyond every run.
+/// A time longer than every run.
 pub const IDLE: Duration = Duration::from_secs(600);
 
 /// Reads the command line and runs an endpoint to its end.
@@ -66,7 +66,7 @@ where
     ExitCode::SUCCESS
 }
 
-/// The end of a run is an end as any other.
+/// The end of a run counts as a normal end.
 pub async fn told_to_end() {
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => drop(terminate.recv().await),
@@ -74,7 +74,7 @@ pub async fn told_to_end() {
     }
 }
 
-/// When a client that began then has had its time, or was told to end.
+/// Waits until the time of a client that began then is over, or until a signal ends it.
 pub async fn end_of(options: &Options, began: Instant) {
     let time = options.seconds;
     let over = async {
@@ -89,7 +89,7 @@ pub async fn end_of(options: &Options, began: Instant) {
     }
 }
 
-/// How the bytes that a client has asked for are cut, the last one shorter.
+/// Divides the bytes that a client has requested; the last piece may be shorter.
 pub struct Pieces {
     rest: Option<u64>,
 }
@@ -116,7 +116,7 @@ impl Iterator for Pieces {
     }
 }
 
-/// Tells what a client got. `complete`: the server has ended, not the client.
+/// Prints what a client got. `complete`: the server ended the transfer, not the client.
 pub fn tell(options: &Options, got: u64, began: Instant, complete: bool) -> Result<(), Failure> {
     let took = began.elapsed().as_secs_f64();
     let goodput = got as f64 * 8.0 / took / 1e6;

@@ -8,7 +8,7 @@ use std::time::Duration;
 const USAGE: &str = "usage: transfer server|client ADDRESS:PORT [--cc NAME] [--no-ecn] \
     [--no-gso] [--no-pacing] [--qlog DIR] [--threads N] [--bytes N] [--seconds S]";
 
-/// What an endpoint is to do.
+/// The task of an endpoint.
 pub struct Options {
     pub server: bool,
     pub address: SocketAddr,
@@ -27,7 +27,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Those of a command line; the first congestion control is the default.
+    /// Parses a command line; the first congestion control is the default.
     pub fn read(
         mut words: impl Iterator<Item = String>,
         controls: &[&str],

@@ -1,11 +1,13 @@
-//! An endpoint of quiche: congestion control `cubic`, `reno` or `bbr2`, of which it paces the last
-//! alone. It sends no ECN, and a datagram leaves by itself.
+//! An endpoint of quiche: congestion control `cubic`, `reno` or `bbr2`; it only paces the last. It
+//! sends no ECN, and each datagram leaves by itself.
 //!
-//! The stream is offered all that there is, as in quiche's own server, and quiche sends what its
-//! window has room for, however small the datagram (its issue 1400). To hold that back here would
-//! be another sender: it takes a window that is not full for one that the program does not fill.
+//! The stream is offered all available bytes, as in quiche's own server. quiche sends what fits
+//! into its window, however small the datagram (its issue 1400). Holding bytes back here would
+//! change the sender: it would take a window that is not full for one that the program does not
+//! fill.
 //!
-//! quiche has no sockets and no clock: what moves its datagrams is here, a task for all connections.
+//! quiche has no sockets and no clock. This module moves its datagrams, with one task for all
+//! connections.
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind};
@@ -57,7 +59,7 @@ fn config(options: &Options) -> Result<Config, Failure> {
     }
     let window = u64::from(WINDOW);
     let mut config = Config::with_boring_ssl_ctx_builder(PROTOCOL_VERSION, tls)?;
-    // The server made its certificate a moment ago: there is nothing to check it by.
+    // The server made its certificate a moment ago, so it cannot be checked.
     config.verify_peer(false);
     config.set_application_protos(&[PROTOCOL])?;
     config.set_max_idle_timeout(u64::try_from(IDLE.as_millis())?);
@@ -80,11 +82,11 @@ fn any_id() -> Result<[u8; MAX_CONN_ID_LEN], Failure> {
     Ok(id)
 }
 
-/// A connection, and the datagram of it that waits for its time.
+/// A connection, and its datagram that waits for its time.
 struct Peer {
     connection: Connection,
     next: Box<[u8; DATAGRAM]>,
-    /// How long that is, when and to whom it is to leave.
+    /// Its length, when it leaves, and to whom.
     late: Option<(usize, Instant, SocketAddr)>,
 }
 
@@ -98,11 +100,11 @@ impl Peer {
     }
 
     fn take(&mut self, datagram: &mut [u8], info: RecvInfo) {
-        // What does not belong to the connection is dropped; what breaks it shows when it is closed.
+        // Datagrams of other connections are dropped; errors show when the connection closes.
         let _ = self.connection.recv(datagram, info);
     }
 
-    /// Sends what may be sent by now.
+    /// Sends datagrams that are due.
     fn flush(&mut self, socket: &UdpSocket) -> Result<(), Failure> {
         let timeout = self.connection.timeout_instant();
         if timeout.is_some_and(|at| at <= Instant::now()) {
@@ -110,7 +112,7 @@ impl Peer {
         }
         loop {
             if let Some((length, at, to)) = self.late {
-                // Of now: what is not paced is of the instant at which quiche made it.
+                // Now: a datagram that is not paced has the time at which quiche made it.
                 let now = Instant::now();
                 if at > now {
                     return Ok(());
@@ -132,7 +134,7 @@ impl Peer {
         }
     }
 
-    /// When there is something to do even if nothing arrives.
+    /// When work is due even if no datagram arrives.
     fn due(&self) -> Option<Instant> {
         let late = self.late.map(|(_, at, _)| at);
         [late, self.connection.timeout_instant()]
@@ -149,7 +151,7 @@ impl Peer {
     }
 }
 
-/// Waits for a datagram, or until then.
+/// Waits for a datagram, or until this time.
 async fn wait(socket: &UdpSocket, timer: &mut Pin<&mut Delay>, until: Option<Instant>) {
     timer
         .as_mut()
@@ -161,7 +163,7 @@ async fn wait(socket: &UdpSocket, timer: &mut Pin<&mut Delay>, until: Option<Ins
     }
 }
 
-/// The next datagram that is there, and who sent it.
+/// The next datagram that has arrived, and its sender.
 fn arrived(socket: &UdpSocket, buffer: &mut [u8]) -> Result<Option<(usize, SocketAddr)>, Failure> {
     match socket.try_recv_from(buffer) {
         Ok(found) => Ok(Some(found)),
@@ -175,12 +177,12 @@ struct Answer {
     peer: Peer,
     asked: Vec<u8>,
     pieces: Option<Pieces>,
-    /// What is left of the present piece.
+    /// The rest of the present piece.
     piece: usize,
 }
 
 impl Answer {
-    /// Reads what is asked for, and writes as much of it as there is room for.
+    /// Reads the request, and writes as much of it as fits.
     fn work(&mut self, zeros: &[u8]) -> Result<(), Failure> {
         if !self.peer.connection.is_established() {
             return Ok(());
@@ -200,7 +202,7 @@ impl Answer {
             if self.piece == 0 {
                 self.piece = pieces.next().unwrap_or(0);
             }
-            // Behind the last piece: to say it again changes nothing.
+            // After the last piece: a repetition changes nothing.
             let end = self.piece == 0;
             let sent = self
                 .peer
@@ -265,7 +267,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
             clients.push((from, answer));
         }
         for (_, one) in &mut clients {
-            // A client that goes away is no error of the server's.
+            // A client that goes away is no error of the server.
             if one.work(&zeros).is_err() {
                 one.peer.connection.close(true, 1, b"").ok();
             }

@@ -63,7 +63,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
     println!("listening");
     let answering = async {
         while let Some(connection) = server.accept().await {
-            // A client that goes away is no error of the server's.
+            // A client that goes away is no error of the server.
             tokio::spawn(answer(connection));
         }
     };
@@ -126,7 +126,7 @@ async fn fetch(options: Options) -> Result<(), Failure> {
     };
     let told = tell(&options, got, began, complete);
     connection.close(0_u32.into());
-    // Else the server would not hear of it, and would send probes to nobody.
+    // Otherwise the server would not learn of it, and would send probes that nobody answers.
     client.wait_idle().await?;
     told
 }
