@@ -14,7 +14,7 @@ import pytest
 
 import tailback
 from tailback.errors import InputError
-from tailback.report import TableCell
+from tailback.report import Facts, TableCell
 from tailback.running.options import RunOptions
 from tailback_studies.experiments import get
 from tailback_studies.experiments.dualpi2_2022 import (
@@ -22,6 +22,7 @@ from tailback_studies.experiments.dualpi2_2022 import (
     PARTS,
     law,
     layout,
+    on_linux,
     points,
     readings,
     recorder,
@@ -467,12 +468,43 @@ def test_the_law_of_a_probability_that_varies() -> None:
     assert found.holds
 
 
-def test_what_needs_prague_is_not_of_the_kernel(tmp_path: Path) -> None:
+def test_what_needs_prague_is_not_of_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_linux, "prague_module", lambda: None)
     options = RunOptions(seeds=1, jobs=1, out=tmp_path, progress=False, engine="kernel")
-    with pytest.raises(InputError, match=r"Linux has no Prague.*ecpie, ecfqcodel, erpie"):
+    stock = r"Linux has no Prague.*kernel build --module.*ecpie, ecfqcodel, erpie"
+    with pytest.raises(InputError, match=stock):
         get("dualpi2-2022").run(["overload"], options, quick=True)
     with pytest.raises(InputError, match="only the simulator runs readings"):
         get("dualpi2-2022").run(["readings"], options, quick=True)
+
+
+def test_rows_with_prague_are_refused_one_by_one_or_run_by_a_module(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(on_linux, "prague_module", lambda: None)
+    without = on_linux.divide(RUNS)
+    assert {run.archive.aqm for run in without.runs} == {"pie", "fq_codel"}
+    assert {run.archive.ccs[0] for run in without.refused} == {"prague"}
+    assert len(without.runs) + len(without.refused) == len(RUNS)
+    cells = points.entries(without.refused, [[] for _ in without.refused])
+    told = [on_linux.json(cell) for cell in cells]
+    assert {(cell["measured"], cell["refused"]) for cell in told} == {(None, on_linux.REASON)}
+    table = on_linux.table(cells, Facts())
+    assert sum(int(str(row[2])) for row in table.rows) == len(cells)
+
+    monkeypatch.setattr(on_linux, "prague_module", lambda: "mine")
+    played = on_linux.divide(RUNS)
+    assert (played.runs, played.refused) == (RUNS, ())
+    made = points.made(without.refused[0], 250, played.variant)
+    flow = made["flows"][0]
+    assert flow["cc"] == {"name": "prague", "kernel": True, "module": "mine"}
+    assert flow["tcp"] == {"ecn_feedback": "accecn"}
+    # Nothing else differs.
+    flow.update(cc="prague")
+    del flow["tcp"]
+    assert made == points.made(without.refused[0], 250, on_linux.PACED)
 
 
 def test_readings_change_one_thing() -> None:

@@ -84,8 +84,13 @@ class Battery(Protocol):
     def quick(self) -> Mapping[str, object]:
         """Values for a quick run, by path."""
 
-    def keeps(self, file: str, row: Row) -> bool:
-        """Whether a quick run has this step of an axis of this file (its stem)."""
+    @property
+    def quick_on_kernel(self) -> Mapping[str, object]:
+        """The same as soon as one of the variants runs on the kernel engine."""
+
+    def keeps(self, file: str, row: Row, *, on_kernel: bool) -> bool:
+        """Whether a quick run has this step of an axis of this file (its stem); `on_kernel`: one
+        of the variants runs on the kernel engine."""
 
     def case(self, file: str, params: Row) -> str:
         """A point of this file, in words that no other point of its part has."""

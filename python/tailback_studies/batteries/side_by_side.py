@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,7 @@ def _read(
     tables = {p: tomllib.loads(p.read_text("utf-8")) for part in battery.parts for p in part.files}
     everyone = {name for table in tables.values() for name in _names(table)}
     wrong: dict[str, _native.Diagnostic] = {}
+    on_kernel = any(variant.engine != "sim" for variant in variants)
     cases: list[BatteryCase] = []
     used: dict[str, set[str]] = {variant.name: set() for variant in variants}
     for part in parts:
@@ -180,11 +182,14 @@ def _read(
                 if not preset.only or part.name in preset.only or part.group in preset.only:
                     common.update(preset.sets)
             common.update(base)
-            sweep = _sweep(battery, path.stem, table, presets, quick)
+            keeps = None
+            if quick:
+                keeps = partial(battery.keeps, path.stem, on_kernel=on_kernel)
+            sweep = _sweep(table, presets, keeps)
             if sweep is not None:
                 common["sweep"] = sweep
             if quick:
-                common.update(battery.quick)
+                common.update(battery.quick_on_kernel if on_kernel else battery.quick)
             texts = {key: toml.value(value) for key, value in common.items()}
             loaded = []
             for variant in variants:
@@ -238,16 +243,16 @@ def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def _sweep(
-    battery: Battery, file: str, table: Mapping[str, Any], presets: Sequence[Preset], quick: bool
+    table: Mapping[str, Any], presets: Sequence[Preset], keeps: Callable[[Row], bool] | None
 ) -> dict[str, Any] | None:
-    """Return the sweep of a file with the variant applied; `None`: unchanged."""
+    """Return the sweep of a file with the steps that `keeps` accepts; `None`: unchanged."""
     axes = _axes(table.get("sweep", {}))
     added = [preset.by_row for preset in presets if preset.by_row]
-    if not axes or not (quick or added):
+    if not axes or not (keeps or added):
         return None
     zips = []
     for axis in axes:
-        rows = [row for row in axis if not quick or battery.keeps(file, row)]
+        rows = [row for row in axis if keeps is None or keeps(row)]
         for by_row in added:
             for path, more in by_row.items():
                 if path in axis[0]:

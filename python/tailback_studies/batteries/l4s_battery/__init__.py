@@ -27,6 +27,15 @@ _QUICK: Mapping[str, tuple[object, ...]] = {
     "traffic.C-udp.rate": ("50Mbit", "100Mbit", "200Mbit"),
 }
 """What a quick run keeps of the sweeps."""
+_QUICK_ON_KERNEL: Mapping[str, tuple[object, ...]] = {
+    **_QUICK,
+    "bottleneck.rate": ("4Mbit", "12Mbit", "40Mbit", "120Mbit"),
+    "flows.C.rtt": ("5ms", "100ms"),
+    "traffic.L-udp.rate": ("50Mbit", "100Mbit"),
+    "traffic.C-udp.rate": ("50Mbit", "100Mbit"),
+}
+"""The same where Linux runs it: each datagram of UDP costs it as much as ten packets of TCP."""
+_QUICK_FLOWS_ON_KERNEL = ((1, 1), (5, 5), (2, 8), (8, 2))
 _QUICK_FLOWS = ((1, 1), (2, 2), (5, 5), (10, 10), (2, 8), (8, 2))
 
 
@@ -93,12 +102,15 @@ class L4sBattery:
         "run.class_window_ratio",
     )
     quick: Mapping[str, object] = {"duration": "50s"}
+    quick_on_kernel: Mapping[str, object] = {"duration": "20s"}
 
-    def keeps(self, file: str, row: Row) -> bool:
+    def keeps(self, file: str, row: Row, *, on_kernel: bool = False) -> bool:
         """Whether a quick run has this step of an axis."""
         if file == "flows":
-            return (row["flows.L.count"], row["flows.C.count"]) in _QUICK_FLOWS
-        return all(row[path] in kept for path, kept in _QUICK.items() if path in row)
+            pairs = _QUICK_FLOWS_ON_KERNEL if on_kernel else _QUICK_FLOWS
+            return (row["flows.L.count"], row["flows.C.count"]) in pairs
+        kept = _QUICK_ON_KERNEL if on_kernel else _QUICK
+        return all(row[path] in steps for path, steps in kept.items() if path in row)
 
     def case(self, file: str, params: Row) -> str:
         """A point of this file, in words."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tailback.errors import InputError
 from tailback_studies.experiments.dualpi2_2022.layout import (
@@ -15,6 +16,9 @@ from tailback_studies.experiments.dualpi2_2022.layout import (
     published_runs,
 )
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
+
+if TYPE_CHECKING:
+    from tailback_studies.experiments.dualpi2_2022.on_linux import OnLinux
 
 #: Groups of runs, by their name on the command line.
 GROUPS: Mapping[str, tuple[Run, ...]] = {
@@ -43,6 +47,7 @@ class DualPi2(Reproduction):
         """The runs of the source, and the readings if they are requested."""
         from tailback_studies.experiments.dualpi2_2022 import (
             law,
+            on_linux,
             page,
             points,
             readings,
@@ -52,7 +57,12 @@ class DualPi2(Reproduction):
         from tailback_studies.reproduction.page import Page
         from tailback_studies.reproduction.readings import BASELINE
 
-        runs = self._runs(request)
+        runs: Sequence[Run] = self._runs(request)
+        refused: Sequence[Run] = ()
+        variant = points.AS_PUBLISHED
+        if request.engine != "sim":
+            played = self._on_linux(runs, request)
+            runs, refused, variant = played.runs, played.refused, played.variant
         every = request.seeds_or(SEEDS, quick=1)
         quick = request.quick
         seconds = points.QUICK_SECONDS if quick else points.SECONDS
@@ -69,7 +79,8 @@ class DualPi2(Reproduction):
             laws = law.laws(runs, run_results)
             every_result = [result for group in results.values() for result in group]
             basis = report.ran(runs, run_results or every_result, quick=quick, draw=bool(runs))
-            written = report.report(entries, laws, basis)
+            without = points.entries(refused, [[] for _ in refused])
+            written = report.report(entries, laws, basis, without)
             its_page = None
             if tried:
                 found = readings.measured(tried, results)
@@ -79,10 +90,11 @@ class DualPi2(Reproduction):
                 rest = [s for s in written.sections if s.id not in of_page]
                 written = replace(written, sections=[*sections, *rest])
             cells = [entry.json() for entry in entries]
+            cells += [on_linux.json(entry) for entry in without]
             judges = truth.judged_goals(entries)
             return Findings(written, cells, truth.summary(entries, laws), judges, its_page)
 
-        own = [points.job(run, seeds=every, seconds=seconds) for run in runs]
+        own = [points.job(run, seeds=every, seconds=seconds, variant=variant) for run in runs]
         more = readings.jobs(tried, quick=quick, seeds=every)
         if shared:
             more.pop(BASELINE, None)
@@ -90,21 +102,24 @@ class DualPi2(Reproduction):
 
     def _runs(self, request: Request) -> list[Run]:
         """The runs that these parts need, in the order of the source."""
-        from tailback_studies.experiments.dualpi2_2022 import points
-
         wanted = {run for part in request.parts for run in GROUPS.get(part, ())}
         runs = [run for run in RUNS if run in wanted or not request.named]
-        if request.engine != "sim":
-            if request.named_part(READINGS):
-                raise InputError(f"{self.name}: only the simulator runs {READINGS}; omit --engine")
-            runs = [run for run in runs if points.stock(run)]
-            if not runs:
-                stock = ", ".join(a.part for a in ARCHIVES if a.aqm in points.STOCK)
-                raise InputError(
-                    f"{self.name}: Linux has no Prague, and DCTCP in its place is not equivalent; "
-                    f"with --engine {request.engine} expected parts of {stock}"
-                )
+        if request.engine != "sim" and request.named_part(READINGS):
+            raise InputError(f"{self.name}: only the simulator runs {READINGS}; omit --engine")
         return [run for run in runs if run in published_runs()] if request.quick else runs
+
+    def _on_linux(self, runs: Sequence[Run], request: Request) -> OnLinux:
+        """Divide these runs by whether Linux can play them; an error if it can play none."""
+        from tailback_studies.experiments.dualpi2_2022 import on_linux, points
+
+        played = on_linux.divide(runs)
+        if not played.runs:
+            stock = ", ".join(a.part for a in ARCHIVES if a.aqm in points.STOCK)
+            raise InputError(
+                f"{self.name}: {on_linux.REASON}; without it --engine {request.engine} runs parts "
+                f"of {stock}"
+            )
+        return played
 
 
 EXPERIMENT = DualPi2()

@@ -59,6 +59,8 @@ class DualPi2Variant:
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Options by congestion control.
     ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Other keys of its flows, by congestion control.
+    flows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Other values by path, e.g. "bottleneck.link".
     set: Mapping[str, Any] = field(default_factory=dict)
     #: Frame bytes of UDP for each byte of payload that its rate counts.
@@ -155,6 +157,7 @@ def made(run: Run, seconds: float, variant: DualPi2Variant) -> dict[str, Any]:
     for flow, cc in zip(out["flows"], archive.ccs, strict=True):
         options = variant.ccs.get(cc, {})
         flow["cc"] = {"name": cc, **options} if options else cc
+        flow.update(variant.flows.get(cc, {}))
     if variant.later:
         out["flows"][1]["start"] = f"{variant.later:g}s"
     if archive.kind == MIXED:

@@ -10,7 +10,15 @@ import polars as pl
 from tailback.report import Block, Facts, Report, Section
 from tailback.report.tables import present, setup
 from tailback.store.results import Results
-from tailback_studies.experiments.dualpi2_2022 import figures, law, rows, signature, tails, truth
+from tailback_studies.experiments.dualpi2_2022 import (
+    figures,
+    law,
+    on_linux,
+    rows,
+    signature,
+    tails,
+    truth,
+)
 from tailback_studies.experiments.dualpi2_2022.causes import DECLARED
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, Run
 from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
@@ -44,6 +52,7 @@ def ran(
     """The facts of these results."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
+        deviations.insert(0, on_linux.DEVIATION)
         deviations.insert(0, "today's Linux in virtual time instead of 5.10")
     if quick:
         deviations.insert(0, "50 s of a run count, not 250 s")
@@ -52,8 +61,13 @@ def ran(
     return DualPi2Runs(made, quick, tails.tails(runs, results) if draw else None)
 
 
-def report(entries: Sequence[DualPi2Entry], laws: Sequence[law.Law], basis: DualPi2Runs) -> Report:
-    """The report of a run."""
+def report(
+    entries: Sequence[DualPi2Entry],
+    laws: Sequence[law.Law],
+    basis: DualPi2Runs,
+    refused: Sequence[DualPi2Entry] = (),
+) -> Report:
+    """The report of a run; `refused` are the cells that the engine could not play."""
     signs = signature.signatures(entries)
     result = present(
         goals_table(truth.judged_goals(entries), basis.facts),
@@ -64,6 +78,11 @@ def report(entries: Sequence[DualPi2Entry], laws: Sequence[law.Law], basis: Dual
         Section("result", "How far off", result),
         _figures(MIXED, "Mixed round-trip times", entries, basis),
         _figures(OVERLOAD, "Overload", entries, basis),
+        Section(
+            "refused",
+            "Not run",
+            [on_linux.table(refused, basis.facts)] if refused else [],
+        ),
         Section("misses", "Cells beyond their goal", rows.misses(entries, basis.facts)),
         Section("set-up", "Set-up", [setup(DECLARED, basis.facts)]),
         *rows.tables(entries),

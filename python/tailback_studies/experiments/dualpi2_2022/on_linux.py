@@ -1,0 +1,74 @@
+"""Which rows Linux can run, with which module, and why it cannot run the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tailback.kernel import kit as kits
+from tailback.report import Facts, Table, Value
+from tailback.report.tables import left, right
+from tailback_studies.experiments.dualpi2_2022.layout import Run
+from tailback_studies.experiments.dualpi2_2022.points import (
+    AS_PUBLISHED,
+    DualPi2Entry,
+    DualPi2Variant,
+    stock,
+)
+
+PRAGUE = "prague"
+REASON = (
+    "Linux has no Prague, and DCTCP in its place is not the same; a module of Prague in the kit "
+    "runs it: tailback kernel build --module prague=DIR"
+)
+
+
+PACED = replace(AS_PUBLISHED, set={"tcp.pacing": "fq"})
+"""The guest's TCP joins segments only where the queue sees them joined."""
+
+DEVIATION = "fq paces segment by segment: TCP joins none"
+
+
+@dataclass(frozen=True)
+class OnLinux:
+    """What of some runs Linux can play."""
+
+    runs: Sequence[Run]
+    refused: Sequence[Run]
+    """For `REASON`."""
+    variant: DualPi2Variant = PACED
+
+
+def prague_module() -> str | None:
+    """Return the module of the kit in use that registers Prague, if there is one."""
+    named = (extra for extra in kits.current().extras() if extra["current"])
+    return next((str(extra["name"]) for extra in named if PRAGUE in extra["cc"]), None)
+
+
+def divide(runs: Sequence[Run]) -> OnLinux:
+    """Tell the runs that Linux can play from the others."""
+    module = prague_module()
+    if module is not None:
+        control = {"kernel": True, "module": module}
+        # Prague asks for the feedback of every mark; a module cannot negotiate it by itself.
+        flow = {"tcp": {"ecn_feedback": "accecn"}}
+        variant = replace(PACED, ccs={PRAGUE: control}, flows={PRAGUE: flow})
+        return OnLinux(runs, (), variant)
+    return OnLinux([run for run in runs if stock(run)], [r for r in runs if not stock(r)])
+
+
+def json(entry: DualPi2Entry) -> dict[str, Any]:
+    """A cell that was not run, as `reproduce --json` lists it."""
+    return {**entry.json(), "refused": REASON}
+
+
+def table(refused: Sequence[DualPi2Entry], facts: Facts) -> Table:
+    """What was not run, case by case."""
+    by_case: dict[tuple[str, str], list[DualPi2Entry]] = {}
+    for entry in refused:
+        key = entry.run.archive.title, f"{entry.run.words} {entry.case.whose}".strip()
+        by_case.setdefault(key, []).append(entry)
+    rows: list[list[Value]] = [[*case, len(cells), REASON] for case, cells in by_case.items()]
+    columns = [*left("archive", "row"), *right("cells"), *left("why")]
+    return Table("refused", "Not run on Linux", columns, rows, "", facts)
