@@ -50,7 +50,7 @@ coverage:
 
 # Takes hours; `MODULE=...`, `SAMPLE=N` and `SEED=N` select a part.
 mutants: build $(VENV)/.dev
-	$(PYTHON) scripts/mutants $(MODULE) $(if $(SEED),--seed $(SEED)) \
+	PYTHONPATH=scripts $(PYTHON) -m mutants $(MODULE) $(if $(SEED),--seed $(SEED)) \
 		$(if $(SAMPLE),--sample $(SAMPLE))
 
 bench: build

@@ -1,6 +1,6 @@
 """Mutation testing of a sample: which small changes to the sources does no test notice?
 
-    python3 scripts/mutants [MODULE ...] [--seed N] [--sample N] [--again]
+    PYTHONPATH=scripts python3 -m mutants [MODULE ...] [--seed N] [--sample N] [--again]
 
 MODULE is tcp, cc, aqm, record (Rust, mutants of cargo-mutants) or metrics (Python, mutants of
 cosmic-ray); without one, all. A seed draws the sample. Mutants are written into a copy of the
@@ -17,9 +17,8 @@ import os
 import sys
 from collections import Counter
 
-import python
-import rust
-from sample import CAUGHT, MISSED, TIMEOUT, UNVIABLE, Mutant, Sample, draw, equivalent, kept
+from mutants import python, rust
+from mutants.sample import CAUGHT, MISSED, TIMEOUT, UNVIABLE, Mutant, Sample, draw, equivalent, kept
 
 MODULES = (*rust.MODULES, "metrics")
 SIZES = {"metrics": 80}

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sample import CAUGHT, MISSED, ROOT, TIMEOUT, UNVIABLE, WORK, Mutant, copy_tree
+from mutants.sample import CAUGHT, MISSED, ROOT, TIMEOUT, UNVIABLE, WORK, Mutant, copy_tree
 
 VERSION = "8.7.0"
 TREE = WORK / "python"

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import switch
-from sample import CAUGHT, MISSED, ROOT, TIMEOUT, UNVIABLE, WORK, Mutant, copy_tree
+from mutants import switch
+from mutants.sample import CAUGHT, MISSED, ROOT, TIMEOUT, UNVIABLE, WORK, Mutant, copy_tree
 
 VERSION = "27.1.0"
 TOOLS = WORK.parent / "tools"
