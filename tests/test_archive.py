@@ -85,7 +85,7 @@ def test_report_compare_show_and_export_take_ids(root: Path, command: Command) -
     assert several.returncode == 2
     assert "the latest sweep has 2 runs" in several.stderr
     one, two = (point["run_id"] for point in shown["points"])
-    assert f"expected one of {one} (path.rtt = 20ms, seed 1), {two} (path.rtt = 40ms, seed 1)" in (
+    assert f"  use one of {one} (path.rtt = 20ms, seed 1), {two} (path.rtt = 40ms, seed 1)" in (
         several.stderr
     )
     assert command("export", one[:10], "--format", "csv").returncode == 0
@@ -166,7 +166,7 @@ def test_every_example_is_a_scenario(command: Command) -> None:
         assert tb.check(examples.text(name)).points
         assert examples.title(name) in listed
     assert command("new", "sweep").stdout == (ROOT / "examples/sweep.toml").read_text()
-    assert 'did you mean "first"' in command("new", "frist").stderr
+    assert '\n  write "first"\n' in command("new", "frist").stderr
 
 
 @pytest.mark.parametrize(

@@ -313,7 +313,7 @@ def test_a_marking_off_by_one_packet_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["l4s-batery", "--variant", "a", "--variant", "b"], 'did you mean "l4s-battery"?'),
+        (["l4s-batery", "--variant", "a", "--variant", "b"], '\n  write "l4s-battery"\n'),
         (["l4s-battery"], "0 variants: l4s-battery compares at least two"),
         (["l4s-battery", "--variant", "a"], "the first is the baseline"),
         (["l4s-battery", "--variant", "a", "--variant", "a"], "a variant of this name already"),
@@ -323,16 +323,16 @@ def test_a_marking_off_by_one_packet_is_found(tmp_path: Path) -> None:
         ),
         (
             ["l4s-battery", "--variant", "a", "--variant", "b", "--part", "overlod"],
-            'did you mean "overload"?',
+            '\n  write "overload"',
         ),
         (
             ["l4s-battery", "--variant", "a", "--variant", "b", "--preset", "step-2018"],
-            'did you mean "step-2019"?',
+            '\n  write "step-2019"',
         ),
         (["l4s-battery", "--variant", "a", "--variant", "b", "--report", "."], "overwritten"),
         (
             ["l4s-battery", "--variant", "a", "--variant", "b", "--fail-if", "delay_ms.man:1%"],
-            'did you mean "delay_ms.mean"?',
+            '\n  write "delay_ms.mean"',
         ),
         (["file.toml", "--variant", "a", "--variant", "b", "--quick"], "are for batteries"),
     ],
@@ -343,7 +343,7 @@ def test_bad_input_is_refused_at_once(
     done = tailback("compare", *args)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.count("error: ") == 1
     assert not (tmp_path / "results").exists()
 
 

@@ -106,9 +106,9 @@ def test_set_takes_toml_and_bare_words(tailback: Tailback, scenario: Path) -> No
     [
         ("", "1:1"),
         (SCENARIO.replace('rate  = "10Mbit"', 'rate  = "10Mb"'), "7:9"),
-        (SCENARIO.replace("codel", "codle"), 'did you mean "codel"'),
-        (SCENARIO.replace("duration", "durration"), 'did you mean "duration"'),
-        (SCENARIO + '[sweep]\n"bottleneck.rat" = ["1Mbit"]\n', 'did you mean "rate"'),
+        (SCENARIO.replace("codel", "codle"), '\n  write "codel"'),
+        (SCENARIO.replace("duration", "durration"), '\n  write "duration"'),
+        (SCENARIO + '[sweep]\n"bottleneck.rat" = ["1Mbit"]\n', '\n  write "rate"'),
         (SCENARIO.replace("500ms", "5s"), "3:"),
         ("\x00\x01", "1:1"),
     ],
@@ -119,7 +119,7 @@ def test_bad_scenarios(tailback: Tailback, tmp_path: Path, text: str, expected: 
     for command in ("run", "check"):
         done = tailback(command, file)
         assert done.returncode == 2, done.stderr
-        assert re.match(rf"{re.escape(str(file))}:\d+:\d+: ", done.stderr), done.stderr
+        assert re.match(rf"error: {re.escape(str(file))}:\d+:\d+: ", done.stderr), done.stderr
         assert expected in done.stderr
         assert done.stdout == ""
     assert not (tmp_path / "results").exists(), "bad input writes nothing"
@@ -162,7 +162,7 @@ def test_the_kernel_engine_without_a_kit_names_the_command(
     for command in (("run", scenario), ("reproduce", "dctcp-internet-2014")):
         done = tailback(*command, "--engine", "kernel")
         assert done.returncode == 2
-        assert done.stderr == "the kernel kit is not built; run: tailback kernel build\n"
+        assert done.stderr == "error: the kernel kit is not built\n  run: tailback kernel build\n"
 
 
 def test_an_assertion_that_does_not_hold_fails_the_run(tailback: Tailback, tmp_path: Path) -> None:

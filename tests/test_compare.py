@@ -458,9 +458,9 @@ def test_variants_of_a_command_line() -> None:
     [
         (["a"], "1 variant: at least two"),
         (["a", "a"], "a variant of this name already"),
-        (["a", "b:path.rtt"], "expected NAME:KEY=VALUE"),
-        (["a", "b=1"], "expected NAME or NAME:KEY=VALUE"),
-        (["a", ":path.rtt=1ms"], "expected NAME or NAME:KEY=VALUE"),
+        (["a", "b:path.rtt"], "use NAME:KEY=VALUE"),
+        (["a", "b=1"], "use NAME or NAME:KEY=VALUE"),
+        (["a", ":path.rtt=1ms"], "use NAME or NAME:KEY=VALUE"),
         (["a", "b:path.rtt=1ms", "b:path.rtt=2ms"], "has path.rtt already"),
         (["a", "b:path.rt=1ms"], "--variant b:path.rt"),
         (["a", "b:kernel=mine"], "is for engine kernel"),
@@ -480,10 +480,10 @@ def test_bad_variants(tailback: Tailback, sweep: Path, variants: list[str], said
 def test_bad_words(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
     two = ("--variant", "a", "--variant", "b")
     for args, said in (
-        ((scenario,), "expected --variant"),
-        ((tmp_path,), "expected the folder of another sweep or run"),
-        ((scenario, scenario, *two), "expected one with --variant"),
-        ((scenario, *two, "--metric", "jian"), 'did you mean "jain"'),
+        ((scenario,), "use --variant"),
+        ((tmp_path,), "use the folder of another sweep or run"),
+        ((scenario, scenario, *two), "use one with --variant"),
+        ((scenario, *two, "--metric", "jian"), 'write "jain"'),
         ((tmp_path / "no", tmp_path / "none"), "no such folder"),
         ((tmp_path, tmp_path), "no results"),
         ((tmp_path / "no.toml", *two), "No such file"),

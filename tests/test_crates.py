@@ -212,7 +212,7 @@ def test_folders_that_are_no_crates(shelf: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="are both crates of the name other"):
         crate.read_all([other, tmp_path / "twin"])
     done = command(shelf, "run", "all.toml", "--with", "nowhere")
-    assert (done.returncode, done.stderr.partition(";")[0]) == (2, "nowhere: no such folder")
+    assert (done.returncode, done.stderr.split("\n")[0]) == (2, "error: nowhere: no such folder")
 
 
 def test_a_scenario_says_where_it_names_what_is_not_there(tmp_path: Path) -> None:
@@ -226,7 +226,9 @@ def test_what_rustc_says_is_shown(shelf: Path, tmp_path: Path) -> None:
     folder = changed(shelf, tmp_path, "wrong", ("self.beta) as u32", "self.betta) as u32"))
     done = command(tmp_path, "run", "--with", "wrong", shelf / "all.toml")
     assert done.returncode == 2
-    assert "wrong does not compile with the engine:\nerror[E0609]: no field `betta`" in done.stderr
+    assert (
+        "wrong does not compile with the engine:\n  error[E0609]: no field `betta`" in done.stderr
+    )
     assert "--> wrong/src/lib.rs:" in done.stderr
     assert "Traceback" not in done.stderr
     lost = [("pub fn register(registry: &mut Registry)", "pub fn other(registry: &mut Registry)")]
@@ -273,7 +275,7 @@ def test_without_cargo(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_nothing_is_overwritten_and_names_are_new(shelf: Path, tmp_path: Path) -> None:
     for kind, name, message in (
-        ("cc", "my-cc", "exists already; nothing is overwritten"),
+        ("cc", "my-cc", "exists already; name another folder"),
         ("cc", "cubic", "cubic is one of tailback's own: bbr, bbr3, cubic"),
         ("queue", "My Queue", "cannot name a crate"),
         ("cc", "fn", '"fn" is a keyword of Rust and cannot name a crate; choose another name'),
@@ -580,4 +582,4 @@ def test_a_published_experiment_takes_a_crate(shelf: Path, tmp_path: Path) -> No
     done = command(shelf, "reproduce", "--help")
     assert "--with DIR" in done.stdout
     done = command(tmp_path, "reproduce", "abe-2017", "--quick", "--with", "nowhere")
-    assert (done.returncode, done.stderr.partition(";")[0]) == (2, "nowhere: no such folder")
+    assert (done.returncode, done.stderr.split("\n")[0]) == (2, "error: nowhere: no such folder")

@@ -313,7 +313,7 @@ def test_what_cannot_be_exported_is_said(tailback: Tailback, tmp_path: Path) -> 
     for args, expected in (
         ((run_id, "--format", "pcapng"), "record.packets = true"),
         ((run_id, "--format", "flent", "--out", "x.gz"), "ends in .flent.gz"),
-        ((run_id, "--format", "cvs"), 'did you mean "csv"'),
+        ((run_id, "--format", "cvs"), '\n  write "csv"'),
         ((run_id[:-1] + "~", "--format", "csv"), run_id),
         ((run_id, "--format", "csv", "--results", "elsewhere"), "elsewhere/runs"),
         ((run_id, "--format", "csv", "--interface", "bottleneck.in"), "only for"),

@@ -310,7 +310,7 @@ def test_bombs_take_little_memory(tmp_path: Path) -> None:
             check=False,
         )
         assert (done.returncode, done.stdout) == (2, ""), done.stderr
-        assert done.stderr.startswith(f"{name}.flent.gz: "), done.stderr
+        assert done.stderr.startswith(f"error: {name}.flent.gz: "), done.stderr
 
 
 # --- traces -------------------------------------------------------------------------------------
@@ -364,6 +364,7 @@ def test_a_file_that_is_no_scenario_is_not_repeated(tailback: Tailback, tmp_path
         f"-----BEGIN-----\nAA{SECRET}==\n{SECRET}=\n",
         f"export KEY={SECRET}\n",
         f'{{"key": "{SECRET}"}}\n',
+        f'password = "{SECRET}"\n',
     ):
         (tmp_path / "other").write_text(content)
         for command in ("check", "run"):
@@ -376,5 +377,5 @@ def test_a_fragment_of_the_kernels_is_foreign_too(tailback: Tailback, tmp_path: 
     (tmp_path / "fragment").write_text(f"{SECRET}\n")
     done = tailback("kernel", "build", "--config", "fragment")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "fragment:1: expected" in done.stderr
+    assert "error: fragment:1 is not valid" in done.stderr
     assert SECRET not in done.stderr

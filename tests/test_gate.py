@@ -271,9 +271,9 @@ def test_seeds_are_added_until_it_can_be_told(command: Command, tmp_path: Path) 
     runs = len(list((tmp_path / "results" / "runs").iterdir()))
     assert runs == 10 + 10 + 2 + 12, "what was run is kept and used"
     for bad, said in (
-        (("--seeds", "auto"), "expected --fail-if too"),
-        (("--seeds", "auto:1"), "expected a number from 1, auto, or auto:MAX"),
-        (("--seeds", "many"), "expected a number from 1, auto, or auto:MAX"),
+        (("--seeds", "auto"), "use --fail-if too"),
+        (("--seeds", "auto:1"), "use a number from 1, auto, or auto:MAX"),
+        (("--seeds", "many"), "use a number from 1, auto, or auto:MAX"),
         (("--junit", "none/f.xml"), "there is no folder none"),
     ):
         status, _, stderr = compare(command, *two, SLOW, *bad)
@@ -330,7 +330,7 @@ def test_files_that_are_no_baselines(command: Command, tmp_path: Path, scenario:
     text = file.read_text("utf-8")
     for changed, said in (
         ("{", "not JSON"),
-        ("{}", "not a baseline; `tailback baseline` writes one"),
+        ("{}", "not a baseline\n  write one with `tailback baseline`"),
         (text.replace('"format": 1', '"format": 9'), "written by another version"),
         (text.replace('"kind": "run"', '"kind": "cat"'), "points[0].cells[0].kind is not"),
         (text.replace('"seeds": [1, 2]', '"seeds": [1]'), "points[0].cells[0].values is not"),
@@ -341,7 +341,7 @@ def test_files_that_are_no_baselines(command: Command, tmp_path: Path, scenario:
         assert (status, said in stderr) == (2, True), stderr
     file.write_text(text, encoding="utf-8")
     for args, said in (
-        ((file, scenario, "--fail-if", "drops:+1"), "drops was not kept; expected one of run.jain"),
+        ((file, scenario, "--fail-if", "drops:+1"), "drops was not kept\n  use one of run.jain"),
         ((file,), "nothing to compare it with"),
         ((scenario, file), "the file of a baseline comes first"),
         ((file, scenario, "--variant", "baseline"), 'variant "baseline"'),

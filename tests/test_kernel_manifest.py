@@ -124,7 +124,7 @@ def test_info_names_the_command_where_nothing_is_built(
     for args in (["kernel", "info"], ["kernel", "info", "--json"]):
         done = tailback(*args)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == "the kernel kit is not built; run: tailback kernel build\n"
+        assert done.stderr == "error: the kernel kit is not built\n  run: tailback kernel build\n"
 
 
 def change(path: Path) -> None:
@@ -169,7 +169,8 @@ def test_a_kit_that_is_not_what_was_built_is_refused(
     assert str(refused.value) == message
     if name == "linux":
         done = tailback("run", scenario, "--engine", "kernel")
-        assert (done.returncode, done.stdout, done.stderr) == (2, "", message + "\n")
+        printed = f"error: {message}\n".replace("; run", "\n  run")
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", printed)
 
 
 def test_a_manifest_that_was_changed_with_its_files_is_refused(made_up: Kit) -> None:

@@ -319,7 +319,7 @@ def test_without_walls_the_user_has_to_say_so(programs: Path, tmp_path: Path) ->
     neither = ["landlock", "namespaces"]
     done = run_without(programs, tmp_path, neither)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == confine.REFUSED + "\n"
+    assert done.stderr == f"error: {confine.REFUSED}\n".replace("; use", "\n  use")
     assert list(tmp_path.glob("results/runs/*")) == []
     done = run_without(programs, tmp_path, neither, "--unconfined")
     assert done.returncode == 0, done.stderr

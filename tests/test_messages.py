@@ -51,7 +51,7 @@ def but(**changed: Any) -> dict[str, Any]:
         (None, "the scenario is None (NoneType); expected a path"),
         (b"f.toml", "the scenario is b'f.toml' (bytes); expected a path"),
         ("nothing.toml", "nothing.toml: No such file or directory"),
-        ("first", "`tailback new first > first.toml` writes an example of this name"),
+        ("first", "run: tailback new first > first.toml"),
     ],
 )
 def test_scenarios_in_python(scenario: Any, said: str) -> None:
@@ -86,6 +86,7 @@ def test_equal_points_of_a_dict_are_said_at_both_places() -> None:
     places = [one.place for one in error.value.diagnostics]
     assert places == ['sweep."path.rtt"[0]', 'sweep."path.rtt"[2]']
     assert '"20ms" and "0.02s" plan the same run' in error.value.diagnostics[0].message
+    assert error.value.diagnostics[0].help == "remove one of them"
 
 
 two: dict[str, dict[str, object]] = {"a": {}, "b": {}}
@@ -136,9 +137,12 @@ def test_a_single_name_stands_for_a_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("run", "scenaroi.toml"), 'did you mean "scenario.toml"?'),
-        (("run", "scenario.toml", "--seeds", "1.5"), "'1.5'; expected a whole number of at least"),
-        (("run", "scenario.toml", "--jobs", "all"), "'all'; expected a whole number of at least"),
+        (("run", "scenaroi.toml"), 'No such file or directory\n  write "scenario.toml"'),
+        (("run", "scenario.toml", "--seeds", "1.5"), '--seeds: wrong value "1.5"\n  use a whole'),
+        (
+            ("run", "scenario.toml", "--jobs", "all"),
+            '--jobs: wrong value "all"\n  use a whole number',
+        ),
         (("compare", "scenario.toml", "--variant", "a", "--variant", "b\udcff"), "not UTF-8 text"),
         (
             ("compare", "scenario.toml", "--variant", "a", "--variant", "b", "--metric", "x"),
@@ -210,7 +214,7 @@ def test_a_full_disk_has_a_path(scenario: Path, args: tuple[str, ...], path: str
         preexec_fn=full(2000),
     )
     assert done.returncode == 1
-    assert done.stderr.startswith(f"tailback: {path}")
+    assert done.stderr.startswith(f"error: {path}")
     assert done.stderr.endswith(": File too large\n")
 
 

@@ -299,9 +299,9 @@ def test_the_command(tailback: Tailback, sweep: Path, tmp_path: Path) -> None:
     for words_, message in (
         (("--width", "85 pixels"), "--width"),
         (("--out", "figure.jpg"), ".pdf, .svg, .png, .html or .vl.json"),
-        (("--kind", "pie"), "expected one of line, box, cdf, ccdf, time, scatter, heat, bar"),
-        (("--where", "rtt"), "expected KEY=VALUE"),
-        (("--font-size", "400"), "expected 4 to 40 points"),
+        (("--kind", "pie"), "use one of line, box, cdf, ccdf, time, scatter, heat, bar"),
+        (("--where", "rtt"), "use KEY=VALUE"),
+        (("--font-size", "400"), "use 4 to 40 points"),
     ):
         bad = tailback("plot", *words_)
         assert (bad.returncode, bad.stdout) == (2, "")

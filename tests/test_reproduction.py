@@ -156,7 +156,7 @@ def test_a_page_says_what_made_it_and_its_run_facts_once(tmp_path: Path) -> None
     assert page.count("5 seeds per point") == page.count("4 s simulated") == 1
     (told,) = from_csv((done.report_dir / "goals.csv").read_text())
     assert (told.cells, told.within, told.within_or_chance, told.holds) == (2, 1, 1, True)
-    with pytest.raises(InputError, match="omit --part and --quick"):
+    with pytest.raises(InputError, match="remove --part and --quick"):
         run(tmp_path, page=True, quick=True)
 
 

@@ -18,6 +18,28 @@ class TailbackError(Exception):
 class InputError(TailbackError, ValueError):
     """Bad input other than a scenario: an unknown name, an engine that does not exist."""
 
+    @property
+    def problems(self) -> list[Diagnostic | str]:
+        """Everything that is wrong, one by one."""
+        return [str(self)]
+
+
+class InputErrors(InputError):
+    """Several things are wrong with an input."""
+
+    def __init__(self, *problems: Diagnostic | str) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self._problems = list(problems)
+
+    @property
+    def problems(self) -> list[Diagnostic | str]:
+        """Everything that is wrong, one by one."""
+        return list(self._problems)
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, ...]]:
+        # Places belong to the process that has the file.
+        return type(self), tuple(map(str, self._problems))
+
 
 class ScenarioError(InputError):
     """A scenario is wrong; `diagnostics` has every error: place, message and hints."""
@@ -26,13 +48,18 @@ class ScenarioError(InputError):
         super().__init__("\n".join(map(str, diagnostics)))
         self.diagnostics = list(diagnostics)
 
+    @property
+    def problems(self) -> list[Diagnostic | str]:
+        """Everything that is wrong, one by one."""
+        return list(self.diagnostics)
+
     def __reduce__(self) -> tuple[type[InputError], tuple[str]]:
         # Places belong to the process that has read the file.
         return InputError, (str(self),)
 
 
-class DamagedResults(InputError):
-    """Stored results are missing or not as written: a sentence with the path."""
+class DamagedResults(InputErrors):
+    """Stored results are missing or not as written: sentences with the paths."""
 
 
 class DamageWarning(UserWarning):
@@ -40,7 +67,7 @@ class DamageWarning(UserWarning):
 
 
 class ScenarioWarning(UserWarning):
-    """Something in a scenario is allowed but unusual."""
+    """Something in a scenario is allowed but unusual: a text, or a diagnostic."""
 
 
 class VersionWarning(UserWarning):

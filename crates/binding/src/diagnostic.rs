@@ -28,6 +28,8 @@ pub struct Diagnostic {
     expected: Option<String>,
     /// The nearest valid name.
     nearest: Option<String>,
+    /// What to do about it, an imperative.
+    help: Option<String>,
     /// Message and hints in one line.
     text: String,
 }
@@ -39,6 +41,7 @@ impl From<&Problem> for Diagnostic {
             message: problem.message.clone(),
             expected: problem.expected.clone(),
             nearest: problem.nearest.clone(),
+            help: problem.help.clone(),
             ..Diagnostic::of(&problem.place, text)
         }
     }
@@ -58,6 +61,7 @@ impl Diagnostic {
             message: text.clone(),
             expected: None,
             nearest: None,
+            help: None,
             text,
         }
     }
@@ -80,6 +84,7 @@ impl Diagnostic {
             message: message.clone(),
             expected: None,
             nearest: None,
+            help: None,
             text: message,
         }
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use tailback_engine::plan::Plan;
+
 use crate::expand::expand;
 use crate::memory::mib;
 use crate::read::{Diagnostic, Node, Place, Sources, parse, parse_value, render};
@@ -46,6 +48,9 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     sources.add(request.file, text);
     let mut problems = Vec::new();
     let root = parse(text, 0, &mut problems);
+    if !has_known_key(&root) {
+        sources.conceal(0);
+    }
     if problems.is_empty() {
         return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
@@ -71,6 +76,14 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
         }));
     }
     Err(render(problems, &sources))
+}
+
+/// Whether a file has a key of a scenario. A file without one, such as a list of passwords, was
+/// named by mistake.
+fn has_known_key(root: &Node) -> bool {
+    let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
+    root.table()
+        .is_some_and(|table| table.0.iter().any(|item| known(&item.key)))
 }
 
 /// The folders that a scenario names as plugins with its key `with`, each with its place. None if
@@ -103,15 +116,10 @@ pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(St
 
 /// Text from bytes.
 fn decode<'t>(bytes: &'t [u8], file: &str) -> Result<&'t str, Diagnostic> {
-    let at_start = |message: String, expected: String| Diagnostic {
-        place: Box::new(Place::start(file)),
-        message,
-        expected: Some(expected),
-        nearest: None,
-    };
     if bytes.len() > MAX_FILE {
         let size = mib(bytes.len() as u64);
-        return Err(at_start(
+        return Err(Diagnostic::new(
+            Place::start(file),
             format!("the file is too large for a scenario, {size} MiB"),
             format!("at most {} MiB", mib(MAX_FILE as u64)),
         ));
@@ -121,16 +129,12 @@ fn decode<'t>(bytes: &'t [u8], file: &str) -> Result<&'t str, Diagnostic> {
         let line = good.matches('\n').count() + 1;
         let column = good.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
         let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
-        Diagnostic {
-            place: Box::new(Place {
-                line,
-                column,
-                ..Place::start(file)
-            }),
-            ..at_start(
-                format!("byte 0x{byte:02x} is not UTF-8"),
-                "a text file in UTF-8".to_owned(),
-            )
-        }
+        let place = Place {
+            line,
+            column,
+            ..Place::start(file)
+        };
+        let message = format!("byte 0x{byte:02x} is not UTF-8");
+        Diagnostic::new(place, message, "a text file in UTF-8")
     })
 }

@@ -313,19 +313,16 @@ pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Dia
     if needed <= available_bytes {
         return Ok(());
     }
-    Err(Diagnostic {
-        place: Box::new(Place::start(&scenario.file)),
-        message: format!(
-            "a run needs about {} MiB of memory, and {} MiB are available",
-            mib(needed),
-            mib(available_bytes)
-        ),
-        expected: Some(
-            "fewer flows, smaller windows or queues, a longer record.interval or record.series = \"off\""
-                .to_owned(),
-        ),
-        nearest: None,
-    })
+    let message = format!(
+        "a run needs about {} MiB of memory, and {} MiB are available",
+        mib(needed),
+        mib(available_bytes)
+    );
+    Err(Diagnostic::new(
+        Place::start(&scenario.file),
+        message,
+        "fewer flows, smaller windows or queues, a longer record.interval or record.series = \"off\"",
+    ))
 }
 
 /// Rejects so many flows if they do not fit.

@@ -6,12 +6,27 @@
 //! with every new entry.
 
 use tailback_engine::plan::{Plan, TcpPlan};
+use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::{Entry, Kind, Opt};
 use tailback_engine::{aqm, cc, traffic};
 use tailback_scenario::{EngineKind, Judge, Override, Refusal, Request, load, load_request};
 
 fn names<B>(entries: &[&'static Entry<B>]) -> String {
     let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+    names.join(", ")
+}
+
+/// Those that no module of the user's is needed for.
+fn controls_of_linux() -> String {
+    let of_linux = |entry: &&&'static Entry<cc::Build>| match entry.kernel {
+        Kernel::Module(module) => module.since.is_some(),
+        _ => false,
+    };
+    let names: Vec<&str> = cc::ENTRIES
+        .iter()
+        .filter(of_linux)
+        .map(|e| e.name)
+        .collect();
     names.join(", ")
 }
 
@@ -32,6 +47,7 @@ fn fill(line: &str) -> String {
     let mut line = line
         .replace("{queues}", &names(aqm::ENTRIES))
         .replace("{controls}", &names(cc::ENTRIES))
+        .replace("{controls of Linux}", &controls_of_linux())
         .replace("{kinds}", &names(traffic::ENTRIES))
         .replace("{kinds that connect}", &connecting);
     for list in ["{with ", "{kinds with "] {
@@ -77,10 +93,23 @@ fn check_with(text: &[u8], overrides: &[(&str, &str)], seeds: Option<u64>, expec
         Ok(_) => panic!("it was accepted"),
         Err(diagnostics) => diagnostics,
     };
+    for diagnostic in found.iter().filter(|d| !d.message.starts_with("and ")) {
+        let help = diagnostic.help.as_deref().unwrap_or_default();
+        let verb = help.split(' ').next().unwrap_or_default();
+        assert!(
+            VERBS.contains(&verb),
+            "{diagnostic}: {help:?} is no imperative"
+        );
+    }
     let found: Vec<String> = found.iter().map(ToString::to_string).collect();
     let expected: Vec<String> = expected.trim().lines().map(|l| fill(l.trim())).collect();
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
+
+/// What the help of a diagnostic begins with.
+const VERBS: [&str; 8] = [
+    "add", "correct", "name", "remove", "rename", "split", "use", "write",
+];
 
 #[track_caller]
 fn check(text: &str, expected: &str) {
@@ -533,11 +562,11 @@ fn dualpi2_whose_options_exclude_one_another() {
             "step_thresh = \"1kb\"\nl_drop = 0\noverload = \"drop\"\ntshift = \"40ms\"\nwrr_ratio = 10\nmax_rtt = \"100ms\"\ntarget = \"10ms\"",
         ),
         r#"
-        f.toml:6:15: "step_thresh" of dualpi2: the threshold is a sojourn time or a number of packets: expected "1ms" or "5p", for example
-        f.toml:7:10: "l_drop" of dualpi2: l_drop and overload say the same thing: expected one of them
-        f.toml:9:10: "tshift" of dualpi2: the scheduler "credit" has no use for it: expected it with "ts-fifo" or "wrr-counter"
-        f.toml:10:13: "wrr_ratio" of dualpi2: the scheduler "credit" has no use for it: expected it with "wrr-counter"
-        f.toml:12:10: "target" of dualpi2: max_rtt and typical_rtt derive it: expected either them or this
+        f.toml:6:15: "step_thresh" of dualpi2: the threshold is a sojourn time or a number of packets; expected "1ms" or "5p", for example
+        f.toml:7:10: "l_drop" of dualpi2: l_drop and overload say the same thing; expected one of them
+        f.toml:9:10: "tshift" of dualpi2: the scheduler "credit" has no use for it; expected it with "ts-fifo" or "wrr-counter"
+        f.toml:10:13: "wrr_ratio" of dualpi2: the scheduler "credit" has no use for it; expected it with "wrr-counter"
+        f.toml:12:10: "target" of dualpi2: max_rtt and typical_rtt derive it; expected either them or this
         "#,
     );
     check(
@@ -546,8 +575,8 @@ fn dualpi2_whose_options_exclude_one_another() {
             "version = \"dualpi2-2019-02-21\"\nwrr_ratio = 10\nmax_rtt = \"10ms\"\ntypical_rtt = \"20ms\"",
         ),
         r#"
-        f.toml:7:13: "wrr_ratio" of dualpi2: the scheduler "ts-fifo" has no use for it: expected it with "wrr-counter"
-        f.toml:9:15: "typical_rtt" of dualpi2: the typical round-trip time is above the largest: expected at most 10000us
+        f.toml:7:13: "wrr_ratio" of dualpi2: the scheduler "ts-fifo" has no use for it; expected it with "wrr-counter"
+        f.toml:9:15: "typical_rtt" of dualpi2: the typical round-trip time is above the largest; expected at most 10000us
         "#,
     );
 }
@@ -895,7 +924,7 @@ fn too_many_flows() {
     );
     check_base(
         "count = 500000\n[sweep]\nseeds = 5\n",
-        "f.toml:13:9: the points have too many flows together; expected at most 2000000 in one sweep; split it",
+        "f.toml:13:9: the points have too many flows together; expected at most 2000000 in one sweep",
     );
     // Refused before they are put into memory.
     let text = format!("{BASE}count = 999999\n");
@@ -1062,7 +1091,7 @@ route = ["a", "b", "c"]
         f.toml:7:62: unknown key "limit" in a queue discipline of the kernel; expected one of aqm, kernel, args, module
         f.toml:10:17: "" cannot be a name in the kernel; expected 1 to 15 of a-z, A-Z, 0-9, "_" and "-"
         f.toml:10:45: "../codel" cannot be a name in the kernel; expected 1 to 63 of a-z, A-Z, 0-9, "_" and "-"
-        f.toml:12:15: unknown congestion control "mycc"; expected one of {controls}; or { name = "mycc", kernel = true } for one that only the kernel has
+        f.toml:12:15: unknown congestion control "mycc"; expected one of {controls of Linux}; or { name = "mycc", kernel = true } for one that only the kernel has
         f.toml:12:32: wrong value 1 for "kernel"; expected true or false
         f.toml:15:38: unknown key "args" in a congestion control of the kernel; expected one of name, kernel, module
         f.toml:15:59: wrong value 3 for "module"; expected the name of a module in quotes
@@ -1573,15 +1602,15 @@ fn values_that_make_points_equal_are_refused_at_both_places() {
     check(
         &swept("\"path.rtt\" = [\"20ms\", \"10ms\", \"0.02s\"]\n"),
         r#"
-        f.toml:11:15: "20ms" and "0.02s" plan the same run; expected values that make a difference; remove one of them
-        f.toml:11:31: "20ms" and "0.02s" plan the same run; expected values that make a difference; remove one of them
+        f.toml:11:15: "20ms" and "0.02s" plan the same run; expected values that make a difference
+        f.toml:11:31: "20ms" and "0.02s" plan the same run; expected values that make a difference
         "#,
     );
     check(
         &swept("\"path.rtt\" = [\"10ms\", \"10ms\"]\n"),
         r#"
-        f.toml:11:15: "10ms" and "10ms" plan the same run; expected values that make a difference; remove one of them
-        f.toml:11:23: "10ms" and "10ms" plan the same run; expected values that make a difference; remove one of them
+        f.toml:11:15: "10ms" and "10ms" plan the same run; expected values that make a difference
+        f.toml:11:23: "10ms" and "10ms" plan the same run; expected values that make a difference
         "#,
     );
     check(
@@ -1590,15 +1619,15 @@ fn values_that_make_points_equal_are_refused_at_both_places() {
              \"bottleneck.rate\" = [\"1Mbit\", \"2Mbit\", \"1000kbit\"]\n",
         ),
         r#"
-        f.toml:12:15: ["1ms", "1Mbit"] and ["0.001s", "1000kbit"] plan the same run; expected values that make a difference; remove one of them
-        f.toml:12:29: ["1ms", "1Mbit"] and ["0.001s", "1000kbit"] plan the same run; expected values that make a difference; remove one of them
+        f.toml:12:15: ["1ms", "1Mbit"] and ["0.001s", "1000kbit"] plan the same run; expected values that make a difference
+        f.toml:12:29: ["1ms", "1Mbit"] and ["0.001s", "1000kbit"] plan the same run; expected values that make a difference
         "#,
     );
     check(
         &swept("\"bottleneck.queue\" = [\"codel\", { aqm = \"codel\" }]\n"),
         r#"
-        f.toml:11:23: "codel" and { aqm = "codel" } plan the same run; expected values that make a difference; remove one of them
-        f.toml:11:32: "codel" and { aqm = "codel" } plan the same run; expected values that make a difference; remove one of them
+        f.toml:11:23: "codel" and { aqm = "codel" } plan the same run; expected values that make a difference
+        f.toml:11:32: "codel" and { aqm = "codel" } plan the same run; expected values that make a difference
         "#,
     );
 }
@@ -1802,4 +1831,18 @@ fn intervals_that_are_too_short_for_the_series_are_warned_of() {
     assert_eq!(off.len(), 1, "srtt is sampled all the same");
     assert!(!off[0].contains("rows"));
     assert_eq!(warned("interval = \"10ms\""), [""; 0]);
+}
+
+/// The line of a mistake is repeated, but for a file that has no key of a scenario.
+#[test]
+fn only_scenarios_are_quoted() {
+    let lines = |text: &str| -> Vec<String> {
+        let found = load(text.as_bytes(), "f.toml", &[], None).unwrap_err();
+        found.into_iter().map(|d| d.place.text).collect()
+    };
+    let scenario = "duration = \"1s\"\npasword = \"secret\"\n";
+    assert!(lines(scenario).contains(&"pasword = \"secret\"".to_owned()));
+    for other in ["password = \"secret\"\n", "root:secret:0:0\n"] {
+        assert!(lines(other).iter().all(String::is_empty), "{other}");
+    }
 }

@@ -14,6 +14,11 @@ def short(value: float | str | None, digits: int = 4) -> str:
     return f"{value:.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
 
+def grouped(count: int) -> str:
+    """A whole number in a sentence, its thousands set apart: 103,228."""
+    return f"{count:,}"
+
+
 def bytes_text(count: int) -> str:
     """A size on the disk, in decimal units."""
     value, unit = float(count), "B"

@@ -46,7 +46,7 @@ def _is_wanted() -> bool:
 def say(text: str) -> None:
     """Print a line about the current step on stderr."""
     if not is_quiet():
-        terminal.complain(text)
+        terminal.note(text)
 
 
 @contextmanager
@@ -131,7 +131,7 @@ class _Lines:
         if now - _Lines.last < waited:
             return
         _Lines.last = now
-        terminal.complain(_text(what, fraction, now - self._since))
+        terminal.note(_text(what, fraction, now - self._since))
 
     def close(self) -> None:
         """Printed lines stay."""

@@ -39,8 +39,8 @@ def err(text: object) -> None:
     _write(sys.stderr, f"{shown(text)}\n")
 
 
-def complain(text: object) -> None:
-    """Print a message for the user on stderr, with the program's name."""
+def note(text: object) -> None:
+    """Print on stderr what happens, with the program's name."""
     err(f"tailback: {text}")
 
 

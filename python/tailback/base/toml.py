@@ -117,5 +117,5 @@ def _plain(item: object, path: str) -> str:
             return repr(item)
     where = f"{path}: " if path else ""
     raise InputError(
-        f"{where}{item!r} cannot be in a scenario: expected text, numbers, lists, tables"
+        f"{where}{item!r} cannot be in a scenario; expected text, numbers, lists, tables"
     )

@@ -6,7 +6,6 @@ traceback is on the terminal only with TAILBACK_DEBUG=1.
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import sys
@@ -19,9 +18,11 @@ import click
 
 from tailback import _native
 from tailback.base import disk, foreign, terminal
+from tailback.cli import complaints
 from tailback.errors import (
     DamageWarning,
     InputError,
+    RunsFailed,
     ScenarioWarning,
     TailbackError,
     VersionWarning,
@@ -65,32 +66,36 @@ def _said(error: BaseException) -> int:
             terminal.out(error.format_message())
             return BAD_INPUT
         case KeyboardInterrupt() | click.exceptions.Abort():
-            terminal.complain("interrupted; what had finished is kept")
+            terminal.note("interrupted; what had finished is kept")
             return INTERRUPTED
         case click.ClickException():
-            text = io.StringIO()
-            error.show(text)
-            terminal.err(text.getvalue().rstrip("\n"))
+            complaints.error(complaints.of_click(error))
             return BAD_INPUT
         case InputError():
-            # A scenario's diagnostics name their file themselves.
-            terminal.err(error)
+            for problem in error.problems:
+                complaints.error(problem)
             return BAD_INPUT
+        case RunsFailed():
+            for failure in error.failures:
+                complaints.error(failure)
+            return FAILED
         case TailbackError():
-            terminal.complain(error)
+            complaints.error(str(error))
             return FAILED
         case OSError():
             where = f"{foreign.line(error.filename)}: " if error.filename is not None else ""
             # Rust's own words end in the number of the error, which says nothing more.
             words = re.sub(r" \(os error \d+\)", "", str(error))
             words = f"{where}{error.strerror}" if error.strerror else words
-            terminal.complain(f"{words}{disk.where_full(error)}")
+            complaints.error(f"{words}{disk.where_full(error)}")
             return FAILED
         case MemoryError():
-            terminal.complain("out of memory; fewer --jobs or a smaller scenario take less")
+            complaints.error("out of memory; use fewer --jobs, or a smaller scenario")
             return FAILED
         case UnicodeEncodeError() if any("\ud800" <= c <= "\udfff" for c in error.object):
-            terminal.err(f"{foreign.quoted(error.object)} is not UTF-8; expected names in UTF-8")
+            complaints.error(
+                f"{foreign.quoted(error.object)} is not UTF-8; expected names in UTF-8"
+            )
             return BAD_INPUT
     _unexpected(error)
     return FAILED
@@ -127,7 +132,7 @@ def _unexpected(error: BaseException | None) -> None:
         attach = f"with {path}"
     except OSError:
         attach = "with what TAILBACK_DEBUG=1 shows"
-    terminal.complain(f"unexpected {type(error).__name__}, {what}; please report it {attach}")
+    complaints.error(f"unexpected {type(error).__name__}, {what}\nplease report it {attach}")
 
 
 def _show_warning(
@@ -140,6 +145,7 @@ def _show_warning(
 ) -> None:
     """What a scenario or a store warns of concerns the user, not where Python found it."""
     if issubclass(category, ScenarioWarning | DamageWarning | VersionWarning):
-        terminal.complain(f"warning: {message}")
+        found = message.args[0] if isinstance(message, Warning) and message.args else message
+        complaints.warn(found if isinstance(found, _native.Diagnostic) else str(message))
     else:
         terminal.err(warnings.formatwarning(message, category, filename, lineno, line).rstrip())

@@ -83,7 +83,7 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Entry point of the command."""
-    sys.exit(boundary.status_of(lambda: cli(standalone_mode=False)))
+    sys.exit(boundary.status_of(lambda: cli(prog_name="tailback", standalone_mode=False)))
 
 
 if __name__ == "__main__":

@@ -107,6 +107,7 @@ engine_option = click.option(
     default="sim",
     show_default=True,
     shell_complete=engine_names,
+    metavar="NAME",
     help="What runs it: sim, kernel or kernel-realtime.",
 )
 
@@ -131,7 +132,7 @@ class _Count(click.ParamType[Any]):
             return value
         text = str(value)
         if not _is_count(text):
-            self.fail(f"{text!r}; expected a whole number of at least 1", param, ctx)
+            self.fail(f'wrong value "{text}"; expected a whole number of at least 1', param, ctx)
         return int(text)
 
 
@@ -152,7 +153,7 @@ class _Seeds(click.ParamType[Any]):
         number = text.removeprefix("auto:")
         if not _is_count(number) or (number != text and int(number) < 2):
             expected = "expected a number from 1, auto, or auto:MAX with MAX from 2"
-            self.fail(f"{text!r}; {expected}", param, ctx)
+            self.fail(f'wrong value "{text}"; {expected}', param, ctx)
         return int(number) if number == text else Auto(int(number))
 
 
@@ -168,24 +169,25 @@ def _seeds_option(text: str) -> Callable[..., Any]:
     return click.option("--seeds", type=count_type, metavar="N", help=text)
 
 
-seeds_option = _seeds_option("Number of seeds at every point.")
+SEEDS_HELP = "Number of seeds at every point [default: what FILE says, else 1]."
+seeds_option = _seeds_option(SEEDS_HELP)
 _auto_seeds_option = click.option(
     "--seeds",
     type=_Seeds(),
     metavar="N|auto[:MAX]",
-    help="Number of seeds at every point; auto: 10, then twice as many until --fail-if can be "
-    "decided, up to MAX [default of MAX: 80].",
+    help="Number of seeds at every point [default: what FILE says, else 10]; auto: 10, then twice "
+    "as many until --fail-if can be decided, up to MAX [default of MAX: 80].",
 )
 jobs_option = click.option(
-    "--jobs", type=count_type, metavar="N", help="Runs at once [default: all cores]."
+    "--jobs", type=count_type, metavar="N", help="Runs at the same time [default: all cores]."
 )
 _cores_option = click.option(
     "--cores",
     type=count_type,
     default=1,
     metavar="N",
-    help="Cores for each run of the simulator, where links with delay let its network be cut; the "
-    "results are the same [default: 1].",
+    help="Cores for each run of the simulator [default: 1]. More than one are used where links "
+    "with delay divide the network; the results are the same.",
 )
 out_option = click.option(
     "--out",
@@ -193,7 +195,7 @@ out_option = click.option(
     metavar="DIR",
     help="Where results are kept [default: results].",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 _read_only_option = click.option(
     "--read-only", is_flag=True, help="Show what is stored; run and write nothing."
 )
@@ -211,7 +213,7 @@ def run_options(
     *,
     engine: bool = True,
     auto_seeds: bool = False,
-    seeds_help: str = "Number of seeds at every point.",
+    seeds_help: str = SEEDS_HELP,
     cores: bool = True,
     spread: bool = True,
     read_only: bool = False,

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tailback.base import terminal
+from tailback.cli import complaints
 from tailback.cli.boundary import FAILED, OK
 from tailback.errors import InputError
 
@@ -56,5 +57,5 @@ def _say(done: Any, as_json: bool) -> int:
     else:
         terminal.out(done.text())
     for message in done.failures:
-        terminal.complain(message)
+        complaints.error(message)
     return FAILED if done.failures else OK

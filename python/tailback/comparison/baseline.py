@@ -130,7 +130,9 @@ def read(path: Path) -> VariantResults:
     data = foreign.read(path, limit=LIMIT)
     document = foreign.parse_json(data, path)
     if not isinstance(document, dict) or document.get("tailback") != "baseline":
-        raise InputError(f"{foreign.line(path)}: not a baseline; `tailback baseline` writes one")
+        raise InputError(
+            f"{foreign.line(path)}: not a baseline; write one with `tailback baseline`"
+        )
     if document.get("format") != FORMAT:
         raise InputError(
             f"{foreign.line(path)}: written by another version of tailback; write it again with "

@@ -59,6 +59,6 @@ def refuse_mixed_axes(variants: Sequence[Variant], loaded: Sequence[_native.Scen
             for other, swept in zip(variants, axes, strict=True):
                 if path in swept:
                     raise InputError(
-                        f'variant "{variant.name}" sets {path}, which is swept in "{other.name}": '
+                        f'variant "{variant.name}" sets {path}, which is swept in "{other.name}"; '
                         "remove it from [sweep], or set it in every variant"
                     )

@@ -83,7 +83,7 @@ def run_variants(
     elif len(variants) < 2:
         raise InputError(
             f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: at least two are "
-            "compared; a name alone is the unchanged file (--variant base)"
+            "compared; add another, such as --variant base for the unchanged file"
         )
     wanted = select(metrics)
     for variant in variants:

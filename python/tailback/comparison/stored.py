@@ -35,7 +35,7 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
         if baseline.is_named_so(source)
     }
     if files and (list(files) != [0] or beds):
-        raise InputError("the file of a baseline comes first, and is compared with runs")
+        raise InputError("the file of a baseline comes first; name a scenario or runs after it")
     if files:
         chosen = chosen or baseline.quantities(files[0])
     wanted = select(chosen or (TEST_BED if beds else METRICS))
@@ -96,7 +96,7 @@ def _refuse_many_points(
             f"expected the folder of a run{hint} or of a sweep of one point"
         )
     if not results.points:
-        raise InputError(f"{source}: no run of this sweep is stored")
+        raise InputError(f"{source}: no run of this sweep is stored; run its scenario again")
 
 
 def _names(opened: Sequence[Results]) -> list[str]:

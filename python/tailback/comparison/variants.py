@@ -35,7 +35,9 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
             raise InputError(f"--variant {text}: not UTF-8 text")
         if not colon:
             if name in sets:
-                raise InputError(f"--variant {text}: there is a variant of this name already")
+                raise InputError(
+                    f"--variant {text}: there is a variant of this name already; rename it"
+                )
             sets[name] = {}
             continue
         path, equals, value = rest.partition("=")
@@ -44,7 +46,7 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
             raise InputError(f"--variant {text}: expected NAME:KEY=VALUE")
         keys = sets.setdefault(name, {})
         if path in keys:
-            raise InputError(f'--variant {text}: variant "{name}" has {path} already')
+            raise InputError(f'--variant {text}: variant "{name}" has {path} already; remove it')
         keys[path] = value
     return [variant_of(name, keys, engine) for name, keys in sets.items()]
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailback.errors import InputError
+from tailback.errors import InputErrors
 from tailback.explain import account, between, flows, links, programs, slow_start, words
 from tailback.explain import series as over_time
 from tailback.store import layout
@@ -105,7 +105,7 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
     of_sources = {s["name"]: s for s in summary["traffic"]}
     wrong = [text for name in dict.fromkeys(only) if (text := programs.refusal(name, summary))]
     if wrong:
-        raise InputError("\n".join(wrong))
+        raise InputErrors(*wrong)
     notes: list[str] = []
     if recorded is None:
         return Explanation(run.manifest["run_id"], run.manifest["engine"], [], [], [], [], [OLD])

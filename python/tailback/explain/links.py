@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tailback.base.numbers import grouped
 from tailback.explain import words
 
 STANDING = 0.5
@@ -168,7 +169,7 @@ def _event(event: dict[str, Any], warmup_s: float) -> str:
     if not warmup_s:
         text += f"; {share}" if share else ""
     elif share:
-        text += f"; {words.grouped(event['measured'])} after the warm-up, {share} of that time"
+        text += f"; {grouped(event['measured'])} after the warm-up, {share} of that time"
     elif event["measured"] == 0:
         text += "; none after the warm-up"
     return text + "."

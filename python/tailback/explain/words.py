@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tailback.base.numbers import grouped
+
 LIMITS = {
     "cwnd": "its congestion window",
     "rwnd": "the receive window",
@@ -104,11 +106,6 @@ def moment(value: float) -> str:
 def count(number: int, one: str, many: str | None = None) -> str:
     """A count with its unit, in singular or plural."""
     return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
-
-
-def grouped(number: int) -> str:
-    """A whole number with separated thousands."""
-    return f"{number:,}".replace(",", "\u202f")
 
 
 def listed(parts: list[str]) -> str:

@@ -23,7 +23,7 @@ class Csv:
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
         """Writes the series to `out` and the summary to NAME.summary.csv."""
         if interfaces:
-            raise InputError("--interface: only for --format pcapng")
+            raise InputError("--interface: only for --format pcapng; remove it")
         import polars as pl
 
         # Formatted by digits: a quotient would give 0.30000000000000004 for 300 ms.

@@ -56,7 +56,7 @@ class Flent:
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
         """Writes the data file."""
         if interfaces:
-            raise InputError("--interface: only for --format pcapng")
+            raise InputError("--interface: only for --format pcapng; remove it")
         if not out.name.endswith(SUFFIX):
             raise InputError(
                 f"--out {out}: expected a name that ends in {SUFFIX}; Flent goes by it"

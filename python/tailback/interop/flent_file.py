@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from tailback.base import foreign
-from tailback.errors import InputError
+from tailback.errors import InputError, InputErrors
 
 SUFFIX = ".flent.gz"
 
@@ -141,7 +141,7 @@ def read_all(paths: Sequence[Path]) -> list[DataFile]:
         try:
             file, unpacked = _read(path)
         except InputError as error:
-            problems.append(str(error))
+            problems += map(str, error.problems)
             continue
         together += unpacked
         if together > MAX_TOGETHER:
@@ -150,7 +150,7 @@ def read_all(paths: Sequence[Path]) -> list[DataFile]:
             break
         files.append(file)
     if problems:
-        raise InputError("\n".join(problems))
+        raise InputErrors(*problems)
     return files
 
 
@@ -172,7 +172,7 @@ def _read(path: Path) -> tuple[DataFile, int]:
     more = len(problems) - MAX_PROBLEMS
     if more > 0:
         problems[MAX_PROBLEMS:] = [f"and {more} more"]
-    raise InputError("\n".join(f"{foreign.line(path)}: {problem}" for problem in problems))
+    raise InputErrors(*(f"{foreign.line(path)}: {problem}" for problem in problems))
 
 
 def _problems_of(file: DataFile) -> list[str]:

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailback.errors import InputError
+from tailback.errors import InputErrors
 from tailback.interop.flent_file import SUFFIX, DataFile, is_named_so, read_all
 from tailback.metrics.jain import jain
 from tailback.store.results import Results, Run
@@ -162,7 +162,7 @@ def read_sources(paths: Sequence[Path]) -> list[FlentSource]:
     ]
     problems = [problem for source in sources for problem in _strangers(source)]
     if problems:
-        raise InputError("\n".join(problems))
+        raise InputErrors(*problems)
     return sources
 
 

@@ -82,9 +82,9 @@ def build(
     kept beside it.
     """
     if origin is not None and release is not None:
-        raise InputError("--source and --release: one of them says which kernel is built")
+        raise InputError("--source and --release: both name a kernel; remove one of them")
     if with_patch and origin is None:
-        raise InputError("--with-patch is for --source: Debian's has the patch where it fits")
+        raise InputError("--with-patch is for --source, Debian's has it; remove --with-patch")
     suites = releases.suites(release) if release is not None else releases.NEWEST_SUITES
     beside = release is not None and release != releases.NEWEST
     built.check(programs)

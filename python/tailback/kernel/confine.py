@@ -99,7 +99,8 @@ class Walls:
 
 REFUSED = (
     "this machine has neither Landlock nor mount namespaces, so that a guest's modules could "
-    "read and write what you can; --unconfined (or TAILBACK_UNCONFINED=1) runs them all the same"
+    "read and write what you can; use --unconfined (or TAILBACK_UNCONFINED=1) to run them all the "
+    "same"
 )
 
 
@@ -117,8 +118,8 @@ def check_programs(kit: Kit) -> None:
         return
     raise InputError(
         f"this machine does not give guests {lacks}, and the scenario runs programs, which are "
-        "kept from your files and your network by all of these; --trust-programs (or "
-        f"{TRUST}=1) runs them all the same"
+        "kept from your files and your network by all of these; use --trust-programs "
+        f"(or {TRUST}=1) to run them all the same"
     )
 
 

@@ -212,7 +212,7 @@ class Kit:
             return folder.resolve()
         have = sorted({str(extra["name"]) for extra in self.extras()})
         hint = names.unknown("module", name, have) if have else f'module "{name}" does not exist'
-        raise InputError(f"{hint}; to build it: {COMMAND} --module {name}=DIR")
+        raise InputError(f"{hint}; run: {COMMAND} --module {name}=DIR")
 
     def _with(self, folder: Path, manifest: dict[str, Any]) -> Kit:
         mine = {name: folder / entry["file"] for name, entry in manifest["modules"].items()}
@@ -289,7 +289,7 @@ def named(name: str, in_use: Kit | None = None) -> Kit:
             return candidate
     have = sorted({candidate.version for candidate in kits}, key=releases.numbers)
     there_are = f"there are {', '.join(have)}" if have else "there are no kits yet"
-    raise InputError(f"no kit of {name}; run `{COMMAND} --release {name}`; {there_are}")
+    raise InputError(f"no kit of {name}: {there_are}; run: {COMMAND} --release {name}")
 
 
 def with_modules(chosen: Sequence[str]) -> Kit:

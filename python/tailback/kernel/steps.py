@@ -30,7 +30,7 @@ class Steps:
             return
         self._text = text
         if not self._terminal:
-            terminal.complain(text)
+            terminal.note(text)
             return
         if self._bar is None:
             self._show()
@@ -51,7 +51,7 @@ class Steps:
         if self._bar is not None:
             self._bar.console.print(f"tailback: {text}")
         else:
-            terminal.complain(text)
+            terminal.note(text)
 
     def _show(self) -> None:
         self._bar = bar()

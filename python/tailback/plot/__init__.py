@@ -16,7 +16,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, get_args
 
 from tailback.base.names import unknown
-from tailback.errors import InputError
+from tailback.errors import InputError, InputErrors
 from tailback.plot import style
 from tailback.plot.plan import PlotPlan, PlotRequest, Scale
 
@@ -72,13 +72,13 @@ def figure(
     font_size: float = FONT_SIZE,
 ) -> Figure:
     """Draw the requested figure from results."""
-    wrong = []
+    wrong: list[str] = []
     wide = high = None
     for option, text in (("--width", width), ("--height", height)):
         try:
             made = style.length(text, option) if text is not None else None
         except InputError as error:
-            wrong.append(str(error))
+            wrong += map(str, error.problems)
             continue
         wide, high = (made, high) if option == "--width" else (wide, made)
     if not LEAST_FONT <= font_size <= MOST_FONT:
@@ -98,9 +98,9 @@ def figure(
     try:
         plan = resolve(results, asked)
     except InputError as error:
-        wrong.append(str(error))
+        wrong += map(str, error.problems)
     if wrong:
-        raise InputError("\n".join(wrong))
+        raise InputErrors(*wrong)
     from tailback.plot.layout import Size, laid_out
 
     if wide is None:

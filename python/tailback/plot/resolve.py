@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tailback import metrics
 from tailback.base.foreign import line
 from tailback.base.names import unknown
-from tailback.errors import InputError
+from tailback.errors import InputError, InputErrors
 from tailback.metrics import On, group_of
 from tailback.metrics.base import OfTwoResults
 from tailback.metrics.parts import flows as flows_of
@@ -43,7 +43,9 @@ class _Search:
     def plan(self) -> PlotPlan:
         runs = self.results.points
         if not runs:
-            raise InputError(f"{self.results.id}: none of its runs is stored")
+            raise InputError(
+                f"{self.results.id}: none of its runs is stored; run its scenario again"
+            )
         self.keys = dimensions.swept(runs)
         self.members = [Member(run, dimensions.texts(run, self.keys)) for run in runs]
         self.classes = {c["name"] for run in runs for c in run.summary.get("classes", ())}
@@ -68,7 +70,7 @@ class _Search:
 
     def _check(self) -> None:
         if self.wrong:
-            raise InputError("\n".join(self.wrong))
+            raise InputErrors(*self.wrong)
 
     def _tuples(self, axis: Sequence[str]) -> set[tuple[str, ...]]:
         return {tuple(member.texts.get(key, "") for key in axis) for member in self.members}
@@ -108,7 +110,7 @@ class _Search:
             self.members = [m for m in self.members if m.texts.get(name) in chosen]
         if not self.members:
             self._check()
-            raise InputError("--where: no run is left")
+            raise InputError("--where: no run is left; choose other values")
         # Only the values that are left are drawn.
         self.keys = dimensions.swept([member.run for member in self.members])
 

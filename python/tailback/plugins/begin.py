@@ -50,7 +50,7 @@ def write(kind: str, folder: Path) -> list[Path]:
     if name in taken:
         raise InputError(f"{name} is one of tailback's own: {', '.join(taken)}")
     if folder.exists():
-        raise InputError(f"{foreign.line(folder)} exists already; nothing is overwritten")
+        raise InputError(f"{foreign.line(folder)} exists already; name another folder")
     texts = _texts(kind, name)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # All of it or nothing: half a plugin would block the next try.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailback import _native
 from tailback.base import terminal
-from tailback.errors import InputError, TailbackError
+from tailback.errors import InputError, InputErrors, TailbackError
 
 if TYPE_CHECKING:
     from tailback.plugins.crate import Crate
@@ -56,12 +56,12 @@ def native(folders: Iterable[Path]) -> ModuleType:
 def build(crates: Sequence[Crate]) -> Path:
     """Build the copy with these plugins, with a message: it takes a while."""
     names = ", ".join(crate.name for crate in crates)
-    terminal.complain(f"compiling {names} with the engine")
+    terminal.note(f"compiling {names} with the engine")
     from tailback.plugins import workspace
 
     begun = time.monotonic()
     path = workspace.build(crates)
-    terminal.complain(f"compiled in {time.monotonic() - begun:.0f} s")
+    terminal.note(f"compiled in {time.monotonic() - begun:.0f} s")
     return path
 
 
@@ -86,7 +86,7 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
     except InputError as error:
         places = {crate.name: crate.shown for crate in crates}
         lines = placed(str(error)).splitlines()
-        raise InputError("\n".join(_by_folder(line, places) for line in lines)) from None
+        raise InputErrors(*(_by_folder(line, places) for line in lines)) from None
     except ImportError as error:
         path.unlink(missing_ok=True)
         raise InputError(f"{path} cannot be loaded ({error}); it is rebuilt next time") from None

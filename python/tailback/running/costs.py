@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from tailback.base.numbers import bytes_text, short
+from tailback.base.numbers import bytes_text, grouped, short
 from tailback.errors import ScenarioWarning
 
 HOUR_S = 3600.0
@@ -81,4 +81,4 @@ def _count(packets: int) -> str:
     for scale, word in ((1e12, " million million"), (1e9, " billion"), (1e6, " million")):
         if packets >= scale:
             return f"{packets / scale:g}{word}"
-    return f"{packets:,}"
+    return grouped(packets)

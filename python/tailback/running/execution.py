@@ -147,13 +147,13 @@ def _open(
         except DamagedResults as damage:
             damaged.append(str(damage))
     if damaged:
-        raise DamagedResults("\n".join(damaged))
+        raise DamagedResults(*damaged)
     if absent and refused is not None:
         raise refused
     if absent:
         raise InputError(
             f"{root}: {absent} of {len(wanted)} runs are not stored, and nothing is run "
-            "with --read-only"
+            "with --read-only; remove --read-only"
         )
     return None
 

@@ -81,7 +81,7 @@ def load(
     except ScenarioError as error:
         raise ScenarioError([placed(one) for one in error.diagnostics]) from None
     for warning in loaded.warnings:
-        warnings.warn(str(placed(warning)), ScenarioWarning, stacklevel=2)
+        warnings.warn(ScenarioWarning(placed(warning)), stacklevel=2)
     return loaded
 
 
@@ -138,8 +138,8 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
     path = Path(arguments.path("the scenario", scenario))
     if not str(scenario):
         raise InputError("the name of the scenario is empty; expected a file")
-    if not os.path.lexists(path) and (meant := _meant(path)):
-        raise InputError(f"{foreign.line(scenario)}: No such file or directory{meant}")
+    if len(path.name) <= foreign.MAX_NAME and not os.path.lexists(path):
+        raise InputError(f"{foreign.line(scenario)}: No such file or directory{_meant(path)}")
     # A name that is not UTF-8 is no text for the validator's messages.
     return foreign.read(path), foreign.line(scenario), path.parent
 
@@ -151,7 +151,9 @@ def _meant(path: Path) -> str:
     from tailback import examples
 
     if path.name in examples.names() and path.parent == Path():
-        return f"; `tailback new {path.name} > {path.name}.toml` writes an example of this name"
+        return f"; run: tailback new {path.name} > {path.name}.toml"
     beside = [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, beside, n=1)
-    return f'; did you mean "{foreign.line(path.parent / near[0])}"?' if near else ""
+    if near:
+        return f'; did you mean "{foreign.line(path.parent / near[0])}"?'
+    return "; name a file, or run: tailback new first > first.toml"

@@ -96,7 +96,7 @@ def find(name: str, root: Path) -> Path:
         return Path(name)
     sweeps = {path.parent.name: path.parent for path in layout.sweeps(root)}
     if not sweeps:
-        raise InputError(f"{root}: no sweeps are stored here")
+        raise InputError(f"{root}: no sweeps are stored here; run a scenario first")
     if name == layout.LATEST:
         return next(iter(sweeps.values()))
     own = [folder for identity, folder in sweeps.items() if identity.startswith(name)]

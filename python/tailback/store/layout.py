@@ -96,7 +96,7 @@ def find_run(name: str, root: Path) -> Path:
     if len(begun) == 1:
         return run_path(root, begun[0])
     if begun:
-        raise InputError(f"{name}: {len(begun)} runs begin so, e.g. {begun[0]}")
+        raise InputError(f"{name}: {len(begun)} runs begin so; write more of it, e.g. {begun[0]}")
     import difflib
 
     hint = (difflib.get_close_matches(name, known, n=1) or known[:1] or [""])[0]
@@ -253,7 +253,7 @@ def replacing(target: Path) -> Iterator[Path]:
         yield place
         return
     if not place.parent.is_dir():
-        raise InputError(f"{target}: there is no folder {target.parent}")
+        raise InputError(f"{target}: there is no folder {target.parent}; name one that exists")
     with naming(target), folders.scratch(place.parent) as scratch:
         part = scratch / place.name
         yield part

@@ -181,7 +181,7 @@ class Results:
             except DamagedResults as damage:
                 wrong[str(damage)] = None
         if wrong:
-            raise DamagedResults("\n".join(wrong))
+            raise DamagedResults(*wrong)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -480,7 +480,7 @@ def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
     """If the values of points are not those of their runs, they would label other results."""
     wrong = agreement.faults(index, root / "runs", agreement.LOOKED_AT)
     if wrong:
-        raise DamagedResults("\n".join(f"{path / layout.INDEX}: {text}" for text in wrong))
+        raise DamagedResults(*(f"{path / layout.INDEX}: {text}" for text in wrong))
 
 
 def _say_version(path: Path, index: layout.Index) -> None:

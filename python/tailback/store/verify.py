@@ -68,7 +68,9 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
     Raises `InputError` if it is not one.
     """
     if not root.is_dir():
-        raise InputError(f"{root}: {'not a' if root.exists() else 'no such'} folder")
+        raise InputError(
+            f"{root}: {'not a' if root.exists() else 'no such'} folder; name a folder of results"
+        )
     if not any(os.path.lexists(root / kind) for kind in KINDS):
         raise InputError(f"{root}: no results; expected a folder that holds {', '.join(KINDS)}")
     aside = root / "runs" / ".damaged"

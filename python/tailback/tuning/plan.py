@@ -13,7 +13,7 @@ from typing import Any, Literal
 from tailback import _native
 from tailback.base import toml
 from tailback.base.names import unknown
-from tailback.errors import InputError, ScenarioError, ScenarioWarning
+from tailback.errors import InputError, InputErrors, ScenarioError, ScenarioWarning
 from tailback.running import engines, scenarios
 from tailback.running.options import RunOptions
 from tailback.running.spread import shard
@@ -160,17 +160,18 @@ class _Reader:
     sets: tuple[tuple[str, str], ...]
     runner: engines.Engine
     plugins: tuple[Path | str, ...]
-    wrong: dict[str, None] = field(default_factory=dict)
-    """Sentences, each once, in order."""
+    wrong: dict[str, _native.Diagnostic | str] = field(default_factory=dict)
+    """By their sentences, each once, in order."""
 
-    def note(self, error: InputError) -> None:
+    def note(self, error: InputError | str) -> None:
         """Add an error."""
-        self.wrong.update(dict.fromkeys(str(error).split("\n")))
+        problems = [error] if isinstance(error, str) else error.problems
+        self.wrong.update({str(problem): problem for problem in problems})
 
     def refuse(self) -> None:
         """Raise `InputError` if anything is wrong."""
         if self.wrong:
-            raise InputError("\n".join(self.wrong))
+            raise InputErrors(*self.wrong.values())
 
     def load(self, values: Sequence[tuple[str, str]], seeds: int) -> _native.Scenario:
         """The scenario with these values too, without its warnings: those were given before."""
@@ -182,17 +183,17 @@ class _Reader:
     def check_words(self, asked: SearchRequest) -> None:
         """The sampler, the pooling, and what may not be set."""
         if asked.sampler not in SAMPLERS:
-            self.wrong[f"--sampler: {unknown('sampler', asked.sampler, list(SAMPLERS))}"] = None
+            self.note(f"--sampler: {unknown('sampler', asked.sampler, list(SAMPLERS))}")
         elif asked.sampler not in FIXED and shard.chosen() is not None:
-            self.wrong[
-                f"--shard: the sampler {asked.sampler} needs earlier results before it continues; "
-                f"expected --sampler {' or '.join(FIXED)}, or --cluster"
-            ] = None
+            self.note(
+                f"--shard: the sampler {asked.sampler} needs earlier results before it "
+                f"continues; expected --sampler {' or '.join(FIXED)}, or --cluster"
+            )
         if asked.across not in ("mean", "worst"):
-            self.wrong[f"--across: {unknown('word', asked.across, ['mean', 'worst'])}"] = None
+            self.note(f"--across: {unknown('word', asked.across, ['mean', 'worst'])}")
         for path, _ in self.sets:
             if path.partition(".")[0] == "sweep":
-                self.wrong[f"--set {path}: the points of a search are those of --over"] = None
+                self.note(f"--set {path}: the points of a search are those of --over")
 
     def ranges_of(self, vary: Mapping[str, object]) -> list[Vary]:
         """What may vary."""
@@ -203,7 +204,7 @@ class _Reader:
             except InputError as error:
                 self.note(error)
         if not vary:
-            self.wrong["nothing varies; expected --vary PATH=LO..HI"] = None
+            self.note("nothing varies; expected --vary PATH=LO..HI")
         return varied
 
     def axes_of(self, over: Mapping[str, object]) -> dict[str, list[Word]]:
@@ -229,7 +230,7 @@ class _Reader:
         swept = {*axes} if axes else {path for axis in first.axes for path in axis}
         for path in (parameter.path for parameter in varied if parameter.path in swept):
             text = f"--vary {path}: is one of the points, too (--over, or the file's sweep)"
-            self.wrong[text] = None
+            self.note(text)
         settled: list[Vary] = []
         for parameter in varied:
             if self._accepts(
@@ -256,8 +257,8 @@ class _Reader:
         try:
             self._bases(path, words)
         except ScenarioError as error:
-            for one in error.diagnostics:
-                self.wrong[str(one.at(option) if _is_of_search(one) else one)] = None
+            placed = (one.at(option) if _is_of_search(one) else one for one in error.diagnostics)
+            self.wrong.update({str(one): one for one in placed})
             return False
         return True
 
@@ -266,7 +267,7 @@ class _Reader:
     ) -> tuple[list[Goal], list[Bound]]:
         """Goals and bounds, if the scenario has what they name."""
         if not asked.minimise and not asked.maximise:
-            self.wrong["no goal; expected --minimise METRIC or --maximise METRIC"] = None
+            self.note("no goal; expected --minimise METRIC or --maximise METRIC")
         objectives: list[Goal] = []
         bounds: list[Bound] = []
         if first is None:

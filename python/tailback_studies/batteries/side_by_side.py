@@ -101,8 +101,8 @@ def run_battery(
     if len(variants) < 2:
         raise InputError(
             f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: {battery.name} compares "
-            "at least two, and the first is the baseline; a name alone is the unchanged battery "
-            "(--variant base)"
+            "at least two, and the first is the baseline; add another, such as --variant base for "
+            "the unchanged battery"
         )
     picked = choose(battery, parts)
     for variant in variants:

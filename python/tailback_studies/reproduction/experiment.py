@@ -126,7 +126,9 @@ class Experiment(ABC):
     ) -> Request:
         """Read the request; reject an unknown part."""
         if page and (parts or quick):
-            raise InputError("--page: the page needs the whole experiment: omit --part and --quick")
+            raise InputError(
+                "--page: the page needs the whole experiment; remove --part and --quick"
+            )
         return Request(
             parts=known_parts(parts, self.parts),
             named=bool(parts),

@@ -118,10 +118,10 @@ impl<'a> Kits<'a> {
                 };
                 Err(Refusal {
                     path: "kernel".to_owned(),
-                    message: format!(
-                        "no kit of {name}; run `tailback kernel build --release {name}`; {there_are}"
-                    ),
-                    expected: None,
+                    message: format!("no kit of {name}: {there_are}"),
+                    expected: Some(format!(
+                        "a kit that is built, or `tailback kernel build --release {name}` first"
+                    )),
                 })
             }
         }
@@ -204,10 +204,7 @@ mod tests {
         for name in ["6", "6.10", "99", "abcd"] {
             let refused = of(name).unwrap_err();
             assert_eq!(refused.path, "kernel");
-            let message = format!(
-                "no kit of {name}; run `tailback kernel build --release {name}`; there are \
-                 6.1.176, 6.12.107"
-            );
+            let message = format!("no kit of {name}: there are 6.1.176, 6.12.107");
             assert_eq!(refused.message, message);
         }
     }

@@ -41,16 +41,15 @@ impl Refusals {
 
 /// The alternatives to a name: the nearest first if one is near.
 pub(super) fn instead<'a>(name: &str, there_is: impl Iterator<Item = &'a String>) -> String {
-    let all: Vec<&str> = there_is.map(String::as_str).collect();
+    let mut all: Vec<&str> = there_is.map(String::as_str).collect();
     if all.is_empty() {
         return "a kernel kit that has it".to_owned();
     }
-    let near = all.iter().map(|n| (distance(name, n), *n)).min();
-    let list = all.join(", ");
-    match near {
-        Some((d, near)) if d <= 1 + name.len() / 4 => format!("\"{near}\"? There is {list}"),
-        _ => format!("one of {list}"),
+    let near = (0..all.len()).min_by_key(|at| distance(name, all[*at]));
+    if let Some(at) = near.filter(|at| distance(name, all[*at]) <= 1 + name.len() / 4) {
+        all[..=at].rotate_right(1);
     }
+    format!("one of {}", all.join(", "))
 }
 
 /// Edits between two words (Levenshtein).
@@ -79,8 +78,9 @@ mod tests {
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(
             instead("codle", names.iter()),
-            "\"codel\"? There is codel, fq_codel, pie"
+            "one of codel, fq_codel, pie"
         );
+        assert_eq!(instead("pi2", names.iter()), "one of pie, codel, fq_codel");
         assert_eq!(instead("sfb", names.iter()), "one of codel, fq_codel, pie");
     }
 }

@@ -983,7 +983,7 @@ fn refusals_say_what_is_possible() {
         said,
         [
             "tc has powers of two for it; expected weight = 0.0009765625 or 0.001953125",
-            "this kernel has no congestion control cubik; expected \"cubic\"? There is bbr, cubic, dctcp, reno",
+            "this kernel has no congestion control cubik; expected one of cubic, bbr, dctcp, reno",
         ]
     );
 }

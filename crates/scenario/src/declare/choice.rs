@@ -58,6 +58,12 @@ pub(super) fn expectation(registry: Registry) -> String {
     )
 }
 
+/// The name of an entry as a file has it.
+pub(super) fn example(registry: Registry) -> String {
+    let first = entries(registry).first().map_or("", |entry| entry.name);
+    format!("\"{first}\"")
+}
+
 /// What a key expects that takes an entry's name.
 pub(super) fn name_expectation(registry: Registry) -> String {
     format!("a {} in quotes", registry.noun())
@@ -69,7 +75,8 @@ impl Reader<'_> {
         let entries = entries(registry);
         let found = entries.iter().find(|entry| entry.name == name).copied();
         if found.is_none() {
-            let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+            let plays = |entry: &&View| self.engine == EngineKind::Sim || entry.in_linux;
+            let names: Vec<&str> = entries.iter().filter(plays).map(|e| e.name).collect();
             let mut expected = format!("one of {}", names.join(", "));
             let of_kernel = matches!(registry, Registry::Aqm | Registry::Cc);
             if self.engine == EngineKind::Kernel && of_kernel {
@@ -90,7 +97,7 @@ impl Reader<'_> {
             && self.engine == EngineKind::Kernel
             && !entry.in_kernel
         {
-            let known = entries.iter().filter(|entry| entry.in_kernel);
+            let known = entries.iter().filter(|entry| entry.in_linux);
             let names: Vec<&str> = known.map(|entry| entry.name).collect();
             let problem = Problem::new(span, format!("the kernel has nothing like {name}"));
             self.problem(problem.expected(format!("--engine sim, or one of {}", names.join(", "))));
@@ -118,7 +125,9 @@ impl Reader<'_> {
                 let Some(item) = table.item(name_key) else {
                     let problem =
                         Problem::new(node.span, format!("\"{name_key}\" is missing in \"{key}\""));
-                    self.problem(problem.expected(format!("a {} in quotes", registry.noun())));
+                    let problem = problem.expected(name_expectation(registry));
+                    let help = format!("add {name_key} = {}", example(registry));
+                    self.problem(problem.help(help));
                     return None;
                 };
                 let name = self.string(item, name_expectation(registry))?;
@@ -298,10 +307,16 @@ impl Reader<'_> {
                     at = item.map_or(at, |item| item.node.span);
                     within = item.and_then(|item| item.node.table());
                 }
-                self.problem(Problem::new(
-                    at,
-                    format!("\"{}\" of {}: {}", error.option, entry.name, error.message),
-                ));
+                let (message, expected) = match error.message.split_once(": expected ") {
+                    Some((message, expected)) => (message, Some(expected)),
+                    None => (error.message.as_str(), None),
+                };
+                let message = format!("\"{}\" of {}: {message}", error.option, entry.name);
+                let problem = Problem::new(at, message);
+                self.problem(match expected {
+                    Some(expected) => problem.expected(expected),
+                    None => problem.help(format!("correct \"{}\"", error.option)),
+                });
             }
         }
         (self.problems.len() == before).then_some(options)
@@ -371,6 +386,11 @@ impl Reader<'_> {
         }
         if owners.is_empty() {
             problem = problem.nearest(&item.key, valid.iter().copied());
+        } else {
+            problem = problem.help(match valid.is_empty() {
+                true => format!("remove \"{key}\""),
+                false => format!("remove \"{key}\", or use one of {}", valid.join(", ")),
+            });
         }
         self.problem(problem);
     }

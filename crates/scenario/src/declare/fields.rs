@@ -4,7 +4,7 @@ use tailback_engine::keys::{EngineKind, Key, KeyKind, TableDef};
 use tailback_engine::registry::{Value, parse_word};
 use tailback_engine::units::Time;
 
-use super::kinds::expectation;
+use super::kinds::{example, expectation};
 use super::reader::{Bdp, Reader};
 use crate::read::{Item, Node, Problem, Span, Table};
 
@@ -151,7 +151,9 @@ impl Reader<'_> {
         let missing = |key: &&Key| key.required && table.get(key.name).is_none();
         for key in def.keys.iter().filter(missing) {
             let problem = Problem::new(span, format!("\"{}\" is missing in {label}", key.name));
-            self.problem(problem.expected(expectation(key.kind)).global());
+            let problem = problem.expected(expectation(key.kind)).global();
+            let help = format!("add {} = {}", key.name, example(key));
+            self.problem(problem.help(help));
         }
     }
 }

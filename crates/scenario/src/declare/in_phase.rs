@@ -33,5 +33,8 @@ impl InPhase {
         .expected(format!(
             "host_jitter = \"{jitter}\", which spreads the phases"
         ))
+        .help(format!(
+            "add host_jitter = \"{jitter}\" to [path], which spreads the phases"
+        ))
     }
 }

@@ -1,6 +1,7 @@
 //! What a key of each kind expects, in words.
 
-use tailback_engine::keys::KeyKind;
+use tailback_engine::keys::{Key, KeyKind};
+use tailback_engine::registry::Kind;
 
 use super::metrics::Assert;
 use super::{burst, choice, name, program, rate, schedule, value};
@@ -30,5 +31,17 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Table(_) | KeyKind::Map(_) | KeyKind::Sweep => "a table".to_owned(),
         KeyKind::List(def) => format!("tables, each under {}", def.label),
         KeyKind::Asserts => format!("tables, each under {}", Assert::TABLE.label),
+    }
+}
+
+/// A value of a key as a file has it.
+pub(crate) fn example(key: &Key) -> String {
+    match key.kind {
+        KeyKind::Entry(registry) | KeyKind::Word(registry) => choice::example(registry),
+        KeyKind::Rate => "\"100Mbit\"".to_owned(),
+        KeyKind::Plain(Kind::Time { .. }) if key.name == "duration" => "\"30s\"".to_owned(),
+        KeyKind::Plain(Kind::Time { .. }) => "\"20ms\"".to_owned(),
+        KeyKind::Text => "\"...\"".to_owned(),
+        other => expectation(other),
     }
 }

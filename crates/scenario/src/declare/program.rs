@@ -133,10 +133,10 @@ impl Reader<'_> {
             if let Some(other) = files.iter().find(|file| file.name == name) {
                 let message = format!("\"{name}\" is twice in /files");
                 let problem = Problem::new(node.span, message);
-                self.problem(problem.expected(match other.path == found.path {
-                    true => "it once",
-                    false => "files and folders with different names",
-                }));
+                self.problem(match other.path == found.path {
+                    true => problem.expected("it once").help("remove one of them"),
+                    false => problem.expected("files and folders with different names"),
+                });
                 continue;
             }
             files.push(FilePlan {

@@ -89,7 +89,8 @@ impl Reader<'_> {
             Ok(times) => Some(RatePlan::Trace(times)),
             Err(error) => {
                 let message = format!("trace \"{}\": {error}", shorten(file));
-                self.problem(Problem::new(item.node.span, message));
+                let problem = Problem::new(item.node.span, message);
+                self.problem(problem.help("correct the trace, or name another file"));
                 None
             }
         }

@@ -1,6 +1,7 @@
 //! The entries of the engine's registries, as the reader and the schema see them.
 
 use tailback_engine::keys::Registry;
+use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::{Entry, Opt, OptionError, Options};
 use tailback_engine::{aqm, cc, programs, traffic};
 
@@ -12,6 +13,8 @@ pub(crate) struct View {
     pub options: &'static [Opt],
     /// Whether Linux has it or can replace it.
     pub in_kernel: bool,
+    /// Whether some Linux has it without a module of the user's.
+    pub in_linux: bool,
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
 }
 
@@ -23,6 +26,10 @@ fn views<B>(entries: &[&'static Entry<B>]) -> Vec<View> {
             doc: entry.doc,
             options: entry.options,
             in_kernel: entry.kernel.has(),
+            in_linux: match entry.kernel {
+                Kernel::Module(module) => module.since.is_some(),
+                other => other.has(),
+            },
             finish: entry.finish,
         })
         .collect()

@@ -35,7 +35,8 @@ impl Reader<'_> {
         for (number, span) in &drops {
             if both.contains(number) {
                 let message = format!("packet {number} is to be both marked and dropped");
-                self.problem(Problem::new(*span, message).expected("each number in one list"));
+                let problem = Problem::new(*span, message).expected("each number in one list");
+                self.problem(problem.help("remove it from one of the lists"));
             }
         }
         let numbers = |list: Vec<(u64, Span)>| list.into_iter().map(|(number, _)| number).collect();

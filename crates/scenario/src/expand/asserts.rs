@@ -54,7 +54,8 @@ pub(crate) fn read(
         assert.set(|key| fields.value(key));
         if fields.item("min").is_none() && fields.item("max").is_none() && node.table().is_some() {
             let problem = Problem::new(node.span, "an assertion without a bound");
-            reader.problem(problem.expected("\"min\", \"max\" or both").global());
+            let problem = problem.expected("\"min\", \"max\" or both");
+            reader.problem(problem.help("add \"min\", \"max\" or both").global());
         }
         if let (Some(min), Some(max)) = (assert.min, assert.max)
             && min > max

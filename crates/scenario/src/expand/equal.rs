@@ -30,7 +30,8 @@ pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> V
         );
         [one, two].map(|index| {
             Problem::new(place(dimension, index).span, message.clone())
-                .expected("values that make a difference; remove one of them")
+                .expected("values that make a difference")
+                .help("remove one of them")
                 .global()
         })
     });

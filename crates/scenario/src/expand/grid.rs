@@ -53,7 +53,8 @@ pub(super) fn runs(
         key.map_or(sweep.seeds_span, SweptKey::span),
         "the points have too many flows together",
     )
-    .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep; split it"));
+    .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep"))
+    .help("split the sweep");
     let grid = sweep.points();
     // A sweep over `count` may have fewer flows elsewhere, but hardly that many fewer.
     if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
@@ -64,7 +65,7 @@ pub(super) fn runs(
     if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
         reader.problem(Problem {
             message: "the points have too many values together".to_owned(),
-            expected: Some(format!("at most {MAX_TOTAL_VALUES} in one sweep; split it")),
+            expected: Some(format!("at most {MAX_TOTAL_VALUES} in one sweep")),
             ..too_many
         });
         return runs;

@@ -39,10 +39,11 @@ pub(crate) fn expand(
 ) -> Result<Scenario, Vec<Problem>> {
     let mut problems = Vec::new();
     if root.table().is_some_and(|table| table.0.is_empty()) && request.overrides.is_empty() {
+        const LEAST: &str =
+            "\"duration\", a [bottleneck] with its \"rate\", and [[flows]] with their \"cc\"";
         let problem = Problem::new(Span::default(), "the scenario is empty");
-        return Err(vec![problem.expected(
-            "at least \"duration\", a [bottleneck] with its \"rate\", and [[flows]] with their \"cc\"",
-        )]);
+        let problem = problem.expected(format!("at least {LEAST}"));
+        return Err(vec![problem.help(format!("add {LEAST}"))]);
     }
     name_flows(&mut root);
     // Paths name flows as the file does, whatever `--set` changes.

@@ -66,7 +66,11 @@ impl Subject {
                     _ if names().next().is_none() => problem,
                     _ => problem.expected(format!("one of {}", listed(names()))),
                 };
-                reader.problem(problem.nearest(name, names()).global());
+                let mut problem = problem.nearest(name, names()).global();
+                if problem.expected.is_none() && problem.nearest.is_none() {
+                    problem = problem.help(format!("name a {} of the scenario", on.name()));
+                }
+                reader.problem(problem);
                 Some(())
             };
             if [On::Flow, On::Link, On::Class]
@@ -189,6 +193,7 @@ fn not_measured(fields: &Fields<'_>, word: &str, what: &str, on: On) -> Problem 
         fields.span_of(key),
         format!("\"{word}\" is not measured on a {what}"),
     )
+    .help("name another metric, or what this one is measured on")
 }
 
 /// Returns the path of a metric by its path or name, or either after `flow.`, `link.`, `class.` or

@@ -229,15 +229,21 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
         let Some((_, other)) = keys[..i].iter().find(|(other, _)| path.is_prefix_of(other)) else {
             continue;
         };
-        let message = if path.0.len() == other.path.0.len() {
-            format!("\"{}\" is swept twice", key.text)
+        let (message, help) = if path.0.len() == other.path.0.len() {
+            (
+                format!("\"{}\" is swept twice", key.text),
+                "remove one of them".to_owned(),
+            )
         } else {
-            format!(
-                "\"{}\" replaces \"{}\", which is swept before it",
-                key.text, other.text
+            (
+                format!(
+                    "\"{}\" replaces \"{}\", which is swept before it",
+                    key.text, other.text
+                ),
+                format!("remove \"{}\" or \"{}\"", key.text, other.text),
             )
         };
-        problems.push(Problem::new(key.span(), message));
+        problems.push(Problem::new(key.span(), message).help(help));
     }
 }
 

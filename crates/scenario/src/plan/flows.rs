@@ -190,7 +190,8 @@ pub(super) fn traffic(
                 let kinds: Vec<&str> = kinds.filter(|kind| traffic::connects(kind)).collect();
                 let (key, kinds) = (&item.key, kinds.join(" and "));
                 let message = format!("\"{key}\" is a key of {kinds}, not of {}", entry.name);
-                reader.problem(Problem::new(item.key_span, message));
+                let help = format!("remove \"{key}\"");
+                reader.problem(Problem::new(item.key_span, message).help(help));
             }
         }
         let mut source = TrafficPlan {

@@ -72,6 +72,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
         (None, None) => reader.problem(
             Problem::new(top.span, "there is no link")
                 .expected("[bottleneck] or [links.NAME]")
+                .help("add [bottleneck] or [links.NAME]")
                 .global(),
         ),
         _ => {}
@@ -170,7 +171,8 @@ pub(super) fn warn_of_idle<'a>(
         let message = format!("nothing passes link \"{}\"", link.name);
         let problem = Problem::new(links.declared[number as usize], message);
         let expected = "its name in a \"route\" or \"back\", or no such link";
-        reader.warnings.push(problem.expected(expected));
+        let help = "add its name to a \"route\" or \"back\", or remove the link";
+        reader.warnings.push(problem.expected(expected).help(help));
     }
 }
 

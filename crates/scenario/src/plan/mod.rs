@@ -53,6 +53,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
         reader.problem(
             Problem::new(root.span, "there is no traffic")
                 .expected("at least one [[flows]] or [[traffic]]")
+                .help("add [[flows]] or [[traffic]]")
                 .global(),
         );
     }

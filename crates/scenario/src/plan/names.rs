@@ -111,7 +111,8 @@ pub(super) fn check(reader: &mut Reader<'_>, lists: [&[Node]; 3], names: &[Vec<S
                     item.node.span,
                     format!("there are two {what} named \"{name}\""),
                 );
-                reader.problem(problem.expected("a name of its own for each"));
+                let problem = problem.expected("a name of its own for each");
+                reader.problem(problem.help("rename one of them"));
             }
             seen.insert(name, item.node.span);
         }

@@ -236,10 +236,12 @@ fn said_sides<'n>(
         let problem = Problem::new(span, "nothing runs").global();
         let kinds = programs::ENTRIES.iter().map(|entry| entry.name);
         let kinds: Vec<&str> = kinds.collect();
-        reader.problem(problem.expected(format!(
+        let expected = format!(
             "sender or receiver = {{ run = [\"program\", \"argument\"] }}, or a kind: {}",
             kinds.join(", ")
-        )));
+        );
+        let help = format!("add {expected}");
+        reader.problem(problem.expected(expected).help(help));
         return None;
     }
     let mut made = Made::default();

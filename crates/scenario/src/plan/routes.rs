@@ -31,10 +31,8 @@ pub(super) fn route(reader: &mut Reader<'_>, item: &Item, links: &Links) -> Opti
         match links.find(name) {
             Some(link) if route.contains(&link) => {
                 good = false;
-                reader.problem(Problem::new(
-                    node.span,
-                    format!("\"{name}\" is twice on the {}", item.key),
-                ));
+                let message = format!("\"{name}\" is twice on the {}", item.key);
+                reader.problem(Problem::new(node.span, message).help("remove one of them"));
             }
             Some(link) => route.push(link),
             None => {
@@ -74,12 +72,11 @@ pub(super) fn routes(
         (_, None) => {
             if links.forward > 1 && !links.broken {
                 let names: Vec<&str> = links.plans.iter().map(|link| link.name.as_str()).collect();
+                let expected = format!("links in order, out of {}", listed(names.into_iter()));
                 reader.problem(
                     Problem::new(fields.span, "\"route\" is missing: there are several links")
-                        .expected(format!(
-                            "links in order, out of {}",
-                            listed(names.into_iter())
-                        ))
+                        .help(format!("add \"route\": {expected}"))
+                        .expected(expected)
                         .global(),
                 );
             }
@@ -103,6 +100,7 @@ pub(super) fn routes(
                 "there is no link on the way back",
             )
             .expected("both_directions = true on a link of the route, or \"back\"")
+            .help("add both_directions = true to a link of the route, or \"back\"")
             .global(),
         );
     }

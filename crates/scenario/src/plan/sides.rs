@@ -21,7 +21,8 @@ pub(super) fn in_root<'n>(
     let Some(item) = fields.item(side) else {
         let message = format!("{kind} runs in images, and the {side} does not have one");
         let problem = Problem::new(fields.span_of("kind"), message).global();
-        reader.problem(problem.expected(format!("{side} = {EXPECTED}")));
+        let problem = problem.expected(format!("{side} = {EXPECTED}"));
+        reader.problem(problem.help(format!("add {side} = {EXPECTED}")));
         return None;
     };
     let (own, plan) = side_of(reader, item, side, mentions)?;
@@ -68,7 +69,9 @@ pub(super) fn said_side<'n>(
     if own.item("run").is_none() {
         let message = format!("\"run\" is missing in \"{side}\"");
         let problem = Problem::new(item.node.span, message);
-        reader.problem(problem.expected(expectation(KeyKind::Words)).global());
+        let problem = problem.expected(expectation(KeyKind::Words));
+        let help = "add run = [\"program\", \"argument\"]";
+        reader.problem(problem.help(help).global());
         return None;
     }
     Some(plan)

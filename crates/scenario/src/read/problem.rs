@@ -17,6 +17,8 @@ pub struct Diagnostic {
     pub expected: Option<String>,
     /// The nearest valid name.
     pub nearest: Option<String>,
+    /// What to do about it, an imperative.
+    pub help: Option<String>,
 }
 
 impl fmt::Display for Diagnostic {
@@ -29,6 +31,22 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
+    /// What is wrong at a place, and what was expected there.
+    pub fn new(
+        place: Place,
+        message: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Diagnostic {
+        let expected = Some(expected.into());
+        Diagnostic {
+            place: Box::new(place),
+            message: message.into(),
+            help: instruction(expected.as_deref(), None),
+            expected,
+            nearest: None,
+        }
+    }
+
     /// What is wrong, what was expected and what the user may have meant, without the place.
     pub fn text(&self) -> String {
         // Names and values come from files; a terminal would obey control characters in them.
@@ -45,6 +63,43 @@ impl Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
+/// Characters of a list of names that is repeated beside the nearest of them.
+const MAX_LISTED: usize = 80;
+
+/// What to do, out of what was expected and the nearest valid name.
+fn instruction(expected: Option<&str>, nearest: Option<&str>) -> Option<String> {
+    let Some(nearest) = nearest else {
+        return expected.map(use_or_remove);
+    };
+    let written = format!("write \"{nearest}\"");
+    Some(
+        match expected.map(|text| (text, text.strip_prefix("one of "))) {
+            None => written,
+            Some((_, Some(others))) if others == nearest || others.len() > MAX_LISTED => written,
+            Some((_, Some(others))) => format!("{written}, or another of {others}"),
+            Some((other, None)) => format!("{written}, or use {other}"),
+        },
+    )
+}
+
+/// What was expected as an imperative: `--engine kernel, or no kernel` becomes `use --engine
+/// kernel, or remove kernel`.
+fn use_or_remove(expected: &str) -> String {
+    let mut verb = "";
+    let choices = expected.split(", or ").map(|choice| {
+        let (next, object) = match choice.strip_prefix("no ") {
+            Some(object) => ("remove", object),
+            None => ("use", choice),
+        };
+        if next == verb {
+            return object.to_owned();
+        }
+        verb = next;
+        format!("{next} {object}")
+    });
+    choices.collect::<Vec<_>>().join(", or ")
+}
+
 /// The most errors that are reported: a file of a completely different kind would give one for each
 /// line.
 const MAX_REPORTED: usize = 100;
@@ -56,6 +111,8 @@ pub(crate) struct Problem {
     pub message: String,
     pub expected: Option<String>,
     pub nearest: Option<String>,
+    /// What to do, where `expected` and `nearest` do not tell.
+    pub help: Option<String>,
     /// Whether the error can be judged from the place itself. Other errors (something is missing, a
     /// name refers to nothing) mean little while the file has syntax errors.
     pub local: bool,
@@ -68,6 +125,7 @@ impl Problem {
             message: message.into(),
             expected: None,
             nearest: None,
+            help: None,
             local: true,
         }
     }
@@ -79,6 +137,12 @@ impl Problem {
 
     pub fn nearest<'a>(mut self, name: &str, valid: impl IntoIterator<Item = &'a str>) -> Problem {
         self.nearest = nearest(name, valid);
+        self
+    }
+
+    /// What to do, as an imperative.
+    pub fn help(mut self, help: impl Into<String>) -> Problem {
+        self.help = Some(help.into());
         self
     }
 
@@ -133,6 +197,9 @@ pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagn
         .into_iter()
         .map(|problem| Diagnostic {
             place: Box::new(sources.place(problem.span)),
+            help: problem
+                .help
+                .or_else(|| instruction(problem.expected.as_deref(), problem.nearest.as_deref())),
             message: problem.message,
             expected: problem.expected,
             nearest: problem.nearest,
@@ -145,6 +212,7 @@ pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagn
             message: format!("and {more} more errors"),
             expected: None,
             nearest: None,
+            help: None,
             ..last
         });
     }
@@ -157,5 +225,35 @@ pub(crate) fn shorten(text: &str) -> String {
         text.to_owned()
     } else {
         text.chars().take(60).chain("...".chars()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_expected_becomes_an_imperative() {
+        let table = [
+            (Some("a table"), None, "use a table"),
+            (
+                Some("--engine kernel, or no kernel"),
+                None,
+                "use --engine kernel, or remove kernel",
+            ),
+            (Some("no a, or no b"), None, "remove a, or b"),
+            (None, Some("cubic"), "write \"cubic\""),
+            (Some("one of cubic"), Some("cubic"), "write \"cubic\""),
+            (
+                Some("one of cubic, reno"),
+                Some("cubic"),
+                "write \"cubic\", or another of cubic, reno",
+            ),
+            (Some("a name"), Some("x"), "write \"x\", or use a name"),
+        ];
+        for (expected, nearest, help) in table {
+            assert_eq!(instruction(expected, nearest).as_deref(), Some(help));
+        }
+        assert_eq!(instruction(None, None), None);
     }
 }

@@ -30,7 +30,7 @@ pub struct Place {
     pub column: usize,
     /// How many characters from there on are marked, on this line.
     pub width: usize,
-    /// The line.
+    /// The line; empty for that of a file that is no scenario at all.
     pub text: String,
     /// What an option sets, `a=b`; `None`: the place is in the file.
     pub option: Option<String>,
@@ -58,6 +58,8 @@ struct Source {
     text: String,
     /// For an option, what it sets.
     option: Option<String>,
+    /// Whether places repeat its lines.
+    quoted: bool,
     /// Where each line starts, bytes.
     lines: Vec<usize>,
 }
@@ -78,11 +80,19 @@ impl Sources {
             name: name.to_owned(),
             text: text.to_owned(),
             option,
+            quoted: true,
             lines: std::iter::once(0)
                 .chain(newlines.map(|(i, _)| i + 1))
                 .collect(),
         });
         (self.0.len() - 1) as u32
+    }
+
+    /// Leaves the lines of a source out of its places: nobody meant it to be read here.
+    pub fn conceal(&mut self, source: u32) {
+        if let Some(source) = self.0.get_mut(source as usize) {
+            source.quoted = false;
+        }
     }
 
     /// Index of the line a place is on, from 0.
@@ -114,7 +124,7 @@ impl Sources {
             line: line + 1,
             column: characters(begin..start) + 1,
             width: characters(start..end),
-            text: text.to_owned(),
+            text: if source.quoted { text } else { "" }.to_owned(),
             option: source.option.clone(),
         }
     }

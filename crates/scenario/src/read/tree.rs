@@ -257,8 +257,12 @@ fn syntax(error: &toml::de::Error, source: u32, offset: usize, len: usize) -> Pr
         ("string values must be quoted", _) => {
             problem.expected("a value in quotes such as \"100Mbit\"")
         }
-        (_, Some(expected)) => problem.expected(expected).global(),
-        (_, None) => problem.global(),
+        (_, Some(expected)) => {
+            let help = format!("write {expected}");
+            problem.expected(expected).help(help).global()
+        }
+        ("duplicate key", None) => problem.help("remove one of them").global(),
+        (_, None) => problem.help("correct the syntax of TOML").global(),
     }
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailback.base import terminal
+from tailback.cli import complaints
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.help import Command
 from tailback.cli.options import run_options, set_option
@@ -34,11 +35,14 @@ if TYPE_CHECKING:
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Keep this only (tailback list metrics); link.drops is that of links only.",
+    help="Keep only this metric [default: the usual ones]; link.drops is that of links only. "
+    "`tailback list metrics` has all. Can be repeated.",
 )
-@click.option("--force", is_flag=True, help="Replace a TARGET that is there.")
+@click.option("--force", is_flag=True, help="Replace TARGET if it exists.")
 @set_option
-@run_options(read_only=True)
+@run_options(
+    seeds_help="Number of seeds at every point [default: what FILE says, else 10].", read_only=True
+)
 def baseline(
     file: str,
     target: Path,
@@ -47,7 +51,7 @@ def baseline(
     overrides: tuple[str, ...],
     options: RunOptions,
 ) -> int:
-    """Keep what a scenario gives in a small file, to be checked in and compared with later.
+    """Write the results of a scenario to a small file, to compare with later.
 
     TARGET ends in .tailback.json. It has the values of every seed and the version of the engine:
     `tailback compare TARGET FILE --fail-if delay_p99_ms:+10%` says whether FILE gives more now.
@@ -61,9 +65,9 @@ def baseline(
     if not kept.is_named_so(target):
         raise InputError(f"{target}: expected a name that ends in {kept.SUFFIX}")
     if target.exists() and not force:
-        raise InputError(f"{target}: is there already; --force replaces it")
+        raise InputError(f"{target}: is there already; use --force to replace it")
     if not target.parent.is_dir():
-        raise InputError(f"{target}: there is no folder {target.parent}")
+        raise InputError(f"{target}: there is no folder {target.parent}; name one that exists")
     wanted = select(chosen)
     for metric in wanted:
         refuse_of_two(metric, "--metric")
@@ -76,8 +80,8 @@ def baseline(
         results = execution.run_loaded([scenario], [runner], options)[0]
     except RunsFailed as failed:
         for message in failed.failures:
-            terminal.complain(message)
-        terminal.complain(f"{target} is not written")
+            complaints.error(message)
+        complaints.error(f"{target} is not written")
         return FAILED
     cells = kept.write(results, wanted, target)
     terminal.out(

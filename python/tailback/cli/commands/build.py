@@ -26,22 +26,17 @@ from tailback.cli.options import for_this_command, jobs_option
     required=True,
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of a crate (tailback new --crate begins one). Can be repeated.",
+    help="Folder of a plugin (tailback new --crate starts one). Can be repeated.",
 )
-@click.option("--test", "tested", is_flag=True, help="Run its tests too.")
+@click.option("--test", "tested", is_flag=True, help="Run the tests of the plugins too.")
 @jobs_option
 @click.pass_context
 def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:
     """Compile the engine with your plugins.
 
-    The copy is kept in the cache. `run --with DIR`, and a scenario with the line
-    with = ["DIR"], make it themselves where it is not there; this command shows
-    what the crates register and what the compiler says.
-
-    \b
-    tailback new --crate cc my-cc
-    tailback build --with ./my-cc --test
-    tailback run --with ./my-cc scenario.toml
+    The compiled engine is kept in the cache. `run --with DIR`, and a scenario with
+    the line with = ["DIR"], compile it by themselves where it is missing. This
+    command shows what the plugins register and what the compiler prints.
     """
     from tailback.plugins import copies, workspace
     from tailback.plugins.crate import read_all

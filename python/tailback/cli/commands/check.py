@@ -25,7 +25,7 @@ from tailback.cli.options import engine_option, seeds_option, set_option, with_o
 @set_option
 @seeds_option
 def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None) -> int:
-    """Validate a scenario and estimate what its runs take; nothing runs."""
+    """Validate a scenario and estimate the cost of its runs, without running it."""
     from tailback.running import costs, engines, scenarios
 
     runner = engines.get(engine)

@@ -13,6 +13,7 @@ import click
 from tailback import studies
 from tailback.base import progress, terminal
 from tailback.base.names import unknown
+from tailback.cli import complaints
 from tailback.cli.boundary import EXCEEDED, FAILED, OK, UNKNOWN
 from tailback.cli.help import Command
 from tailback.cli.options import Auto, json_option, pdf_option, run_options
@@ -55,44 +56,46 @@ if TYPE_CHECKING:
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Metric to compare (tailback list metrics); link.drops is that of links only.",
+    help="Metric to compare [default: the usual ones]; link.drops is that of links only. "
+    "`tailback list metrics` has all. Can be repeated.",
 )
 @click.option(
     "--fail-if",
     "limits",
     multiple=True,
     metavar="QUANTITY:±N[%]",
-    help="Exit 3 if a difference is beyond it, 4 if that is undecided: throughput_mbit:-5%, "
-    "delay_mean_ms:+0.5, or jain:2% for both ways; delay_mean_ms@NAME:+10% of one link or flow, "
-    "every one without @NAME.",
+    help="Exit 3 if a difference is beyond this bound, 4 if the seeds cannot tell: "
+    "throughput_mbit:-5%, delay_mean_ms:+0.5, or jain:2% for both directions. "
+    "delay_mean_ms@NAME:+10% is for one link or flow; without @NAME the bound is for each. Can be "
+    "repeated.",
 )
 @click.option(
     "--junit",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write what --fail-if, assertions and failed runs say as JUnit's XML.",
+    help="Write the outcome of --fail-if, assertions and failed runs as JUnit XML.",
 )
 @click.option(
     "--part",
     "parts",
     multiple=True,
     metavar="NAME",
-    help="Run only this part of a battery. Can be repeated.",
+    help="Run only this part of a battery [default: all]. Can be repeated.",
 )
-@click.option("--quick", is_flag=True, help="Shorter runs and fewer points of a battery.")
+@click.option("--quick", is_flag=True, help="Make shorter runs and fewer points of a battery.")
 @click.option(
     "--preset",
     "presets",
     multiple=True,
     metavar="NAME",
-    help="Preset of a battery, for every variant: see above. Can be repeated.",
+    help="Preset of a battery for every variant, see above [default: none]. Can be repeated.",
 )
 @click.option(
     "--report",
     "report_folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the report here, where nothing may be yet [default: comparisons/ID of the "
+    help="Folder to write the report to, which must not exist [default: comparisons/ID of the "
     "results].",
 )
 @click.option("--no-report", is_flag=True, help="Do not write a report.")
@@ -140,10 +143,14 @@ def compare(
 
     thresholds = [Threshold.parse(text) for text in limits]
     if report_folder is not None and (no_report or report_folder.exists()):
-        reason = "is there already; nothing is overwritten" if not no_report else "and --no-report"
+        reason = "and --no-report exclude each other; remove one of them"
+        if not no_report:
+            reason = "is there already, and nothing is overwritten; name another folder"
         raise InputError(f"--report {report_folder}: {reason}")
     if junit is not None and not junit.absolute().parent.is_dir():
-        raise InputError(f"--junit {junit}: there is no folder {junit.parent}")
+        raise InputError(
+            f"--junit {junit}: there is no folder {junit.parent}; name one that exists"
+        )
     if isinstance(seeds, Auto) and not thresholds:
         raise InputError("--seeds auto: there is nothing to tell; expected --fail-if too")
     # A report that is asked for by its folder is not written to the results.
@@ -219,7 +226,7 @@ class _Asked:
                 raise InputError(f"{len(self.sources)} files; expected one with --variant")
             return self._of_file(self.sources[0], chosen, None), None
         if seeds is not None:
-            raise InputError("--seeds: what is stored has the seeds that it has")
+            raise InputError("--seeds: stored results have their seeds already; remove --seeds")
         return (lambda _: _compare_stored(self.sources, chosen, self.options.out)), None
 
     def _of_battery(self, name: str) -> Callable[[int | None], Comparison]:
@@ -334,7 +341,7 @@ def _report(
     except OSError as error:
         if folder is not None or not layout.is_refused(error):
             raise
-        terminal.complain(f"warning: no report is written: {error}")
+        complaints.warn(f"no report is written: {error}")
     return None
 
 
@@ -356,15 +363,15 @@ def _say(
         if gate is not None:
             terminal.out(gate.text())
     for message in outcome.failures:
-        terminal.complain(message)
+        complaints.error(message)
     for message in broken:
-        terminal.complain(f"assertion does not hold: {message}")
+        complaints.error(f"assertion does not hold: {message}")
     if gate is not None:
         open_ = [*gate.of("exceeds"), *gate.of("unknown")]
         for verdict in open_[:MOST_SAID]:
-            terminal.complain(verdict.text())
+            complaints.error(verdict.text())
         if len(open_) > MOST_SAID:
-            terminal.complain(f"and {len(open_) - MOST_SAID} more; --json and --junit have them")
+            terminal.err(f"and {len(open_) - MOST_SAID} more; --json and --junit have them")
     if outcome.failures or broken:
         return FAILED
     if gate is None or gate.answer == "holds":

@@ -27,7 +27,7 @@ MOST = 24
     "flows",
     metavar="NAME",
     multiple=True,
-    help="Only this flow or source, and its queues. Can be repeated.",
+    help="Explain only this flow or source, and its queues [default: all]. Can be repeated.",
 )
 @json_option
 def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:

@@ -39,7 +39,8 @@ from tailback.errors import InputError
     "interfaces",
     multiple=True,
     metavar="NAME",
-    help="Of a capture only the packets seen here, e.g. bottleneck.in. Can be repeated.",
+    help="Take only the packets seen here from a capture, e.g. bottleneck.in [default: all]. Can "
+    "be repeated.",
 )
 def export(
     run: str, name: str, out: Path | None, results: Path | None, interfaces: tuple[str, ...]
@@ -70,7 +71,9 @@ def export(
     target = out if out is not None else Path(f"{folder.resolve().name}{chosen.suffix}")
     stored = folder.resolve().parent.parent
     if any(stored / kind in target.resolve().parents for kind in KINDS):
-        raise InputError(f"--out {target}: nothing is added to what is stored")
+        raise InputError(
+            f"--out {target}: nothing is added to what is stored; name a file elsewhere"
+        )
     for path in chosen.export(folder, target, interfaces):
         terminal.out(path)
     return OK

@@ -9,7 +9,7 @@ import click
 
 from tailback.base import terminal
 from tailback.cli.help import Group
-from tailback.cli.options import json_option, quiet_option, set_option, walls_options
+from tailback.cli.options import count_type, json_option, quiet_option, set_option, walls_options
 
 if TYPE_CHECKING:
     from tailback.kernel.kit import Kit
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def kernel() -> None:
-    """Build the Linux that `--engine kernel` runs, or show it."""
+    """Build and show the Linux that `--engine kernel` runs."""
 
 
 @kernel.command(
@@ -36,7 +36,8 @@ def kernel() -> None:
 @click.option(
     "--release",
     metavar="RELEASE",
-    help="Debian's linux-source of this release (5.10, 6.1, 6.12), beside the kit in use; newest.",
+    help="Build Debian's linux-source of this release beside the kit in use: 5.10, 6.1, 6.12 or "
+    "newest.",
 )
 @click.option(
     "--with-patch",
@@ -49,7 +50,7 @@ def kernel() -> None:
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FRAGMENT",
-    help="Options of the kernel on top of the kit's own. Can be repeated.",
+    help="File of kernel options to add to those of the kit. Can be repeated.",
 )
 @click.option(
     "--module",
@@ -67,7 +68,7 @@ def kernel() -> None:
     "s2n-quic. Can be repeated.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once [default: all cores]"
+    "--jobs", type=count_type, metavar="N", help="Compilers at the same time [default: all cores]."
 )
 @quiet_option
 @json_option
@@ -81,15 +82,15 @@ def build(
     jobs: int | None,
     as_json: bool,
 ) -> int:
-    """Build the kernel kit, or what of it is missing.
+    """Build the kernel kit, or its missing parts.
 
-    Needs gcc and make, and no root: packages are unpacked, never installed.
-    With --module alone, the modules are built for the kit in use, with --release
-    for that of the release; with --program alone, programs only. An interrupted build goes on
-    where it was.
+    The build needs gcc and make, and no root: packages are unpacked, never
+    installed. --module alone builds modules for the kit in use, with --release
+    for the kit of that release. --program alone builds programs only. An
+    interrupted build resumes.
 
-    What is built becomes the kit in use, but with --release: a scenario says
-    kernel = "6.1" to run on it.
+    The new kit becomes the kit in use, except with --release: a scenario runs on
+    that kit with kernel = "6.1".
     """
     from tailback.kernel import build as kit_build
 
@@ -106,7 +107,13 @@ def build(
     return 0
 
 
-@kernel.command("list")
+@kernel.command(
+    "list",
+    examples=(
+        ("kernel list", "list the kits"),
+        ("kernel list --json", "print them as JSON, with what each has"),
+    ),
+)
 @json_option
 def list_kits(as_json: bool) -> int:
     """List the kernel kits that are built, by release; * is the one in use."""
@@ -143,7 +150,12 @@ def list_kits(as_json: bool) -> int:
     return 0
 
 
-@kernel.command()
+@kernel.command(
+    examples=(
+        ("kernel info", "show version, modules and programs of the kit"),
+        ("kernel info --json", "print them as JSON"),
+    )
+)
 @json_option
 def info(as_json: bool) -> int:
     """Show the kernel kit in use."""
@@ -153,11 +165,16 @@ def info(as_json: bool) -> int:
     return 0
 
 
-@kernel.command()
-@click.option("--quick", is_flag=True, help="Three cells of 4 s: a first look.")
+@kernel.command(
+    examples=(
+        ("kernel clock --quick", "take a first look"),
+        ("kernel clock --out clock", "keep the runs"),
+    )
+)
+@click.option("--quick", is_flag=True, help="Run three cells of 4 s: a first look.")
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=count_type,
     default=3,
     show_default=True,
     metavar="N",
@@ -165,24 +182,24 @@ def info(as_json: bool) -> int:
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(min=1),
+    type=count_type,
     default=1,
     show_default=True,
     metavar="N",
-    help="Runs at once in real time: they disturb one another.",
+    help="Runs at the same time in real time, where they disturb one another.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Keep the runs here; what is there already is not run again [default: nowhere].",
+    help="Folder to keep the runs in, and to reuse them from [default: none].",
 )
 @click.option(
     "--page",
     "target",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the page here [default: print it].",
+    help="File to write the page to [default: print it].",
 )
 @walls_options
 @quiet_option
@@ -190,10 +207,10 @@ def info(as_json: bool) -> int:
 def clock(
     quick: bool, seeds: int, jobs: int, out: Path | None, target: Path | None, as_json: bool
 ) -> int:
-    """Run cells in virtual and in real time, and show what differs.
+    """Run cells in virtual and in real time, and show the differences.
 
-    Runs in real time last as long as they say: 15 runs of 20 s for each seed,
-    over the number of jobs. Leave the machine alone meanwhile.
+    Runs in real time take their whole duration: 15 runs of 20 s for each seed,
+    divided by the number of jobs. Leave the machine idle meanwhile.
     """
     import tempfile
 
@@ -219,11 +236,16 @@ def clock(
     return 0
 
 
-@kernel.command(examples=(("kernel show first.toml", "print the commands that the guest runs"),))
+@kernel.command(
+    examples=(
+        ("kernel show first.toml", "print the commands that the guest runs"),
+        ("kernel show first.toml --set bottleneck.queue=codel", "print them for another queue"),
+    )
+)
 @click.argument("file")
 @set_option
 def show(file: str, overrides: tuple[str, ...]) -> int:
-    """Show the set-up of the guest for FILE, the first point of a sweep; nothing runs.
+    """Show the set-up of the guest for the first point of FILE, without running it.
 
     Modules, sysctls, devices, the lines of ip and tc in each network namespace,
     and the flows.

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tailback.base import terminal
+from tailback.cli import complaints
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.help import Command
 from tailback.cli.options import json_option, quiet_option
@@ -46,7 +47,7 @@ def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
             f"{result.runs_there} and {result.sweeps_there} were there"
         )
     for damage in result.damages:
-        terminal.complain(f"not taken: {damage}")
+        complaints.error(f"not taken: {damage}")
     return FAILED if result.damages else OK
 
 

@@ -16,24 +16,19 @@ from tailback.cli.help import Command
     cls=Command,
     examples=(
         ("new > first.toml", "write the first example to a file"),
-        ("new --crate cc my-cc", "begin a plugin with a congestion control"),
+        ("new --crate cc my-cc", "start a plugin with a congestion control"),
     ),
 )
-@click.argument("name", default="first", shell_complete=example_names)
-@click.option("--list", "listed", is_flag=True, help="The scenarios there are, with their titles.")
+@click.argument("name", metavar="[NAME]", default="first", shell_complete=example_names)
+@click.option("--list", "listed", is_flag=True, help="List the scenarios and their titles.")
 @click.option(
     "--crate",
     "kind",
     type=click.Choice(("cc", "queue", "traffic")),
-    help="Begin a crate with an algorithm of your own, in the folder NAME.",
+    help="Start a plugin for an algorithm of your own, in the folder NAME.",
 )
 def new(name: str, listed: bool, kind: str | None) -> int:
-    """Print a scenario that comes with tailback [default: first], or begin a crate.
-
-    \b
-    tailback new codel-dctcp > mine.toml
-    tailback new --crate cc my-cc
-    """
+    """Print a scenario that comes with tailback [default: first], or start a plugin."""
     if kind is not None:
         return _begin(kind, name)
     from tailback import examples
@@ -53,7 +48,7 @@ def _begin(kind: str, name: str) -> int:
     folder = Path(name)
     for path in begin.write(kind, folder):
         terminal.out(path)
-    terminal.complain(
+    terminal.err(
         f"its tests: tailback build --with {folder} --test; "
         f"a run: tailback run {folder / 'scenario.toml'}"
     )

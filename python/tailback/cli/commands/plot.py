@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tailback.base import terminal
+from tailback.base.progress import is_quiet
 from tailback.cli.boundary import OK
 from tailback.cli.completing import plot_kinds, plot_quantities, sweep_ids, swept_keys
 from tailback.cli.help import Command
-from tailback.cli.options import with_option
+from tailback.cli.options import quiet_option, with_option
 from tailback.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,19 +48,24 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     shell_complete=sweep_ids,
 )
 @click.option(
-    "--x", metavar="KEY", shell_complete=swept_keys, help="Key that maps to x, e.g. path.rtt."
+    "--x",
+    metavar="KEY",
+    shell_complete=swept_keys,
+    help="Key that maps to x, e.g. path.rtt [default: chosen for the sweep].",
 )
 @click.option(
     "--y",
     metavar="QUANTITY",
     shell_complete=plot_quantities,
-    help="Quantity to draw: a metric (delay_ms.p99), all packets (delay_ms) or a series (cwnd).",
+    help="Quantity to draw: a metric (delay_ms.p99), all packets (delay_ms) or a series (cwnd) "
+    "[default: chosen for the sweep].",
 )
 @click.option(
     "--color",
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Key that maps to colour, e.g. bottleneck.queue.aqm, or flow, link, class, seed.",
+    help="Key that maps to colour, e.g. bottleneck.queue.aqm, or flow, link, class, seed "
+    "[default: chosen for the sweep].",
 )
 @click.option(
     "--facet",
@@ -73,7 +79,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--kind",
     metavar="KIND",
     shell_complete=plot_kinds,
-    help="Kind of figure: line, box, cdf, ccdf, time, scatter, heat or bar.",
+    help="Kind of figure: line, box, cdf, ccdf, time, scatter, heat or bar [default: chosen for "
+    "the sweep].",
 )
 @click.option(
     "--where",
@@ -109,6 +116,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     help="Size of titles; numbers are a point smaller.",
 )
 @with_option
+@quiet_option
 def plot(
     results: Path,
     x: str | None,
@@ -158,7 +166,8 @@ def plot(
     drawing = figure(sweep, asked, width=width, height=height, font_size=font_size)
     drawing.save(target, sweep.title)
     terminal.out(target)
-    terminal.err(f"drawn: {drawing.plan.command()}; {drawing.plan.kind.facts}")
+    if not is_quiet():
+        terminal.err(f"drawn: {drawing.plan.command()}; {drawing.plan.kind.facts}")
     for note in drawing.plan.notes:
         terminal.err(f"{note}; --where chooses")
     for note in drawing.plan.missing:

@@ -10,7 +10,7 @@ from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import sweep_ids
 from tailback.cli.help import Command
-from tailback.cli.options import pdf_option, with_option
+from tailback.cli.options import pdf_option, quiet_option, with_option
 
 
 @click.command(
@@ -22,13 +22,14 @@ from tailback.cli.options import pdf_option, with_option
 )
 @click.argument(
     "folder",
-    metavar="DIR|SWEEP",
+    metavar="[DIR|SWEEP]",
     type=click.Path(path_type=Path),
     default=Path("latest"),
     shell_complete=sweep_ids,
 )
 @pdf_option
 @with_option
+@quiet_option
 def report(folder: Path, pdf: bool) -> int:
     """Write the report of a sweep [default: latest].
 

@@ -23,11 +23,17 @@ def results() -> None:
     """
 
 
-@results.command("list")
+@results.command(
+    "list",
+    examples=(
+        ("results list", "list the sweeps in the folder results"),
+        ("results list --json", "print them as JSON"),
+    ),
+)
 @out_option
 @json_option
 def list_(out: Path | None, as_json: bool) -> int:
-    """The sweeps that are stored, the latest first."""
+    """List the stored sweeps, the latest first."""
     from tailback.store import archive, layout
 
     sweeps = archive.kept(out or layout.DEFAULT)
@@ -40,13 +46,19 @@ def list_(out: Path | None, as_json: bool) -> int:
     return OK
 
 
-@results.command("show")
-@click.argument("name", metavar="SWEEP", default="latest", shell_complete=sweep_ids)
+@results.command(
+    "show",
+    examples=(
+        ("results show", "print the table of the latest sweep"),
+        ("results show latest --json", "print all its numbers as JSON"),
+    ),
+)
+@click.argument("name", metavar="[SWEEP]", default="latest", shell_complete=sweep_ids)
 @out_option
 @with_option
 @json_option
 def show(name: str, out: Path | None, as_json: bool) -> int:
-    """The table of a sweep, as at the end of `run` [default: latest]."""
+    """Print the table of a sweep again, as `run` did [default: latest]."""
     from tailback.cli.tables import results as table
     from tailback.store import archive, layout
     from tailback.store.results import open_results
@@ -58,18 +70,24 @@ def show(name: str, out: Path | None, as_json: bool) -> int:
     elif sweep.points:
         table.show(sweep)
     else:
-        raise InputError(f"{sweep.id}: none of its runs is stored")
+        raise InputError(f"{sweep.id}: none of its runs is stored; run its scenario again")
     return OK
 
 
-@results.command("diff")
+@results.command(
+    "diff",
+    examples=(
+        ("results diff 3cf5 efbc", "compare two runs by the beginnings of their ids"),
+        ("results diff results/runs/3cf5 other/runs/efbc", "compare runs of two folders"),
+    ),
+)
 @click.argument("runs", metavar="RUN RUN", nargs=2, shell_complete=run_ids)
 @out_option
 @json_option
 def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
-    """Where two runs differ: in what was run, and in every number that came out.
+    """Show where two runs differ: in their set-up, and in every number that came out.
 
-    `tailback compare` says of sweeps which differences are more than noise.
+    `tailback compare` tells which differences between sweeps are more than noise.
     """
     from tailback.store import archive, layout
     from tailback.store.run_folder import StoredRun
@@ -100,13 +118,22 @@ def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
 
 @results.command(
     "prune",
-    examples=(("results prune --older-than 30 --dry-run", "show what pruning would delete"),),
+    examples=(
+        ("results prune --older-than 30 --dry-run", "show what pruning would delete"),
+        ("results prune --other-versions", "delete what other versions of an engine made"),
+    ),
 )
 @click.argument("names", metavar="[SWEEP]...", nargs=-1, shell_complete=sweep_ids)
 @click.option(
-    "--older-than", "days", type=click.FloatRange(min=0), metavar="DAYS", help="Older sweeps too."
+    "--older-than",
+    "days",
+    type=click.FloatRange(min=0),
+    metavar="DAYS",
+    help="Delete sweeps older than this too.",
 )
-@click.option("--other-versions", is_flag=True, help="Sweeps of other versions of an engine too.")
+@click.option(
+    "--other-versions", is_flag=True, help="Delete sweeps of other versions of an engine too."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @out_option
 @json_option
@@ -120,8 +147,8 @@ def prune(
 ) -> int:
     """Delete sweeps, and runs that no sweep needs any more.
 
-    Without a SWEEP and options only runs go that no sweep names. A run that a
-    sweep that stays needs too is kept.
+    Without SWEEP and options, only runs that no sweep names are deleted. A run
+    that a remaining sweep needs is kept.
     """
     from tailback.base.numbers import bytes_text
     from tailback.running import engines

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailback.base import terminal
+from tailback.cli import complaints
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.help import Command
 from tailback.cli.options import json_option, run_options, set_option
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 @run_options(read_only=True)
 @json_option
 def run(file: str, overrides: tuple[str, ...], options: RunOptions, as_json: bool) -> int:
-    """Run a scenario or a sweep; what is stored already is not run again."""
+    """Run a scenario or a sweep. Stored runs are reused."""
     from tailback.running import engines, execution, scenarios
     from tailback.store import layout
 
@@ -55,7 +56,7 @@ def run(file: str, overrides: tuple[str, ...], options: RunOptions, as_json: boo
         table.show_where(results, reused, len(wanted))
     broken = results.failed_assertions()
     for message in failures:
-        terminal.complain(message)
+        complaints.error(message)
     for message in broken:
-        terminal.complain(f"assertion does not hold: {message}")
+        complaints.error(f"assertion does not hold: {message}")
     return FAILED if failures or broken else OK

@@ -36,11 +36,22 @@ if TYPE_CHECKING:
     "--vary",
     multiple=True,
     metavar="PATH=LO..HI",
-    help="What may vary: bottleneck.queue.target=1ms..30ms, or choices A,B,C. Logarithmic where "
-    "it spans more than a decade; lin: or log: before it says otherwise. Can be repeated.",
+    help="Key that may vary, and its range: bottleneck.queue.target=1ms..30ms, or choices A,B,C. "
+    "The scale is logarithmic for more than a decade; lin: or log: before the range chooses it. "
+    "Can be repeated.",
 )
-@click.option("--minimise", multiple=True, metavar="METRIC[@NAME]", help="Metric to minimise.")
-@click.option("--maximise", multiple=True, metavar="METRIC[@NAME]", help="Metric to maximise.")
+@click.option(
+    "--minimise",
+    multiple=True,
+    metavar="METRIC[@NAME]",
+    help="Metric to minimise. Can be repeated.",
+)
+@click.option(
+    "--maximise",
+    multiple=True,
+    metavar="METRIC[@NAME]",
+    help="Metric to maximise. Can be repeated.",
+)
 @click.option(
     "--subject-to",
     multiple=True,
@@ -61,13 +72,19 @@ if TYPE_CHECKING:
     help="How to pool a number over these points.",
 )
 @click.option(
-    "--runs", type=count_type, default=300, show_default=True, help="Runs of the whole search."
+    "--runs",
+    type=count_type,
+    default=300,
+    show_default=True,
+    metavar="N",
+    help="Runs of the whole search.",
 )
 @click.option(
     "--unseen",
     type=count_type,
     metavar="N",
-    help="Seeds that the search did not see, for front and defaults at its end [default: 10].",
+    help="Seeds kept from the search, with which the front and the defaults run at its end "
+    "[default: 10].",
 )
 @click.option(
     "--sampler",
@@ -77,13 +94,18 @@ if TYPE_CHECKING:
     help="Sampler of Optuna to use.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sampler."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of the sampler.",
 )
 @click.option(
     "--batch",
     type=count_type,
     metavar="N",
-    help="Candidates at once; another number is another search [default: 8].",
+    help="Candidates tried together [default: 8]. Another number gives another search.",
 )
 @set_option
 @run_options(seeds_help="Seeds of a point in the search [default: 3].")
@@ -105,7 +127,7 @@ def tune(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Search for the values of a scenario that are best.
+    """Search for the best values of keys of a scenario.
 
     Several goals give a Pareto front: what cannot be better in one goal without being worse in
     another. At the end the front and FILE as it is are run on seeds that the search did not see.
@@ -152,6 +174,6 @@ def _pairs(option: str, words: tuple[str, ...]) -> dict[str, str]:
         if not equals or not path:
             raise InputError(f"{option} {text}: expected PATH=WHAT")
         if path in pairs:
-            raise InputError(f"{option} {path}: is there twice")
+            raise InputError(f"{option} {path}: is there twice; remove one of them")
         pairs[path] = what
     return pairs

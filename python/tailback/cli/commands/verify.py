@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailback.base import foreign, terminal
+from tailback.cli import complaints
 from tailback.cli.help import Command
 from tailback.cli.options import json_option, quiet_option
 
@@ -57,4 +58,4 @@ def _show(verification: Verified) -> None:
     if verification.set_aside:
         terminal.out(f"runs/.damaged: {verification.set_aside} moved there before")
     for message in verification.damages:
-        terminal.complain(foreign.line(message))
+        complaints.error(foreign.line(message))

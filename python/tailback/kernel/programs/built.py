@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tailback.base import folders, names
-from tailback.errors import InputError, TailbackError
+from tailback.errors import InputError, InputErrors, TailbackError
 from tailback.kernel import contents, kit, manifest, modules, process
 from tailback.kernel.steps import Steps
 
@@ -145,7 +145,7 @@ def check(wanted: Iterable[str]) -> None:
             if shutil.which(program) is None
         ]
     if wrong:
-        raise InputError("\n".join(wrong))
+        raise InputErrors(*wrong)
 
 
 def find(name: str) -> Path:

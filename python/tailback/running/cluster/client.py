@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailback.base import folders
 from tailback.base.progress import Progress, say
-from tailback.errors import DamagedResults, InputError, TailbackError
+from tailback.errors import DamagedResults, InputError, InputErrors, TailbackError
 from tailback.running import engines
 from tailback.running.cluster import worker
 from tailback.running.spread import parcel, recipe
@@ -151,7 +151,7 @@ class Cluster:
             expected = ", ".join(here[word] for word in differing)
             wrong.append(f"worker {address}: has {actual}; expected {expected}, as here")
         if wrong:
-            raise InputError("\n".join(wrong))
+            raise InputErrors(*wrong)
         self._fit.update(versions)
 
 

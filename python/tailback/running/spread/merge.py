@@ -18,7 +18,7 @@ from typing import Any
 from tailback import _native
 from tailback.base import folders
 from tailback.base.progress import Progress
-from tailback.errors import InputError
+from tailback.errors import InputError, InputErrors
 from tailback.running.spread import parcel
 from tailback.store import layout, shape
 from tailback.store.run_folder import StoredRun
@@ -66,7 +66,7 @@ def merge(
         f"{source}: is merged into itself" for source in sources if _same_folder(source, target)
     ]
     if wrong:
-        raise InputError("\n".join(wrong))
+        raise InputErrors(*wrong)
     result = Merged(target)
     paths = [path for source in sources for path in _runs(source)]
     known: dict[str, _Run] = {}
@@ -86,7 +86,7 @@ def merge(
                 result.runs_there += 1
             known.setdefault(path.name, other or run)
         if wrong:
-            raise InputError("\n".join(wrong))
+            raise InputErrors(*wrong)
         target.mkdir(parents=True, exist_ok=True)
         open_ = _native.Store(target)
         with (

@@ -24,8 +24,14 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("name", shell_complete=experiment_names)
-@click.option("--part", "parts", multiple=True, help="Only this figure or table.")
-@click.option("--quick", is_flag=True, help="Shorter runs and fewer points: a first look.")
+@click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    metavar="NAME",
+    help="Run only this figure or table [default: all]. Can be repeated.",
+)
+@click.option("--quick", is_flag=True, help="Make shorter runs and fewer points: a first look.")
 @click.option(
     "--page",
     is_flag=True,
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
     "durations, and the readings of what the source leaves open.",
 )
 @pdf_option
-@run_options()
+@run_options(seeds_help="Number of seeds at every point [default: what the experiment says].")
 @json_option
 def reproduce(
     name: str,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailback.base import names, terminal
+from tailback.cli import complaints
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.help import Command
 from tailback.cli.options import json_option, run_options
@@ -25,8 +26,14 @@ if TYPE_CHECKING:
         ("validate --queue codel", "run the cells of one queue"),
     ),
 )
-@click.option("--quick", is_flag=True, help="Fewer cells, seeds and seconds: a first look.")
-@click.option("--queue", "queues", multiple=True, metavar="NAME", help="Only cells of this queue.")
+@click.option("--quick", is_flag=True, help="Run fewer cells, seeds and seconds: a first look.")
+@click.option(
+    "--queue",
+    "queues",
+    multiple=True,
+    metavar="NAME",
+    help="Run only cells of this queue [default: all]. Can be repeated.",
+)
 @click.option(
     "--write",
     is_flag=True,
@@ -36,9 +43,14 @@ if TYPE_CHECKING:
 @click.option(
     "--stored",
     is_flag=True,
-    help="Compare the stored runs without running the grid: shows how far a validation has come.",
+    help="Compare the stored runs only, and run nothing.",
 )
-@run_options(engine=False, cores=False, spread=False)
+@run_options(
+    engine=False,
+    cores=False,
+    spread=False,
+    seeds_help="Number of seeds of each cell [default: 5, with --quick fewer].",
+)
 @json_option
 def validate(
     quick: bool,
@@ -51,8 +63,8 @@ def validate(
     """Compare the simulator with the Linux kernel over a grid of cells.
 
     Congestion controls alone and together, Accurate ECN, BBR and short connections, in every queue
-    that both engines have, 5 seeds each. Stored runs are not run again: a stopped validation
-    resumes. Exit status 1 if a goal does not hold, a cell is not measured or a run failed.
+    that both engines have, 5 seeds each. Stored runs are reused, so a stopped command resumes. Exit
+    status 1 if a criterion does not hold, a cell is not measured or a run failed.
     """
     began = time.monotonic()
     from tailback_studies import validation
@@ -80,5 +92,5 @@ def validate(
 
         shown.show(result, pages, time.monotonic() - began)
     for message in result.ran.failures:
-        terminal.complain(message)
+        complaints.error(message)
     return OK if result.holds and not result.ran.failures else FAILED

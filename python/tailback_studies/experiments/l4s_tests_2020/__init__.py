@@ -89,7 +89,9 @@ class L4sTests(Reproduction):
         rows = [row for row in ROWS if row.table in wanted]
         if request.engine != "sim":
             if request.named_part(READINGS):
-                raise InputError(f"{self.name}: only the simulator runs {READINGS}; omit --engine")
+                raise InputError(
+                    f"{self.name}: only the simulator runs {READINGS}; remove --engine"
+                )
             rows = [row for row in rows if points.stock(row)]
             if request.parts == ("s6",):
                 raise InputError(

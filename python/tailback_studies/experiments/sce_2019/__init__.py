@@ -78,7 +78,9 @@ class Sce2019(Reproduction):
         setups = [s for s in SETUPS if s in {t.setup for t in tables}]
         if request.engine != "sim":
             if request.named_part(ABLATION):
-                raise InputError(f"{self.name}: only the simulator runs {ABLATION}; omit --engine")
+                raise InputError(
+                    f"{self.name}: only the simulator runs {ABLATION}; remove --engine"
+                )
             setups = [s for s in setups if points.stock(s)]
             if not setups:
                 raise InputError(

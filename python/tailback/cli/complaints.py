@@ -1,0 +1,166 @@
+"""Prints what is wrong, on stderr: `error: FILE:LINE:COLUMN: what is wrong`, the line of the file
+with a caret under the place, then what to do.
+
+A message that is text ends in what to do: `WHAT; expected WHAT ELSE; did you mean "NAME"?`,
+`GIVEN: expected WHAT ELSE`, `WHAT; run: COMMAND`, or another imperative of `_VERBS`.
+"""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from tailback._native import Diagnostic
+from tailback.base import names, terminal
+from tailback.base.foreign import shown
+
+Problem = Diagnostic | str
+
+INDENT = "  "
+
+MOST_COLUMNS = 100
+"""Of a line of the source: of a longer one the part about the caret is shown."""
+
+MOST_LISTED = 80
+"""Characters of a list of names that is repeated beside the nearest of them."""
+
+_VERBS = (
+    "add",
+    "choose",
+    "give",
+    "name",
+    "omit",
+    "remove",
+    "rename",
+    "run",
+    "run:",
+    "see",
+    "set",
+    "use",
+    "write",
+)
+
+_ADVICE = re.compile(
+    rf"(?P<what>.+?)(?:; (?P<advice>(?:expected|did you mean|{'|'.join(_VERBS)}) .+)"
+    r"|: (?P<instead>expected .+))",
+    re.DOTALL,
+)
+
+_EXPECTED = re.compile(
+    r"(?:expected (?P<expected>.+?))?(?:(?:; )?did you mean \"(?P<nearest>.+)\"\?)?", re.DOTALL
+)
+
+
+def error(problem: Problem) -> None:
+    """Prints an error."""
+    terminal.err(text_of("error", problem))
+
+
+def warn(problem: Problem) -> None:
+    """Prints a warning."""
+    terminal.err(text_of("warning", problem))
+
+
+def text_of(kind: str, problem: Problem) -> str:
+    """The lines of a problem, the first of which begins with its kind."""
+    if isinstance(problem, Diagnostic):
+        place = f"{problem.place}: " if problem.place else ""
+        # What an engine refuses may end in what to do.
+        what, advice = (problem.message, problem.help) if problem.help else split(problem.message)
+        lines = [f"{place}{what}", *_excerpt(problem)]
+    else:
+        what, advice = split(problem)
+        # More than a line is what another program has written, such as a compiler.
+        lines = what.split("\n")
+    if advice is not None:
+        lines.append(advice)
+    return f"{kind}: " + f"\n{INDENT}".join(lines)
+
+
+def split(message: str) -> tuple[str, str | None]:
+    """What is wrong, and what to do about it if the message says so."""
+    parts = _ADVICE.fullmatch(message)
+    if parts is None:
+        return message, None
+    what = parts["what"] if parts["instead"] is None else f"{parts['what']} is not valid"
+    advice = parts["advice"] or parts["instead"]
+    hints = _EXPECTED.fullmatch(advice)
+    return what, advice if hints is None else _imperative(**hints.groupdict())
+
+
+def _imperative(expected: str | None, nearest: str | None) -> str:
+    if nearest is None:
+        return f"use {expected}"
+    written = f'write "{nearest}"'
+    if expected is None:
+        return written
+    others = expected.removeprefix("one of ")
+    if others == expected:
+        return f"{written}, or use {others}"
+    if others == nearest or len(others) > MOST_LISTED:
+        return written
+    return f"{written}, or another of {others}"
+
+
+def _excerpt(diagnostic: Diagnostic) -> list[str]:
+    """The line that is meant, and carets under the place in it."""
+    begin = diagnostic.column - 1
+    # A table of Python's has no lines of its own, only those it was turned into.
+    is_there = diagnostic.place.endswith(f":{diagnostic.line}:{diagnostic.column}")
+    # What is missing in the whole file has no place in its first line.
+    is_there = is_there and (begin > 0 or diagnostic.width > 0)
+    if not is_there or not diagnostic.source.strip():
+        return []
+    from rich.cells import cell_len
+
+    end = begin + max(diagnostic.width, 1)
+    source = diagnostic.source
+    before, marked, after = map(_flat, (source[:begin], source[begin:end], source[end:]))
+    if len(before) + len(marked) + len(after) > MOST_COLUMNS:
+        most = MOST_COLUMNS // 3
+        before = before if len(before) <= most else f"...{before[-most:]}"
+        marked = marked[:most]
+        after = after if len(after) <= most else f"{after[:most]}..."
+    carets = "^" * max(cell_len(marked), 1)
+    return [f"{before}{marked}{after}".rstrip(), f"{' ' * cell_len(before)}{carets}"]
+
+
+def _flat(text: str) -> str:
+    """As a terminal prints it, each character at the same width everywhere."""
+    return shown(text).replace("\t", "    ")
+
+
+def of_click(exception: click.ClickException) -> str:
+    """What is wrong with a command line, in the words of the other messages."""
+    context = exception.ctx if isinstance(exception, click.UsageError) else None
+    command = context.command_path if context is not None else "tailback"
+    advice = f"run: {command} --help"
+    match exception:
+        case click.MissingParameter():
+            what = exception.format_message()
+        case click.BadParameter(param=click.Parameter() as parameter):
+            what = f"{parameter.get_error_hint(context)}: {_lower(exception.message)}"
+        case click.UsageError():
+            what = exception.message
+            if near := _nearest(exception, context):
+                advice = f'did you mean "{near}"?'
+        case _:
+            what = exception.format_message()
+    what = re.sub(r"'(-[\w-]+|[A-Z]+)'", r"\1", _lower(what.rstrip(".")))
+    what = re.sub(r"'([^']*)'", r'"\1"', what)
+    return what if _ADVICE.fullmatch(what) else f"{what}; {advice}"
+
+
+def _nearest(exception: click.UsageError, context: click.Context | None) -> str | None:
+    """The option or command that may have been meant."""
+    if near := getattr(exception, "possibilities", None):
+        return str(near[0])
+    name = getattr(exception, "command_name", None)
+    if name is None or context is None or not isinstance(context.command, click.Group):
+        return None
+    return names.nearest(name, context.command.list_commands(context))
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:] if not text[:2].isupper() else text

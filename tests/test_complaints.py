@@ -1,0 +1,123 @@
+"""What a command prints about what is wrong: the place, the line with a caret, what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tailback as tb
+from conftest import SCENARIO, Tailback
+from tailback.cli import complaints
+
+
+def printed(scenario: str, name: str = "f.toml") -> list[str]:
+    """The lines about everything that is wrong with a scenario."""
+    Path(name).write_text(scenario, encoding="utf-8")
+    with pytest.raises(tb.ScenarioError) as caught:
+        tb.check(name)
+    return "\n".join(complaints.text_of("error", p) for p in caught.value.problems).split("\n")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def marked(lines: list[str]) -> str:
+    """What the carets are under."""
+    _, source, carets, *_ = lines
+    return source[carets.index("^") : carets.rindex("^") + 1]
+
+
+def test_a_mistake_has_its_line_and_an_imperative() -> None:
+    lines = printed(SCENARIO.replace('"codel"', '"codle"'))
+    assert lines[0] == 'error: f.toml:8:17: unknown queue discipline "codle"'
+    assert marked(lines) == '"codle"'
+    assert lines[3].startswith('  write "codel"')
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize("before", ["\t", "    "])
+def test_carets_are_under_the_place(before: str) -> None:
+    lines = printed(SCENARIO.replace("rate ", f"{before}rate ").replace('"10Mbit"', "10"))
+    assert marked(lines) == "10"
+
+
+def test_a_wide_character_takes_two_carets() -> None:
+    name = '"\u4f60\u597dx"'
+    lines = printed(f"{SCENARIO}[[assert]]\nmetric = {name}\nmin = 1\n")
+    assert lines[1].endswith(name)
+    assert lines[2] == " " * lines[1].index('"') + "^" * (len(name) + 2)
+
+
+def test_a_long_line_is_shown_about_the_place() -> None:
+    lines = printed(SCENARIO.replace("[[flows]]", f'[[flows]]\nroute = ["{"x" * 500}"]', 1))
+    _, source, carets, _ = lines
+    assert max(map(len, (source, carets))) <= complaints.MOST_COLUMNS + 10
+    assert set(source[carets.index("^") : carets.rindex("^")]) <= set('"x')
+
+
+def test_what_has_no_place_in_a_line_is_shown_without() -> None:
+    lines = printed('title = "t"\n[[flows]]\ncc = "cubic"\n[bottleneck]\nrate = "1Mbit"\n')
+    assert lines == [
+        'error: f.toml:1:1: "duration" is missing in the scenario',
+        '  add duration = "30s"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "what", "advice"),
+    [
+        ("f: no such file", "f: no such file", None),
+        ("x is wrong; expected a number", "x is wrong", "use a number"),
+        ('"a"; did you mean "b"?', '"a"', 'write "b"'),
+        ('"a"; expected one of b, c; did you mean "b"?', '"a"', 'write "b", or another of b, c'),
+        ('"a"; expected one of b; did you mean "b"?', '"a"', 'write "b"'),
+        ('"a"; expected a word; did you mean "b"?', '"a"', 'write "b", or use a word'),
+        ("--set x: expected KEY=VALUE", "--set x is not valid", "use KEY=VALUE"),
+        ("no kit; run: tailback kernel build", "no kit", "run: tailback kernel build"),
+        ("two; of them; remove one of them", "two; of them", "remove one of them"),
+    ],
+)
+def test_a_message_ends_in_what_to_do(message: str, what: str, advice: str | None) -> None:
+    assert complaints.split(message) == (what, advice)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("rum",), 'error: no such command "rum"\n  write "run"\n'),
+        (("kernel", "biuld"), 'error: no such command "biuld"\n  write "build"\n'),
+        (("run",), "error: missing argument FILE\n  run: tailback run --help\n"),
+        (("run", "f", "--sed", "3"), 'error: no such option --sed\n  write "--seeds"\n'),
+        (("run", "f", "--zzz"), "error: no such option --zzz\n  run: tailback run --help\n"),
+        (("run", "f", "--jobs", "x"), 'error: --jobs: wrong value "x"\n  use a whole number of'),
+        (("plot", "--font-size", "x"), 'error: --font-size: "x" is not a valid float\n  run: '),
+    ],
+)
+def test_a_command_line_has_the_same_voice(
+    tailback: Tailback, words: tuple[str, ...], said: str
+) -> None:
+    done = tailback(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(said), done.stderr
+
+
+def test_everything_is_printed_at_once(tailback: Tailback) -> None:
+    Path("f.toml").write_text(SCENARIO.replace('"codel"', '"codle"').replace("10Mbit", "x"))
+    done = tailback("check", "f.toml", "--set", "flows.cubic.cc=cubik")
+    assert (done.returncode, done.stdout) == (2, "")
+    begin = [line for line in done.stderr.splitlines() if not line.startswith("  ")]
+    assert [line.partition(":")[0] for line in begin] == ["error"] * 3
+    assert 'error: --set flows.cubic.cc=cubik:1:16: unknown congestion control "cubik"' in begin
+
+
+def test_a_warning_has_the_same_form(tailback: Tailback) -> None:
+    Path("f.toml").write_text(SCENARIO + 'bytes = "1kb"\n')
+    done = tailback("check", "f.toml")
+    assert done.returncode == 0
+    message, source, carets, advice = done.stderr.splitlines()
+    assert message.startswith("warning: f.toml:")
+    assert marked([message, source, carets]) == '"1kb"'
+    assert advice == "  use a later start, a shorter warm-up or more bytes"
