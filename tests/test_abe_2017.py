@@ -479,7 +479,7 @@ def test_a_mark_that_costs_more_than_a_loss(tailback: Tailback, tmp_path: Path) 
         (
             "beta_ecn = 0.8",
             "beta_ecn = 0.8, abe_frlossreduce = true",
-            'only FreeBSD has it: expected abe = "freebsd"',
+            'only FreeBSD has it; expected abe = "freebsd"',
         ),
     ],
 )
