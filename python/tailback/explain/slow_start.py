@@ -15,6 +15,8 @@ UNTOLD = "untold"
 WHY = words.REASONS | {
     "hystart_delay": "HyStart: the RTT of a round rose by an eighth (4 to 16 ms)",
     "hystart_train": "HyStart: the train of ACKs took half of the least RTT",
+    "hystart++": "HyStart++: the RTT of a round rose by an eighth (4 to 16 ms), and stayed there for five",
+    "search": "SEARCH: deliveries were a quarter behind what was sent a round trip before",
     "full_pipe": "its model: three rounds without a rate that is a quarter higher",
     "too_much": "its model: losses or marks say that less fits",
     "threshold": "the threshold that it began with (initial_ssthresh)",
@@ -83,7 +85,7 @@ def sentences(flow: dict[str, Any]) -> list[str]:
         return [f"{text}."]
     text += f". The queue had come to {words.seconds(end['queue_ms'] / 1e3)} then"
     lost = words.count(end["lost"], "segment")
-    if end["why"] in words.LOSSES:
+    if end["lost"]:
         more = "" if end["settled"] else " at least"
         return [f"{text}, and the overshoot cost {lost}{more}."]
-    return [f"{text}; {lost if end['lost'] else 'no segment'} had been lost."]
+    return [f"{text}; no segment had been lost."]

@@ -15,7 +15,7 @@
 //!   switches to 1 at cwnd_prior: option `friendly_alpha_one`).
 //! - A spurious reduction restores the window only, not W_max and the epoch
 //!   (section 4.9).
-//! - Slow start ends by HyStart (its ACK trains and delays), not HyStart++.
+//! - Slow start ends by HyStart (its ACK trains and delays), not HyStart++: option `slow_start`.
 //!
 //! With ABE `beta_ecn` replaces beta in fast convergence too, when ECN-Echo caused the reduction
 //! (RFC 8511 does not speak of it). The growth of the Reno-friendly window keeps the alpha of
@@ -25,14 +25,14 @@
 //! windows beyond 2^22) saturate.
 
 pub(super) mod curve;
-mod hystart;
 #[cfg(test)]
 mod tests;
 
 use self::curve::{Epoch, Friendly, HZ, jiffies, micros};
-use self::hystart::Train;
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, CwndEvent, Needs, Signal};
+use super::slow_start::hystart::Train;
+use super::slow_start::{self, SlowStart};
 use super::view::{Ack, CaState, View};
 use super::window::Window;
 use crate::registry::kernel::{Kernel, Module, Parameter, digits, flag_digit};
@@ -77,9 +77,13 @@ pub const ENTRY: Entry<Build> = Entry {
             default: Some("false"),
             tc: None,
         },
+        slow_start::option(
+            None,
+            "What ends the first slow start before a loss or a mark does: HyStart, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), or nothing; default: hystart.",
+        ),
         Opt {
             name: "hystart",
-            doc: "Leave slow start on a long train of ACKs or on a rise of the RTT, before losses.",
+            doc: "Leave slow start on a long train of ACKs or on a rise of the RTT, before losses; false is slow_start = \"none\".",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,
@@ -94,14 +98,19 @@ pub const ENTRY: Entry<Build> = Entry {
     ],
     kernel: Kernel::Module(&KERNEL),
     rules: abe::RULES,
-    finish: abe::finish,
+    finish: |options| {
+        abe::finish(options)?;
+        slow_start::finish_cubic(options)
+    },
     build: |options| {
         super::hook::made("cubic");
+        let start = SlowStart::of(options);
         Box::new(Cubic {
             fast_convergence: options.bool("fast_convergence"),
             tcp_friendliness: options.bool("tcp_friendliness"),
             friendly_alpha_one: options.bool("friendly_alpha_one"),
-            hystart: options.bool("hystart"),
+            hystart: options.bool("hystart") && matches!(start, SlowStart::Standard),
+            start,
             ack_delay: options.bool("hystart_ack_delay"),
             ..Cubic::new(Backoff::of(options, BETA_SCALE))
         })
@@ -163,6 +172,8 @@ pub struct Cubic {
     pub(super) epoch: Epoch,
     /// What each round of slow start resets: HyStart's observations.
     train: Train,
+    /// What ends slow start instead of HyStart.
+    start: SlowStart,
 }
 
 impl Cubic {
@@ -181,6 +192,20 @@ impl Cubic {
             unit: 1,
             epoch: Epoch::default(),
             train: Train::default(),
+            start: SlowStart::Standard,
+        }
+    }
+}
+
+impl Cubic {
+    /// An ACK where another than HyStart ends slow start.
+    #[cold]
+    fn start_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        let before = window.ssthresh;
+        self.start.pkts_acked(view, window, ack);
+        if window.ssthresh != before {
+            // RFC 9438 section 4.3: the Reno-friendly window has reached its last maximum.
+            self.cwnd_prior = window.cwnd;
         }
     }
 }
@@ -193,9 +218,10 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn init(&mut self, view: View<'_>, _window: &mut Window) {
+    fn init(&mut self, view: View<'_>, window: &mut Window) {
         self.epoch = Epoch::default();
         self.train.restart(view);
+        self.start.init(view, window);
     }
 
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
@@ -225,10 +251,12 @@ impl CongestionControl for Cubic {
             return;
         }
         if window.in_slow_start() {
-            acked = window.slow_start(acked);
+            acked = window.slow_start(self.start.counted(window, acked));
             if acked == 0 {
                 return;
             }
+        } else if self.start.drains() {
+            return;
         }
         let friendly = Friendly {
             on: self.tcp_friendliness,
@@ -243,6 +271,9 @@ impl CongestionControl for Cubic {
     }
 
     fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        if !matches!(self.start, SlowStart::Standard) {
+            self.start_acked(view, window, ack);
+        }
         let Some(rtt) = ack.rtt else {
             return;
         };

@@ -19,6 +19,7 @@ pub mod prague;
 pub mod reno;
 pub mod reno_sce;
 mod sce;
+mod slow_start;
 #[cfg(test)]
 mod testing;
 

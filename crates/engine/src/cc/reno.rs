@@ -7,7 +7,8 @@
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
-use super::view::View;
+use super::slow_start::{self, SlowStart};
+use super::view::{Ack, CaState, View};
 use super::window::Window;
 use crate::registry::Entry;
 use crate::registry::kernel::{Kernel, Module, Parameter, digits};
@@ -24,6 +25,10 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         abe::READING,
         abe::FRLOSSREDUCE,
+        slow_start::option(
+            Some("none"),
+            "What ends the first slow start before a loss or a mark does: HyStart as CUBIC has it, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), or nothing, as in Linux.",
+        ),
     ],
     kernel: Kernel::Module(&Module {
         built_in: true,
@@ -41,32 +46,43 @@ pub const ENTRY: Entry<Build> = Entry {
         super::hook::made("reno");
         Box::new(Reno {
             backoff: Backoff::of(options, 1_000_000),
+            start: SlowStart::of(options),
         })
     },
 };
 
 /// Reno's growth, which DCTCP shares.
 #[inline]
-pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, mut acked: u32) {
+pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, acked: u32) {
+    grow(view, window, acked, &mut SlowStart::Standard);
+}
+
+/// The same with what ends slow start.
+#[inline(always)] // which this is, is known at each of its two places
+fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowStart) {
     if !view.is_cwnd_limited(window) {
         return;
     }
     // RFC 5681 section 3.1: slow start below ssthresh; what an ACK brings
     // beyond it counts for congestion avoidance.
     if window.in_slow_start() {
-        acked = window.slow_start(acked);
+        acked = window.slow_start(start.counted(window, acked));
         if acked == 0 {
             return;
         }
+    } else if start.drains() {
+        return;
     }
     window.cong_avoid_ai(window.cwnd, acked);
 }
 
-/// The congestion control: all of its state is the connection's.
+/// The congestion control: nearly all of its state is the connection's.
 #[derive(Debug)]
 pub struct Reno {
     /// Its factors.
     backoff: Backoff,
+    /// What ends slow start.
+    start: SlowStart,
 }
 
 impl CongestionControl for Reno {
@@ -82,7 +98,21 @@ impl CongestionControl for Reno {
     }
 
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
-        cong_avoid(view, window, acked);
+        grow(view, window, acked, &mut self.start);
+    }
+
+    fn init(&mut self, view: View<'_>, window: &mut Window) {
+        self.start.init(view, window);
+    }
+
+    fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        self.start.pkts_acked(view, window, ack);
+    }
+
+    fn set_state(&mut self, view: View<'_>, _window: &mut Window, new: CaState) {
+        if new == CaState::Loss {
+            self.start.timeout(view);
+        }
     }
 
     fn cwr_begin(&mut self, window: &mut Window) {

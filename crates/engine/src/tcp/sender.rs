@@ -53,6 +53,8 @@ pub struct Sender {
     usage_noted: u64,
     /// The threshold of the first slow start; 0 once that is over.
     pub(super) first_ssthresh: u32,
+    /// What is sent from this segment on is no overshoot of the first slow start, once that has ended.
+    pub(super) overshoot_end: u64,
     /// Segments the receive window allows to be outstanding.
     rwnd: u64,
     pub(super) flow: u32,
@@ -143,6 +145,7 @@ impl Sender {
             ecn_fallback: false,
             usage_noted: 0,
             first_ssthresh: ssthresh,
+            overshoot_end: 0,
             rwnd: (plan.rwnd.0 / u64::from(plan.mss)).max(1),
             flow,
             plan: Stack {

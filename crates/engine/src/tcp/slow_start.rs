@@ -11,7 +11,21 @@ impl Sender {
     #[inline]
     pub(super) fn note_slow_start(&mut self) {
         if self.first_ssthresh != 0 && !self.window.in_slow_start() {
-            self.end_slow_start(None, self.window.cwnd);
+            self.note_its_end();
+        }
+    }
+
+    #[cold]
+    fn note_its_end(&mut self) {
+        match &self.account.slow_start {
+            None => self.end_slow_start(None, self.window.cwnd),
+            Some(end) if end.settled => self.first_ssthresh = 0,
+            // What was in flight when it ended has arrived, or was found lost and sent again.
+            Some(_) if self.board.flight.una >= self.overshoot_end => {
+                self.first_ssthresh = 0;
+                self.settle_slow_start();
+            }
+            Some(_) => {}
         }
     }
 
@@ -22,7 +36,7 @@ impl Sender {
             reason,
             Reason::Idle | Reason::Model | Reason::UndoDsack | Reason::UndoOriginal
         );
-        if self.first_ssthresh == 0 || !ends {
+        if self.first_ssthresh == 0 || !ends || self.account.slow_start.is_some() {
             return;
         }
         // If it sets the window itself, its threshold shows when slow start is over.
@@ -33,24 +47,13 @@ impl Sender {
 
     #[cold]
     fn end_slow_start(&mut self, reason: Option<Reason>, cwnd: u32) {
-        let first = std::mem::take(&mut self.first_ssthresh);
+        let first = self.first_ssthresh;
         let why = match (self.window.left_slow_start, reason) {
             (Some(why), _) => why,
             (None, Some(reason)) => reason.name(),
             (None, None) if self.window.ssthresh == first => SlowStart::THRESHOLD,
             (None, None) => SlowStart::OWN,
         };
-        // At first only some segments of a loss are known; all are known when its recovery is over.
-        let settled = !matches!(
-            reason,
-            Some(
-                Reason::Dupthresh
-                    | Reason::Rack
-                    | Reason::RackTimer
-                    | Reason::Probe
-                    | Reason::Timeout
-            )
-        );
         let min_rtt = self.conn.min_rtt.min(self.conn.srtt);
         self.account.left_slow_start(SlowStart {
             at_ns: self.conn.now.ns(),
@@ -59,11 +62,17 @@ impl Sender {
             srtt_ns: self.conn.srtt.ns(),
             min_rtt_ns: min_rtt.ns(),
             lost: self.board.lost_marks,
-            settled,
+            settled: false,
         });
+        self.overshoot_end = self.board.flight.nxt;
+        // Of a connection of a source nothing is kept: there is nothing to come back to.
+        if self.account.slow_start.is_none() {
+            self.first_ssthresh = 0;
+        }
     }
 
-    /// A recovery is over: all that was lost in it is known.
+    /// A recovery is over, or what was in flight at the end of slow start is: what was lost of it is
+    /// known.
     pub(super) fn settle_slow_start(&mut self) {
         if let Some(end) = &mut self.account.slow_start
             && !end.settled

@@ -122,9 +122,9 @@ pub struct SlowStart {
     pub srtt_ns: u64,
     /// The smallest RTT until then, ns.
     pub min_rtt_ns: u64,
-    /// Segments found lost until then. If a loss ended slow start, until the end of its recovery.
+    /// What its overshoot cost: segments found lost until then, and later of those in flight then.
     pub lost: u64,
-    /// Whether that recovery ended before the run.
+    /// Whether all of these had arrived before the run was over.
     pub settled: bool,
 }
 

@@ -1,7 +1,9 @@
-//! HyStart: slow start ends on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011).
+//! HyStart: slow start ends on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011), as in
+//! Linux's CUBIC. [`Train`] decides; CUBIC keeps the smallest RTT itself, for its curve, any other
+//! congestion control has a [`HyStart`].
 
-use super::curve::micros;
-use crate::cc::view::View;
+use crate::cc::cubic::curve::micros;
+use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
@@ -18,7 +20,7 @@ const GSO_MAX_SIZE: u64 = 65_536 - 321;
 
 /// HyStart's view of the current round.
 #[derive(Debug, Default)]
-pub(super) struct Train {
+pub(in crate::cc) struct Train {
     /// Start of the round, us.
     round_start: u64,
     /// The round is over once a segment beyond this one is acknowledged.
@@ -32,7 +34,7 @@ pub(super) struct Train {
 }
 
 impl Train {
-    pub(super) fn restart(&mut self, view: View<'_>) {
+    pub fn restart(&mut self, view: View<'_>) {
         let now = micros(view.now);
         *self = Train {
             round_start: now,
@@ -67,7 +69,7 @@ impl Train {
 
     /// Why this ACK ends slow start, if it does. `delay` is its RTT and `delay_min` the smallest,
     /// us; `ack_delay`: bursts are allowed for.
-    pub(super) fn ends_slow_start(
+    pub fn ends_slow_start(
         &mut self,
         view: View<'_>,
         window: &Window,
@@ -106,5 +108,42 @@ impl Train {
             }
         }
         end
+    }
+}
+
+/// HyStart for a congestion control that keeps no RTT of its own.
+#[derive(Debug, Default)]
+pub(in crate::cc) struct HyStart {
+    train: Train,
+    /// Smallest RTT since the connection began or the last timeout, us; 0: none yet.
+    delay_min: u32,
+    /// It has ended a slow start since.
+    found: bool,
+}
+
+impl HyStart {
+    pub fn restart(&mut self, view: View<'_>) {
+        self.delay_min = 0;
+        self.found = false;
+        self.train.restart(view);
+    }
+
+    pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        let Some(rtt) = ack.rtt else {
+            return;
+        };
+        let delay = u32::try_from(micros(rtt)).unwrap_or(u32::MAX).max(1);
+        if self.delay_min == 0 || self.delay_min > delay {
+            self.delay_min = delay;
+        }
+        if self.found || !window.in_slow_start() {
+            return;
+        }
+        let end = (self.train).ends_slow_start(view, window, delay, self.delay_min, true);
+        if end.is_some() {
+            self.found = true;
+            window.ssthresh = window.cwnd;
+            window.left_slow_start = end;
+        }
     }
 }

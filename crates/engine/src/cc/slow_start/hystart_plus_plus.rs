@@ -1,0 +1,135 @@
+//! HyStart++ (RFC 9406): a rise of the RTT does not end slow start but slows it down, for five
+//! rounds, in which the RTT may prove that the rise was none.
+//!
+//! Windows count segments here; the quarter of a segment that an ACK leaves is kept for the next.
+//! As section 4.3 advises it acts in the first slow start only.
+
+use crate::cc::view::{Ack, View};
+use crate::cc::window::Window;
+use crate::units::Time;
+
+/// Bounds of the rise of the RTT that counts, and its divisor (section 4.2).
+const THRESHOLD: (Time, Time) = (Time::from_ms(4), Time::from_ms(16));
+const MIN_RTT_DIVISOR: u64 = 8;
+/// RTT samples of a round before it is judged.
+const SAMPLES: u32 = 8;
+/// Conservative slow start grows by one segment for so many.
+const CSS_GROWTH_DIVISOR: u32 = 4;
+/// Conservative slow start lasts so many rounds, the one in which it begins included.
+const CSS_ROUNDS: u32 = 5;
+/// Segments that an ACK counts for at most, where packets are not paced (`L`).
+const MOST_UNPACED: u32 = 8;
+
+/// The phases and what each round shows.
+#[derive(Debug)]
+pub(in crate::cc) struct HyStartPlusPlus {
+    /// ssthresh of the first slow start.
+    first_ssthresh: u32,
+    /// The round is over once this segment, the first sent after it began, is acknowledged.
+    round_end: u64,
+    /// Smallest RTT of the last round and of this one; `NEVER`: none yet.
+    last_rtt: Time,
+    current_rtt: Time,
+    samples: u32,
+    /// Conservative slow start.
+    conservative: Option<Conservative>,
+}
+
+#[derive(Debug)]
+struct Conservative {
+    /// The RTT below which the rise was none.
+    baseline: Time,
+    /// Rounds that are over.
+    rounds: u32,
+    /// Segments acknowledged that growth has not used.
+    left: u32,
+}
+
+impl Default for HyStartPlusPlus {
+    fn default() -> HyStartPlusPlus {
+        HyStartPlusPlus {
+            first_ssthresh: 0,
+            round_end: 0,
+            last_rtt: Time::NEVER,
+            current_rtt: Time::NEVER,
+            samples: 0,
+            conservative: None,
+        }
+    }
+}
+
+impl HyStartPlusPlus {
+    pub fn init(&mut self, view: View<'_>, window: &Window) {
+        *self = HyStartPlusPlus {
+            first_ssthresh: window.ssthresh,
+            round_end: view.flight.nxt,
+            ..HyStartPlusPlus::default()
+        };
+    }
+
+    fn is_active(&self, window: &Window) -> bool {
+        window.in_slow_start() && window.ssthresh == self.first_ssthresh
+    }
+
+    pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        if !self.is_active(window) {
+            return;
+        }
+        if view.flight.una > self.round_end {
+            self.round_end = view.flight.nxt;
+            self.last_rtt = self.current_rtt;
+            self.current_rtt = Time::NEVER;
+            self.samples = 0;
+            if let Some(conservative) = &mut self.conservative {
+                conservative.rounds += 1;
+                if conservative.rounds >= CSS_ROUNDS {
+                    window.ssthresh = window.cwnd;
+                    window.left_slow_start = Some("hystart++");
+                    return;
+                }
+            }
+        }
+        let Some(rtt) = ack.rtt else {
+            return;
+        };
+        self.current_rtt = self.current_rtt.min(rtt);
+        self.samples += 1;
+        if self.samples < SAMPLES {
+            return;
+        }
+        match &self.conservative {
+            Some(conservative) if self.current_rtt < conservative.baseline => {
+                self.conservative = None;
+            }
+            None if self.last_rtt != Time::NEVER => {
+                let (least, most) = THRESHOLD;
+                let rise = Time(self.last_rtt.ns() / MIN_RTT_DIVISOR).clamp(least, most);
+                if self.current_rtt >= self.last_rtt + rise {
+                    self.conservative = Some(Conservative {
+                        baseline: self.current_rtt,
+                        rounds: 0,
+                        left: 0,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub fn counted(&mut self, window: &Window, acked: u32) -> u32 {
+        if !self.is_active(window) {
+            return acked;
+        }
+        let acked = match window.pacing_rate {
+            0 => acked.min(MOST_UNPACED),
+            _ => acked,
+        };
+        let Some(conservative) = &mut self.conservative else {
+            return acked;
+        };
+        conservative.left += acked;
+        let counted = conservative.left / CSS_GROWTH_DIVISOR;
+        conservative.left %= CSS_GROWTH_DIVISOR;
+        counted
+    }
+}

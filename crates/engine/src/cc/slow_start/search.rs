@@ -1,0 +1,176 @@
+//! SEARCH (draft-chung-ccwg-search-09): slow start ends when what is delivered lags behind what was
+//! sent a round trip before. Where the link has room, a window's worth that was sent is delivered a
+//! round trip later; where it has none, the queue takes the rest.
+//!
+//! Sent and delivered segments are summed up in bins of 0.35 of the first RTT. At the end of a bin
+//! the last ten bins of deliveries are compared with the ten bins of sending that end one RTT (the
+//! latest) earlier; a lag of 26 % or more ends slow start. The window then drains to what was
+//! delivered in the last first-RTT, at least the initial window.
+//!
+//! Readings of the draft:
+//! - The ten bins of sending lie between bins where the RTT is no multiple of one: the part of a bin
+//!   is taken backwards, as the arithmetic of "one RTT earlier" needs (the draft's pseudo-code adds it).
+//! - Bins are forgotten when more than ten pass without an ACK: the draft leaves this open.
+//! - While the window drains, one segment leaves for two that are delivered. A reduction ends it.
+
+use crate::cc::view::{Ack, View};
+use crate::cc::window::Window;
+use crate::units::Time;
+
+/// Bins of the window that is compared.
+const BINS: u64 = 10;
+/// Bins of sending beyond it: how far the RTT may grow before nothing can be compared.
+const EXTRA_BINS: u64 = 15;
+const KEPT: usize = (BINS + EXTRA_BINS + 2) as usize;
+/// A bin is 3.5 / 10 of the first RTT.
+const BIN: (u64, u64) = (35, 100);
+/// The lag that ends slow start.
+const THRESHOLD: f64 = 0.26;
+
+/// The bins.
+#[derive(Debug)]
+pub(in crate::cc) struct Search {
+    /// ssthresh of the first slow start, and its window, which the drain leaves.
+    first_ssthresh: u32,
+    first_cwnd: u32,
+    /// The first RTT; zero before the first ACK.
+    first_rtt: Time,
+    bin: Time,
+    /// End of the bin that is being filled, and its number.
+    end: Time,
+    index: u64,
+    /// Segments sent and delivered since the connection began, at the end of each bin, by its
+    /// number modulo [`KEPT`].
+    sent: [u64; KEPT],
+    delivered: [u64; KEPT],
+    /// ssthresh that the window drains to.
+    target: Option<u32>,
+}
+
+impl Default for Search {
+    fn default() -> Search {
+        Search {
+            first_ssthresh: 0,
+            first_cwnd: 0,
+            first_rtt: Time::ZERO,
+            bin: Time::ZERO,
+            end: Time::ZERO,
+            index: 0,
+            sent: [0; KEPT],
+            delivered: [0; KEPT],
+            target: None,
+        }
+    }
+}
+
+/// A bin of those kept.
+fn at(bins: &[u64; KEPT], index: u64) -> u64 {
+    bins[(index % KEPT as u64) as usize]
+}
+
+impl Search {
+    pub fn init(&mut self, window: &Window) {
+        *self = Search {
+            first_ssthresh: window.ssthresh,
+            first_cwnd: window.cwnd,
+            ..Search::default()
+        };
+    }
+
+    pub fn drains(&self) -> bool {
+        self.target.is_some()
+    }
+
+    pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        if let Some(target) = self.target {
+            return self.drain(target, view, window, ack);
+        }
+        if !window.in_slow_start() || window.ssthresh != self.first_ssthresh {
+            return;
+        }
+        if self.first_rtt == Time::ZERO {
+            if let Some(rtt) = ack.rtt {
+                self.begin(rtt, view);
+            }
+        } else if view.now > self.end {
+            let rtt = ack.rtt.unwrap_or(view.srtt);
+            if self.turn(view) && self.lag(rtt).is_some_and(|lag| lag >= THRESHOLD) {
+                self.leave(window);
+            }
+        }
+    }
+
+    /// The first RTT is known: so is the length of a bin.
+    fn begin(&mut self, rtt: Time, view: View<'_>) {
+        let (part, whole) = BIN;
+        self.first_rtt = rtt;
+        self.bin = Time((rtt.ns() * part / whole).max(1));
+        self.end = view.now + self.bin;
+        self.index = 0;
+        self.note(0, view);
+    }
+
+    fn note(&mut self, index: u64, view: View<'_>) {
+        let i = (index % KEPT as u64) as usize;
+        self.sent[i] = view.flight.nxt;
+        self.delivered[i] = view.delivered;
+    }
+
+    /// One or more bins are over; whether they say anything.
+    fn turn(&mut self, view: View<'_>) -> bool {
+        let passed = (view.now - self.end).ns() / self.bin.ns() + 1;
+        if passed > BINS {
+            self.begin(self.first_rtt, view);
+            return false;
+        }
+        for skipped in 1..passed {
+            let i = ((self.index + skipped) % KEPT as u64) as usize;
+            self.sent[i] = at(&self.sent, self.index);
+            self.delivered[i] = at(&self.delivered, self.index);
+        }
+        self.index += passed;
+        self.end += Time(self.bin.ns() * passed);
+        self.note(self.index, view);
+        true
+    }
+
+    /// How far deliveries are behind what was sent one RTT earlier; None: the bins do not reach.
+    fn lag(&self, rtt: Time) -> Option<f64> {
+        let back = rtt.ns() / self.bin.ns();
+        let before = self.index.checked_sub(back)?;
+        if before <= BINS || back >= EXTRA_BINS {
+            return None;
+        }
+        let part = (rtt.ns() % self.bin.ns()) as f64 / self.bin.ns() as f64;
+        let sent_until = |index: u64| (at(&self.sent, index) - at(&self.sent, index - BINS)) as f64;
+        let sent = sent_until(before) * (1.0 - part) + sent_until(before - 1) * part;
+        let delivered =
+            (at(&self.delivered, self.index) - at(&self.delivered, self.index - BINS)) as f64;
+        (sent > 0.0).then(|| (sent - delivered) / sent)
+    }
+
+    /// Ends slow start: ssthresh is what was delivered in the last first-RTT.
+    fn leave(&mut self, window: &mut Window) {
+        let bins = self.first_rtt.ns().div_ceil(self.bin.ns()).min(BINS);
+        let delivered = at(&self.delivered, self.index) - at(&self.delivered, self.index - bins);
+        let least = self.first_cwnd.min(window.cwnd);
+        let target = u32::try_from(delivered)
+            .unwrap_or(u32::MAX)
+            .clamp(least, window.cwnd);
+        window.ssthresh = target;
+        window.left_slow_start = Some("search");
+        self.target = (target < window.cwnd).then_some(target);
+    }
+
+    fn drain(&mut self, target: u32, view: View<'_>, window: &mut Window, ack: &Ack) {
+        // A reduction has its own idea of the window.
+        if window.ssthresh != target || view.ca_state.is_reduction() {
+            self.target = None;
+            return;
+        }
+        window.cwnd = (window.cwnd - ack.delivered.div_ceil(2).min(window.cwnd)).max(target);
+        if window.cwnd <= target {
+            self.target = None;
+        }
+    }
+}

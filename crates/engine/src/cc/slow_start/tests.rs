@@ -1,0 +1,254 @@
+//! HyStart++ by hand against RFC 9406 section 4, SEARCH against its arithmetic, and what the two
+//! entries make of the option.
+
+use super::*;
+use crate::cc::testing::{Host, options};
+use crate::cc::{cubic, reno};
+use crate::registry::{Entry, defaults};
+use crate::units::Time;
+
+const WORDS: [&str; 4] = ["hystart", "hystart++", "search", "none"];
+
+fn host(word: &'static str, rtt: u64) -> Host {
+    let options = options(&reno::ENTRY, &[("slow_start", Value::Word(word))]);
+    Host::new((reno::ENTRY.build)(&options), 10, Time::from_ms(rtt))
+}
+
+/// Windows after rounds of these RTTs, us.
+fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
+    let round = |host: &mut Host, rtt: u64| {
+        host.rtt = Time::from_us(rtt);
+        host.round();
+        host.window.cwnd
+    };
+    rtts.iter().map(|rtt| round(host, *rtt)).collect()
+}
+
+/// RttThresh is an eighth of the last round's least RTT: 5 ms of 40, and CSS grows by a quarter.
+/// The eighth sample of a round decides; the seven ACKs before it count in full.
+#[test]
+fn a_rise_by_an_eighth_slows_down() {
+    let mut below = host("hystart++", 40);
+    assert_eq!(
+        windows(&mut below, &[40_000, 40_000, 44_999]),
+        [20, 40, 80],
+        "4.999 ms are no rise"
+    );
+    let mut rise = host("hystart++", 40);
+    // 40 ACKs: 7 count in full, 33 a quarter each.
+    assert_eq!(
+        windows(&mut rise, &[40_000, 40_000, 45_000]),
+        [20, 40, 40 + 7 + 33 / 4]
+    );
+}
+
+#[test]
+fn the_rise_is_between_4_and_16_ms() {
+    for (rtt, least) in [(8_000, 4_000), (400_000, 16_000)] {
+        for (rise, window) in [(least - 1, 80), (least, 55)] {
+            let mut host = host("hystart++", 0);
+            let last = windows(&mut host, &[rtt, rtt, rtt + rise])[2];
+            assert_eq!(last, window, "{rise} us more than {rtt} us");
+        }
+    }
+}
+
+/// Seven samples are too few; the eighth ACK is the first that counts for a quarter.
+#[test]
+fn eight_samples_decide() {
+    let mut host = host("hystart++", 40);
+    host.round();
+    host.rtt = Time::from_ms(60);
+    let grown = [1, 6, 1, 3, 1].map(|acks| {
+        let before = host.window.cwnd;
+        (0..acks).for_each(|_| host.ack(1));
+        host.window.cwnd - before
+    });
+    assert_eq!(grown, [1, 6, 0, 1, 0]);
+}
+
+/// Five rounds of conservative slow start, the first of them partial; then ssthresh is the window.
+#[test]
+fn five_conservative_rounds_end_slow_start() {
+    let mut host = host("hystart++", 40);
+    windows(&mut host, &[40_000, 40_000, 50_000]);
+    let mut expected = 55;
+    for _ in 0..4 {
+        assert_eq!(host.window.ssthresh, crate::cc::INFINITE_SSTHRESH);
+        let before = host.window.cwnd;
+        windows(&mut host, &[50_000]);
+        expected = before + before / 4;
+        assert!(
+            host.window.cwnd.abs_diff(expected) <= 1,
+            "a quarter a round"
+        );
+    }
+    // The first ACK of the sixth round finds five that are over.
+    host.ack(1);
+    assert_eq!(host.window.left_slow_start, Some("hystart++"));
+    assert!(host.window.ssthresh.abs_diff(expected) <= 1);
+    let end = host.window.ssthresh;
+    host.round();
+    assert!(host.window.cwnd <= end + 1, "congestion avoidance");
+}
+
+/// The RTT falls below the baseline: the rise was jitter, and slow start goes on.
+#[test]
+fn a_rise_that_passes_was_none() {
+    let mut host = host("hystart++", 40);
+    let windows = windows(&mut host, &[40_000, 40_000, 46_000, 45_999, 45_999]);
+    // Of 55 ACKs seven are conservative: the eighth shows that the rise was none. One was left over.
+    assert_eq!(windows[..3], [20, 40, 55]);
+    assert_eq!(windows[3], 55 + (1 + 7) / 4 + 48);
+    assert_eq!(windows[4], 2 * windows[3]);
+    assert_eq!(host.window.left_slow_start, None);
+}
+
+/// After the first reduction it has no part in slow start (section 4.3).
+#[test]
+fn only_in_the_first_slow_start() {
+    let mut host = host("hystart++", 40);
+    windows(&mut host, &[40_000, 40_000]);
+    host.timeout();
+    let rtts = [40_000, 40_000, 60_000, 60_000];
+    let plain = {
+        let mut host = self::host("none", 40);
+        windows(&mut host, &[40_000, 40_000]);
+        host.timeout();
+        windows(&mut host, &rtts)
+    };
+    assert_eq!(windows(&mut host, &rtts), plain);
+}
+
+/// An ACK counts for eight segments at most where packets are not paced.
+#[test]
+fn a_stretched_ack_counts_for_eight() {
+    let grown = |rate: u64, word| {
+        let mut host = host(word, 40);
+        host.window.pacing_rate = rate;
+        host.ack(10);
+        host.window.cwnd - 10
+    };
+    assert_eq!(grown(0, "hystart++"), 8);
+    assert_eq!(grown(1_000_000, "hystart++"), 10);
+    assert_eq!(grown(0, "none"), 10);
+}
+
+/// A path with room for so many segments in 100 ms, behind a queue without end: what it delivers
+/// in a round trip is a window until that is more than the room; then the queue grows.
+fn path(word: &'static str, room: u32) -> Host {
+    let mut host = host(word, 100);
+    for _ in 0..12 {
+        let window = host.flight.in_flight();
+        let rtt = 100_000 * u64::from(window.max(room)) / u64::from(room);
+        host.rtt = Time::from_us(rtt);
+        host.round();
+        if host.window.left_slow_start.is_some() {
+            break;
+        }
+    }
+    host
+}
+
+/// SEARCH notices once a quarter of what was sent does not come back in time, and goes down to
+/// what the path holds: its room for one first RTT.
+#[test]
+fn search_ends_at_what_the_path_holds() {
+    for room in [200, 1_000, 5_000] {
+        let host = path("search", room);
+        assert_eq!(host.window.left_slow_start, Some("search"), "{room}");
+        let share = f64::from(host.window.ssthresh) / f64::from(room);
+        // A bin is 0.35 RTT: three of them are 1.05 of the first RTT.
+        assert!((share - 1.05).abs() < 0.06, "{room}: {share}");
+    }
+}
+
+/// While the window drains one segment leaves for two that arrive, and nothing grows.
+#[test]
+fn search_drains_by_half() {
+    let mut host = path("search", 1_000);
+    let (from, target) = (host.window.cwnd, host.window.ssthresh);
+    assert!(from > target + 200, "{from} and {target}");
+    host.ack(100);
+    assert_eq!(host.window.cwnd, from - 50);
+    host.round();
+    assert_eq!(host.window.cwnd.clamp(target, target + 1), host.window.cwnd);
+    let mut reduced = path("search", 1_000);
+    reduced.lose();
+    let after = reduced.window.ssthresh;
+    reduced.round();
+    reduced.round();
+    assert!(reduced.window.ssthresh == after && reduced.window.cwnd <= after + 1);
+}
+
+/// Nothing ends a slow start whose path has room.
+#[test]
+fn search_waits_for_the_path() {
+    let host = path("search", 1 << 30);
+    assert_eq!(
+        (host.window.left_slow_start, host.window.cwnd),
+        (None, 10 << 12)
+    );
+}
+
+/// HyStart of Reno is CUBIC's: both leave at the same window.
+#[test]
+fn reno_has_the_hystart_of_cubic() {
+    let leave = |entry: &Entry<crate::cc::Build>, rtts: &[u64]| {
+        let options = options(entry, &[("slow_start", Value::Word("hystart"))]);
+        let mut host = Host::new((entry.build)(&options), 10, Time::from_us(rtts[0]));
+        windows(&mut host, rtts);
+        (host.window.left_slow_start, host.window.ssthresh)
+    };
+    for (rtts, expected) in [
+        ([40_000, 40_000, 40_000], "hystart_train"),
+        ([400_000, 400_000, 417_000], "hystart_delay"),
+    ] {
+        let (why, at) = leave(&reno::ENTRY, &rtts);
+        assert_eq!((why, at), leave(&cubic::ENTRY, &rtts));
+        assert_eq!(why, Some(expected));
+    }
+}
+
+/// Two spellings of one thing are one scenario; a contradiction is one.
+#[test]
+fn cubic_has_one_spelling_of_each() {
+    let complete = |set: &[(&'static str, Value)]| {
+        let mut options = defaults(cubic::ENTRY.options);
+        for (name, value) in set {
+            options.set(name, value.clone());
+        }
+        (cubic::ENTRY.finish)(&mut options).map(|()| options)
+    };
+    let off = ("hystart", Value::Bool(false));
+    let word = |word| ("slow_start", Value::Word(word));
+    assert_eq!(complete(&[word("hystart")]), complete(&[]));
+    assert_eq!(
+        complete(&[word("none")]),
+        complete(std::slice::from_ref(&off))
+    );
+    let (search, again) = (
+        complete(&[word("search")]),
+        complete(&[word("search"), off.clone()]),
+    );
+    assert_eq!(search, again);
+    assert_ne!(search, complete(&[]));
+    let errors = complete(&[word("hystart"), off]).expect_err("a contradiction");
+    assert_eq!(errors[0].option, "slow_start");
+}
+
+/// Every word of the option is known to the constructors.
+#[test]
+fn every_word_makes_its_own() {
+    let Kind::Word(words) = option(None, "").kind else {
+        panic!("no words");
+    };
+    assert_eq!(words, WORDS);
+    let made = WORDS.map(|word| {
+        let made = SlowStart::of(&options(&reno::ENTRY, &[("slow_start", Value::Word(word))]));
+        std::mem::discriminant(&made)
+    });
+    for (i, kind) in made.iter().enumerate() {
+        assert!(!made[i + 1..].contains(kind), "{}", WORDS[i]);
+    }
+}
