@@ -22,7 +22,7 @@ use crate::units::Time;
 
 mod law;
 
-pub use law::{Params, Source, Vars};
+pub use law::{MASK, Params, SELECTOR, Source, Vars};
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {

@@ -7,7 +7,8 @@
 //! codel.rs what CoDel follows.
 //!
 //! Known deviations: those of codel.rs and fair/mod.rs; `memory_limit` counts a fixed number of
-//! bytes for each frame in addition to its own; ce_threshold has no selector.
+//! bytes for each frame in addition to its own; the selector of `ce_threshold`
+//! sees the ECN field only, not the whole DS field.
 
 use tailback_record::Cause;
 
@@ -16,9 +17,9 @@ use super::fair::{self, Fair};
 use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use crate::packet::{Ecn, Packet};
-use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, flag, micros, number};
+use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, derives, flag, micros, number};
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
 
 /// The registry entry.
@@ -66,13 +67,64 @@ pub const ENTRY: Entry<Build> = Entry {
             ..codel::ECN
         },
         codel::CE_THRESHOLD,
+        selector(
+            codel::SELECTOR,
+            "Only packets whose ECN field has this value in the bits of ce_threshold_mask are marked by ce_threshold: 1 and 1 are ECT(1) and CE; all of them if absent.",
+            0,
+        ),
+        selector(
+            codel::MASK,
+            "Bits of the ECN field that are compared with ce_threshold_selector.",
+            1,
+        ),
         sce::OPTION,
     ],
     kernel: Kernel::Qdisc(&KERNEL),
     rules: Rules::NONE,
-    finish: no_finish,
+    finish,
     build: |options, context| Box::new(FqCodel::new(options, context)),
 };
+
+/// Two bits of the IP header.
+const fn selector(name: &'static str, doc: &'static str, least: i64) -> Opt {
+    Opt {
+        name,
+        doc,
+        kind: Kind::Int { min: least, max: 3 },
+        default: None,
+        tc: Some("ce_threshold_selector VALUE/MASK (Linux 5.17)"),
+    }
+}
+
+/// A selector has a value and a mask, and something to select for.
+fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let error = |option, message: &str| {
+        Err(vec![OptionError {
+            option,
+            message: message.to_owned(),
+        }])
+    };
+    match (options.get(codel::SELECTOR), options.get(codel::MASK)) {
+        (None, None) => Ok(()),
+        (Some(_), None) => error(
+            codel::SELECTOR,
+            "it is compared in the bits of ce_threshold_mask: expected ce_threshold_mask too",
+        ),
+        (None, Some(_)) => error(
+            codel::MASK,
+            "it is the mask of ce_threshold_selector: expected ce_threshold_selector too",
+        ),
+        _ if options.get("ce_threshold").is_none() => error(
+            codel::SELECTOR,
+            "it selects packets for ce_threshold: expected ce_threshold too",
+        ),
+        (Some(Value::Int(value)), Some(Value::Int(mask))) if value & !mask != 0 => error(
+            codel::SELECTOR,
+            "it has bits that ce_threshold_mask leaves out, so it selects nothing: expected a mask with these bits",
+        ),
+        _ => Ok(()),
+    }
+}
 
 /// The kernel face.
 const KERNEL: Qdisc = Qdisc {
@@ -85,6 +137,15 @@ const KERNEL: Qdisc = Qdisc {
         ("interval", micros),
         ("ecn", |w, o| flag(w, o, "ecn", "noecn")),
         ("ce_threshold", micros),
+        (codel::SELECTOR, |w, o| {
+            if let (Some(Value::Int(value)), Some(Value::Int(mask))) =
+                (w.options.get(o), w.options.get(codel::MASK))
+            {
+                w.pair(o, &format!("{value:#x}/{mask:#x}"));
+            }
+        }),
+        // Spelled with the value.
+        (codel::MASK, derives),
         ("flows", number),
         ("quantum", number),
         ("memory_limit", number),

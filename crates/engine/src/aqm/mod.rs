@@ -12,6 +12,7 @@ pub mod codel;
 pub mod dualpi2;
 pub mod fair;
 pub mod fifo;
+pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod pi2;
@@ -127,6 +128,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &red::ENTRY,
     &wred::ENTRY,
     &codel::ENTRY,
+    &fq::ENTRY,
     &fq_codel::ENTRY,
     &pie::ENTRY,
     &fq_pie::ENTRY,

@@ -9,6 +9,11 @@ use crate::packet::Packet;
 use crate::registry::{Options, Value};
 use crate::units::Time;
 
+/// Options of fq_codel that say which packets its `ce_threshold` marks.
+pub const SELECTOR: &str = "ce_threshold_selector";
+/// The bits of the ECN field that are compared with it.
+pub const MASK: &str = "ce_threshold_mask";
+
 /// Most packets dropped in one dequeue; drops due beyond that are forgiven.
 const MAX_DROPS: u32 = 256;
 
@@ -48,6 +53,8 @@ pub struct Params {
     interval: u64,
     /// Sojourn time above which ECN-capable packets are marked, ticks.
     ce_threshold: Option<u64>,
+    /// What the ECN field must be in the bits of the second for that; both 0: anything.
+    select: [u8; 2],
     /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,
     /// CoDel does not act while no more than this stays queued, bytes.
@@ -65,6 +72,10 @@ impl Params {
                 Some(Value::Time(time)) => Some(ticks(*time)),
                 _ => None,
             },
+            select: [SELECTOR, MASK].map(|name| match options.get(name) {
+                Some(Value::Int(bits)) => *bits as u8,
+                _ => 0,
+            }),
             ecn: options.bool("ecn"),
             mtu: u64::from(mtu),
         }
@@ -176,6 +187,7 @@ impl Vars {
             && self.ldelay > threshold
             && did == Did::Nothing
             && next.ecn.is_capable()
+            && next.ecn as u8 & p.select[1] == p.select[0]
         {
             sink.mark(next, Cause::StepMark, time);
         }

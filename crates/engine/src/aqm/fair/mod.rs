@@ -16,7 +16,7 @@ use crate::packet::{Packet, flags};
 use crate::registry::{Kind, Opt, Value};
 use crate::rng::Stream;
 
-mod slab;
+pub(super) mod slab;
 
 use slab::{Fifo, Slab};
 
@@ -136,6 +136,22 @@ impl FlowQueue<'_> {
     }
 }
 
+/// A number for a packet's flow and direction.
+#[inline]
+pub fn number(packet: &Packet) -> u64 {
+    (u64::from(packet.flow) << 1) | u64::from(packet.flags & flags::ACK)
+}
+
+/// The hash of a packet's flow and direction.
+#[inline]
+pub fn hash(key: u64, packet: &Packet) -> u32 {
+    let mut z = key ^ number(packet);
+    // The finaliser of SplitMix64.
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((z ^ (z >> 31)) >> 32) as u32
+}
+
 impl<S: Clone> Fair<S> {
     /// Creates an empty table. `quantum` is the value of the option [`QUANTUM`]; without it, `mtu`
     /// bytes.
@@ -169,12 +185,7 @@ impl<S> Fair<S> {
     /// The flow a packet belongs to.
     #[inline]
     pub fn flow_of(&self, packet: &Packet) -> u32 {
-        let direction = u64::from(packet.flags & flags::ACK);
-        let mut z = self.key ^ ((u64::from(packet.flow) << 1) | direction);
-        // The finaliser of SplitMix64.
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let hash = (z ^ (z >> 31)) >> 32;
+        let hash = u64::from(hash(self.key, packet));
         ((hash * self.flows.len() as u64) >> 32) as u32
     }
 

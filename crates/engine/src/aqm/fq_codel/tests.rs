@@ -145,6 +145,52 @@ fn ce_threshold_marks_above_it_only() {
     assert_eq!(bench.count(0, Cause::StepMark), 1);
 }
 
+/// tc's `ce_threshold_selector 0x1/0x1` marks ECT(1) above the threshold, and no ECT(0).
+#[test]
+fn ce_threshold_marks_what_is_selected() {
+    let marked = |value: i64, mask: i64| {
+        let mut bench = Bench::new(&[
+            ("ce_threshold", Value::Time(Time::from_ms(1))),
+            ("ce_threshold_selector", Value::Int(value)),
+            ("ce_threshold_mask", Value::Int(mask)),
+        ]);
+        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0].map(|ecn| {
+            bench.put(0, 0, 1514, 1, ecn);
+            bench.get(2 * MS).expect("one").ecn == Ecn::Ce
+        })
+    };
+    assert_eq!(marked(1, 1), [false, true, false]);
+    assert_eq!(marked(1, 3), [false, true, false]);
+    assert_eq!(marked(2, 3), [false, false, true]);
+    assert_eq!(marked(0, 1), [false, false, true]);
+}
+
+/// The words for tc, and the combinations that make no sense.
+#[test]
+fn a_selector_in_tcs_words() {
+    let set = |set: &[(&'static str, i64)], threshold: bool| {
+        let mut options = complete_defaults(&ENTRY);
+        for (name, value) in set {
+            options.set(name, Value::Int(*value));
+        }
+        if threshold {
+            options.set("ce_threshold", Value::Time(Time::from_ms(1)));
+        }
+        (ENTRY.finish)(&mut options).map(|()| KERNEL.spell(&options, Rate(10_000_000)).words)
+    };
+    let [value, mask] = [codel::SELECTOR, codel::MASK];
+    let words = set(&[(value, 1), (mask, 1)], true).expect("sensible");
+    let said = "ce_threshold 1000us ce_threshold_selector 0x1/0x1 flows 1024";
+    assert!(words.contains(said), "{words}");
+    let at = |options: &[(&'static str, i64)], threshold| {
+        set(options, threshold).expect_err("no sense")[0].option
+    };
+    assert_eq!(at(&[(value, 1)], true), value);
+    assert_eq!(at(&[(mask, 1)], true), mask);
+    assert_eq!(at(&[(value, 1), (mask, 1)], false), value);
+    assert_eq!(at(&[(value, 3), (mask, 1)], true), value);
+}
+
 #[test]
 fn sce_marks_on_the_ramp_below_the_target() {
     let mut bench = Bench::new(&[("sce", Value::Word("on"))]);

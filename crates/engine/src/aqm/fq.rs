@@ -1,0 +1,372 @@
+//! fq as the queue of a bottleneck: fair queueing of flows without an AQM, and a threshold of the
+//! delay above which packets are marked.
+//!
+//! Follows Linux 7.3 sch_fq as it treats packets that a router forwards. They belong to no socket, so
+//! fq distinguishes flows by their hash, of which `orphan_mask` leaves some bits, and does not pace them.
+//! New flows come before old ones. A flow sends what its credit is worth: `initial_quantum` the first
+//! time, and a `quantum` in each round. A flow that comes back keeps its credit, and has a quantum at
+//! least after `refill_delay`. `flow_limit` and `limit` drop at the tail. Packets that waited longer than
+//! `ce_threshold` are marked as they leave.
+//!
+//! While no flow has a packet of its own, up to eight packets wait in one FIFO for all (`fast_path`),
+//! ahead of every flow, and are never marked: Linux since 6.7.
+//!
+//! Known deviations: no pacing (`maxrate`), priorities or time stamps of senders: forwarded packets of one
+//! priority have none of them. Flows are hashed as fair/mod.rs says, but into as many as there are values
+//! of the mask. A jiffy is 1 ms.
+
+use tailback_record::Cause;
+
+use super::fair::slab::{Fifo, Slab};
+use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink, fair};
+use crate::packet::Packet;
+use crate::registry::kernel::{Kernel, Order, Qdisc, micros, number, only};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
+use crate::units::Time;
+
+/// Bytes of a turn; tc has them up to 1 MiB.
+const fn bytes(name: &'static str, least: i64, doc: &'static str, tc: &'static str) -> Opt {
+    Opt {
+        name,
+        doc,
+        kind: Kind::Int {
+            min: least,
+            max: 1 << 20,
+        },
+        default: None,
+        tc: Some(tc),
+    }
+}
+
+const fn packets(name: &'static str, doc: &'static str, default: &'static str) -> Opt {
+    Opt {
+        name,
+        doc,
+        kind: Kind::Size {
+            packets: true,
+            bytes: false,
+        },
+        default: Some(default),
+        tc: None,
+    }
+}
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "fq",
+    doc: "Fair queueing of flows, with marks above a delay.",
+    follows: "Linux 7.3 sch_fq",
+    options: &[
+        packets(
+            "limit",
+            "Most that may be queued in all flows together, in packets; more is dropped at the tail.",
+            "10000p",
+        ),
+        packets(
+            "flow_limit",
+            "Most that may be queued in one flow, in packets; more is dropped at the tail.",
+            "100p",
+        ),
+        bytes(
+            "quantum",
+            256,
+            "What a flow may send in one round, in bytes; two of the largest frames (3028) if absent.",
+            "quantum BYTES",
+        ),
+        bytes(
+            "initial_quantum",
+            1,
+            "What a flow may send the first time, in bytes; ten of the largest frames (15140) if absent.",
+            "initial_quantum BYTES",
+        ),
+        Opt {
+            name: "refill_delay",
+            doc: "A flow that had nothing queued for longer has a quantum at least when it comes back.",
+            kind: Kind::Time { min: Time::ZERO },
+            default: Some("40ms"),
+            tc: None,
+        },
+        Opt {
+            name: "orphan_mask",
+            doc: "Bits of the hash that tell flows apart: 0 makes one flow of all.",
+            kind: Kind::Int {
+                min: 0,
+                max: 65_535,
+            },
+            default: Some("1023"),
+            tc: Some("orphan_mask MASK"),
+        },
+        Opt {
+            name: "ce_threshold",
+            doc: "Sojourn time above which ECN-capable packets are marked; off if absent.",
+            kind: Kind::Time {
+                min: Time::from_us(1),
+            },
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "fast_path",
+            doc: "While no flow has packets of its own, up to eight share one FIFO, in which none is marked (Linux since 6.7).",
+            kind: Kind::Bool,
+            default: Some("true"),
+            tc: None,
+        },
+    ],
+    kernel: Kernel::Qdisc(&KERNEL),
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: |options, context| Box::new(Fq::new(options, context)),
+};
+
+/// The kernel face. Its counter of marks counts packets that cannot be marked, too.
+const KERNEL: Qdisc = Qdisc {
+    kinds: &["fq"],
+    since: Some("3.12"),
+    words: &[
+        ("fast_path", |w, o| {
+            if w.options.get(o) == Some(&Value::Bool(true)) {
+                return;
+            }
+            let message = "fq of this Linux has the fast path";
+            only(w, o, Value::Bool(true), message);
+        }),
+        ("limit", number),
+        ("flow_limit", number),
+        ("quantum", number),
+        ("initial_quantum", number),
+        ("refill_delay", micros),
+        ("orphan_mask", number),
+        ("ce_threshold", micros),
+    ],
+    tail_drop: true,
+    order: Order::Flows,
+    ..Qdisc::DEFAULT
+};
+
+/// No flow.
+const NONE: u32 = u32::MAX;
+/// Most packets in the FIFO of the fast path.
+const FAST: u32 = 8;
+/// Linux's jiffy at HZ = 1000, ns.
+const JIFFY: u64 = 1_000_000;
+
+/// A flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    fifo: Fifo,
+    packets: u32,
+    /// Next of its list.
+    next: u32,
+    /// In one of the lists.
+    listed: bool,
+    /// What it may still send, bytes.
+    credit: i64,
+    /// Jiffy in which it left the lists.
+    age: u64,
+}
+
+/// A list of flows, linked by index.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+impl List {
+    const EMPTY: List = List {
+        first: NONE,
+        last: NONE,
+    };
+
+    #[inline]
+    fn push(&mut self, flows: &mut [Flow], flow: u32) {
+        flows[flow as usize].next = NONE;
+        match flows.get_mut(self.last as usize) {
+            Some(last) => last.next = flow,
+            None => self.first = flow,
+        }
+        self.last = flow;
+    }
+
+    /// Takes the first flow off.
+    #[inline]
+    fn pop(&mut self, flows: &[Flow]) {
+        self.first = flows[self.first as usize].next;
+        if self.first == NONE {
+            self.last = NONE;
+        }
+    }
+}
+
+/// The discipline.
+#[derive(Debug)]
+pub struct Fq {
+    slab: Slab,
+    flows: Vec<Flow>,
+    new: List,
+    old: List,
+    /// Flows that have packets.
+    busy: usize,
+    /// The FIFO of the fast path.
+    fast: Fifo,
+    fast_packets: u32,
+    fast_path: bool,
+    total: Backlog,
+    limit: u64,
+    flow_limit: u64,
+    quantum: i64,
+    /// Jiffies.
+    refill_delay: u64,
+    ce_threshold: Time,
+    /// Which flows share a bucket.
+    key: u64,
+}
+
+impl Fq {
+    fn new(options: &Options, mut context: QueueContext) -> Fq {
+        let frames = |name, count| match options.get(name) {
+            Some(Value::Int(bytes)) => *bytes,
+            _ => count * i64::from(context.mtu),
+        };
+        let limit = |name| match options.get(name) {
+            Some(Value::Packets(n)) => *n,
+            _ => u64::MAX,
+        };
+        let flow = Flow {
+            credit: frames("initial_quantum", 10),
+            next: NONE,
+            // Never listed so far: nothing to refill.
+            age: u64::MAX,
+            ..Flow::default()
+        };
+        Fq {
+            slab: Slab::default(),
+            flows: vec![flow; options.int("orphan_mask") as usize + 1],
+            new: List::EMPTY,
+            old: List::EMPTY,
+            busy: 0,
+            fast: Fifo::default(),
+            fast_packets: 0,
+            fast_path: options.bool("fast_path"),
+            total: Backlog::default(),
+            limit: limit("limit"),
+            flow_limit: limit("flow_limit"),
+            quantum: frames("quantum", 2),
+            refill_delay: options.time("refill_delay").ns().div_ceil(JIFFY),
+            ce_threshold: match options.get("ce_threshold") {
+                Some(Value::Time(time)) => *time,
+                _ => Time::NEVER,
+            },
+            key: context.rng.bits(),
+        }
+    }
+
+    #[inline]
+    fn flow_of(&self, packet: &Packet) -> u32 {
+        // The mask of Linux: any number, whose bits that are 0 make flows share.
+        fair::hash(self.key, packet) & (self.flows.len() as u32 - 1)
+    }
+
+    #[inline]
+    fn count(&mut self, packet: &Packet) {
+        self.total.packets += 1;
+        self.total.bytes += u64::from(packet.len);
+    }
+
+    #[inline]
+    fn sent(&mut self, packet: &Packet) {
+        self.total.packets -= 1;
+        self.total.bytes -= u64::from(packet.len);
+    }
+}
+
+impl Queue for Fq {
+    #[inline]
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
+        if self.total.packets - u64::from(self.fast_packets) >= self.limit {
+            return sink.drop(packet, Cause::Overflow, now);
+        }
+        if self.busy == 0 && self.fast_packets < FAST && self.fast_path {
+            self.slab.push(&mut self.fast, *packet);
+            self.fast_packets += 1;
+            return self.count(packet);
+        }
+        let index = self.flow_of(packet);
+        let flow = &mut self.flows[index as usize];
+        if u64::from(flow.packets) >= self.flow_limit {
+            return sink.drop(packet, Cause::Overflow, now);
+        }
+        self.busy += usize::from(flow.packets == 0);
+        flow.packets += 1;
+        self.slab.push(&mut flow.fifo, *packet);
+        if !flow.listed {
+            flow.listed = true;
+            if now.ns() / JIFFY > flow.age.saturating_add(self.refill_delay) {
+                flow.credit = flow.credit.max(self.quantum);
+            }
+            self.new.push(&mut self.flows, index);
+        }
+        self.count(packet);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        if self.fast_packets > 0 {
+            self.slab.pop_to(&mut self.fast, next);
+            self.fast_packets -= 1;
+            self.sent(next);
+            return Dequeue::Packet;
+        }
+        loop {
+            let is_new = self.new.first != NONE;
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let index = list.first;
+            let Some(flow) = self.flows.get_mut(index as usize) else {
+                return Dequeue::Empty;
+            };
+            if flow.credit <= 0 {
+                flow.credit += self.quantum;
+                list.pop(&self.flows);
+                self.old.push(&mut self.flows, index);
+                continue;
+            }
+            if !self.slab.pop_to(&mut flow.fifo, next) {
+                list.pop(&self.flows);
+                // A new one passes once through the old ones, lest it starve them.
+                if is_new {
+                    self.old.push(&mut self.flows, index);
+                } else {
+                    let flow = &mut self.flows[index as usize];
+                    flow.listed = false;
+                    flow.age = (now.ns() / JIFFY) | 1;
+                }
+                continue;
+            }
+            flow.packets -= 1;
+            flow.credit -= i64::from(next.len);
+            self.busy -= usize::from(flow.packets == 0);
+            self.sent(next);
+            if now.since(next.stamp) > self.ce_threshold && next.ecn.is_capable() {
+                sink.mark(next, Cause::StepMark, now);
+            }
+            return Dequeue::Packet;
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn gauges(&self, _now: Time, out: &mut Vec<f64>) {
+        out.push(self.busy as f64);
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &["fq_active_flows"]
+    }
+}
+
+#[cfg(test)]
+mod tests;
