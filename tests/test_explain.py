@@ -162,6 +162,24 @@ def test_how_slow_start_ended(results: Path) -> None:
     assert (by_train["why"], by_train["lost"]) == ("hystart_train", 0)
     assert "the train of ACKs took half of the least RTT" in text
 
+    far: dict[str, Any] = {"bottleneck": deep, "path": {"rtt": "60ms"}}
+    by_css, text = end(**far, flows=[{"cc": {"name": "reno", "slow_start": "hystart++"}}])
+    assert (by_css["why"], by_css["lost"], by_css["settled"]) == ("hystart++", 0, True)
+    assert "by HyStart++: the RTT of a round rose" in text
+    by_search, text = end(**far, flows=[{"cc": {"name": "cubic", "slow_start": "search"}}])
+    assert (by_search["why"], by_search["lost"]) == ("search", 0)
+    assert "by SEARCH: deliveries were a quarter behind" in text
+    # The buffer overflows after the end, with what was in flight then: that is its overshoot.
+    short = {"rate": "50Mbit", "queue": {"aqm": "fifo", "limit": "2bdp"}}
+    late, text = end(
+        path={"rtt": "100ms"},
+        bottleneck=short,
+        flows=[{"cc": {"name": "reno", "slow_start": "search"}}],
+    )
+    assert late["why"] == "search"
+    assert late["lost"] > 1000
+    assert "and the overshoot cost 1\u202f" in text
+
     known, text = end(bottleneck=deep, flows=reno, tcp={"initial_ssthresh": 20})
     assert (known["why"], known["cwnd"]) == ("threshold", 20)
     assert "initial_ssthresh" in text

@@ -15,7 +15,9 @@ UNTOLD = "untold"
 WHY = words.REASONS | {
     "hystart_delay": "HyStart: the RTT of a round rose by an eighth (4 to 16 ms)",
     "hystart_train": "HyStart: the train of ACKs took half of the least RTT",
-    "hystart++": "HyStart++: the RTT of a round rose by an eighth (4 to 16 ms), and stayed there for five",
+    "hystart++": (
+        "HyStart++: the RTT of a round rose by an eighth (4 to 16 ms), and stayed there for five"
+    ),
     "search": "SEARCH: deliveries were a quarter behind what was sent a round trip before",
     "full_pipe": "its model: three rounds without a rate that is a quarter higher",
     "too_much": "its model: losses or marks say that less fits",
