@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import tailback
@@ -13,9 +15,15 @@ from drawn import check, draw
 from synthetic import FakeRun, expand, measured, run
 from tailback.figures import export
 from tailback.metrics.crossing import crossing, monotone
+from tailback.report import Mark, Table
 from tailback.running.options import RunOptions
 from tailback_studies.experiments import get
-from tailback_studies.experiments.dctcp_internet_2014 import QUICK_SEEDS, SEEDS, table1
+from tailback_studies.experiments.dctcp_internet_2014 import (
+    QUICK_SEEDS,
+    SEEDS,
+    beside,
+    table1,
+)
 from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder
 from tailback_studies.experiments.dctcp_internet_2014.charts import fixed_point
@@ -178,6 +186,46 @@ def test_quick_has_the_same_parts_and_fewer_runs() -> None:
         )
 
     assert simulated(quick, QUICK_SEEDS) < simulated(full, SEEDS) / 10
+
+
+def test_frames_on_linux_are_those_of_the_paper() -> None:
+    batches = pts.plan(PARTS, OPTIONS, [], quick=True, engine="kernel")
+    for name, batch in batches.items():
+        frame = batch.set["tcp.mss"] + batch.set["tcp.header"]
+        assert frame == (1514 if name.startswith("ablation/header/") else pts.FRAME), name
+        assert batch.set["path.offloads"] is False
+
+
+def test_engines_stand_side_by_side() -> None:
+    """Linux that misses where the simulator does, and on the same side, misses alike."""
+    parts = ("table1", "fig10")
+    both = measured(parts)
+    low = pl.col("utilisation") - 0.05
+    worse = {name: frame.with_columns(utilisation=low) for name, frame in both.frames.items()}
+    linux = replace(both, engine="kernel", frames=worse, simulated=both.frames)
+    first, second = beside.sections(Builder(linux))
+    [table] = first.blocks
+    assert isinstance(table, Table)
+    assert len(table.rows) == 25
+    for row in table.rows:
+        cell, paper, sim, kernel, apart, *_ = row
+        assert isinstance(paper, float)
+        assert isinstance(sim, float)
+        assert isinstance(kernel, float)
+        assert apart == pytest.approx(kernel - sim)
+        assert apart == pytest.approx(-0.05 if "utilisation" in str(cell) else 0, abs=1e-9)
+    agreeing = [row[6] for row in table.rows if "utilisation" in str(row[0])]
+    assert agreeing == [Mark("no", "miss")] * 10
+    [figures] = second.blocks
+    assert isinstance(figures, Table)
+    titles = [row[0] for row in figures.rows]
+    assert "Figure 10, slope 2 BDP wide" in titles
+    assert [round(float(str(row[4])), 6) for row in figures.rows] == [0.05] * len(titles)
+    cells = beside.with_simulated(table1.cells(worse), linux)
+    assert all(entry["simulated"] is not None for entry in cells)
+    refused = beside.not_run({"x": "because"})
+    assert isinstance(refused.blocks[0], Table)
+    assert refused.blocks[0].rows == [["x", "because"]]
 
 
 def test_the_reading_taken_is_the_one_without_changes() -> None:

@@ -39,7 +39,8 @@ def in_order(queue: Mapping[str, Any]) -> bool:
     return all(options.get(option) == word for option, word in order.items())
 
 
-def stand_ins() -> list[str]:
-    """Return tailback's own modules for what Linux does not have."""
-    controls = [e["stand_in"]["module"] for e in entries("cc") if e.get("stand_in")]
-    return controls + [name for e in entries("aqm") for name in e.get("stand_ins", [])]
+def stand_ins() -> dict[str, str | None]:
+    """Return tailback's own modules for what Linux does not have, each with the first Linux that it
+    can be built for; None: every one."""
+    found = [own for kind in ("cc", "aqm") for e in entries(kind) for own in e.get("stand_ins", [])]
+    return {own["module"]: own.get("since") for own in found}

@@ -155,7 +155,10 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
             "kinds": face.kinds,
             "needs": face.needs,
             "built_in": face.built_in,
-            "stand_ins": face.stand_ins.iter().map(|own| own.module).collect::<Vec<_>>(),
+            "stand_ins": face.stand_ins.iter().map(|own| json!({
+                "name": entry.kernel.name(),
+                "module": own.module,
+            })).collect::<Vec<_>>(),
             "in_order": match face.order {
                 Order::Arrival => json!(true),
                 Order::ArrivalIf(option, word) => json!({ option: word }),
@@ -167,11 +170,12 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
             "kernel_kind": "module",
             "since": face.since,
             "built_in": face.built_in,
-            "stand_in": face.stand_in.as_ref().map(|module| json!({
+            "stand_ins": face.stand_ins().map(|module| json!({
                 "option": module.option,
                 "name": module.name,
                 "module": module.module,
-            })),
+                "since": module.since,
+            })).collect::<Vec<_>>(),
         }),
         Kernel::Agent => json!({ "kernel": entry.name, "kernel_kind": "agent" }),
         Kernel::None => json!({ "kernel": null, "kernel_kind": "none" }),

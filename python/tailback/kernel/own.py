@@ -11,16 +11,22 @@ import os
 from pathlib import Path
 
 from tailback import registry
-from tailback.kernel import contents, kit, manifest, modules, process
+from tailback.kernel import contents, kit, manifest, modules, process, releases
 from tailback.kernel.steps import Steps
 
 FLAGS = {kit.LIBRARY: ("-shared", "-fPIC"), kit.LAUNCHER: ()}
 """Further arguments of gcc for a program."""
 
 
-def names() -> tuple[str, ...]:
-    """Modules of tailback's own; each has a folder beside this file."""
-    return (kit.SCHEDULE, *registry.stand_ins())
+def names(version: str | None = None) -> tuple[str, ...]:
+    """Modules of tailback's own, those that a kernel of this version can have; each has a folder
+    beside this file."""
+    found = [
+        name
+        for name, since in registry.stand_ins().items()
+        if since is None or version is None or releases.numbers(version) >= releases.numbers(since)
+    ]
+    return (kit.SCHEDULE, *found)
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
@@ -41,6 +47,6 @@ def add(folder: Path, *, jobs: int, steps: Steps) -> None:
         facts["programs"][name] = {"source": source, "sha256": contents.sha256(target)}
     if facts["programs"] != before:
         manifest.write(path, facts)
-    for name in names():
+    for name in names(facts["kernel"]):
         steps.step(f"building module {name}")
         modules.build(folder, name, kit.HERE / name, jobs=jobs)

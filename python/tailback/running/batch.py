@@ -22,6 +22,8 @@ class Job:
     scenario: Source
     set: Mapping[str, object] = field(default_factory=dict)
     seeds: int | None = None
+    engine: str | None = None
+    """Another engine than that of the call."""
 
 
 def run(
@@ -78,10 +80,12 @@ def run_many(batch: Sequence[Job], **options: Unpack[RunKeywords]) -> list[Resul
 
 def run_jobs(batch: Sequence[Job], options: RunOptions) -> list[Results]:
     """Like `run_many`, with options that were checked."""
-    runner = engines.get(options.engine)
     for job in arguments.values("the batch", batch):
         if not isinstance(job, Job):
             raise InputError(f"the batch has {job!r}; expected tailback.Job(scenario, set, seeds)")
+    names = [job.engine or options.engine for job in batch]
+    by_name = {name: engines.get(name) for name in dict.fromkeys([options.engine, *names])}
+    runners = [by_name[name] for name in names]
     loaded = [
         load(
             job.scenario,
@@ -90,6 +94,6 @@ def run_jobs(batch: Sequence[Job], options: RunOptions) -> list[Results]:
             runner,
             plugins=options.plugins,
         )
-        for job in batch
+        for job, runner in zip(batch, runners, strict=True)
     ]
-    return run_loaded(loaded, [runner] * len(loaded), options)
+    return run_loaded(loaded, runners, options)

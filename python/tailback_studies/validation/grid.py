@@ -87,6 +87,8 @@ ALONE = (("reno",), ("cubic",))
 MIXED = (*ALONE, ("reno", "cubic"))
 # DCTCP needs a queue that marks. Without marks it is Reno, which one queue is enough to show.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
+# Flows without ECN beside DCTCP: a curve for each.
+WEIGHTED = (("reno",), ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"), ("reno", "reno"))
 TWINS = (("reno", "reno"), ("cubic", "cubic"))
 # 2, 8 and 64 flows where queues are fair.
 FAIR = (("reno", "cubic"), ("cubic",) * 8, ("reno",) * 32 + ("cubic",) * 32)
@@ -117,6 +119,8 @@ QUEUES = (
     GridQueue("PIE", "pie-ecn", True, EVERY, (("cubic",),)),
     GridQueue("RED", "red", False, MIXED, (("reno",),)),
     GridQueue("RED", "red-ecn", True, EVERY, (("reno", "dctcp"),)),
+    GridQueue("WRED", "wred", "dctcp", WEIGHTED, (("reno", "dctcp"),)),
+    GridQueue("WRED", "wred-step", "dctcp", WEIGHTED, (("reno", "dctcp"),)),
     GridQueue("fair queues", "fq_codel", False, FAIR, FAIR[:1]),
     GridQueue("fair queues", "fq_codel-ecn", True, FAIR, FAIR[1:2]),
     GridQueue("fair queues", "fq_pie", False, FAIR, FAIR[:1]),

@@ -103,20 +103,20 @@ def _linux(entry: Entry) -> str:
         case "none":
             return "no"
         case _ if entry.get("stand_ins") and not entry["since"]:
-            modules = " or ".join(f"`{name}`" for name in entry["stand_ins"])
+            modules = " or ".join(f"`{own['module']}`" for own in entry["stand_ins"])
             return f"`{entry['kernel']}`, a module of tailback's own ({modules})"
         case "module":
             says = f"`{entry['kernel']}`"
         case _:
             says = f"`tc ... {entry['kernel']}`"
-    stands_in = entry.get("stand_in")
     since = f", since Linux {entry['since']}" if entry.get("since") else ", a module of the kit"
-    module = f"; with `{stands_in['option']}` the kit's `{stands_in['name']}`" if stands_in else ""
-    module += "".join(
-        f"; what Linux does not have of it, a module of tailback's own (`{name}`)"
-        for name in entry.get("stand_ins", [])
-    )
-    return f"{says}{since}{module}"
+    own = [
+        f"; with `{module['option']}` the kit's `{module['name']}`"
+        if "option" in module
+        else f"; what Linux does not have of it, a module of tailback's own (`{module['module']}`)"
+        for module in entry.get("stand_ins", [])
+    ]
+    return f"{says}{since}{''.join(own)}"
 
 
 def _options_of(entry: Entry) -> Iterator[str]:

@@ -144,9 +144,15 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
 pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandIn {
     StandIn {
         option: "beta_ecn",
-        beside: "beta",
+        needed: |options| {
+            let factor = options.get("beta_ecn");
+            factor.is_some() && factor != options.get("beta")
+        },
+        parameters: None,
+        growth_by_acks: None,
         name,
         module,
+        since: None,
     }
 }
 

@@ -20,6 +20,7 @@
 //! takes the ECN-Echo of an ACK as a fraction of 0 or 1, however many segments it acknowledges. An
 //! ACK with ECN-Echo never grows the window. A window of 2 keeps an ssthresh of 2.
 
+mod kernel;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +28,7 @@ use super::contract::{Build, CeEcho, CongestionControl, Control, EcnNeed, Needs,
 use super::reno::cong_avoid;
 use super::view::{Ack, CaState, View};
 use super::window::Window;
-use crate::registry::kernel::{Gauge, Kernel, Module, Parameter, Reading, THIS_LINUX, digits};
+use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 
@@ -138,7 +139,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::Module(&KERNEL),
+    kernel: Kernel::Module(&kernel::KERNEL),
     rules: Rules::NONE,
     finish,
     build: |options| {
@@ -183,37 +184,6 @@ pub const ENTRY: Entry<Build> = Entry {
             loss_cwnd: 0,
         })
     },
-};
-
-/// The kernel face.
-const KERNEL: Module = Module {
-    version: Some(THIS_LINUX),
-    parameters: &[
-        Parameter {
-            option: "g",
-            name: "dctcp_shift_g",
-            spell: |value| match value {
-                Value::Float(g) if (1.0 / 1024.0..=1.0).contains(g) => {
-                    Ok(libm::round(-libm::log2(*g)) as u64)
-                }
-                _ => Err((
-                    "dctcp of Linux has ten binary digits of alpha",
-                    "a power of two from 1 down to 2^-10",
-                )),
-            },
-        },
-        Parameter {
-            option: "alpha_init",
-            name: "dctcp_alpha_on_init",
-            spell: |value| digits(value, 1024.0),
-        },
-    ],
-    gauges: &[Gauge {
-        series: "alpha",
-        at: 4,
-        reading: Reading::Parts(1024.0),
-    }],
-    ..Module::named("dctcp", Some("3.18"))
 };
 
 /// The exponent k of a g of 2^-k.

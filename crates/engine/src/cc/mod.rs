@@ -48,7 +48,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every congestion control, those of plugins too.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// The face of a congestion control that Linux calls by this name.
+/// The face of a congestion control that Linux, or a module of tailback's own, calls by this name.
 pub fn face(name: &str) -> Option<&'static Module> {
     let mut faces = TABLE
         .entries()
@@ -57,5 +57,5 @@ pub fn face(name: &str) -> Option<&'static Module> {
             Kernel::Module(face) => Some(face),
             _ => None,
         });
-    faces.find(|face| face.name == name)
+    faces.find(|face| face.name == name || face.stand_ins().any(|own| own.name == name))
 }

@@ -11,7 +11,7 @@ use super::slow_start::{self, SlowStart};
 use super::view::{Ack, CaState, View};
 use super::window::Window;
 use crate::registry::Entry;
-use crate::registry::kernel::{Kernel, Module, Parameter, digits};
+use crate::registry::kernel::{Kernel, Module, Parameter, StandIn, digits};
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
@@ -38,6 +38,15 @@ pub const ENTRY: Entry<Build> = Entry {
             spell: |value| digits(value, 1e6),
         }],
         stand_in: Some(abe::stand_in("reno_abe", "tcp_reno_abe")),
+        acks: Some(StandIn {
+            option: "growth",
+            needed: |_| false,
+            parameters: None,
+            growth_by_acks: Some(""),
+            name: "reno_acks",
+            module: "tcp_reno_acks",
+            since: None,
+        }),
         ..Module::named("reno", Some("2.6.13"))
     }),
     rules: abe::RULES,

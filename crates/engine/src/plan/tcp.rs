@@ -116,9 +116,9 @@ keys! {
         /// segment; "fq-gso": as many at a time as Linux joins for fq, two segments or more.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq"]), "the guest joins segments with path.offloads");
-        /// What window growth counts: acknowledged segments, or ACKs as Linux 3.2 did.
-        growth: Growth = Growth::KEY.default("segments")
-            .kernel(Only(&["segments"]), "Linux counts acknowledged segments");
+        /// What window growth counts: acknowledged segments, or ACKs as Linux 3.2 did. The kernel
+        /// engine has the latter for reno, and for dctcp of other versions than Linux's own.
+        growth: Growth = Growth::KEY.default("segments");
         /// Whether the receiver acknowledges every segment at the start.
         quickack: bool = BOOL.default("true");
         /// Segments at which the first slow start ends, as Linux before 5.6 remembered it from the

@@ -4,7 +4,7 @@
 //! plan must agree on them.
 
 use tailback_engine::cc;
-use tailback_engine::plan::{Algorithm, EcnFeedback, FlowPlan};
+use tailback_engine::plan::{Algorithm, EcnFeedback, FlowPlan, Growth};
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::{complete_defaults, find};
 
@@ -14,11 +14,15 @@ use super::refuse::{Refusals, instead};
 
 /// The modules of a kit that replace congestion controls of a flow: the one that the scenario
 /// names, or one of tailback's own if Linux does not have the flow's options.
-pub(super) fn stand_in<'a>(control: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
+pub(super) fn stand_in<'a>(
+    control: &'a Algorithm,
+    module: Option<&'a str>,
+    growth: Growth,
+) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = control.known()?;
         match find(cc::TABLE.entries(), name)?.kernel {
-            Kernel::Module(face) => Some(face.stand_in(options)?.module),
+            Kernel::Module(face) => Some(face.stand_in(options, growth == Growth::Acks)?.module),
             _ => None,
         }
     })
@@ -54,6 +58,8 @@ pub(super) fn control(
                 .unwrap_or_default(),
         );
     }
+    let acks = flow.tcp.growth == Growth::Acks;
+    let mut by_acks = None;
     let (name, parameters) = match &flow.cc {
         Algorithm::Kernel { name, args } => (name.clone(), args.clone()),
         Algorithm::Known { name, options } => {
@@ -69,13 +75,42 @@ pub(super) fn control(
                 );
                 return String::new();
             };
-            let (parameters, refused) = face.parameters(options, &complete_defaults(entry));
+            let (mut parameters, refused) = face.parameters(options, &complete_defaults(entry));
             refusals.at(&at, refused);
-            let name = face.stand_in(options).map_or(face.name, |own| own.name);
-            (name.to_owned(), parameters)
+            let own = face.stand_in(options, acks);
+            by_acks = own.and_then(|own| own.growth_by_acks);
+            if acks && let Some(more) = by_acks.filter(|more| !more.is_empty()) {
+                parameters = [parameters.as_str(), more]
+                    .join(" ")
+                    .trim_start()
+                    .to_owned();
+            }
+            if let Some((own, since)) = own.and_then(|own| Some((own, own.since?)))
+                && !kit.has(since)
+            {
+                let module = own.module;
+                refusals.add(
+                    &at,
+                    format!(
+                        "Linux {} is too old for {module}, which needs {since}",
+                        kit.version
+                    ),
+                    kit.with(Some(since), |kit| kit.extra.contains_key(module))
+                        .unwrap_or_default(),
+                );
+                return String::new();
+            }
+            (own.map_or(face.name, |own| own.name).to_owned(), parameters)
         }
     };
-    let stand_in = stand_in(&flow.cc, flow.module.as_deref());
+    if acks && (by_acks.is_none() || flow.module.is_some()) {
+        refusals.add(
+            &format!("{path}.tcp.growth"),
+            format!("{name} counts acknowledged segments"),
+            "growth = \"segments\", or reno, or dctcp of another version than Linux's own",
+        );
+    }
+    let stand_in = stand_in(&flow.cc, flow.module.as_deref(), flow.tcp.growth);
     modules.congestion_control(path, &name, stand_in, parameters, kit, refusals);
     name
 }

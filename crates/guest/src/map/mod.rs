@@ -30,8 +30,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{
-    ConnectionsPlan, FlowPlan, LinkPlan, Plan, RatePlan, Refusal, Schedule, SeriesMode, TcpPlan,
-    TrafficPlan,
+    ConnectionsPlan, FlowPlan, Growth, LinkPlan, Plan, RatePlan, Refusal, Schedule, SeriesMode,
+    TcpPlan, TrafficPlan,
 };
 use tailback_engine::registry::find;
 use tailback_engine::registry::kernel::Kernel;
@@ -77,13 +77,14 @@ pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
 pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     let queues = plan.links.iter();
     let queues = queues.filter_map(|link| tc::stand_in(&link.queue, link.module.as_deref()));
-    let flows = plan.flows.iter().map(|flow| (&flow.cc, &flow.module));
+    let flows = plan.flows.iter().map(|f| (&f.cc, &f.module, f.tcp.growth));
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
-    let controls = flows.chain(connections.map(|c| (&c.cc, &c.module)));
-    let programs = plan.programs.iter().map(|p| (&p.cc, &p.module));
-    let controls = controls.chain(programs);
-    let controls =
-        controls.filter_map(|(control, module)| cc::stand_in(control, module.as_deref()));
+    let controls = flows.chain(connections.map(|c| (&c.cc, &c.module, c.tcp.growth)));
+    let programs = plan.programs.iter();
+    let programs = programs.map(|p| (&p.cc, &p.module, Growth::Segments));
+    let controls = controls
+        .chain(programs)
+        .filter_map(|(control, module, growth)| cc::stand_in(control, module.as_deref(), growth));
     queues.chain(controls).collect()
 }
 

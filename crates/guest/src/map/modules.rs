@@ -207,7 +207,7 @@ fn is_own(name: &str) -> bool {
         _ => false,
     });
     let of_control = cc::TABLE.entries().iter().any(|entry| match entry.kernel {
-        Kernel::Module(face) => face.stand_in.iter().any(|own| own.module == name),
+        Kernel::Module(face) => face.stand_ins().any(|own| own.module == name),
         _ => false,
     });
     of_queue || of_control

@@ -736,21 +736,21 @@ fn refusals_name_their_place() {
             Box::new(|p| p.links[0] = link(1_000_000, "pie", &[("alpha", Value::Int(0))])),
         ),
         (
-            "links[0].queue.version",
+            "links[0].queue.module",
             Box::new(|p| {
                 let version = Value::Word("dualpi2-2019-wrr-counter");
                 p.links[0] = link(1_000_000, "dualpi2", &[("version", version)]);
             }),
         ),
         (
-            "links[0].queue.arithmetic",
+            "links[0].queue.module",
             Box::new(|p| {
                 let half = Value::Word("div127");
                 p.links[0] = link(1_000_000, "dualpi2", &[("arithmetic", half)]);
             }),
         ),
         (
-            "links[0].queue.l_drop",
+            "links[0].queue.module",
             Box::new(|p| p.links[0] = link(1_000_000, "dualpi2", &[("l_drop", Value::Int(100))])),
         ),
         (
@@ -931,7 +931,7 @@ fn refusals_name_their_place() {
             }),
         ),
         (
-            "flows[0].cc.version",
+            "flows[0].cc.module",
             Box::new(|p| {
                 p.flows[0] = controlled("dctcp", &[("version", Value::Word("paper-2014"))]);
             }),
@@ -1034,6 +1034,90 @@ fn options_of_dctcp_are_parameters() {
         job.modules.last().unwrap().parameters,
         "dctcp_shift_g=8 dctcp_alpha_on_init=0"
     );
+}
+
+/// Other versions of DCTCP, and growth by ACKs, are modules of ours.
+#[test]
+fn linux_as_it_was_is_a_module_of_ours() {
+    let mut kit = kit();
+    kit.version = "7.3.4".to_owned();
+    for name in ["tcp_dctcp_2014", "tcp_reno_acks"] {
+        let path = format!("/extra/{name}/{name}.ko");
+        kit.extra.insert(name.to_owned(), vec![path]);
+    }
+    let of = |cc: &str, set: &[(&'static str, Value)], growth, kit: &Kit| {
+        let mut plan = simple();
+        plan.flows[0] = controlled(cc, set);
+        plan.flows[0].tcp.growth = growth;
+        let job = map(&plan, 1, kit).map_err(|no| format!("{}: {}", no[0].path, no[0].message))?;
+        let module = job.modules.last().unwrap();
+        Ok::<_, String>((job.flows[0].kernel_cc.clone(), module.parameters.clone()))
+    };
+    let pair = |name: &str, parameters: &str| Ok((name.to_owned(), parameters.to_owned()));
+    let paper = [("version", Value::Word("paper-2014"))];
+    assert_eq!(
+        of("dctcp", &paper, Growth::Acks, &kit),
+        pair(
+            "dctcp_2014",
+            "shift_g=8 alpha_bits=20 alpha_init=0 shift_decay=1 per_ack=1 normalise=0 loss=1 \
+             reduction=2 below=1 grow_in_cwr=1 sticky=0 growth_acks=1"
+        )
+    );
+    let patch = [
+        ("version", Value::Word("patch-2012")),
+        ("receiver", Value::Word("sticky")),
+    ];
+    assert_eq!(
+        of("dctcp", &patch, Growth::Segments, &kit),
+        pair(
+            "dctcp_2014",
+            "shift_g=4 alpha_bits=10 alpha_init=0 shift_decay=1 per_ack=0 normalise=0 loss=1 \
+             reduction=1 below=0 grow_in_cwr=0 sticky=1"
+        )
+    );
+    assert_eq!(of("reno", &[], Growth::Acks, &kit), pair("reno_acks", ""));
+    for (cc, set, kernel, said) in [
+        (
+            "cubic",
+            &[][..],
+            "7.3.4",
+            "flows[0].tcp.growth: cubic counts acknowledged segments",
+        ),
+        (
+            "dctcp",
+            &[][..],
+            "7.3.4",
+            "flows[0].tcp.growth: dctcp counts acknowledged segments",
+        ),
+        (
+            "reno",
+            &[("beta_ecn", Value::Float(0.8))][..],
+            "7.3.4",
+            "flows[0].tcp.growth: reno_abe counts acknowledged segments",
+        ),
+        (
+            "dctcp",
+            &[
+                ("version", Value::Word("patch-2012")),
+                ("cut", Value::Word("round")),
+            ][..],
+            "7.3.4",
+            "flows[0].cc.cut: tcp_dctcp_2014 has no cut = \"round\"",
+        ),
+        (
+            "dctcp",
+            &[("version", Value::Word("patch-2012"))][..],
+            "6.1.176",
+            "flows[0].cc: Linux 6.1.176 is too old for tcp_dctcp_2014, which needs 6.18",
+        ),
+    ] {
+        kit.version = kernel.to_owned();
+        assert_eq!(
+            of(cc, set, Growth::Acks, &kit),
+            Err(said.to_owned()),
+            "{cc}"
+        );
+    }
 }
 
 /// tc does not know the kind: the agent hands the module its options as text.

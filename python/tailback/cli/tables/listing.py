@@ -84,7 +84,8 @@ def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
     if "kernel" not in entry:
         return "kernel"
     name = entry["kernel"]
-    tailbacks = entry["kernel_kind"] == "agent" or bool(entry.get("stand_ins"))
+    own = bool(entry.get("stand_ins")) and not entry["since"]
+    tailbacks = entry["kernel_kind"] == "agent" or own
     if name is None or (not tailbacks and has is not None and name not in has):
         return "sim"
     return "sim, kernel" if name == entry["name"] else f"sim, kernel ({name})"

@@ -75,7 +75,8 @@ struct wred_data {
 	bool	decays;
 	u64	packet_ps;	/* time of a packet of the idle clock, 1e-12 s */
 	u64	rate;		/* of the link, bit/s */
-	u64	idle_since;	/* ns; 0: the link is busy */
+	u64	busy_until;	/* ns: the packet that left last is on the link */
+	u64	idle_since;	/* ns; 0: packets are queued */
 	struct wred_xstats stats;
 };
 
@@ -224,6 +225,12 @@ static bool has_room(const struct wred_data *q, const struct Qdisc *sch, u32 len
 	return (u64)sch->qstats.backlog + len <= q->limit;
 }
 
+/* Nothing is queued: an idle time begins once the link is done. */
+static void begin_idle(struct wred_data *q, u64 now)
+{
+	q->idle_since = max(now, q->busy_until);
+}
+
 static int wred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct wred_data *q = qdisc_priv(sch);
@@ -251,11 +258,15 @@ static int wred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 			q->stats.prob_drop++;
 		else
 			q->stats.forced_drop++;
+		if (!sch->q.qlen)
+			begin_idle(q, now);
 		qdisc_drop(skb, sch, to_free);
 		return NET_XMIT_CN;
 	}
 	if (!has_room(q, sch, arrival.len)) {
 		q->stats.overflow++;
+		if (!sch->q.qlen)
+			begin_idle(q, now);
 		return qdisc_drop(skb, sch, to_free);
 	}
 	if (verdict != PASS && INET_ECN_set_ce(skb)) {
@@ -272,9 +283,13 @@ static struct sk_buff *wred_dequeue(struct Qdisc *sch)
 	struct wred_data *q = qdisc_priv(sch);
 	struct sk_buff *skb = qdisc_dequeue_head(sch);
 
-	if (skb && !sch->q.qlen)
-		q->idle_since = ktime_get_ns() +
-				div64_u64(8ULL * NSEC_PER_SEC * qdisc_pkt_len(skb), q->rate);
+	if (skb) {
+		u64 now = ktime_get_ns();
+
+		q->busy_until = now + div64_u64(8ULL * NSEC_PER_SEC * qdisc_pkt_len(skb), q->rate);
+		if (!sch->q.qlen)
+			begin_idle(q, now);
+	}
 	return skb;
 }
 
@@ -286,7 +301,8 @@ static void forget(struct wred_data *q)
 		q->curve[i].avg = 0;
 		q->curve[i].count = -1;
 	}
-	q->idle_since = ktime_get_ns();
+	q->busy_until = 0;
+	begin_idle(q, ktime_get_ns());
 }
 
 static void wred_reset(struct Qdisc *sch)

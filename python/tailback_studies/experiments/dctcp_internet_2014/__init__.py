@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tailback_studies.experiments.dctcp_internet_2014.parts import PARTS
+from tailback_studies.experiments.dctcp_internet_2014.parts import BEYOND, PARTS
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 if TYPE_CHECKING:
@@ -37,16 +38,27 @@ class DctcpInternet2014(Reproduction):
         """The batches that the parts need."""
         from tailback.report import summarise
         from tailback.running.batch import Job
-        from tailback_studies.experiments.dctcp_internet_2014 import builder, page, points, report
+        from tailback_studies.experiments.dctcp_internet_2014 import (
+            beside,
+            builder,
+            page,
+            points,
+            report,
+        )
         from tailback_studies.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
 
-        quick = request.quick
+        quick, on_linux = request.quick, request.engine != "sim"
+        parts = request.parts
+        if on_linux and not request.named:
+            parts = tuple(part for part in parts if part not in BEYOND)
         readings = [(name, changes) for name, _, changes, brief in READINGS if brief or not quick]
-        batches = points.plan(request.parts, OPTIONS, readings, quick=quick)
+        batches = points.plan(parts, OPTIONS, readings, quick=quick, engine=request.engine)
         every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS, QUICK_SEEDS)
+        refused = beside.refused(batches, request.engine) if on_linux else {}
+        batches = {name: batch for name, batch in batches.items() if name not in refused}
 
         def findings(results: Found) -> Findings:
-            by_batch = {name: result for name, (result,) in results.items()}
+            by_batch = {name: result for name, (result, *_) in results.items()}
             measured = builder.DctcpMeasures(
                 frames={name: points.table(result.points) for name, result in by_batch.items()},
                 series={n: _series(result) for n, result in by_batch.items() if n in points.DRAWN},
@@ -54,18 +66,27 @@ class DctcpInternet2014(Reproduction):
                 engine=request.engine,
                 version=next((result.version for result in by_batch.values()), ""),
                 quick=quick,
+                simulated={
+                    name: points.table(both[1].points)
+                    for name, both in results.items()
+                    if len(both) > 1
+                },
+                refused=refused,
             )
             builder_of = builder.Builder(measured)
-            made = report.report(builder_of, request.parts)
-            cells = [cell.json() for cell in made.cells]
+            made = report.report(builder_of, parts)
+            cells = beside.with_simulated(made.cells, measured)
             told = page.judges(made.cells)
             note = page.page(made, builder_of.by_part()) if request.page else None
             return Findings(made, cells, summarise(made.cells), told, note)
 
-        jobs = {
-            name: [Job(b.scenario, b.set, _seeds(every, b, request))] for name, b in batches.items()
-        }
-        return Study(jobs, findings)
+        def jobs(batch: DctcpBatch) -> list[Job]:
+            seeds = _seeds(every, batch, request)
+            here = Job(batch.scenario, batch.set, seeds)
+            # On Linux, the same in the simulator stands beside it.
+            return [here, replace(here, engine="sim")] if on_linux else [here]
+
+        return Study({name: jobs(batch) for name, batch in batches.items()}, findings)
 
 
 def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:

@@ -20,6 +20,13 @@ DEVIATIONS = (
     "machines",
     "SACK, RACK and PRR as in today's Linux; 3.2 reduced the window by rate halving",
 )
+#: The same on the kernel engine.
+LINUX_DEVIATIONS = (
+    "Linux of today with modules of tailback's own (`sch_wred`, `tcp_dctcp_2014`, "
+    "`tcp_reno_acks`) instead of Linux 3.2.18",
+    "SACK, RACK and PRR as in today's Linux; 3.2 reduced the window by rate halving",
+    "frames of 1500 B with Ethernet among them: 1434 B of payload, not 1448 B",
+)
 RATIO = "throughput Reno / DCTCP"
 UTILISATION = "utilisation"
 OCCUPANCY = "mean queue in BDP"
@@ -36,6 +43,10 @@ class DctcpMeasures:
     engine: str = "sim"
     version: str = ""
     quick: bool = False
+    #: On the kernel engine: the same runs in the simulator, as `frames`.
+    simulated: dict[str, pl.DataFrame] = field(default_factory=dict)
+    #: Batches that the engine cannot run, and why.
+    refused: Mapping[str, str] = field(default_factory=dict)
     #: Duration and warm-up of a batch, as texts.
     lengths: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -64,8 +75,12 @@ class Builder:
             warmup=", ".join(dict.fromkeys(seconds(w) for _, w in lengths if w)),
             engine=f"{self.measured.engine} {self.measured.version}".strip(),
             options=tuple(options),
-            deviations=(*DEVIATIONS, *deviations),
+            deviations=(*self._deviations, *deviations),
         )
+
+    @property
+    def _deviations(self) -> Sequence[str]:
+        return DEVIATIONS if self.measured.engine == "sim" else LINUX_DEVIATIONS
 
     def by_part(self) -> dict[str, Facts]:
         """The facts of each group of batches."""

@@ -175,7 +175,11 @@ OPTIONS: tuple[Option, ...] = (
     Option("delack", "no delayed ACKs", _NO_DELACK),
     Option("growth", "growth counts segments", _SEGMENTS),
     Option("initial-window", "initial window of 3", {"tcp.initial_cwnd": 3}),
-    Option("header", "frames of 1514 B, Ethernet counted", {"tcp.header": 66}),
+    Option(
+        "header",
+        "frames of 1514 B, Ethernet counted",
+        {"tcp.mss": 1448, "tcp.header": 66},
+    ),
     Option("wire", "packet leaves at the end of its slot", {"bottleneck.link": "wire"}),
     Option("in-service", "packet in transmission counted in the queue", _IN_SERVICE),
     Option("w-slow", "w_DCTCP = 0.0005", {f"{ECN}.weight": 0.0005}, _SLOPE),

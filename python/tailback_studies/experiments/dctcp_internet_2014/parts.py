@@ -18,3 +18,6 @@ PARTS: tuple[str, ...] = (
     "ablation",
 )
 """Every figure and table of the paper, and three parts beyond it."""
+
+BEYOND = ("readings", "bdp", "ablation")
+"""Parts that the paper does not have: on the kernel engine they run where they are named."""

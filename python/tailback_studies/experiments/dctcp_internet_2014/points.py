@@ -34,6 +34,9 @@ ROWS: tuple[tuple[str, float], ...] = (
 #: Batches with single runs that are drawn over time.
 DRAWN = ("fig1", "fig2")
 
+#: What makes Linux's frames those of the paper: Ethernet is among their 1500 B.
+LINUX_FRAMES: Mapping[str, Any] = {"tcp.mss": 1434, "tcp.header": 66, "path.offloads": False}
+
 ECN = "bottleneck.queue.ecn"
 CLASSIC = "bottleneck.queue.classic"
 
@@ -106,10 +109,12 @@ def plan(
     readings: Sequence[tuple[str, dict[str, Any]]],
     *,
     quick: bool,
+    engine: str = "sim",
 ) -> dict[str, DctcpBatch]:
     """The batches that these parts need, by name."""
     wanted = set(parts)
     out: dict[str, DctcpBatch] = {}
+    frames = {} if engine == "sim" else LINUX_FRAMES
 
     def add(
         name: str,
@@ -118,7 +123,8 @@ def plan(
         most_seeds: int | None = None,
     ) -> None:
         shorter = _quick(document) if quick else {}
-        out[name] = DctcpBatch(name, document, {**shorter, **(changes or {})}, most_seeds)
+        values = {**frames, **shorter, **(changes or {})}
+        out[name] = DctcpBatch(name, document, values, most_seeds)
 
     if "fig1" in wanted:
         add("fig1", scenario("fig1"), most_seeds=1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tailback.report import Report, Section, Table, Text, Value
 from tailback.report.tables import left, words
+from tailback_studies.experiments.dctcp_internet_2014 import beside
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder
 from tailback_studies.experiments.dctcp_internet_2014.options import BASES, DECLARED
 from tailback_studies.experiments.dctcp_internet_2014.parts import PARTS
@@ -74,6 +75,10 @@ def report(builder: Builder, parts: Sequence[str]) -> Report:
             "missing"
         )
         meta.append(("quick", quick))
+    if measured.simulated:
+        sections = [*beside.sections(builder), *sections]
+    if measured.refused:
+        sections.append(beside.not_run(measured.refused))
     every = [*_result(builder), *sections, *_claims(builder), _declared()]
     return Report("", TITLE, LEAD, meta, every, builder.cells, first="fig5")
 

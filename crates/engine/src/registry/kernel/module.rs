@@ -15,8 +15,10 @@ pub struct Module {
     pub version: Option<&'static str>,
     /// Options that the module takes. The others have to be at their defaults.
     pub parameters: &'static [Parameter],
-    /// The module that plays an option that Linux does not have.
+    /// What plays options that Linux does not have.
     pub stand_in: Option<StandIn>,
+    /// What plays the kernel's own algorithm where windows grow by ACKs.
+    pub acks: Option<StandIn>,
     /// What TCP_CC_INFO tells.
     pub gauges: &'static [Gauge],
 }
@@ -31,23 +33,22 @@ pub struct Parameter {
     pub spell: fn(&Value) -> Result<u64, (&'static str, &'static str)>,
 }
 
-/// A module of tailback's own, for an option that Linux does not have.
+/// A module of tailback's own, for options that Linux does not have.
 pub struct StandIn {
-    /// The option.
+    /// The option that asks for it.
     pub option: &'static str,
-    /// Where the option has the same value as this one, Linux's own module will do.
-    pub beside: &'static str,
+    /// Whether these options need it.
+    pub needed: fn(&Options) -> bool,
+    /// Options that are its parameters, all of which it is given; `None`: those of Linux's module.
+    pub parameters: Option<&'static [Parameter]>,
+    /// The parameters by which windows grow by ACKs; `None`: it cannot.
+    pub growth_by_acks: Option<&'static str>,
     /// `tcp_congestion_ops.name` in the module.
     pub name: &'static str,
     /// Name of the module.
     pub module: &'static str,
-}
-
-impl StandIn {
-    fn is_needed(&self, options: &Options) -> bool {
-        let value = options.get(self.option);
-        value.is_some() && value != options.get(self.beside)
-    }
+    /// The first Linux that it can be built for; `None`: every one.
+    pub since: Option<&'static str>,
 }
 
 impl Module {
@@ -60,20 +61,30 @@ impl Module {
             version: None,
             parameters: &[],
             stand_in: None,
+            acks: None,
             gauges: &[],
         }
     }
 
-    /// The replacement module that these options need.
-    pub fn stand_in(&self, options: &Options) -> Option<&StandIn> {
-        self.stand_in
-            .as_ref()
-            .filter(|module| module.is_needed(options))
+    /// The stand-in that these options need; `acks`: windows grow by ACKs.
+    pub fn stand_in(&self, options: &Options, acks: bool) -> Option<&StandIn> {
+        let for_options = self.stand_in.as_ref().filter(|own| (own.needed)(options));
+        for_options.or_else(|| self.acks.as_ref().filter(|_| acks))
+    }
+
+    /// Modules of tailback's own that play it.
+    pub fn stand_ins(&self) -> impl Iterator<Item = &StandIn> {
+        self.stand_in.iter().chain(&self.acks)
     }
 
     /// The options that are not at their defaults, as the module's parameters; and those that the
     /// module does not have.
     pub fn parameters(&self, options: &Options, defaults: &Options) -> (String, Vec<Refused>) {
+        if let Some(own) = self.stand_in.as_ref().filter(|own| (own.needed)(options))
+            && let Some(parameters) = own.parameters
+        {
+            return self.spell(own.module, parameters, options, defaults, |_, _| true);
+        }
         let name = self.name;
         if let Some(version) = self.version
             && options.word("version") != version
@@ -89,17 +100,36 @@ impl Module {
                 vec![Refused::new("version", message, expected)],
             );
         }
+        let of_linux = format!("{name} of Linux");
+        self.spell(
+            &of_linux,
+            self.parameters,
+            options,
+            defaults,
+            |option, value| match &self.stand_in {
+                Some(own) if own.option == option => (own.needed)(options),
+                _ => defaults.get(option) != Some(value),
+            },
+        )
+    }
+
+    /// Those of `table` that `told` chooses as a module's parameters; any other option has to be
+    /// at its default.
+    fn spell(
+        &self,
+        module: &str,
+        table: &[Parameter],
+        options: &Options,
+        defaults: &Options,
+        told: impl Fn(&'static str, &Value) -> bool,
+    ) -> (String, Vec<Refused>) {
         let mut refused = Vec::new();
         let mut parameters = Vec::new();
-        for parameter in self.parameters {
+        for parameter in table {
             let Some(value) = options.get(parameter.option) else {
                 continue;
             };
-            let needed = match &self.stand_in {
-                Some(module) if module.option == parameter.option => module.is_needed(options),
-                _ => defaults.get(parameter.option) != Some(value),
-            };
-            if needed {
+            if told(parameter.option, value) {
                 match (parameter.spell)(value) {
                     Ok(number) => parameters.push(format!("{}={number}", parameter.name)),
                     Err((message, expected)) => {
@@ -109,15 +139,17 @@ impl Module {
             }
         }
         for (option, value) in options.iter() {
-            let mapped = self.parameters.iter().any(|p| p.option == option);
-            if mapped || defaults.get(option) == Some(value) {
+            let mapped = table.iter().any(|p| p.option == option);
+            // What a version decides are the other options.
+            let decides = self.version.is_some() && option == "version";
+            if mapped || decides || defaults.get(option) == Some(value) {
                 continue;
             }
             let expected = match defaults.get(option) {
                 Some(default) => format!("{option} = {}", quoted(default)),
                 None => format!("no {option}"),
             };
-            let message = format!("{name} of Linux has no {option} = {}", quoted(value));
+            let message = format!("{module} has no {option} = {}", quoted(value));
             refused.push(Refused::new(option, message, expected));
         }
         (parameters.join(" "), refused)
