@@ -72,6 +72,13 @@ def test_a_sweep_is_found_as_the_latest_and_by_the_beginning_of_its_id(root: Pat
         archive.find("latest", root / "none")
 
 
+def test_sweeps_of_one_title_are_known_as_namesakes(root: Path) -> None:
+    later, earlier = ids(root)
+    assert archive.namesakes(later, root) == [earlier]
+    other = tb.run(SCENARIO, set={"title": "another"}, out=root, progress=False)
+    assert archive.namesakes(other.id, root) == []
+
+
 def test_report_compare_show_and_export_take_ids(root: Path, command: Command) -> None:
     later, earlier = ids(root)
     shown = json.loads(command("results", "show", "--json").stdout)

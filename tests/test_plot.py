@@ -291,6 +291,7 @@ def test_the_command(tailback: Tailback, sweep: Path, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stdout == "figure.svg\n"
     assert done.stderr.startswith("drawn: --kind line --x bottleneck.rate --y delay_ms.p99")
+    assert "same title" not in done.stderr
     again = tailback("plot", "results", "--where", "flows.cubic.cc=reno", "--width", "85mm")
     assert again.returncode == 0
     made = tmp_path / again.stdout.strip()

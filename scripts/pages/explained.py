@@ -47,9 +47,7 @@ def _printed(block: str, place: Path) -> str:
             check=True,
         )
         out.append(line)
-        # Other pages show the output of `run`.
-        if words[0] in ("explain", "compare"):
-            out += [text.rstrip() for text in (done.stdout + done.stderr).splitlines()]
+        out += [text.rstrip() for text in (done.stdout + done.stderr).splitlines()]
     return "\n".join(out) + "\n"
 
 

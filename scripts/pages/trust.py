@@ -100,12 +100,12 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     yield "| source | criterion | limit | within |"
     yield "|---|---|---|--:|"
     for page, miss in _failing(judged)[:WORST]:
-        what = miss.judge
+        what = miss.title
         yield (
             f"| [{page.heading}]({page.name}.md) | {what} | {miss.limit} | "
             f"{miss.within} of {miss.cells} |"
         )
-    yield f"\nThe {WORST} cells of the simulator that are furthest from Linux, and why:\n"
+    yield f"\nThe {WORST} cells of the simulator with the most multiples of their limit, and why:\n"
     yield "| cell | quantity | error | limit | cause |"
     yield "|---|---|--:|---|---|"
     for cell in _furthest(evidence):

@@ -90,6 +90,23 @@ def _size(folder: Path) -> int:
         return 0
 
 
+RECENT = 8
+"""Sweeps that `namesakes` looks at: enough for the variants of a comparison."""
+
+
+def namesakes(sweep_id: str, root: Path) -> list[str]:
+    """The ids of other recent sweeps with the title of this one, as variants of `compare` have."""
+    titles = {}
+    for file in layout.sweeps(root)[:RECENT]:
+        try:
+            titles[file.parent.name] = layout.read_index(file).title
+        except DamagedResults:
+            # Commands that list sweeps warn of it.
+            continue
+    mine = titles.pop(sweep_id, None)
+    return [identity for identity, title in titles.items() if title == mine]
+
+
 def find(name: str, root: Path) -> Path:
     """The folder of a sweep: by its path, by `latest`, or by its id or the beginning of it."""
     if (Path(name) / layout.INDEX).is_file():

@@ -55,6 +55,11 @@ class Judge:
     noise_p90: float | None = None
     holds: bool
 
+    @property
+    def title(self) -> str:
+        """The criterion, with what its errors are relative to where that is the link's rate."""
+        return self.judge + ", of the rate" * (self.error == "capacity")
+
 
 COLUMNS = tuple(field.name for field in fields(Judge))
 

@@ -248,7 +248,7 @@ def _criteria(judges: Sequence[Judge]) -> str:
     ]
     for judge in judges:
         cells = (
-            judge.judge,
+            judge.title,
             judge.limit,
             str(judge.cells),
             "\u2014" if judge.within is None else str(judge.within),

@@ -173,7 +173,7 @@ impl FqPie {
         }
     }
 
-    /// Runs one round of the timer. Returns when the next is due.
+    /// Runs one round of the timer and returns the time of the next.
     fn round(&mut self, now: Time) -> Time {
         let round = self.cursor..(self.cursor + ROUND).min(self.fair.len());
         let (fair, params) = (&mut self.fair, &self.params);

@@ -41,7 +41,7 @@ pub enum Ramp {
     Off,
     /// Probability at the target: 1 for `"on"`, 1/N for a divisor.
     Knee(f64),
-    /// Probability that rises from 0 at the target; every packet is marked this many targets later.
+    /// The probability of a mark rises from 0 at the target to 1 at this many targets above it.
     Single(f64),
 }
 

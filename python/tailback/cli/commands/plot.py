@@ -142,6 +142,7 @@ def plot(
     docs/how-to/plot.md shows every kind.
     """
     from tailback.plot import PlotRequest, figure, output
+    from tailback.store import archive, layout
 
     if out is not None:
         output.writer(out)
@@ -168,6 +169,11 @@ def plot(
     terminal.out(target)
     if not is_quiet():
         terminal.err(f"drawn: {drawing.plan.command()}; {drawing.plan.kind.facts}")
+    if str(results) == layout.LATEST and (twins := archive.namesakes(sweep.id, layout.DEFAULT)):
+        terminal.err(
+            f'note: "latest" is {sweep.id}; {", ".join(twins)} has the same title, as a variant of '
+            "`compare` does: name the one to draw"
+        )
     for note in drawing.plan.notes:
         terminal.err(f"{note}; --where chooses")
     for note in drawing.plan.missing:

@@ -41,11 +41,8 @@ def _goals(judges: Sequence[Judge]) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for of in judges:
         middle = "" if of.median is None else f"{100 * of.median:.2f} %"
-        title = of.judge
-        if of.error == "capacity":
-            title += ", of the rate"
         table.add_row(
-            title,
+            of.title,
             of.limit,
             str(of.cells),
             middle if of.within is None else str(of.within),

@@ -49,7 +49,6 @@ cell of this experiment has a published value. Here the congestion controls are 
 Linux (`reno`, `cubic`) with `beta_ecn`, its reductions from cwnd and by PRR (`abe = "linux"`). The
 primary queue is PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`,
 departure-rate estimator, three gain levels, plain Bernoulli); the second is today's PIE.
-second.
 """
 
 

@@ -11,7 +11,7 @@ EXPERIMENT = Versions(
     name="dualpi2-2019-wrr",
     title="DualPI2: WRR ratio 10 and 15, without overload handling, against the stable version "
     "of 21 February 2019",
-    doc="What two ratios of the weighted scheduler change in DualPI2, over the whole battery.",
+    doc="How two ratios of the weighted scheduler change DualPI2, over the whole battery.",
     versions={
         "stable": {f"{_QUEUE}.version": "dualpi2-2019-02-21"},
         "counter-10": {f"{_QUEUE}.version": "dualpi2-2019-wrr-counter", f"{_QUEUE}.wrr_ratio": 10},
