@@ -36,6 +36,11 @@ impl Time {
         self.0
     }
 
+    /// Whole microseconds, as Linux counts most times of TCP.
+    pub const fn whole_us(self) -> u64 {
+        self.ns() / 1_000
+    }
+
     /// Seconds, for display and for formulas.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9

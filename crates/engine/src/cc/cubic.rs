@@ -28,7 +28,7 @@ pub(super) mod curve;
 #[cfg(test)]
 mod tests;
 
-use self::curve::{Epoch, Friendly, HZ, jiffies, micros};
+use self::curve::{Epoch, Friendly, HZ, jiffies};
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, CwndEvent, Needs, Signal};
 use super::slow_start::hystart::Train;
@@ -285,7 +285,7 @@ impl CongestionControl for Cubic {
         {
             return;
         }
-        let delay = u32::try_from(micros(rtt)).unwrap_or(u32::MAX).max(1);
+        let delay = u32::try_from(rtt.whole_us()).unwrap_or(u32::MAX).max(1);
         if self.epoch.delay_min == 0 || self.epoch.delay_min > delay {
             self.epoch.delay_min = delay;
         }

@@ -8,7 +8,7 @@
 //!   counts. Two kinds of scenarios are outside, because events coincide again and again. Flows on
 //!   one host, and all flows with `timer_phase`, share the ticks of their timers. And packets of a
 //!   link beyond 10 Gbit/s are few nanoseconds apart.
-//! - The queue of a flow in `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and ports; here
+//! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and ports; here
 //!   the hash is computed from the seed and the flow's number. So in another order, other flows
 //!   share a queue, and another of equally long queues is the first. These scenarios are outside.
 
@@ -31,7 +31,7 @@ pub(super) const LAW: Law = Law {
 };
 
 /// Queues that distinguish flows by their number.
-const BY_NUMBER: [&str; 3] = ["fq_codel", "fq_pie", "cake"];
+const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 
 /// At least two flows, and seldom a queue that distinguishes them by their number.
 fn draw(seed: u64) -> Table {

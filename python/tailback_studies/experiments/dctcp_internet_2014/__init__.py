@@ -83,7 +83,7 @@ class DctcpInternet2014(Reproduction):
         def jobs(batch: DctcpBatch) -> list[Job]:
             seeds = _seeds(every, batch, request)
             here = Job(batch.scenario, batch.set, seeds)
-            # On Linux, the same in the simulator stands beside it.
+            # On Linux, the results of the simulator are beside it.
             return [here, replace(here, engine="sim")] if on_linux else [here]
 
         return Study({name: jobs(batch) for name, batch in batches.items()}, findings)

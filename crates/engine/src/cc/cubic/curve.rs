@@ -12,10 +12,6 @@ pub(in crate::cc) fn jiffies(time: Time) -> u64 {
     time.ns() / (1_000_000_000 / HZ)
 }
 
-pub(in crate::cc) fn micros(time: Time) -> u64 {
-    time.ns() / 1_000
-}
-
 /// Linux's first approximations of cube roots, for the leading digits 8 to 63 of a number. Their
 /// errors survive in the result of [`cubic_root`], so they are part of the curve.
 #[rustfmt::skip]

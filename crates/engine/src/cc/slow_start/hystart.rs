@@ -2,7 +2,6 @@
 //! Linux's CUBIC. [`Train`] decides; CUBIC keeps the smallest RTT itself, for its curve, any other
 //! congestion control has a [`HyStart`].
 
-use crate::cc::cubic::curve::micros;
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
@@ -35,7 +34,7 @@ pub(in crate::cc) struct Train {
 
 impl Train {
     pub fn restart(&mut self, view: View<'_>) {
-        let now = micros(view.now);
+        let now = view.now.whole_us();
         *self = Train {
             round_start: now,
             last_ack: now,
@@ -83,7 +82,7 @@ impl Train {
         if window.cwnd < HYSTART_LOW_WINDOW {
             return None;
         }
-        let now = micros(view.now);
+        let now = view.now.whole_us();
         let mut end = None;
         if now - self.last_ack <= HYSTART_ACK_DELTA {
             self.last_ack = now;
@@ -132,7 +131,7 @@ impl HyStart {
         let Some(rtt) = ack.rtt else {
             return;
         };
-        let delay = u32::try_from(micros(rtt)).unwrap_or(u32::MAX).max(1);
+        let delay = u32::try_from(rtt.whole_us()).unwrap_or(u32::MAX).max(1);
         if self.delay_min == 0 || self.delay_min > delay {
             self.delay_min = delay;
         }

@@ -66,7 +66,7 @@ impl Module {
         }
     }
 
-    /// The stand-in that these options need; `acks`: windows grow by ACKs.
+    /// The replacement that these options need; `acks`: windows grow by ACKs.
     pub fn stand_in(&self, options: &Options, acks: bool) -> Option<&StandIn> {
         let for_options = self.stand_in.as_ref().filter(|own| (own.needed)(options));
         for_options.or_else(|| self.acks.as_ref().filter(|_| acks))
