@@ -200,6 +200,7 @@ impl Cubic {
 impl Cubic {
     /// An ACK where another than HyStart ends slow start.
     #[cold]
+    #[inline(never)] // so that the others save no registers for it
     fn start_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let before = window.ssthresh;
         self.start.pkts_acked(view, window, ack);
@@ -207,6 +208,27 @@ impl Cubic {
             // RFC 9438 section 4.3: the Reno-friendly window has reached its last maximum.
             self.cwnd_prior = window.cwnd;
         }
+        self.note_delay(view, ack);
+    }
+
+    /// Keeps the smallest RTT and returns that of the ACK, us. None where it has none, or where
+    /// it says nothing.
+    #[inline(always)] // it has two callers, one of them cold
+    fn note_delay(&mut self, view: View<'_>, ack: &Ack) -> Option<u32> {
+        let rtt = ack.rtt?;
+        // Right after a reduction the queue drains: its delays are not used.
+        if self
+            .epoch
+            .start
+            .is_some_and(|start| jiffies(view.now) < start + HZ)
+        {
+            return None;
+        }
+        let delay = u32::try_from(rtt.whole_us()).unwrap_or(u32::MAX).max(1);
+        if self.epoch.delay_min == 0 || self.epoch.delay_min > delay {
+            self.epoch.delay_min = delay;
+        }
+        Some(delay)
     }
 }
 
@@ -272,23 +294,11 @@ impl CongestionControl for Cubic {
 
     fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         if !matches!(self.start, SlowStart::Standard) {
-            self.start_acked(view, window, ack);
+            return self.start_acked(view, window, ack);
         }
-        let Some(rtt) = ack.rtt else {
+        let Some(delay) = self.note_delay(view, ack) else {
             return;
         };
-        // Right after a reduction the queue drains: its delays are not used.
-        if self
-            .epoch
-            .start
-            .is_some_and(|start| jiffies(view.now) < start + HZ)
-        {
-            return;
-        }
-        let delay = u32::try_from(rtt.whole_us()).unwrap_or(u32::MAX).max(1);
-        if self.epoch.delay_min == 0 || self.epoch.delay_min > delay {
-            self.epoch.delay_min = delay;
-        }
         if self.hystart && !self.epoch.found && window.in_slow_start() {
             let delay_min = self.epoch.delay_min;
             let train = &mut self.train;

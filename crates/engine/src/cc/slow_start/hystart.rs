@@ -68,6 +68,7 @@ impl Train {
 
     /// Why this ACK ends slow start, if it does. `delay` is its RTT and `delay_min` the smallest,
     /// us; `ack_delay`: bursts are allowed for.
+    #[inline(always)] // CUBIC calls it at one place, for every ACK in slow start
     pub fn ends_slow_start(
         &mut self,
         view: View<'_>,
