@@ -90,7 +90,7 @@ fn names_change_names_only() {
 
 #[test]
 fn parts_of_a_sweep_are_the_whole() {
-    holds("split", 300, 0.85);
+    holds("split", 300, 0.9);
 }
 
 #[test]
