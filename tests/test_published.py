@@ -105,10 +105,14 @@ def test_a_page_shows_the_first_figure_and_its_caption_before_the_misses() -> No
 
 def test_a_page_without_a_figure_takes_the_one_that_opens_the_report() -> None:
     chart = alt.Chart(pl.DataFrame({"x": [1]})).mark_point()
-    drawn = [ReportFigure(name, name.upper(), chart, "A caption.", Facts()) for name in "abc"]
+    facts = Facts(runs=3)
+    drawn = [ReportFigure(name, name.upper(), chart, "A caption.", facts) for name in "abc"]
     report = Report("", "Some", "Lead.", [], [Section("all", "All", drawn[:2])], first="b")
     page = Page("Some", "Lead.", [Section("one", "One", [Text("First.")])])
-    assert "![B](figures/b.svg)" in page.with_figure(report).text("tailback reproduce some", 1.0)
+    text = page.with_figure(report).text("tailback reproduce some", 1.0)
+    assert "![B](figures/b.svg)" in text
+    # The page has more runs than this figure.
+    assert "**runs**" not in text
     illustrated = replace(page, sections=[Section("one", "One", [drawn[2]])])
     assert illustrated.with_figure(report) == illustrated
 

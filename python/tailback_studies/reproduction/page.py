@@ -41,13 +41,17 @@ class Page:
         return to_markdown(report)
 
     def with_figure(self, report: Report) -> Page:
-        """Return the page with the opening figure of its report, if it has no figure itself."""
+        """Return the page with the opening figure of its report, if it has no figure itself.
+
+        Its facts stay behind: those of one figure would be taken for the facts of the page.
+        """
         figure = report.opening()
         blocks = (block for section in self.sections for block in section.blocks)
         if figure is None or any(isinstance(block, ReportFigure) for block in blocks):
             return self
         first, *rest = self.sections
-        return replace(self, sections=[first, Section("figure", "Figure", [figure]), *rest])
+        bare = replace(figure, facts=Facts())
+        return replace(self, sections=[first, Section("figure", "Figure", [bare]), *rest])
 
     def _without_facts(self, block: Block) -> Block:
         if isinstance(block, Text) or block.facts != self.facts:

@@ -23,7 +23,7 @@ def page(
         if blocks:
             sections.append(Section(section.id, section.title, blocks))
     sections.append(
-        Section("set-up", "Set-up", [Text(_setup()), _queues(), runs.table(plan_facts)])
+        Section("set-up", "Set-up", [Text(_setup()), runs.table(plan_facts), _queues()])
     )
     return Page(
         "ABE (RFC 8511): what a gentler backoff gains and costs",
