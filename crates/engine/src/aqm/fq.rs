@@ -20,7 +20,7 @@ use tailback_record::Cause;
 use super::fair::slab::{Fifo, Slab};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink, fair};
 use crate::packet::Packet;
-use crate::registry::kernel::{Kernel, Order, Qdisc, micros, number, only};
+use crate::registry::kernel::{Kernel, Order, Qdisc, impossible, micros, number, only};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::units::Time;
@@ -108,7 +108,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "fast_path",
-            doc: "While no flow has packets of its own, up to eight share one FIFO, in which none is marked (Linux since 6.7).",
+            doc: "While no flow has packets of its own, up to eight packets share one FIFO. They are never marked (Linux since 6.7).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,
@@ -119,6 +119,12 @@ pub const ENTRY: Entry<Build> = Entry {
     finish: no_finish,
     build: |options, context| Box::new(Fq::new(options, context)),
 };
+
+/// Linux's fq takes the departure time that TCP sets (`skb->tstamp`) as the time at which a packet
+/// came, and packets keep it between the hosts of a guest: `skb_clear_tstamp` leaves such times
+/// alone. A packet that arrives over a wire does not have one.
+const FROM_SENDER: &str = "fq would measure the delay from the sender on, as packets keep their \
+     departure time within a guest";
 
 /// The kernel face. Its counter of marks counts packets that cannot be marked, too.
 const KERNEL: Qdisc = Qdisc {
@@ -138,7 +144,9 @@ const KERNEL: Qdisc = Qdisc {
         ("initial_quantum", number),
         ("refill_delay", micros),
         ("orphan_mask", number),
-        ("ce_threshold", micros),
+        ("ce_threshold", |w, o| {
+            impossible(w, o, FROM_SENDER, "no ce_threshold")
+        }),
     ],
     tail_drop: true,
     order: Order::Flows,

@@ -670,6 +670,13 @@ fn refusals_name_their_place() {
             Box::new(|p| p.links[0] = link(1_000_000, "cake", &[("sce", Value::Word("on"))])),
         ),
         (
+            "links[0].queue.ce_threshold",
+            Box::new(|p| {
+                let threshold = [("ce_threshold", Value::Time(MS(1)))];
+                p.links[0] = link(1_000_000, "fq", &threshold);
+            }),
+        ),
+        (
             "links[0].queue.fresh",
             Box::new(|p| {
                 let interval = [("fresh", Value::Word("interval"))];
