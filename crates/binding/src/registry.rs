@@ -162,7 +162,7 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
             "in_order": match face.order {
                 Order::Arrival => json!(true),
                 Order::ArrivalIf(option, word) => json!({ option: word }),
-                Order::Flows | Order::Classes => json!(false),
+                Order::Flows | Order::Classes | Order::ClassesUnless(_) | Order::None => json!(false),
             },
         }),
         Kernel::Module(face) => json!({

@@ -138,6 +138,8 @@ fn order(entry: &Entry<Build>, options: &Options) -> Order {
     match face.order {
         Order::ArrivalIf(option, word) if options.word(option) == word => Order::Arrival,
         Order::ArrivalIf(..) => Order::Flows,
+        Order::ClassesUnless(option) if options.bool(option) => Order::None,
+        Order::ClassesUnless(_) => Order::Classes,
         order => order,
     }
 }
@@ -246,7 +248,6 @@ impl Bench {
         }
         self.sink.forward(&packet, self.now);
         self.left += 1;
-        // Every packet of the flow before this one was dropped. The order holds.
         let mut place = packet.flow as usize;
         if self.order == Order::Classes {
             let holds = |i: &usize| {
@@ -258,6 +259,13 @@ impl Bench {
             place = places.clone().find(holds).unwrap_or(place);
         }
         let inside = &mut self.inside[place];
+        if self.order == Order::None {
+            // No packet before this one is known to be dropped.
+            if let Ok(index) = inside.binary_search_by_key(&packet.seq, |(seq, _)| *seq) {
+                inside.make_contiguous()[..=index].rotate_right(1);
+            }
+        }
+        // Where order holds, every packet of the flow before this one was dropped.
         let before = loop {
             let (seq, ecn) = inside.pop_front().unwrap_or_else(|| {
                 panic!("{}: packet {} out of order or twice", self.name, packet.seq)

@@ -21,6 +21,9 @@
 //!
 //! On Linux, the module `sch_dualpi2_2019` of tailback's own runs every version but Linux's.
 //!
+//! Not in Linux: `l_aqm = "ramp"` marks L on the ramp of RFC 9332 instead of the step (dualpi2/ramp.rs);
+//! `queue_protection` sends packets of flows that build a queue in L to C (dualpi2/protection.rs).
+//!
 //! Known deviations: the step and the coupling do not count again a packet that is already marked
 //! CE (the kernel's counters do). There are no filters, so L holds only ECN-capable packets.
 //! Packets are single segments, so `split_gso` has no effect. The first update comes one `tupdate`
@@ -33,7 +36,7 @@ use tailback_record::Cause;
 
 use super::cake::memory::truesize;
 use super::fifo::{Limit, Packets};
-use super::{Backlog, Build, Dequeue, Queue, Sink};
+use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::kernel::Kernel;
 use crate::registry::{Entry, Kind, Opt, Options, Value};
@@ -43,10 +46,14 @@ use crate::units::Time;
 pub(super) mod core;
 mod kernel;
 mod presets;
+mod protection;
+mod ramp;
 mod scheduler;
 mod step;
 
 use self::core::{Arithmetic, ONE, Overload, Params, Vars, Verdict};
+use protection::Protection;
+use ramp::Ramp;
 use scheduler::{Class, Scheduler};
 
 const fn time(name: &'static str, doc: &'static str, min: Time) -> Opt {
@@ -161,6 +168,10 @@ pub const ENTRY: Entry<Build> = Entry {
             default: None,
             tc: None,
         },
+        ramp::L_AQM,
+        ramp::MIN,
+        ramp::RANGE,
+        protection::OPTION,
         COUPLING,
         Opt {
             name: "any_ect",
@@ -272,7 +283,7 @@ pub const ENTRY: Entry<Build> = Entry {
     kernel: Kernel::Qdisc(&kernel::KERNEL),
     rules: step::RULES,
     finish: presets::finish,
-    build: |options, context| Box::new(DualPi2::new(options, context.mtu, context.rng)),
+    build: |options, context| Box::new(DualPi2::new(options, context)),
 };
 
 /// When a packet of L is marked, independent of the probability.
@@ -363,6 +374,10 @@ pub struct DualPi2 {
     min_step: u64,
     /// or, if this is true, left behind on departure.
     step_at_dequeue: bool,
+    /// Marks instead of the step.
+    ramp: Option<Ramp>,
+    /// Keeps flows that build a queue out of L.
+    protection: Option<Box<Protection>>,
     any_ect: bool,
     /// Whether the decision is made when a packet arrives.
     early: bool,
@@ -379,7 +394,8 @@ pub struct DualPi2 {
 }
 
 impl DualPi2 {
-    fn new(options: &Options, mtu: u32, rng: Stream) -> DualPi2 {
+    fn new(options: &Options, context: QueueContext) -> DualPi2 {
+        let QueueContext { rate, mtu, mut rng } = context;
         let version = options.word("version");
         let linux = version == "linux-6.17";
         let old = !linux && version != "dualpi2-2019-refactored";
@@ -415,6 +431,10 @@ impl DualPi2 {
             },
             min_step: options.int("min_qlen_step").unsigned_abs(),
             step_at_dequeue,
+            ramp: Ramp::of(options),
+            // The key is drawn only with protection: other random numbers stay as they are without it.
+            protection: (options.bool("queue_protection"))
+                .then(|| Box::new(Protection::new(rate, rng.bits()))),
             any_ect: options.bool("any_ect"),
             early: options.word("drop") == "enqueue",
             reset_statistics: options.bool("reset_statistics"),
@@ -436,15 +456,26 @@ impl DualPi2 {
 
     /// [`DualPi2::survives`] on arrival, which few versions use.
     #[inline(never)]
-    fn survives_early(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
-        self.survives(packet, now, sink)
+    fn survives_early(
+        &mut self,
+        packet: &mut Packet,
+        scalable: bool,
+        now: Time,
+        sink: &mut Sink,
+    ) -> bool {
+        self.survives(packet, scalable, now, sink)
     }
 
-    /// Marks or drops by p. Returns whether the packet is still there.
+    /// Marks or drops a packet of L (scalable) or C by p. Returns whether it is still there.
     #[inline(always)]
-    fn survives(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
+    fn survives(
+        &mut self,
+        packet: &mut Packet,
+        scalable: bool,
+        now: Time,
+        sink: &mut Sink,
+    ) -> bool {
         let backlog = self.l.bytes() + self.c.bytes();
-        let scalable = scalable(packet.ecn, self.any_ect);
         let capable = packet.ecn.is_capable();
         let verdict = self
             .vars
@@ -466,6 +497,42 @@ impl DualPi2 {
                 sink.drop(packet, Cause::Overload, now);
                 false
             }
+        }
+    }
+
+    /// Applies ramp and coupling to a packet that leaves L. Returns false in overload, which
+    /// [`DualPi2::survives`] handles.
+    #[inline(never)]
+    fn ramped(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
+        let backlog = self.l.bytes() + self.c.bytes();
+        let coupled = match backlog < self.params.min_backlog {
+            true => 0.0,
+            false => self.vars.coupled(&self.params),
+        };
+        let Some(ramp) = self.ramp.as_mut().filter(|_| coupled <= 1.0) else {
+            return false;
+        };
+        let alone = self.l.is_empty();
+        let Some(cause) = ramp.marks(now.since(packet.stamp), alone, coupled) else {
+            return true;
+        };
+        if packet.ecn != Ecn::Ce {
+            sink.mark(packet, cause, now);
+            count(match cause {
+                Cause::StepMark => &self.statistics.step_marks,
+                _ => &self.statistics.marks,
+            });
+        }
+        true
+    }
+
+    /// Returns whether queue protection lets a packet into L.
+    #[inline(never)]
+    fn admits(&mut self, packet: &Packet, now: Time) -> bool {
+        let (delay, _) = self.delays(now);
+        match &mut self.protection {
+            Some(protection) => protection.admits(packet, delay, now),
+            None => true,
         }
     }
 
@@ -510,8 +577,11 @@ impl Queue for DualPi2 {
             return;
         }
         // Chooses the packet's queue before the packet can be marked.
-        let to_l = scalable(packet.ecn, self.any_ect);
-        if self.early && !self.survives_early(packet, now, sink) {
+        let mut to_l = scalable(packet.ecn, self.any_ect);
+        if to_l && self.protection.is_some() {
+            to_l = self.admits(packet, now);
+        }
+        if self.early && !self.survives_early(packet, to_l, now, sink) {
             return;
         }
         self.memory += memory;
@@ -550,11 +620,16 @@ impl Queue for DualPi2 {
                 return Dequeue::Empty;
             }
             self.memory -= u64::from(truesize(next));
-            if !self.early && !self.survives(next, now, sink) {
+            let of_l = class == Class::L;
+            if of_l && self.ramp.is_some() && self.ramped(next, now, sink) {
+                self.scheduler.sent(class, next.len, contended);
+                return Dequeue::Packet;
+            }
+            if !self.early && !self.survives(next, of_l, now, sink) {
                 dropped = true;
                 continue;
             }
-            if class == Class::L {
+            if of_l && self.ramp.is_none() {
                 self.step(next, now, sink);
             }
             self.scheduler.sent(class, next.len, contended);
@@ -605,10 +680,13 @@ impl Queue for DualPi2 {
                 counter.set(0);
             }
         }
+        if let Some(protection) = &self.protection {
+            out.push(protection.redirected as f64);
+        }
     }
 
     fn gauge_names(&self) -> &'static [&'static str] {
-        &[
+        const NAMES: [&str; 10] = [
             "dualpi2_probability",
             "dualpi2_delay_c_ns",
             "dualpi2_delay_l_ns",
@@ -618,7 +696,9 @@ impl Queue for DualPi2 {
             "dualpi2_max_packets",
             "dualpi2_marks",
             "dualpi2_step_marks",
-        ]
+            "dualpi2_redirected",
+        ];
+        &NAMES[..NAMES.len() - usize::from(self.protection.is_none())]
     }
 }
 

@@ -147,6 +147,11 @@ impl Vars {
         }
     }
 
+    /// k p.
+    pub fn coupled(self, p: &Params) -> f64 {
+        (u64::from(self.prob) * p.k) as f64 / ONE as f64
+    }
+
     #[inline]
     fn roll(self, p: &Params, prob: u64, rng: &mut Stream) -> bool {
         rng.bits() >> 32 < prob + p.edge

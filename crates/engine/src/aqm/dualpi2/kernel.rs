@@ -20,6 +20,10 @@ pub const KERNEL: Qdisc = Qdisc {
     }],
     texts: &[OWN],
     words: &[
+        ("l_aqm", |w, o| beyond(w, o, Value::Word("step"))),
+        ("ramp_min", simulated),
+        ("ramp_range", simulated),
+        ("queue_protection", |w, o| beyond(w, o, Value::Bool(false))),
         ("version", |w, o| {
             if !w.showing && is_of_2019(w.options) {
                 w.kind = OWN;
@@ -125,9 +129,17 @@ pub const KERNEL: Qdisc = Qdisc {
         marks: Some(&[24]),
         ..Qdisc::DEFAULT.xstats
     },
-    order: Order::Classes,
+    order: Order::ClassesUnless("queue_protection"),
     ..Qdisc::DEFAULT
 };
+
+/// Rejects an option that neither Linux nor the module has, unless it is `off`.
+fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
+    if words.options.get(option) != Some(&off) {
+        let message = format!("no dualpi2 of Linux has another {option}");
+        only(words, option, off, message);
+    }
+}
 
 /// What Linux does; versions before it have it otherwise, or not at all.
 const LINUX: &[(&str, &str)] = &[

@@ -148,6 +148,32 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             error(option, &message);
         }
     }
+    let ramp = options.get("l_aqm") == Some(&Value::Word("ramp"));
+    if ramp && options.get("drop") == Some(&Value::Word("enqueue")) {
+        error(
+            "drop",
+            "the ramp marks packets as they leave, with the coupling: expected drop = \"dequeue\"",
+        );
+    }
+    // step_thresh always has a value: this one is its default.
+    let step = Value::Time(Time::from_ms(1));
+    for (option, default) in [
+        ("step_thresh", Some(&step)),
+        ("min_qlen_step", None),
+        ("step_rule", None),
+    ] {
+        if ramp && options.get(option) != default {
+            error(
+                option,
+                "a ramp has no step: expected l_aqm = \"step\" with it",
+            );
+        }
+    }
+    for option in ["ramp_min", "ramp_range"] {
+        if !ramp && options.get(option).is_some() {
+            error(option, "a step has no ramp: expected l_aqm = \"ramp\" too");
+        }
+    }
     if let Err(found) = tune(options) {
         errors.extend(found);
     }
@@ -163,6 +189,13 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         }
     }
     // Values that follow from other options rather than from the version.
+    if ramp {
+        for (name, us) in [("ramp_min", 800), ("ramp_range", 400)] {
+            if options.get(name).is_none() {
+                options.set(name, Value::Time(Time::from_us(us)));
+            }
+        }
+    }
     if options.get("min_qlen_step").is_none() {
         let packets = match (options.word("step_rule"), version) {
             ("dequeue", "dualpi2-2019-wrr-percent") | (_, "dualpi2-2019-refactored") => 2,

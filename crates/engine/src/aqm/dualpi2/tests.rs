@@ -30,7 +30,12 @@ fn refused(set: Set) -> &'static str {
 }
 
 fn queue(set: Set) -> DualPi2 {
-    DualPi2::new(&options(set), MTU, Stream::new(1, "dualpi2", "test"))
+    let context = QueueContext {
+        rate: Rate(40_000_000),
+        mtu: MTU,
+        rng: Stream::new(1, "dualpi2", "test"),
+    };
+    DualPi2::new(&options(set), context)
 }
 
 fn version(name: &'static str) -> (&'static str, Value) {

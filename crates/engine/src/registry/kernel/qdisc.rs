@@ -53,6 +53,10 @@ pub enum Order {
     Flows,
     /// Each flow has its own, and within a flow each class of packets (by ECN field).
     Classes,
+    /// [`Order::Classes`], unless this option is set: then [`Order::None`].
+    ClassesUnless(&'static str),
+    /// Packets of a flow and class may overtake each other.
+    None,
 }
 
 /// A queue that keeps the link's rate.

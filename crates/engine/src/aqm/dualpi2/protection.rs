@@ -1,0 +1,206 @@
+//! Queue protection of DOCSIS (RFC 9957): it sends packets of flows that build a queue in L to C.
+//!
+//! Each flow has a queuing score. Every packet adds its bytes times the probability of a ramp at the current
+//! delay of L. The score decays at 2^19 bytes a second. A packet goes to C while the delay is above 1 ms and
+//! delay times score is above 1 ms times 4 ms, or while the score is at its ceiling of 5 s. A flow with less
+//! than 2^19 such bytes a second (4.2 Mbit/s) always stays in L.
+//!
+//! A score is stored as the time at which it will have decayed. There are 32 buckets. A flow may use one of
+//! two; flows that find both in use share a 33rd.
+//!
+//! Deviations: the delay is the sojourn time of L's oldest packet; DOCSIS divides the queue's length by its
+//! rate. Packets in C meet the classic probability, which marks them if they are ECN-capable; the classic
+//! queue of DOCSIS does not mark. As in DOCSIS, packets of a flow in both queues may be reordered.
+
+use super::super::fair;
+use crate::packet::Packet;
+use crate::registry::{Kind, Opt};
+use crate::units::{Rate, Time};
+
+/// Whether L is protected.
+pub(super) const OPTION: Opt = Opt {
+    name: "queue_protection",
+    doc: "Whether packets of flows that build a queue in L go to C (RFC 9957, DOCSIS; not in Linux).",
+    kind: Kind::Bool,
+    default: Some("false"),
+    tc: None,
+};
+
+/// Delay of L above which packets may go to C, and the end of the ramp (`MAXTH`).
+const CRITICAL: Time = Time::from_ms(1);
+/// Length of the ramp (`1 << LG_RANGE`).
+const RANGE: Time = Time(1 << 19);
+/// Largest score at [`CRITICAL`] with which a packet stays in L (`CRITICALqLSCORE`).
+const CRITICAL_SCORE: Time = Time::from_ms(4);
+/// Largest score.
+const CEILING: Time = Time::from_secs(5);
+/// Bytes by which a score decays in a second.
+const AGING: u64 = 1 << 19;
+/// Bytes of the largest packet: the ramp begins at the transmission time of two such packets, or later.
+const LARGEST: u64 = 2_000;
+/// Buckets, without the one that is shared.
+const BUCKETS: usize = 32;
+/// Buckets that a flow may use.
+const ATTEMPTS: u32 = 2;
+
+/// A flow, and the time at which its score will have decayed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    flow: u64,
+    expires: Time,
+}
+
+/// The scores of all flows.
+#[derive(Debug)]
+pub(super) struct Protection {
+    key: u64,
+    /// Beginning of the ramp.
+    min: Time,
+    buckets: [Bucket; BUCKETS + 1],
+    /// Packets sent to C.
+    pub redirected: u64,
+}
+
+impl Protection {
+    /// Returns empty scores for a link of this rate; `key` seeds the hash of flows.
+    pub fn new(rate: Rate, key: u64) -> Protection {
+        let floor = rate.time_for(2 * LARGEST);
+        Protection {
+            key,
+            min: Time(CRITICAL.ns() - RANGE.ns()).max(floor),
+            buckets: [Bucket::default(); BUCKETS + 1],
+            redirected: 0,
+        }
+    }
+
+    /// Returns the flow's bucket: one it has already, or one whose score has decayed, or the shared one.
+    fn bucket(&mut self, packet: &Packet, now: Time) -> &mut Bucket {
+        // 0 marks a bucket without a flow.
+        let flow = fair::number(packet) + 1;
+        let mut hash = fair::hash(self.key, packet) as usize;
+        let mut free = BUCKETS;
+        for _ in 0..ATTEMPTS {
+            let index = hash % BUCKETS;
+            hash /= BUCKETS;
+            if self.buckets[index].flow == flow {
+                return &mut self.buckets[index];
+            }
+            if free == BUCKETS && self.buckets[index].expires <= now {
+                free = index;
+            }
+        }
+        if free < BUCKETS {
+            self.buckets[free] = Bucket {
+                flow,
+                expires: Time::ZERO,
+            };
+        }
+        &mut self.buckets[free]
+    }
+
+    /// Adds a packet to the score of its flow at this delay of L. Returns whether it may enter L.
+    pub fn admits(&mut self, packet: &Packet, delay: Time, now: Time) -> bool {
+        let above = delay.ns().saturating_sub(self.min.ns()).min(RANGE.ns());
+        let bytes = u64::from(packet.len);
+        // Bytes times probability over the aging rate, ns.
+        let added = u128::from(bytes) * u128::from(above) * 1_000_000_000
+            / (u128::from(RANGE.ns()) * u128::from(AGING));
+        let bucket = self.bucket(packet, now);
+        let score = Time(bucket.expires.ns().saturating_sub(now.ns()) + added as u64).min(CEILING);
+        bucket.expires = now + score;
+        let product = |a: Time, b: Time| u128::from(a.ns()) * u128::from(b.ns());
+        let too_much = delay > CRITICAL
+            && product(delay, score) > product(CRITICAL, CRITICAL_SCORE)
+            || score >= CEILING;
+        self.redirected += u64::from(too_much);
+        !too_much
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Ecn;
+
+    fn protection() -> Protection {
+        Protection::new(Rate(1_000_000_000), 7)
+    }
+
+    fn packet(flow: u32) -> Packet {
+        Packet::new(flow, 1500, Ecn::Ect1)
+    }
+
+    /// At 2 ms every byte counts: 1048 bytes add 1.999 ms. The limit there is 1 ms * 4 ms / 2 ms = 2 ms.
+    #[test]
+    fn a_score_above_the_product_sends_a_packet_to_c() {
+        let (mut queue, at) = (protection(), Time::from_secs(1));
+        let mut small = packet(1);
+        small.len = 1_048;
+        assert!(queue.admits(&small, Time::from_ms(2), at), "1.999 ms");
+        assert!(!queue.admits(&small, Time::from_ms(2), at), "3.998 ms");
+        let mut other = packet(2);
+        other.len = 1_048;
+        assert!(queue.admits(&other, Time::from_ms(2), at), "its own score");
+        assert_eq!(queue.redirected, 1);
+    }
+
+    /// Below the ramp (476 us) nothing is counted. Up to the critical delay every packet stays in L.
+    #[test]
+    fn short_delays_are_free() {
+        let mut queue = protection();
+        for i in 0..1_000 {
+            let now = Time::from_secs(1) + Time::from_us(i);
+            assert!(queue.admits(&packet(1), Time::from_us(475), now));
+        }
+        assert!(queue.admits(&packet(1), Time::from_us(1_001), Time::from_secs(1)));
+        for _ in 0..1_000 {
+            assert!(queue.admits(&packet(2), Time::from_us(1_000), Time::from_secs(2)));
+        }
+    }
+
+    /// A flow that sends less than 2^19 bytes a second stays in L; one that sends half as much again does not.
+    #[test]
+    fn the_rate_of_aging_is_safe() {
+        for (rate, safe) in [(AGING - 4_096, true), (AGING * 3 / 2, false)] {
+            let mut queue = protection();
+            let gap = Time(1_500 * 1_000_000_000 / rate);
+            let mut now = Time::from_secs(1);
+            let all = (0..2_000).all(|_| {
+                now += gap;
+                queue.admits(&packet(1), Time::from_us(1_030), now)
+            });
+            assert_eq!(all, safe, "{rate} bytes/s");
+        }
+    }
+
+    /// A score decays, from its ceiling in five seconds.
+    #[test]
+    fn a_score_decays() {
+        let (mut queue, start) = (protection(), Time::from_secs(1));
+        for _ in 0..10_000 {
+            queue.admits(&packet(1), Time::from_ms(50), start);
+        }
+        assert!(
+            !queue.admits(&packet(1), Time::ZERO, start),
+            "at its ceiling"
+        );
+        assert!(queue.admits(&packet(1), Time::ZERO, start + Time(1)));
+        assert!(!queue.admits(&packet(1), Time::from_us(1_001), start + Time::from_secs(4)));
+        assert!(queue.admits(&packet(1), Time::from_us(1_001), start + Time::from_secs(6)));
+    }
+
+    /// A hundred flows do not fit into 32 buckets: the others add to one score.
+    #[test]
+    fn flows_without_a_bucket_share_one() {
+        let (mut queue, now) = (protection(), Time::from_secs(1));
+        for flow in 0..100 {
+            queue.admits(&packet(flow), Time::from_us(900), now);
+        }
+        let shared = queue.buckets[BUCKETS];
+        let single = queue.buckets[..BUCKETS].iter().map(|b| b.expires).max();
+        assert!(
+            shared.expires > single.expect("buckets"),
+            "many scores in one"
+        );
+    }
+}

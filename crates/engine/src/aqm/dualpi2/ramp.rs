@@ -1,0 +1,133 @@
+//! The native AQM of L in RFC 9332 appendix A.1: marks on a ramp of the sojourn time instead of a step.
+//!
+//! The probability of a mark is the larger of the ramp's and the coupled one, k p. Marks are evenly spaced:
+//! probabilities add up, and each time the sum passes 1 a packet is marked (`recur`). The ramp does not mark a
+//! packet that leaves L empty. The coupling does not mark while both queues together hold less than two
+//! frames, as in Linux. Overload is handled as without the ramp.
+
+use tailback_record::Cause;
+
+use crate::registry::{Kind, Opt, Options};
+use crate::units::Time;
+
+/// Which AQM marks L by the delay of L itself.
+pub(super) const L_AQM: Opt = Opt {
+    name: "l_aqm",
+    doc: "AQM that marks packets of L by their own delay: a step (Linux), or the ramp of RFC 9332 with evenly spaced marks.",
+    kind: Kind::Word(&["step", "ramp"]),
+    default: Some("step"),
+    tc: None,
+};
+
+/// Beginning of the ramp.
+pub(super) const MIN: Opt = Opt {
+    name: "ramp_min",
+    doc: "Largest sojourn time at which the ramp does not mark; default 800us.",
+    kind: Kind::Time { min: Time::ZERO },
+    default: None,
+    tc: None,
+};
+
+/// Length of the ramp.
+pub(super) const RANGE: Opt = Opt {
+    name: "ramp_range",
+    doc: "Length of the ramp: it marks every packet from ramp_min + ramp_range on; default 400us.",
+    kind: Kind::Time {
+        min: Time::from_us(1),
+    },
+    default: None,
+    tc: None,
+};
+
+/// The ramp and the sum of probabilities.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ramp {
+    min: Time,
+    range: Time,
+    sum: f64,
+}
+
+impl Ramp {
+    /// Returns the ramp of complete options, None with a step.
+    pub fn of(options: &Options) -> Option<Ramp> {
+        (options.word("l_aqm") == "ramp").then(|| Ramp {
+            min: options.time("ramp_min"),
+            range: options.time("ramp_range"),
+            sum: 0.0,
+        })
+    }
+
+    /// The probability after a sojourn time.
+    fn probability(&self, sojourn: Time) -> f64 {
+        let above = sojourn.ns().saturating_sub(self.min.ns());
+        (above as f64 / self.range.ns() as f64).min(1.0)
+    }
+
+    /// Returns the cause of the packet's mark, None without a mark. `alone`: it leaves L empty, so only the
+    /// coupling may mark it.
+    pub fn marks(&mut self, sojourn: Time, alone: bool, coupled: f64) -> Option<Cause> {
+        let native = match alone {
+            true => 0.0,
+            false => self.probability(sojourn),
+        };
+        self.sum += native.max(coupled);
+        // A sum of 1 to the last bit is 1: a certain mark is not put off.
+        if self.sum < 1.0 - 1e-9 {
+            return None;
+        }
+        self.sum -= 1.0;
+        Some(match native > coupled {
+            true => Cause::StepMark,
+            false => Cause::Mark,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The probability rises from 0 at 800 us to 1 at 1200 us, and marks are evenly spaced.
+    #[test]
+    fn marks_are_the_probability_and_evenly_spaced() {
+        for (us, every) in [(800, 0), (900, 4), (1_000, 2), (1_200, 1), (9_000, 1)] {
+            let mut ramp = Ramp {
+                min: Time::from_us(800),
+                range: Time::from_us(400),
+                sum: 0.0,
+            };
+            let mut mark = || ramp.marks(Time::from_us(us), false, 0.0).is_some();
+            let marked: Vec<usize> = (1..=40).filter(|_| mark()).collect();
+            let expected: Vec<usize> = match every {
+                0 => vec![],
+                n => (1..=40).filter(|i| i % n == 0).collect(),
+            };
+            assert_eq!(marked, expected, "{us} us");
+        }
+    }
+
+    /// The larger of both probabilities counts, not their sum, and each has its cause.
+    #[test]
+    fn the_larger_probability_counts() {
+        let mut ramp = Ramp {
+            min: Time::from_us(800),
+            range: Time::from_us(400),
+            sum: 0.0,
+        };
+        let mut share = |us, alone, coupled| {
+            let mut causes = [0, 0];
+            for _ in 0..1_000 {
+                match ramp.marks(Time::from_us(us), alone, coupled) {
+                    Some(Cause::StepMark) => causes[0] += 1,
+                    Some(_) => causes[1] += 1,
+                    None => {}
+                }
+            }
+            causes
+        };
+        assert_eq!(share(1_000, false, 0.25), [500, 0]);
+        assert_eq!(share(900, false, 0.5), [0, 500]);
+        assert_eq!(share(5_000, true, 0.0), [0, 0], "alone in L");
+        assert_eq!(share(5_000, true, 0.25), [0, 250]);
+    }
+}
