@@ -97,3 +97,78 @@ fn the_overshoot_is_counted_to_its_end() {
         assert_eq!(end.lost, outcome.links[0].counts.drops(), "{buffer}");
     }
 }
+
+/// One Reno flow with these options, measured from one time to another, ms.
+fn start_with(set: &[(&'static str, Value)], buffer: f64, (from, to): (u64, u64)) -> Outcome {
+    let limit = Value::Packets((ROOM * buffer) as u64);
+    let mut p = plan(
+        Time::from_ms(to),
+        vec![link(RATE, "fifo", &[("limit", limit)])],
+        vec![flow("f", "reno", RTT, set)],
+    );
+    p.warmup = Time::from_ms(from);
+    run(network(&p))
+}
+
+/// Options of a connection that remembers so many times what the path holds.
+fn resumed(saved: f64) -> [(&'static str, Value); 3] {
+    [
+        ("slow_start", Value::Word("careful-resume")),
+        ("saved_window", Value::Int((saved * ROOM) as i64)),
+        ("saved_rtt", Value::Time(RTT)),
+    ]
+}
+
+/// Bytes of the link against a full one that begins once handshake and first window are over and half a
+/// round trip has passed.
+fn share_of_full(outcome: &Outcome, ms: u64) -> f64 {
+    let full = RATE * (ms - 250) / 8_000;
+    outcome.links[0].bytes as f64 / full as f64
+}
+
+/// The jump arrives paced over a round trip, after handshake and first window: from then on the link is
+/// full. Half of twice what the path holds loses nothing. Slow start needs seven rounds for that.
+#[test]
+fn careful_resume_fills_the_link_in_its_third_round() {
+    let resumed = start_with(&resumed(2.0), 1.0, (0, 450));
+    let share = share_of_full(&resumed, 450);
+    assert!((share - 1.0).abs() < 0.02, "{share}");
+    assert_eq!(resumed.links[0].counts.drops(), 0);
+    let slow = share_of_full(&start_with(&[], 1.0, (0, 450)), 450);
+    assert!(slow < 0.1, "{slow}");
+}
+
+/// A path that has become narrower drops what it cannot hold of the jump. The sender retreats to half of
+/// what the path has carried, which is at most what it holds.
+#[test]
+fn careful_resume_retreats() {
+    let outcome = start_with(&resumed(8.0), 1.0, (0, 5_000));
+    let first = &outcome.flows[0].account.listed[0];
+    assert!(f64::from(first.from) > 4.0 * ROOM, "the jump: {first:?}");
+    assert!(f64::from(first.to) < ROOM, "the retreat: {first:?}");
+    assert_eq!(outcome.flows[0].timeouts, 0);
+}
+
+/// The first reduction of Rapid Start leaves beta times what path and buffer hold, whatever the overshoot
+/// was.
+#[test]
+fn rapid_start_leaves_beta_times_what_path_and_buffer_hold() {
+    for buffer in [0.5, 1.0, 2.0, 4.0] {
+        let set = [("slow_start", Value::Word("rapid-start"))];
+        let outcome = start_with(&set, buffer, (2_500, 3_500));
+        let window = mean_window(&outcome, 0) / (ROOM * (1.0 + buffer));
+        assert!((window - 0.5).abs() < 0.03, "{buffer}: {window}");
+    }
+}
+
+/// Rapid Start reaches the rate sooner: it triples where slow start doubles.
+#[test]
+fn rapid_start_is_faster_than_slow_start() {
+    let sent = |word| {
+        let set = [("slow_start", Value::Word(word))];
+        start_with(&set, 1.0, (0, 700)).links[0].bytes as f64
+    };
+    // Pacing the first window delays everything by half a round trip; the third window makes up for it.
+    let ratio = sent("rapid-start") / sent("none");
+    assert!(ratio > 1.4, "{ratio}");
+}

@@ -79,8 +79,10 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         slow_start::option(
             None,
-            "What ends the first slow start before a loss or a mark does: HyStart, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), or nothing; default: hystart.",
+            "How the first slow start ends or grows: by HyStart, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or by losses and marks only; default: hystart.",
         ),
+        slow_start::SAVED_WINDOW,
+        slow_start::SAVED_RTT,
         Opt {
             name: "hystart",
             doc: "Leave slow start on a long train of ACKs or on a rise of the RTT, before losses; false is slow_start = \"none\".",
@@ -208,6 +210,10 @@ impl Cubic {
             // RFC 9438 section 4.3: the Reno-friendly window has reached its last maximum.
             self.cwnd_prior = window.cwnd;
         }
+        if let Some(path) = self.start.take_path() {
+            // As after an overshoot by two, or what fast convergence leaves would be too little.
+            self.epoch.last_max_cwnd = path << u32::from(self.fast_convergence);
+        }
         self.note_delay(view, ack);
     }
 
@@ -236,6 +242,7 @@ impl CongestionControl for Cubic {
     fn needs(&self) -> Needs {
         Needs {
             control: self.backoff.control(),
+            pacing: self.start.paces(),
             ..Needs::default()
         }
     }
@@ -257,7 +264,8 @@ impl CongestionControl for Cubic {
             } else {
                 window.cwnd
             };
-        self.backoff.ssthresh(view, window, signal)
+        let reduced = self.backoff.ssthresh(view, window, signal);
+        self.start.ssthresh(view, window, reduced)
     }
 
     fn cwr_begin(&mut self, window: &mut Window) {
@@ -273,7 +281,7 @@ impl CongestionControl for Cubic {
             return;
         }
         if window.in_slow_start() {
-            acked = window.slow_start(self.start.counted(window, acked));
+            acked = window.slow_start(self.start.counted(view, window, acked));
             if acked == 0 {
                 return;
             }
@@ -324,8 +332,9 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn set_state(&mut self, view: View<'_>, _window: &mut Window, new: CaState) {
+    fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if new == CaState::Loss {
+            self.start.timeout(view, window);
             // RFC 9438 section 4.8; Linux forgets W_max and the delay, too.
             self.epoch = Epoch::default();
             self.train.restart(view);

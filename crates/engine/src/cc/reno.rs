@@ -27,8 +27,10 @@ pub const ENTRY: Entry<Build> = Entry {
         abe::FRLOSSREDUCE,
         slow_start::option(
             Some("none"),
-            "What ends the first slow start before a loss or a mark does: HyStart as CUBIC has it, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), or nothing, as in Linux.",
+            "How the first slow start ends or grows: by HyStart as CUBIC has it, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or by losses and marks only, as in Linux.",
         ),
+        slow_start::SAVED_WINDOW,
+        slow_start::SAVED_RTT,
     ],
     kernel: Kernel::Module(&Module {
         built_in: true,
@@ -50,7 +52,10 @@ pub const ENTRY: Entry<Build> = Entry {
         ..Module::named("reno", Some("2.6.13"))
     }),
     rules: abe::RULES,
-    finish: abe::finish,
+    finish: |options| {
+        abe::finish(options)?;
+        slow_start::finish(options)
+    },
     build: |options| {
         super::hook::made("reno");
         Box::new(Reno {
@@ -75,7 +80,7 @@ fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowSta
     // RFC 5681 section 3.1: slow start below ssthresh; what an ACK brings
     // beyond it counts for congestion avoidance.
     if window.in_slow_start() {
-        acked = window.slow_start(start.counted(window, acked));
+        acked = window.slow_start(start.counted(view, window, acked));
         if acked == 0 {
             return;
         }
@@ -98,12 +103,14 @@ impl CongestionControl for Reno {
     fn needs(&self) -> Needs {
         Needs {
             control: self.backoff.control(),
+            pacing: self.start.paces(),
             ..Needs::default()
         }
     }
 
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
-        self.backoff.ssthresh(view, window, signal)
+        let reduced = self.backoff.ssthresh(view, window, signal);
+        self.start.ssthresh(view, window, reduced)
     }
 
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
@@ -118,9 +125,9 @@ impl CongestionControl for Reno {
         self.start.pkts_acked(view, window, ack);
     }
 
-    fn set_state(&mut self, view: View<'_>, _window: &mut Window, new: CaState) {
+    fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if new == CaState::Loss {
-            self.start.timeout(view);
+            self.start.timeout(view, window);
         }
     }
 

@@ -23,6 +23,8 @@ pub struct Window {
     pub pacing_burst: u32,
     /// The first segments of the connection are paced, too (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
+    /// The congestion control does not set the rate any more: packets are paced as the scenario says.
+    pub paced_by_stack: bool,
     /// Until this many segments are delivered, samples of the delivery rate say nothing of the
     /// path, as there was nothing to send; 0: they do (Linux `app_limited`). Written by the stack,
     /// and by a model of the path that holds its window down on purpose.
@@ -44,6 +46,7 @@ impl Window {
             pacing_rate: 0,
             pacing_burst: 1,
             pace_first: false,
+            paced_by_stack: false,
             app_limited: 0,
             left_slow_start: None,
             growth,

@@ -43,7 +43,11 @@ impl Pacer {
             },
             own_rate,
             joined: plan.pacing == Pacing::FqGso,
-            ratios: [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
+            ratios: match plan.pacing {
+                // Without a rate of the congestion control packets are not paced.
+                Pacing::Auto => [0, 0],
+                _ => [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
+            },
             first: 0,
             until: Time::ZERO,
             burst: (0, Time::NEVER),
@@ -95,7 +99,8 @@ impl Pacer {
     /// start, 1.2 times after that. A congestion control that needs pacing sets its own.
     #[inline]
     pub fn update_rate(&self, view: View<'_>, window: &mut Window) {
-        if !self.on || self.own_rate || view.srtt == Time::ZERO {
+        let left_alone = self.own_rate && !window.paced_by_stack;
+        if !self.on || left_alone || view.srtt == Time::ZERO {
             return;
         }
         let late = usize::from(window.cwnd >= window.ssthresh / 2);

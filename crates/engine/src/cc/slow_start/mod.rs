@@ -5,22 +5,29 @@
 //! | `none` | never | doubles each round |
 //! | `hystart` | on a long train of ACKs, or a rise of the RTT, at once ([`hystart`]) | doubles |
 //! | `hystart++` | on a rise of the RTT that lasts ([`hystart_plus_plus`], RFC 9406) | doubles, then a quarter of that |
+//! | `careful-resume` | never; it jumps to half of a saved window ([`careful_resume`], RFC 9959) | doubles |
+//! | `rapid-start` | never; the first reduction depends on what is delivered ([`rapid_start`]) | triples, then doubles |
 //! | `search` | when deliveries lag behind what was sent a round trip before ([`search`]) | doubles, then drains |
 //!
 //! All but HyStart act in the first slow start only, that is while ssthresh is what the connection
 //! began with: later ones know where the last loss was. HyStart acts in each, as in Linux.
 
+mod careful_resume;
 pub(super) mod hystart;
 mod hystart_plus_plus;
+mod rapid_start;
 mod search;
 #[cfg(test)]
 mod tests;
 
 use super::view::{Ack, View};
-use super::window::Window;
+use super::window::{MAX_CWND, Window};
 use crate::registry::{Kind, Opt, OptionError, Options, Value};
+use crate::units::Time;
+use careful_resume::CarefulResume;
 use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
+use rapid_start::RapidStart;
 use search::Search;
 
 /// The option.
@@ -28,15 +35,78 @@ pub(super) const fn option(default: Option<&'static str>, doc: &'static str) -> 
     Opt {
         name: "slow_start",
         doc,
-        kind: Kind::Word(&["hystart", "hystart++", "search", "none"]),
+        kind: Kind::Word(&[
+            "hystart",
+            "hystart++",
+            "search",
+            "careful-resume",
+            "rapid-start",
+            "none",
+        ]),
         default,
         tc: None,
     }
 }
 
+/// What Careful Resume remembers: the window.
+pub(super) const SAVED_WINDOW: Opt = Opt {
+    name: "saved_window",
+    doc: "Congestion window of an earlier connection, segments, for slow_start = \"careful-resume\" (RFC 9959).",
+    kind: Kind::Int {
+        min: 1,
+        max: MAX_CWND as i64,
+    },
+    default: None,
+    tc: None,
+};
+
+/// What Careful Resume remembers: the RTT.
+pub(super) const SAVED_RTT: Opt = Opt {
+    name: "saved_rtt",
+    doc: "Smallest RTT of an earlier connection, for slow_start = \"careful-resume\" (RFC 9959).",
+    kind: Kind::Time {
+        min: Time::from_us(1),
+    },
+    default: None,
+    tc: None,
+};
+
+/// Checks that Careful Resume has what it remembers, and nothing else has.
+pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let resumes = options.get("slow_start") == Some(&Value::Word("careful-resume"));
+    let error = |option| {
+        let message = match resumes {
+            true => format!(
+                "careful-resume needs the {option} of an earlier connection: expected {option} too"
+            ),
+            false => format!(
+                "only Careful Resume uses {option}: expected slow_start = \"careful-resume\" too"
+            ),
+        };
+        let option = if resumes { "slow_start" } else { option };
+        OptionError { option, message }
+    };
+    let wrong = ["saved_window", "saved_rtt"].into_iter();
+    let wrong = wrong.filter(|option| options.get(option).is_some() != resumes);
+    let errors: Vec<OptionError> = wrong.map(error).collect();
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(errors),
+    }
+}
+
+/// Rate at which so many segments leave in one RTT, bytes/s; 0 before the first RTT sample.
+fn over_rtt(view: View<'_>, segments: u32) -> u64 {
+    let bytes = u64::from(segments) * u64::from(view.mss);
+    (u128::from(bytes) * 1_000_000_000)
+        .checked_div(u128::from(view.srtt.ns()))
+        .unwrap_or(0) as u64
+}
+
 /// Brings CUBIC's `slow_start` together with its older option `hystart`, which is Linux's switch
 /// for two of its words: what is the same has one spelling, and one run.
 pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    finish(options)?;
     let Some(Value::Word(word)) = options.get("slow_start") else {
         return Ok(());
     };
@@ -65,6 +135,10 @@ pub(super) enum SlowStart {
     Standard,
     /// HyStart.
     HyStart(Box<HyStart>),
+    /// Careful Resume.
+    CarefulResume(Box<CarefulResume>),
+    /// Rapid Start.
+    RapidStart(Box<RapidStart>),
     /// HyStart++.
     HyStartPlusPlus(Box<HyStartPlusPlus>),
     /// SEARCH.
@@ -77,6 +151,12 @@ impl SlowStart {
         match options.get("slow_start") {
             Some(Value::Word("hystart")) => SlowStart::HyStart(Box::default()),
             Some(Value::Word("hystart++")) => SlowStart::HyStartPlusPlus(Box::default()),
+            Some(Value::Word("careful-resume")) => {
+                let window = options.int("saved_window") as u32;
+                let resume = CarefulResume::new(window, options.time("saved_rtt"));
+                SlowStart::CarefulResume(Box::new(resume))
+            }
+            Some(Value::Word("rapid-start")) => SlowStart::RapidStart(Box::default()),
             Some(Value::Word("search")) => SlowStart::Search(Box::default()),
             _ => SlowStart::Standard,
         }
@@ -84,9 +164,11 @@ impl SlowStart {
 
     /// The hook of that name: the first slow start begins.
     #[inline]
-    pub fn init(&mut self, view: View<'_>, window: &Window) {
+    pub fn init(&mut self, view: View<'_>, window: &mut Window) {
         match self {
             SlowStart::Standard => {}
+            SlowStart::CarefulResume(resume) => resume.init(view, window),
+            SlowStart::RapidStart(rapid) => rapid.init(view, window),
             SlowStart::HyStart(hystart) => hystart.restart(view),
             SlowStart::HyStartPlusPlus(hystart) => hystart.init(view, window),
             SlowStart::Search(search) => search.init(window),
@@ -98,6 +180,8 @@ impl SlowStart {
     pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         match self {
             SlowStart::Standard => {}
+            SlowStart::CarefulResume(resume) => resume.pkts_acked(view, window, ack),
+            SlowStart::RapidStart(rapid) => rapid.pkts_acked(view, window, ack),
             SlowStart::HyStart(hystart) => hystart.pkts_acked(view, window, ack),
             SlowStart::HyStartPlusPlus(hystart) => hystart.pkts_acked(view, window, ack),
             SlowStart::Search(search) => search.pkts_acked(view, window, ack),
@@ -106,8 +190,10 @@ impl SlowStart {
 
     /// What of an ACK's segments slow start counts.
     #[inline]
-    pub fn counted(&mut self, window: &Window, acked: u32) -> u32 {
+    pub fn counted(&mut self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         match self {
+            SlowStart::CarefulResume(resume) => resume.counted(acked),
+            SlowStart::RapidStart(rapid) => rapid.counted(view, window, acked),
             SlowStart::HyStartPlusPlus(hystart) => hystart.counted(window, acked),
             _ => acked,
         }
@@ -119,10 +205,35 @@ impl SlowStart {
         matches!(self, SlowStart::Search(search) if search.drains())
     }
 
+    /// Whether packets are paced at rates that it sets.
+    pub fn paces(&self) -> bool {
+        matches!(self, SlowStart::CarefulResume(_) | SlowStart::RapidStart(_))
+    }
+
+    /// Returns the ssthresh of a reduction to `otherwise`.
+    #[inline]
+    pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
+        match self {
+            SlowStart::CarefulResume(resume) => resume.ssthresh(view, otherwise),
+            SlowStart::RapidStart(rapid) => rapid.ssthresh(view, window, otherwise),
+            _ => otherwise,
+        }
+    }
+
+    /// Takes the estimate of what the path holds, segments, where the first reduction has just shown it.
+    pub fn take_path(&mut self) -> Option<u32> {
+        match self {
+            SlowStart::RapidStart(rapid) => rapid.take_path(),
+            _ => None,
+        }
+    }
+
     /// A timeout: slow start begins again.
-    pub fn timeout(&mut self, view: View<'_>) {
-        if let SlowStart::HyStart(hystart) = self {
-            hystart.restart(view);
+    pub fn timeout(&mut self, view: View<'_>, window: &mut Window) {
+        match self {
+            SlowStart::HyStart(hystart) => hystart.restart(view),
+            SlowStart::RapidStart(rapid) => rapid.timeout(window),
+            _ => {}
         }
     }
 }

@@ -7,7 +7,24 @@ use crate::cc::{cubic, reno};
 use crate::registry::{Entry, defaults};
 use crate::units::Time;
 
-const WORDS: [&str; 4] = ["hystart", "hystart++", "search", "none"];
+const WORDS: [&str; 6] = [
+    "hystart",
+    "hystart++",
+    "search",
+    "careful-resume",
+    "rapid-start",
+    "none",
+];
+
+/// Complete options of Reno with a word, and with saved parameters where it needs them.
+fn reno_with(word: &'static str, saved: (i64, u64)) -> Options {
+    let mut set = vec![("slow_start", Value::Word(word))];
+    if word == "careful-resume" {
+        set.push(("saved_window", Value::Int(saved.0)));
+        set.push(("saved_rtt", Value::Time(Time::from_ms(saved.1))));
+    }
+    options(&reno::ENTRY, &set)
+}
 
 fn host(word: &'static str, rtt: u64) -> Host {
     let options = options(&reno::ENTRY, &[("slow_start", Value::Word(word))]);
@@ -237,6 +254,141 @@ fn cubic_has_one_spelling_of_each() {
     assert_eq!(errors[0].option, "slow_start");
 }
 
+/// A Reno connection of 100 ms that remembers a window and an RTT, after one round.
+fn resumed(saved: (i64, u64)) -> Host {
+    let options = reno_with("careful-resume", saved);
+    let mut host = Host::new((reno::ENTRY.build)(&options), 10, Time::from_ms(100));
+    host.round();
+    host
+}
+
+/// The window jumps to half of the saved one once the first window is acknowledged, paced over an RTT.
+#[test]
+fn careful_resume_jumps_to_half_of_the_saved_window() {
+    let mut host = resumed((1_000, 100));
+    assert_eq!(host.window.cwnd, 500);
+    assert_eq!(host.window.pacing_rate, 500 * 1448 * 10);
+    // The host sends all of it at once: the phase ends at the next ACK, with what is in flight.
+    host.ack(1);
+    assert!(host.window.paced_by_stack);
+    assert!(
+        (499..=501).contains(&host.window.cwnd),
+        "{}",
+        host.window.cwnd
+    );
+    host.round();
+    host.round();
+    assert!(
+        host.window.cwnd > 900,
+        "slow start goes on: {}",
+        host.window.cwnd
+    );
+}
+
+/// An RTT of at most half, or of more than ten times the saved one, is another path.
+#[test]
+fn careful_resume_wants_the_saved_rtt() {
+    for (saved, window) in [(200, 20), (199, 500), (10, 500), (9, 20)] {
+        assert_eq!(resumed((1_000, saved)).window.cwnd, window, "{saved} ms");
+    }
+    // Nothing to gain: slow start has more already.
+    assert_eq!(resumed((40, 100)).window.cwnd, 20);
+}
+
+/// A loss of the jump: half of what the path has carried, not half of the window.
+#[test]
+fn careful_resume_retreats_to_half_of_the_pipe() {
+    let mut host = resumed((1_000, 100));
+    host.ack(1);
+    host.ack(20);
+    host.lose();
+    // 18 segments in flight at the jump, and 21 acknowledged since.
+    assert_eq!(host.window.ssthresh, (18 + 21) / 2);
+}
+
+/// Saved parameters belong to Careful Resume, which needs both.
+#[test]
+fn careful_resume_needs_what_it_remembers() {
+    let finish = |set: &[(&'static str, Value)]| {
+        let mut options = defaults(reno::ENTRY.options);
+        for (name, value) in set {
+            options.set(name, value.clone());
+        }
+        let errors = (reno::ENTRY.finish)(&mut options).err().unwrap_or_default();
+        errors.iter().map(|error| error.option).collect::<Vec<_>>()
+    };
+    let word = ("slow_start", Value::Word("careful-resume"));
+    let (window, rtt) = (
+        ("saved_window", Value::Int(10)),
+        ("saved_rtt", Value::Time(Time::from_ms(1))),
+    );
+    assert_eq!(finish(std::slice::from_ref(&word)), ["slow_start"; 2]);
+    assert_eq!(finish(&[word.clone(), window.clone()]), ["slow_start"]);
+    assert_eq!(finish(&[window.clone()]), ["saved_window"]);
+    assert_eq!(finish(&[word, window, rtt]), [""; 0]);
+}
+
+/// Three times the window each round; twice from a rise of more than a tenth of the RTT, or 4 ms, on.
+#[test]
+fn rapid_start_triples_without_a_queue() {
+    let mut host = host("rapid-start", 20);
+    assert_eq!(windows(&mut host, &[20_000, 20_000, 22_000]), [30, 90, 270]);
+    assert_eq!(windows(&mut host, &[22_001, 20_000]), [540, 1_620]);
+    let mut far = self::host("rapid-start", 100);
+    assert_eq!(
+        windows(&mut far, &[100_000, 104_000, 104_001]),
+        [30, 90, 180]
+    );
+}
+
+/// The first window is paced over one RTT, later ones at 5/3 of cwnd/srtt.
+#[test]
+fn rapid_start_paces() {
+    let mut host = host("rapid-start", 100);
+    assert!(host.window.pace_first && host.needs.pacing);
+    assert_eq!(host.window.pacing_rate, 10 * 1448 * 10);
+    host.round();
+    host.ack(1);
+    let before = u64::from(host.window.cwnd) - 2;
+    assert_eq!(host.window.pacing_rate, before * 1448 * 10 * 5 / 3);
+}
+
+/// The first reduction of a window that is `over` times what the path delivers ends at beta times
+/// that, whatever is lost; a window of more than three times is taken for one of three times.
+#[test]
+fn rapid_start_ends_at_beta_times_the_path() {
+    for (window, delivered, expected) in [
+        (900, 900, 450),
+        (900, 450, 225),
+        (900, 300, 150),
+        (900, 100, 150),
+    ] {
+        let mut host = host("rapid-start", 100);
+        host.window.cwnd = window;
+        let lost = window - delivered;
+        let mut rapid = rapid_start::RapidStart::default();
+        rapid.init(host.conn.view(&host.flight), &mut host.window);
+        host.flight.nxt = host.flight.una + u64::from(window);
+        let view = host.conn.view(&host.flight);
+        host.window.ssthresh = rapid.ssthresh(view, &host.window, window / 2);
+        assert_eq!(host.window.ssthresh, 750, "silence: 5/6");
+        host.conn.ca_state = crate::cc::CaState::Recovery;
+        let mut acks = 0;
+        while rapid.take_path().is_none() {
+            acks += 1;
+            host.conn.delivered += u64::from(delivered / 50);
+            host.flight.lost_out += lost / 50;
+            let view = host.conn.view(&host.flight);
+            rapid.pkts_acked(view, &mut host.window, &Ack::default());
+        }
+        assert_eq!(
+            (host.window.ssthresh, acks),
+            (expected, 50),
+            "{delivered} of {window}"
+        );
+    }
+}
+
 /// Every word of the option is known to the constructors.
 #[test]
 fn every_word_makes_its_own() {
@@ -245,7 +397,7 @@ fn every_word_makes_its_own() {
     };
     assert_eq!(words, WORDS);
     let made = WORDS.map(|word| {
-        let made = SlowStart::of(&options(&reno::ENTRY, &[("slow_start", Value::Word(word))]));
+        let made = SlowStart::of(&reno_with(word, (100, 100)));
         std::mem::discriminant(&made)
     });
     for (i, kind) in made.iter().enumerate() {

@@ -1,0 +1,163 @@
+//! Careful Resume (RFC 9959): a connection jumps to half of the window that an earlier connection over
+//! the same path had, and takes it back unless the path carries it.
+//!
+//! | phase | what happens |
+//! |---|---|
+//! | Reconnaissance | slow start until the initial window is acknowledged; an RTT of at most half or more than ten times the saved one, a loss or a mark cancel the jump |
+//! | Unvalidated | the window is half of the saved one and does not grow; packets are paced over one RTT |
+//! | Validating | slow start goes on from the packets in flight, until the last unvalidated one is acknowledged |
+//! | Safe Retreat | after a loss or a mark in the two phases before: the window is half of PipeSize, the segments that the path has carried so far; at the end, ssthresh is half of PipeSize |
+//!
+//! Deviations: windows count segments. PRR brings the window down in Safe Retreat, where the RFC sets it at
+//! once. Parameters do not expire, as a scenario states them.
+
+use crate::cc::view::{Ack, CaState, View};
+use crate::cc::window::Window;
+use crate::units::Time;
+
+/// Largest RTT that confirms the saved one, as a multiple of it (section 4.2).
+const MAX_RTT_RATIO: u64 = 10;
+/// Smallest window after a reduction, segments (RFC 5681).
+const MIN_WINDOW: u32 = 2;
+
+/// The phases of RFC 9959.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Waits for the ACK of the initial window, which ends at this segment.
+    Reconnaissance { end: u64 },
+    /// Sends the jump: its first segment and its start.
+    Unvalidated { first: u64, since: Time },
+    /// Waits for the ACK of everything below this segment.
+    Validating { end: u64 },
+    /// The same, after a reduction.
+    SafeRetreat { end: u64 },
+    /// Nothing is left to do.
+    Normal,
+}
+
+/// The saved parameters and the phase.
+#[derive(Debug)]
+pub(in crate::cc) struct CarefulResume {
+    saved_window: u32,
+    saved_rtt: Time,
+    phase: Phase,
+    /// Segments that the path is known to have carried (`PipeSize`).
+    pipe: u32,
+}
+
+impl CarefulResume {
+    pub fn new(saved_window: u32, saved_rtt: Time) -> CarefulResume {
+        CarefulResume {
+            saved_window,
+            saved_rtt,
+            phase: Phase::Normal,
+            pipe: 0,
+        }
+    }
+
+    pub fn init(&mut self, view: View<'_>, window: &Window) {
+        let end = view.flight.nxt + u64::from(window.cwnd);
+        self.phase = Phase::Reconnaissance { end };
+    }
+
+    pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        let una = view.flight.una;
+        match self.phase {
+            Phase::Normal => {}
+            Phase::Reconnaissance { end } => {
+                let confirmed = |rtt: Time| {
+                    rtt.ns() > self.saved_rtt.ns() / 2
+                        && rtt.ns() <= MAX_RTT_RATIO * self.saved_rtt.ns()
+                };
+                if view.ca_state > CaState::Disorder || !ack.rtt.is_none_or(confirmed) {
+                    self.finish(window);
+                } else if una >= end {
+                    self.jump(view, window);
+                }
+            }
+            Phase::Unvalidated { first, since } => {
+                self.pipe += ack.delivered;
+                // Before this ACK.
+                let sent = view.flight.packets_out() + ack.acked >= window.cwnd;
+                if una > first || sent || view.now.since(since) > view.srtt {
+                    self.validate(view, window);
+                }
+            }
+            Phase::Validating { end } => {
+                self.pipe += ack.delivered;
+                if una >= end {
+                    self.finish(window);
+                }
+            }
+            Phase::SafeRetreat { end } => {
+                window.paced_by_stack = true;
+                self.pipe += ack.delivered;
+                if una >= end {
+                    window.ssthresh = self.half();
+                    self.finish(window);
+                }
+            }
+        }
+    }
+
+    /// Begins the Unvalidated phase, unless the window is at the jump already or the application
+    /// does not fill it.
+    fn jump(&mut self, view: View<'_>, window: &mut Window) {
+        let jump = self.saved_window / 2;
+        if jump <= window.cwnd || !view.is_cwnd_limited(window) {
+            return self.finish(window);
+        }
+        self.pipe = view.flight.packets_out();
+        self.phase = Phase::Unvalidated {
+            first: view.flight.nxt,
+            since: view.now,
+        };
+        window.cwnd = jump;
+        window.pacing_rate = super::over_rtt(view, jump);
+    }
+
+    /// Ends the Unvalidated phase: the window is what was sent in it.
+    fn validate(&mut self, view: View<'_>, window: &mut Window) {
+        let flight = view.flight.packets_out();
+        window.paced_by_stack = true;
+        window.cwnd = flight.max(self.pipe);
+        if flight > self.pipe {
+            self.phase = Phase::Validating {
+                end: view.flight.nxt,
+            };
+        } else {
+            self.finish(window);
+        }
+    }
+
+    fn finish(&mut self, window: &mut Window) {
+        self.phase = Phase::Normal;
+        window.paced_by_stack = true;
+    }
+
+    /// Returns the ssthresh of a reduction, where `otherwise` applies in the other phases.
+    pub fn ssthresh(&mut self, view: View<'_>, otherwise: u32) -> u32 {
+        if !matches!(
+            self.phase,
+            Phase::Unvalidated { .. } | Phase::Validating { .. }
+        ) {
+            return otherwise;
+        }
+        self.phase = Phase::SafeRetreat {
+            end: view.flight.nxt,
+        };
+        self.half()
+    }
+
+    fn half(&self) -> u32 {
+        (self.pipe / 2).max(MIN_WINDOW)
+    }
+
+    /// The window does not grow while it is unvalidated.
+    pub fn counted(&self, acked: u32) -> u32 {
+        match self.phase {
+            Phase::Unvalidated { .. } => 0,
+            _ => acked,
+        }
+    }
+}

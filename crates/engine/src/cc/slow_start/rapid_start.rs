@@ -1,0 +1,195 @@
+//! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026): the window triples each round as long as no queue
+//! builds up, and the first reduction leaves beta times what the path delivers in a round trip.
+//!
+//! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt, with which a
+//!   window that triples has as many segments in flight as it allows.
+//! - A queue builds up if the smallest RTT of a round exceeds the connection's by more than 10 %, or by more
+//!   than 4 ms. The window doubles then.
+//! - In the first recovery, ssthresh begins at (beta + K (1 - beta)) of the window, K = 2/3. Each segment
+//!   delivered lowers it by K (1 - beta), each segment lost by beta + K (1 - beta), down to beta / 3 of the
+//!   window, until everything that was in flight is delivered or lost. CUBIC then takes twice the estimate
+//!   of the path for its last maximum (once, without fast convergence).
+//!
+//! Deviations: windows count segments. ssthresh is what the draft says of the window; Linux's PRR brings the
+//! window there, so that it does not pause first. A mark has the factor of the option `beta_ecn`.
+
+use crate::cc::view::{Ack, View};
+use crate::cc::window::Window;
+use crate::units::Time;
+
+/// Rise of the RTT from which on a queue builds up; also a tenth of the smallest RTT.
+const RISE: Time = Time::from_ms(4);
+/// Pacing rate in cwnd/srtt after the first window: numerator and denominator.
+const PACE: (u64, u64) = (5, 3);
+/// Smallest window, segments.
+const MIN_WINDOW: u64 = 2;
+
+/// What has been delivered and lost of a window since the first reduction.
+#[derive(Clone, Copy, Debug)]
+struct Convergence {
+    /// Window at the reduction, segments.
+    before: u64,
+    /// beta times that.
+    reduced: u64,
+    /// [`crate::cc::Conn::delivered`] at the reduction.
+    delivered: u64,
+    /// Segments in flight then.
+    flight: u64,
+    /// Segments lost, and how many were marked lost at the last ACK.
+    lost: u64,
+    lost_out: u32,
+}
+
+impl Convergence {
+    /// ssthresh after so many segments were delivered and lost.
+    fn ssthresh(&self, delivered: u64, lost: u64) -> u32 {
+        // Thirds of a segment times the window, so that only the result is rounded.
+        let cut = self.before - self.reduced;
+        let silence = 3 * self.reduced + 2 * cut;
+        let (all, less) = (silence * self.before, 2 * cut * delivered + silence * lost);
+        let least = (self.reduced / 3).max(MIN_WINDOW);
+        (all.saturating_sub(less) / (3 * self.before)).max(least) as u32
+    }
+}
+
+/// The phases.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// The first slow start.
+    Growth,
+    /// The first recovery.
+    Convergence(Convergence),
+    /// Rapid Start has ended.
+    Normal,
+}
+
+/// What each round shows, and the phase.
+#[derive(Debug)]
+pub(in crate::cc) struct RapidStart {
+    phase: Phase,
+    /// ssthresh of the first slow start.
+    first_ssthresh: u32,
+    /// The round is over once this segment, the first sent after it began, is acknowledged.
+    round_end: u64,
+    /// Whether the first window is still on its way.
+    first_round: bool,
+    /// Smallest RTT of this round; `NEVER`: none yet.
+    floor: Time,
+    /// Estimate of the path, segments, until CUBIC has taken it.
+    path: Option<u32>,
+}
+
+impl Default for RapidStart {
+    fn default() -> RapidStart {
+        RapidStart {
+            phase: Phase::Growth,
+            first_ssthresh: 0,
+            round_end: 0,
+            first_round: true,
+            floor: Time::NEVER,
+            path: None,
+        }
+    }
+}
+
+impl RapidStart {
+    pub fn init(&mut self, view: View<'_>, window: &mut Window) {
+        *self = RapidStart {
+            first_ssthresh: window.ssthresh,
+            round_end: view.flight.nxt + u64::from(window.cwnd),
+            ..RapidStart::default()
+        };
+        window.pace_first = true;
+        window.pacing_rate = super::over_rtt(view, window.cwnd);
+    }
+
+    fn is_active(&self, window: &Window) -> bool {
+        matches!(self.phase, Phase::Growth)
+            && window.in_slow_start()
+            && window.ssthresh == self.first_ssthresh
+    }
+
+    pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        let active = self.is_active(window);
+        match &mut self.phase {
+            Phase::Normal => {}
+            Phase::Growth if !active => self.finish(window),
+            Phase::Growth => {
+                if view.flight.una > self.round_end {
+                    self.round_end = view.flight.nxt;
+                    self.first_round = false;
+                    self.floor = Time::NEVER;
+                }
+                self.floor = self.floor.min(ack.rtt.unwrap_or(Time::NEVER));
+                if !self.first_round {
+                    window.pacing_rate = super::over_rtt(view, window.cwnd) * PACE.0 / PACE.1;
+                }
+            }
+            Phase::Convergence(convergence) => {
+                window.paced_by_stack = true;
+                let found = view.flight.lost_out.saturating_sub(convergence.lost_out);
+                convergence.lost_out = view.flight.lost_out;
+                convergence.lost += u64::from(found);
+                let delivered = view.delivered - convergence.delivered;
+                let lost = convergence.lost;
+                window.ssthresh = convergence.ssthresh(delivered, lost);
+                if delivered + lost >= convergence.flight || !view.ca_state.is_reduction() {
+                    // What remains is beta times the path.
+                    let path = u64::from(window.ssthresh) * convergence.before
+                        / convergence.reduced.max(1);
+                    self.path = Some(path as u32);
+                    self.phase = Phase::Normal;
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, window: &mut Window) {
+        self.phase = Phase::Normal;
+        window.paced_by_stack = true;
+    }
+
+    /// Returns the ssthresh of the first reduction, where `otherwise` would be beta times the window.
+    pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
+        if !self.is_active(window) {
+            return otherwise;
+        }
+        let lost = u64::from(view.flight.lost_out);
+        let convergence = Convergence {
+            before: u64::from(window.cwnd),
+            reduced: u64::from(otherwise.min(window.cwnd)),
+            delivered: view.delivered,
+            flight: u64::from(view.flight.packets_out() - view.flight.sacked_out),
+            lost,
+            lost_out: view.flight.lost_out,
+        };
+        self.phase = Phase::Convergence(convergence);
+        convergence.ssthresh(0, lost)
+    }
+
+    /// Segments that growth counts of those that an ACK acknowledges.
+    pub fn counted(&self, view: View<'_>, window: &Window, acked: u32) -> u32 {
+        if !self.is_active(window) || self.floor == Time::NEVER {
+            return acked;
+        }
+        let least = view.min_rtt;
+        let queue = least + RISE.min(Time(least.ns() / 10));
+        match self.floor <= queue {
+            true => 2 * acked,
+            false => acked,
+        }
+    }
+
+    /// Takes the estimate of the path, segments, once the first recovery has shown it.
+    pub fn take_path(&mut self) -> Option<u32> {
+        self.path.take()
+    }
+
+    /// A timeout: the window begins at one segment and ssthresh is beta times the window before.
+    pub fn timeout(&mut self, window: &mut Window) {
+        if let Phase::Convergence(convergence) = self.phase {
+            window.ssthresh = convergence.reduced as u32;
+        }
+        self.finish(window);
+    }
+}
