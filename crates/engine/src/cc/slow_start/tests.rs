@@ -324,7 +324,7 @@ fn careful_resume_needs_what_it_remembers() {
     );
     assert_eq!(finish(std::slice::from_ref(&word)), ["slow_start"; 2]);
     assert_eq!(finish(&[word.clone(), window.clone()]), ["slow_start"]);
-    assert_eq!(finish(&[window.clone()]), ["saved_window"]);
+    assert_eq!(finish(std::slice::from_ref(&window)), ["saved_window"]);
     assert_eq!(finish(&[word, window, rtt]), [""; 0]);
 }
 
