@@ -13,7 +13,8 @@ import polars as pl
 import pytest
 
 from pages import DOCS, EVIDENCE, reports, site
-from tailback.report import Facts, Report, ReportFigure, Section, Text
+from tailback.report import Facts, Report, ReportFigure, Section, Table, Text
+from tailback.report.tables import left
 from tailback_studies.reproduction import judges, published
 from tailback_studies.reproduction.judges import Judge
 from tailback_studies.reproduction.page import Page
@@ -115,6 +116,22 @@ def test_a_page_without_a_figure_takes_the_one_that_opens_the_report() -> None:
     assert "**runs**" not in text
     illustrated = replace(page, sections=[Section("one", "One", [drawn[2]])])
     assert illustrated.with_figure(report) == illustrated
+
+
+def test_the_head_of_a_page_has_its_own_facts_not_those_of_most_tables() -> None:
+    whole = Facts(runs=840, seeds=5, duration="59 to 179 s simulated")
+    part = Facts(runs=3, seeds=1, duration="60 s simulated")
+
+    def table(name: str, facts: Facts) -> Table:
+        return Table(name, name, left("flow"), [["1"]], facts=facts)
+
+    blocks = [table("a", whole), *(table(name, part) for name in "bcd")]
+    text = Page("Some", "Lead.", [Section("one", "One", blocks)], whole).text("command", 1.0)
+    head, _, below = text.partition("## ")
+    assert "- **duration**: 59 to 179 s simulated (unless stated below)" in head
+    assert "- **runs**: 840, 5 seeds per point (unless stated below)" in head
+    assert below.count("60 s simulated") == below.count("3, 1 seed per point") == 3
+    assert "179 s" not in below
 
 
 def test_the_site_links_the_reports_that_exist(tmp_path: Path) -> None:

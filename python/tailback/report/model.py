@@ -224,6 +224,8 @@ class Report:
 
     #: The figure at the top of a page, by its id; default: the first.
     first: str = ""
+    #: What holds for the whole; figures and tables state where they differ.
+    facts: Facts = field(default_factory=Facts)
 
     def figures(self) -> list[ReportFigure]:
         """Every figure, in order."""
@@ -238,7 +240,7 @@ class Report:
         """Return what the figures and tables share, by label: it is printed once, at the top.
 
         A label that only some of them have is printed with each of those, and so is a text that
-        differs from that of most.
+        differs from that of most. The report's own facts come before those of most.
         """
         known = [
             dict(block.facts.lines())
@@ -246,8 +248,9 @@ class Report:
             for block in section.blocks
             if not isinstance(block, Text) and block.facts.lines()
         ]
-        common: dict[str, str] = {}
-        for label in dict.fromkeys(label for lines in known for label in lines):
+        common = dict(self.facts.lines())
+        others = (label for lines in known for label in lines if label not in common)
+        for label in dict.fromkeys(others):
             texts = Counter(lines.get(label) for lines in known)
             text, times = texts.most_common(1)[0]
             if text is not None and None not in texts and 2 * times > len(known):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tailback.base.revision import revision
-from tailback.report import Block, Facts, Report, ReportFigure, Section, Text, to_markdown
+from tailback.report import Facts, Report, ReportFigure, Section, to_markdown
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,9 @@ class Page:
                 ("command", command),
                 ("revision", revision()),
                 ("processor time", f"{cpu_s:.0f} s"),
-                *self.facts.lines(),
             ],
-            sections=[
-                Section(s.id, s.title, [self._without_facts(block) for block in s.blocks])
-                for s in self.sections
-            ],
+            sections=self.sections,
+            facts=self.facts,
         )
         return to_markdown(report)
 
@@ -52,8 +49,3 @@ class Page:
         first, *rest = self.sections
         bare = replace(figure, facts=Facts())
         return replace(self, sections=[first, Section("figure", "Figure", [bare]), *rest])
-
-    def _without_facts(self, block: Block) -> Block:
-        if isinstance(block, Text) or block.facts != self.facts:
-            return block
-        return replace(block, facts=Facts())

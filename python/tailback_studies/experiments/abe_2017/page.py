@@ -14,7 +14,7 @@ from tailback_studies.reproduction.page import Page
 def page(
     whole: Report, verdicts: Sequence[truth.AbeVerdict], plan_facts: Mapping[str, Facts]
 ) -> Page:
-    """What docs/evidence/abe-2017.md has: the tables of the report, without its figures."""
+    """Return docs/evidence/abe-2017.md: the tables of the report, and the figure that opens it."""
     sections = []
     for section in whole.sections:
         blocks = runs.bare(section.blocks)
@@ -27,7 +27,7 @@ def page(
     )
     return Page(
         "ABE (RFC 8511): what a gentler backoff gains and costs",
-        "The experiments of the ABE poster (2017), run again. The figures are in the report.",
+        "The experiments of the ABE poster (2017), run again. Its report has more figures.",
         sections,
     )
 

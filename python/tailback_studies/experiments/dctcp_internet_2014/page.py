@@ -25,7 +25,7 @@ JUDGED = (
 LEAD = (
     "One Reno and one DCTCP flow through a queue that drops Reno's packets and marks DCTCP's, "
     "compared with Table I of \u201cUsing Data Center TCP (DCTCP) in the Internet\u201d (2014). "
-    "The figures are in the report."
+    "The report has more figures."
 )
 
 
