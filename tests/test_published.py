@@ -97,6 +97,15 @@ def test_a_page_without_criteria_shows_what_was_found() -> None:
     assert "| delay, a \\| b | 3 % |" in text
 
 
+def test_the_opening_figure_takes_no_place_of_a_section() -> None:
+    drawn = f"## {published.OPENING}\n\n![A rate](figures/rate.svg)\n\nThe rate of each flow.\n\n"
+    after = PAGE.index("## Cells beyond")
+    whole = published.Whole.parse(PAGE[:after] + drawn + PAGE[after:])
+    text = published.page(whole, "some", [])
+    assert text.count("The rate of each flow.") == text.count(f"## {published.OPENING}") == 1
+    assert "## Cells beyond 25 %" in text
+
+
 def test_a_page_shows_the_first_figure_and_its_caption_before_the_misses() -> None:
     captioned = PAGE.replace("curve.svg)", "curve.svg)\n\nWhat the curve shows.")
     text = published.page(published.Whole.parse(captioned), "some", [judged(holds=False, within=2)])

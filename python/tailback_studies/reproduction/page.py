@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tailback.base.revision import revision
 from tailback.report import Facts, Report, ReportFigure, Section, to_markdown
+from tailback_studies.reproduction.published import OPENING
 
 
 @dataclass(frozen=True)
@@ -48,4 +49,4 @@ class Page:
             return self
         first, *rest = self.sections
         bare = replace(figure, facts=Facts())
-        return replace(self, sections=[first, Section("figure", "Figure", [bare]), *rest])
+        return replace(self, sections=[first, Section("figure", OPENING, [bare]), *rest])

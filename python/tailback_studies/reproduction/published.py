@@ -21,6 +21,9 @@ from tailback_studies.reproduction.shown import size
 MAX_WORDS = 800
 """The most words of a page; the rest is on the page of the results."""
 
+OPENING = "Figure"
+"""Title of the section with the figure that opens a page."""
+
 RESERVED = 40
 """Words kept for the last section."""
 
@@ -143,12 +146,12 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
     families = list(whole.tables("by family"))
     for _, table in families[:1]:
         room.add("", [f"**{table['title']}**", *_shown(table)])
-    room.add("## Figure", list(_figure(whole)))
+    room.add(f"## {OPENING}", list(_figure(whole)))
     if judges:
         room.add("## Worst misses", list(_worst(whole)))
     shown = {id(table) for _, table in families[:1]}
-    # Without a criterion the result comes first.
-    first = [] if judges else whole.sections[:2]
+    # Without a criterion the result comes first. The opening figure is on the page already.
+    first = [] if judges else [s for s in whole.sections if s.title != OPENING][:2]
     set_up = [s for s in whole.sections if _SET_UP.match(s.title) and s not in first]
     for section in (*first, *set_up):
         room.add_section(section, shown)

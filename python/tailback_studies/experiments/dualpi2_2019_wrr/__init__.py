@@ -35,7 +35,7 @@ EXPERIMENT = Versions(
     text=(
         "The two forms of a ratio differ most where both queues are full: there the scheduler "
         "decides how much L gets beside C. The table has every quantity of the battery; the "
-        "differences beyond noise are listed below it."
+        "differences beyond noise have tables of their own."
     ),
     setup=(
         (
