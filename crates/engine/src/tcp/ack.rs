@@ -150,7 +150,6 @@ impl Sender {
             advanced: ack > prior_una,
             ece,
             esce,
-            dsack: packet.has(flags::DSACK),
             echo: self.plan.timestamps.then_some(packet.sent),
             prior_una,
             ..Event::default()
@@ -397,10 +396,16 @@ impl Sender {
             let seq = packet
                 .seq
                 .wrapping_add_signed(i64::from(blocks[0].offset as i32));
-            self.recovery.undo.duplicate(seq);
-            event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
-            // A needless retransmission is a delivery, too (it left the network).
-            covered.delivered += 1;
+            self.recovery.dsacks += 1;
+            // More duplicates than retransmissions: the path duplicates packets (Linux
+            // `tcp_dsack_seen`).
+            event.dsack = self.recovery.dsacks <= self.stats.retransmits;
+            if event.dsack {
+                self.recovery.undo.duplicate(seq);
+                event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
+                // A needless retransmission is a delivery, too (it left the network).
+                covered.delivered += 1;
+            }
             blocks[0] = Sack::default();
         }
         for block in blocks.into_iter().filter(|b| b.len > 0) {

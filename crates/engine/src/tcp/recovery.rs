@@ -34,6 +34,8 @@ pub(super) struct Recovery {
     pub prr: Prr,
     pub undo: Undo,
     pub probe: Probe,
+    /// Segments that D-SACKs have reported (`dsack_dups`).
+    pub dsacks: u64,
 }
 
 impl Recovery {
@@ -47,6 +49,7 @@ impl Recovery {
             prr: Prr::default(),
             undo: Undo::default(),
             probe: Probe::default(),
+            dsacks: 0,
         }
     }
 }
