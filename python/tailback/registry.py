@@ -12,7 +12,7 @@ from tailback import _native
 
 @cache
 def entries(kind: str) -> list[dict[str, Any]]:
-    """The entries of a registry: `cc`, `aqm`, `traffic` or `programs`."""
+    """The entries of a registry: `cc`, `aqm`, `traffic`, `impairments` or `programs`."""
     found: list[dict[str, Any]] = json.loads(_native.registry_json())[kind]
     return found
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tailback_engine::registry::kernel::{Kernel, Order, show};
 use tailback_engine::registry::{Entry, Kind, Opt, Options, Value as OptionValue, find};
 use tailback_engine::units::{Bytes, Rate, Time};
-use tailback_engine::{aqm, cc, programs, traffic};
+use tailback_engine::{aqm, cc, impairments, programs, traffic};
 use tailback_record::summary::field::{Better, Field, Kind as FieldKind, Record};
 use tailback_record::summary::metric::metrics;
 use tailback_record::summary::{BINS, Summary};
@@ -16,6 +16,7 @@ pub fn json() -> Value {
         "cc": entries(cc::TABLE.entries()),
         "aqm": entries(aqm::TABLE.entries()),
         "traffic": entries(traffic::TABLE.entries()),
+        "impairments": entries(impairments::ENTRIES),
         "programs": entries(programs::TABLE.entries()),
         "series": quantities(),
     })
@@ -106,6 +107,18 @@ fn entries<B>(entries: &[&Entry<B>]) -> Vec<Value> {
         .collect()
 }
 
+/// The type of the values in a list.
+fn inner_type(kind: Kind) -> Value {
+    let opt = Opt {
+        name: "",
+        doc: "",
+        kind,
+        default: None,
+        tc: None,
+    };
+    option(&opt)["type"].clone()
+}
+
 fn options(options: &[Opt]) -> Vec<Value> {
     options.iter().map(option).collect()
 }
@@ -130,6 +143,8 @@ fn option(opt: &Opt) -> Value {
             "word or int",
             json!({"words": words, "min": min, "max": max}),
         ),
+        Kind::List(inner) => ("list", json!({"of": inner_type(*inner)})),
+        Kind::Pairs(inner) => ("pairs", json!({"of": inner_type(*inner)})),
         Kind::Table(inner) => ("table", json!({"options": options(inner)})),
     };
     value["type"] = kind.into();
@@ -228,6 +243,15 @@ fn read(kind: Kind, written: &Value) -> Option<OptionValue> {
         Kind::Word(words) => word(words),
         Kind::WordOrInt { words, .. } => {
             word(words).or_else(|| written.as_i64().map(OptionValue::Int))
+        }
+        Kind::List(inner) => {
+            let values = written.as_array()?.iter().map(|value| read(*inner, value));
+            values.collect::<Option<_>>().map(OptionValue::List)
+        }
+        Kind::Pairs(inner) => {
+            let pairs = written.as_array()?.iter();
+            let pairs = pairs.map(|pair| Some((Time(pair[0].as_u64()?), read(*inner, &pair[1])?)));
+            pairs.collect::<Option<_>>().map(OptionValue::Pairs)
         }
         Kind::Table(inner) => {
             let table = written.is_object();

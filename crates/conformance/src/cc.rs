@@ -55,7 +55,12 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
                 .map(|w| Value::Word(w))
                 .chain([Value::Int(min), Value::Int(max)])
                 .collect(),
-            Kind::Rate | Kind::Size { .. } | Kind::TimeOrSize | Kind::Table(_) => Vec::new(),
+            Kind::Rate
+            | Kind::Size { .. }
+            | Kind::TimeOrSize
+            | Kind::List(_)
+            | Kind::Pairs(_)
+            | Kind::Table(_) => Vec::new(),
         };
         for value in values {
             let mut options = defaults(entry.options);

@@ -15,6 +15,7 @@ pub mod calendar;
 pub mod capture;
 pub mod cc;
 pub mod crates;
+pub mod impairments;
 pub mod keys;
 pub mod link;
 pub mod network;

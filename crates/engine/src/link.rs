@@ -41,6 +41,8 @@ pub struct Link {
     bucket: Bucket,
     overhead: i32,
     count_in_service: bool,
+    /// Whether packets that left the queue may be lost, or meet impairments.
+    pub impaired: bool,
     /// Probability of loss behind the queue, and its stream.
     loss: Option<(f64, Stream)>,
     /// Marks and drops by packet number.
@@ -122,6 +124,7 @@ impl Link {
             bucket: Bucket::new(plan.burst),
             overhead: plan.overhead,
             count_in_service: plan.count_in_service,
+            impaired: plan.loss > 0.0 || !plan.impairments.is_empty(),
             loss: (plan.loss > 0.0).then_some((plan.loss, loss)),
             scheduled: plan.schedule.as_ref().map(Scheduled::new),
             busy: false,

@@ -8,6 +8,7 @@
 //! | `connections` | both ends of TCP, whoever opens them |
 //! | `sources` | traffic sources: datagrams, and connections opened |
 //! | `pipe` | constant delays |
+//! | `impaired` | links with impairments |
 //! | `parts` | one run on several cores |
 //! | `slots` | delay in slots |
 //! | `sampling` | series and samples |
@@ -22,6 +23,7 @@ mod ahead;
 mod build;
 mod connections;
 mod events;
+mod impaired;
 mod outcome;
 pub mod parts;
 mod pipe;
@@ -42,6 +44,7 @@ use crate::tcp::sender::Sender;
 use crate::units::Time;
 use connections::Ends;
 use events::Ids;
+use impaired::Impaired;
 use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
@@ -72,6 +75,8 @@ pub struct Network {
     calendar: Calendar,
     pipes: Vec<Pipe>,
     links: Vec<Link>,
+    /// Impairments, by link.
+    impaired: Vec<Option<Box<Impaired>>>,
     link_samplers: Vec<LinkSampler>,
     /// By the number in packets: flows, traffic sources, slots.
     ends: Vec<Ends>,
@@ -108,6 +113,8 @@ impl Network {
             .iter()
             .map(|p| p.packets.len() as u64)
             .sum::<u64>();
+        let held = self.impaired.iter().flatten();
+        let held: u64 = held.map(|impaired| impaired.packets()).sum();
         let queued = self
             .links
             .iter()
@@ -116,7 +123,7 @@ impl Network {
         Census {
             entered: self.ends.iter().map(|ends| ends.entered).sum(),
             ended: self.ends.iter().map(|ends| ends.ended).sum(),
-            inside: waiting + queued,
+            inside: waiting + queued + held,
             dropped: self.links.iter().map(|l| l.sink.meter.counts.drops()).sum(),
         }
     }

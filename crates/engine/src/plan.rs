@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tailback_record::{ClassFlow, ClassPlan, meter};
 
 pub use group::{Group, Member};
-pub use link::{LinkMode, LinkPlan, Schedule, SlotsPlan};
+pub use link::{Concerns, ImpairmentPlan, LinkMode, LinkPlan, Schedule, SlotsPlan, Windows};
 pub use program::{
     DATE, FilePlan, InteropPlan, ProgramPlan, Ready, ResultPlan, RootPlan, SidePlan,
 };

@@ -38,7 +38,7 @@ fn values(opt: &Opt) -> Vec<Value> {
             .map(|w| Value::Word(w))
             .chain([Value::Int(min), Value::Int(max)])
             .collect(),
-        Kind::Table(_) => Vec::new(),
+        Kind::List(_) | Kind::Pairs(_) | Kind::Table(_) => Vec::new(),
     };
     let fits = |value: &Value| check_range(opt.kind, value).is_ok();
     all.into_iter().filter(fits).collect()

@@ -69,6 +69,12 @@ causes! {
     SceMark = "sce_mark", Sce;
     /// Marked CE by a schedule of the scenario.
     ScheduledMark = "scheduled_mark", Ce;
+    /// Dropped by a policer behind the queue.
+    Policed = "policed", Drop;
+    /// Dropped by a middlebox behind the queue that does not support ECN.
+    Middlebox = "middlebox", Drop;
+    /// Marked CE by a policer behind the queue.
+    PolicedMark = "policed_mark", Ce;
 }
 
 impl Cause {

@@ -106,7 +106,7 @@ impl Writer<'_> {
             _ = write!(self.text, "\"{name}\":");
             match (part, kind) {
                 (Part::Options(options), Some(kind)) => {
-                    self.options(options, options_of(&[Registry::Traffic], kind));
+                    self.options(options, options_of(&OPTIONS_BESIDE, kind));
                 }
                 (part, _) => self.part(part),
             }
@@ -144,11 +144,22 @@ impl Writer<'_> {
             (Value::Bytes(b), _) => self.json(b.0),
             (Value::Packets(n), _) => _ = write!(self.text, r#"{{"packets":{n}}}"#),
             (Value::Word(w), _) => self.json(*w),
+            (Value::List(list), _) => self.list(list.iter(), |writer, value| {
+                writer.value(value, None);
+            }),
+            (Value::Pairs(pairs), _) => self.list(pairs.iter(), |writer, (at, value)| {
+                _ = write!(writer.text, "[{},", at.0);
+                writer.value(value, None);
+                writer.text.push(']');
+            }),
             (Value::Table(options), Some(Kind::Table(inner))) => self.options(options, inner),
             (Value::Table(options), _) => self.options(options, &[]),
         }
     }
 }
+
+/// Registries whose entries have options that are further keys of their table.
+const OPTIONS_BESIDE: [Registry; 2] = [Registry::Traffic, Registry::Impairments];
 
 /// The options that an entry declares.
 fn options_of(registries: &[Registry], name: &str) -> &'static [Opt] {

@@ -83,7 +83,9 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     // initial window for each flow.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
     let links_hold = plan.links.iter().map(|link| {
-        let on_path = carried(plan, link, rtt.unwrap_or_default() + link.delay);
+        let behind = link.delay + link.longest_impairment();
+        let on_path = carried(plan, link, rtt.unwrap_or_default() + behind);
+        let on_path = on_path.saturating_mul(link.most_copies());
         // TCP sends no faster than its ACKs arrive: the queue grows by what the link carries.
         let queue = carried(plan, link, plan.duration).min(capacity(link).of(frame(plan)));
         on_path.saturating_add(queue)
@@ -146,10 +148,23 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
             };
             let schedule = link.schedule.as_ref();
             let scheduled = schedule.map_or(0, |s| s.marks.len() + s.drops.len());
-            rate + scheduled as u64 * 24
+            let listed: usize = (link.impairments.iter())
+                .map(|impairment| impairment.during.0.len() + listed(&impairment.options))
+                .sum();
+            rate + (scheduled + 2 * listed) as u64 * 24
         })
         .sum();
     bytes.saturating_add(traces)
+}
+
+/// Number of values in the lists of options.
+fn listed(options: &Options) -> usize {
+    let lengths = options.iter().map(|(_, value)| match value {
+        Value::List(list) => list.len(),
+        Value::Pairs(pairs) => pairs.len(),
+        _ => 0,
+    });
+    lengths.sum()
 }
 
 /// Rows of the series that are sampled every record interval, at most.

@@ -197,7 +197,7 @@ cc = "cubik"
         r#"
         f.toml:2:12: string values must be quoted; expected a value in quotes such as "100Mbit"
         f.toml:4:8: string values must be quoted; expected a value in quotes such as "100Mbit"
-        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule; did you mean "loss"?
+        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule, impairments; did you mean "loss"?
         f.toml:7:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
         "#,
     );
@@ -241,7 +241,7 @@ zzz = 1
         &r#"
         f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "warmup"?
         f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "bottleneck"?
-        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule; did you mean "queue"?
+        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule, impairments; did you mean "queue"?
         f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of KEYS; did you mean "initial_cwnd"?
         f.toml:14:1: unknown key "zzz" in tcp; expected one of KEYS
@@ -784,7 +784,7 @@ seeds = 0
 "#,
         r#"
         f.toml:12:2: there is no "bottlenek" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp; did you mean "bottleneck"?
-        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule; did you mean "rate"?
+        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule, impairments; did you mean "rate"?
         f.toml:14:8: there is no "cubik" in flows; expected one of cubic, reno; did you mean "cubic"?
         f.toml:15:7: there is no flows[7]; expected an index below 2
         f.toml:16:8: there is no "rtt" in flows; expected one of cubic, reno
@@ -1845,4 +1845,35 @@ fn only_scenarios_are_quoted() {
     for other in ["password = \"secret\"\n", "root:secret:0:0\n"] {
         assert!(lines(other).iter().all(String::is_empty), "{other}");
     }
+}
+
+#[test]
+fn impairments() {
+    let check_one = |lines: &str, expected: &str| {
+        check_base(&format!("[[bottleneck.impairments]]\n{lines}"), expected);
+    };
+    check_one(
+        "loss = 0.1\n",
+        "f.toml:11:1: \"kind\" is missing in [[impairments]]; expected an impairment in quotes",
+    );
+    check_one(
+        "kind = \"burst\"\n",
+        "f.toml:12:8: unknown impairment \"burst\"; expected one of loss, burst_loss, delay, jitter, reorder, duplicate, police, ack_batch, ecn; did you mean \"burst_loss\"?",
+    );
+    check_one(
+        "kind = \"burst_loss\"\nloss = 0.9\nburst = 2\n",
+        "f.toml:13:8: \"loss\" of burst_loss: so much loss needs longer bursts; set at most burst / (burst + 1)",
+    );
+    check_one(
+        "kind = \"loss\"\nduring = [[\"2s\", \"1s\"]]\n",
+        "f.toml:13:10: wrong value [[\"2s\", \"1s\"]] for \"during\"; expected windows that end after they begin, in order and with gaps between them",
+    );
+    check_one(
+        "kind = \"delay\"\nsteps = [[\"0s\", 5]]\n",
+        &format!("f.toml:13:17: wrong value 5 for \"steps\"; expected {TIME}"),
+    );
+    check_one(
+        "kind = \"delay\"\nsteps = [[\"1s\", \"5ms\"]]\n",
+        "f.toml:13:9: \"steps\" of delay: the first step must be at \"0s\"; add one",
+    );
 }

@@ -16,7 +16,17 @@ SHOWN = 4
 SEEN = 0.01
 """Smaller shares of a queue get no sentence; the JSON has them."""
 
-DROPS = ("overflow", "aqm", "blue", "overload", "loss", "scheduled", "ack_filter")
+DROPS = (
+    "overflow",
+    "aqm",
+    "blue",
+    "overload",
+    "loss",
+    "scheduled",
+    "ack_filter",
+    "policed",
+    "middlebox",
+)
 
 
 def target_ms(options: Any) -> float | None:

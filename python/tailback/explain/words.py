@@ -76,6 +76,9 @@ CAUSES = {
     "step_mark": "CE-marked above the step",
     "sce_mark": "SCE-marked",
     "scheduled_mark": "CE-marked by the schedule",
+    "policed": "dropped by a policer",
+    "middlebox": "dropped by a middlebox",
+    "policed_mark": "CE-marked by a policer",
 }
 
 

@@ -24,8 +24,9 @@ event, or an interval as long as all others).
 
 EVENTS = (
     *(f"drop.{cause}" for cause in ("overflow", "aqm", "blue", "overload", "loss")),
-    *("drop.scheduled", "drop.ack_filter"),
-    *(f"mark.{cause}" for cause in ("mark", "step_mark", "sce_mark", "scheduled_mark")),
+    *(f"drop.{cause}" for cause in ("scheduled", "ack_filter", "policed", "middlebox")),
+    *(f"mark.{cause}" for cause in ("mark", "step_mark", "sce_mark")),
+    *("mark.scheduled_mark", "mark.policed_mark"),
     *("completion_ns", "completion_bytes", "rate_mbit"),
 )
 """Series of events and of statistics, which may be missing in a run."""

@@ -1,4 +1,4 @@
-"""A page for each congestion control, queue, kind of traffic and program, from one template."""
+"""A page for each congestion control, queue, kind of traffic, impairment and program."""
 
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ KINDS = (
     Kind(
         *("traffic", "traffic", "Traffic", "source of traffic"),
         'In a scenario: `[[traffic]]` with `kind = "NAME"`.',
+    ),
+    Kind(
+        *("impairments", "impairments", "Impairments", "impairment of a link"),
+        "In a scenario: `[[bottleneck.impairments]]` or `[[links.NAME.impairments]]` with "
+        '`kind = "NAME"`. Every kind also has the keys `only` and `during`.',
     ),
     Kind(
         *("programs", "programs", "Programs", "ready-made program"),

@@ -17,7 +17,13 @@ QUEUES = {
 
 def scenario(kind: str, name: str) -> str:
     """The scenario, as TOML."""
-    return {"cc": _cc, "aqm": _aqm, "traffic": _traffic, "programs": _program}[kind](name)
+    return {
+        "cc": _cc,
+        "aqm": _aqm,
+        "traffic": _traffic,
+        "impairments": _impairment,
+        "programs": _program,
+    }[kind](name)
 
 
 def _head(title: str, queue: str, keys: str = "") -> str:
@@ -44,6 +50,14 @@ def _traffic(name: str) -> str:
     rate = "" if name == "web" else 'rate = "10Mbit"\n'
     source = f'[[traffic]]\nkind = "{name}"\n{rate}\n[[flows]]\ncc = "cubic"\n'
     return _head(f"One CUBIC flow beside {name} traffic", '{ aqm = "fq_codel" }') + source
+
+
+def _impairment(name: str) -> str:
+    link = f'both_directions = true\n\n[[bottleneck.impairments]]\nkind = "{name}"'
+    queue = f'{{ aqm = "codel" }}\n{link}'
+    return _head(f"Two flows over a path with {name}", queue) + (
+        '[[flows]]\ncc = "cubic"\necn = true\n\n[[flows]]\ncc = "bbr3"\n'
+    )
 
 
 def _program(name: str) -> str:

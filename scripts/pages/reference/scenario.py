@@ -16,6 +16,11 @@ SCENARIO = (
     ("At the top", (), ()),
     ("[bottleneck] or [links.NAME]", ("bottleneck",), ()),
     ("[bottleneck.slots] or [links.NAME.slots]", ("bottleneck", "properties", "slots"), ()),
+    (
+        "[[bottleneck.impairments]] or [[links.NAME.impairments]]",
+        ("bottleneck", "properties", "impairments", "items", "anyOf", 0),
+        ("kind", "probability"),
+    ),
     ("[path]", ("path",), ()),
     ("[[flows]]", ("flows", "items"), ()),
     ("[tcp]", ("tcp",), ()),
@@ -38,7 +43,8 @@ too. Times, rates and sizes are written as for tc: `20ms`, `100Mbit`, `1000p` (p
 shown; where none is shown its meaning says what happens.
 
 Options of [congestion controls](congestion-controls/index.md), [queues](queues/index.md),
-[traffic](traffic/index.md) and [programs](programs/index.md) have pages of their own.
+[traffic](traffic/index.md), [impairments](impairments/index.md) and [programs](programs/index.md)
+have pages of their own.
 """
 
 
@@ -56,6 +62,9 @@ def _scenario() -> Iterator[str]:
         # A list is described at its own place, not in its items.
         inside = "properties" in place[1:] or not place
         text = node["description"]
+        if "impairments" in place:
+            text = schema["properties"]["bottleneck"]["properties"]["impairments"]["description"]
+            text += " `kind` selects one; its options are further keys of the table."
         if place and not inside:
             text = schema["properties"][place[0]]["description"]
         if place == ("bottleneck",):

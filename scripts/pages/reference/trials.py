@@ -134,7 +134,7 @@ def _named(node: Any, key: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(node, dict):
         for inner, value in node.items():
             if inner == "kind" and isinstance(value, str):
-                yield ("traffic" if key == "traffic" else "programs"), value
+                yield (key if key in ("traffic", "impairments") else "programs"), value
             yield from _named(value, key if inner in ("name", "aqm") else inner)
             if inner == "aqm" and isinstance(value, str):
                 yield "aqm", value

@@ -50,6 +50,8 @@ pub enum Registry {
     Cc,
     /// Traffic sources.
     Traffic,
+    /// Impairments of links.
+    Impairments,
     /// Ready-made programs.
     Programs,
 }
@@ -61,6 +63,7 @@ impl Registry {
             Registry::Aqm => "queue discipline",
             Registry::Cc => "congestion control",
             Registry::Traffic => "kind of traffic",
+            Registry::Impairments => "impairment",
             Registry::Programs => "ready-made program",
         }
     }
@@ -70,7 +73,7 @@ impl Registry {
         match self {
             Registry::Aqm => "aqm",
             Registry::Cc => "name",
-            Registry::Traffic | Registry::Programs => "kind",
+            Registry::Traffic | Registry::Impairments | Registry::Programs => "kind",
         }
     }
 }

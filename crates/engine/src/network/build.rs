@@ -10,9 +10,9 @@ use tailback_record::{FlowSampler, LinkSampler, SenderSamples, Series};
 use super::Network;
 use super::connections::{Connection, End, Ends, Opener, Path};
 use super::events::Ids;
+use super::impaired::Impaired;
 use super::pipe::{More, Pipe};
 use super::sampling::Flow;
-use super::slots::Slots;
 use super::sources::{Connections, Places, Traffic};
 use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
@@ -46,7 +46,8 @@ impl Ids {
             stops,
             warmup: stops + n_flows,
             sampler,
-            slots: sampler + 1,
+            pens: sampler + 1,
+            slots: sampler + 1 + n_links,
         }
     }
 }
@@ -116,6 +117,7 @@ impl Network {
             ),
             pipes,
             links,
+            impaired: plan.links.iter().map(|l| Impaired::of(l, seed)).collect(),
             link_samplers,
             connections: flows.len(),
             ends,
@@ -406,16 +408,11 @@ fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
     plan.links
         .iter()
         .map(|link| {
-            let stream = |purpose| Stream::new(seed, &link.name, purpose);
-            let more = More {
-                jitter: (link.jitter > Time::ZERO).then(|| (link.jitter, stream("jitter"))),
-                slots: link
-                    .slots
-                    .as_ref()
-                    .map(|slots| Slots::new(slots, stream("slots"))),
-                part: None,
-            };
-            if more.jitter.is_some() || more.slots.is_some() {
+            let more = More::of(link, seed);
+            if !link.impairments.is_empty() {
+                // Its pen delays the packets, with jitter and slots.
+                None
+            } else if more.jitter.is_some() || more.slots.is_some() {
                 Some(pipes.own(link.delay, more))
             } else {
                 (link.delay > Time::ZERO).then(|| pipes.constant(link.delay))

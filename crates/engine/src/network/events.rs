@@ -20,6 +20,8 @@ pub(super) struct Ids {
     pub stops: u32,
     pub warmup: u32,
     pub sampler: u32,
+    /// The pens of impaired links, by link.
+    pub pens: u32,
     /// Slots that are used again come last, each with its receiver and then its sender.
     pub slots: u32,
 }
@@ -53,6 +55,8 @@ impl Network {
             self.sample();
             self.calendar
                 .schedule(component, self.now + self.plan.record.interval);
+        } else if component < ids.slots {
+            self.run_pen(component, component - ids.pens);
         } else {
             let slot = (component - ids.slots) / 2;
             let number = self.flows.len() + self.traffic.len() + slot as usize;
@@ -108,10 +112,11 @@ impl Network {
             let here = &mut self.links[link as usize];
             match here.serve(self.now, &mut packet) {
                 Next::Leaves(again) => {
-                    let (lost, pipe) = (here.loses(&packet, self.now), here.pipe);
+                    let (impaired, pipe) = (here.impaired, here.pipe);
                     self.calendar.schedule(id, again);
                     self.look_into_queue(link);
-                    if !lost {
+                    // With a second call of `leave_link` it would not be inlined.
+                    if !impaired || self.goes_on(link, &mut packet) {
                         self.leave_link(&mut packet, pipe);
                     }
                     if again > self.now {

@@ -96,7 +96,7 @@ impl Split {
 
 /// The delay behind a link, if it has one that does not vary.
 fn constant_delay(link: &LinkPlan) -> Option<Time> {
-    let constant = link.jitter == Time::ZERO && link.slots.is_none();
+    let constant = link.jitter == Time::ZERO && link.slots.is_none() && link.impairments.is_empty();
     (constant && link.delay > Time::ZERO).then_some(link.delay)
 }
 

@@ -6,6 +6,7 @@ use super::slots::Slots;
 use crate::calendar::order::Key;
 use crate::calendar::{Calendar, Component};
 use crate::packet::Packet;
+use crate::plan::LinkPlan;
 use crate::ring::Ring;
 use crate::rng::Stream;
 use crate::tcp::Port;
@@ -57,9 +58,20 @@ impl OfPart {
 }
 
 impl More {
+    /// The jitter and slots of a link.
+    pub fn of(link: &LinkPlan, seed: u64) -> More {
+        let stream = |purpose| Stream::new(seed, &link.name, purpose);
+        let slots = link.slots.as_ref();
+        More {
+            jitter: (link.jitter > Time::ZERO).then(|| (link.jitter, stream("jitter"))),
+            slots: slots.map(|slots| Slots::new(slots, stream("slots"))),
+            part: None,
+        }
+    }
+
     /// When a packet of this length leaves that would otherwise leave at `stamp`.
     #[inline(never)]
-    fn leaves(&mut self, mut stamp: Time, len: u16, last: Option<Time>) -> Time {
+    pub fn leaves(&mut self, mut stamp: Time, len: u16, last: Option<Time>) -> Time {
         if let Some((most, stream)) = &mut self.jitter {
             stamp += Time(stream.below(most.ns() + 1));
         }

@@ -2,12 +2,13 @@
 
 use crate::keys::Takes::{AtLeast, AtMost, Only};
 use crate::keys::{
-    ANY_TIME, BOOL, BYTES, KeyKind, POSITIVE_TIME, Registry, entry, float, int, key,
+    ANY_TIME, AsPart, BOOL, BYTES, KeyKind, POSITIVE_TIME, Part, Plain, Registry, entry, float,
+    int, key, plain,
 };
 use crate::rate::RatePlan;
-use crate::registry::Algorithm;
+use crate::registry::{Algorithm, Entry, Kind, Options, Value, find};
 use crate::units::{Bytes, Time};
-use crate::{keys, words};
+use crate::{impairments, keys, words};
 
 words! {
     /// When a packet leaves.
@@ -47,6 +48,73 @@ keys! {
         bytes: Bytes = BYTES.kernel(AtMost("2147483647b"), "netem has 31 bits for it");
         /// Delay before a packet may leave in a slot (netem's `delay` beside `slot`).
         delay: Time = ANY_TIME.default("0s");
+    }
+}
+
+words! {
+    /// Which packets an impairment concerns.
+    pub enum Concerns {
+        /// All packets.
+        #[default]
+        All = "all",
+        /// Data: every packet that is not an ACK.
+        Data = "data",
+        /// ACKs of TCP.
+        Acks = "acks",
+    }
+}
+
+/// Windows of a run, from each first time to the second; the whole run if there are none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Windows(pub Vec<(Time, Time)>);
+
+impl Plain for Windows {
+    fn of(value: Value) -> Option<Windows> {
+        let Value::Pairs(pairs) = value else {
+            return None;
+        };
+        let windows = pairs.into_iter().map(|(from, to)| match to {
+            Value::Time(to) => Some((from, to)),
+            _ => None,
+        });
+        windows.collect::<Option<_>>().map(Windows)
+    }
+
+    fn value(&self) -> Option<Value> {
+        let pairs = self.0.iter().map(|(from, to)| (*from, Value::Time(*to)));
+        (!self.0.is_empty()).then(|| Value::Pairs(pairs.collect()))
+    }
+}
+
+impl AsPart for Windows {
+    fn part(&self) -> Part<'_> {
+        self.value().map_or(Part::Null, Part::Value)
+    }
+}
+
+keys! {
+    /// An impairment of a link, with the options of its kind as further keys.
+    pub struct ImpairmentPlan as "[[impairments]]" {
+        /// What it does: the name of an impairment.
+        kind: &'static str => key(KeyKind::Word(Registry::Impairments)).required();
+        /// The options of its kind, complete.
+        options: Options;
+        /// Which packets it concerns: all, data, or ACKs of TCP.
+        only: Concerns = Concerns::KEY.default("all");
+        /// Windows of time in which it acts, in order: [["2s", "4s"], ["10s", "11s"]]. Default: it
+        /// always acts.
+        during: Windows = plain(Kind::Pairs(&Kind::Time { min: Time::ZERO }));
+    }
+}
+
+impl ImpairmentPlan {
+    /// The registered entry of its kind.
+    ///
+    /// # Panics
+    /// If the kind is not registered, which validation excludes.
+    pub fn entry(&self) -> &'static Entry<impairments::Build> {
+        let entry = find(impairments::ENTRIES, self.kind);
+        entry.expect("a validated plan names registered impairments")
     }
 }
 
@@ -104,6 +172,10 @@ keys! {
         /// segments with payload count, from 1, as they arrive at the link, over all flows,
         /// retransmissions included.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
+        /// What else the path does to packets that have left the queue: bursts of loss, changing
+        /// delays, reordering and more. They follow the link's own loss, delay, jitter and slots, and
+        /// a packet meets them in the order of the file.
+        impairments: Vec<ImpairmentPlan> => key(KeyKind::List(&ImpairmentPlan::TABLE)).since("0.2");
     }
 }
 
@@ -112,5 +184,20 @@ impl LinkPlan {
     pub fn base_delay(&self) -> Time {
         let slots = self.slots.as_ref().map(|slots| slots.delay);
         self.delay + slots.unwrap_or_default()
+    }
+
+    /// The most time that its impairments add to a packet's way.
+    pub fn longest_impairment(&self) -> Time {
+        let impairments = self.impairments.iter();
+        let times =
+            impairments.map(|impairment| (impairment.entry().build.longest)(&impairment.options));
+        times.fold(Time::ZERO, |sum, time| sum + time)
+    }
+
+    /// The most packets that its impairments make of one.
+    pub fn most_copies(&self) -> u64 {
+        let impairments = self.impairments.iter();
+        let copying = impairments.filter(|impairment| impairment.entry().build.copies);
+        1 << copying.count()
     }
 }

@@ -64,6 +64,10 @@ pub enum Kind {
         /// Largest number.
         max: i64,
     },
+    /// A list of values of a kind.
+    List(&'static Kind),
+    /// A list of times, each with a value of a kind.
+    Pairs(&'static Kind),
     /// A table of options.
     Table(&'static [Opt]),
 }
@@ -87,6 +91,10 @@ pub enum Value {
     Packets(u64),
     /// One of the words of the option.
     Word(&'static str),
+    /// Values in order.
+    List(Vec<Value>),
+    /// Times with values, in order.
+    Pairs(Vec<(Time, Value)>),
     /// A table of options.
     Table(Options),
 }
@@ -101,7 +109,11 @@ impl Value {
             Value::Rate(r) => Some(r.0 as f64),
             Value::Bytes(b) => Some(b.0 as f64),
             Value::Packets(n) => Some(*n as f64),
-            Value::Bool(_) | Value::Word(_) | Value::Table(_) => None,
+            Value::Bool(_)
+            | Value::Word(_)
+            | Value::List(_)
+            | Value::Pairs(_)
+            | Value::Table(_) => None,
         }
     }
 }
@@ -190,6 +202,22 @@ impl Options {
         }
     }
 
+    /// A list, which must be set or have a default.
+    pub fn list(&self, name: &str) -> &[Value] {
+        match self.get(name) {
+            Some(Value::List(list)) => list,
+            other => wrong(name, other),
+        }
+    }
+
+    /// Times with values, which must be set or have a default.
+    pub fn pairs(&self, name: &str) -> &[(Time, Value)] {
+        match self.get(name) {
+            Some(Value::Pairs(pairs)) => pairs,
+            other => wrong(name, other),
+        }
+    }
+
     /// A nested table.
     pub fn table(&self, name: &str) -> &Options {
         match self.get(name) {
@@ -262,6 +290,20 @@ pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
             Some(word) => Value::Word(word),
             None => Value::Int(text.parse().map_err(|_| word_or_int(words, min, max))?),
         },
+        Kind::List(inner) => {
+            let values = text.split(',').map(|text| parse_word(*inner, text.trim()));
+            Value::List(values.collect::<Result<_, _>>()?)
+        }
+        Kind::Pairs(inner) => {
+            let pairs = text.split(',').map(|text| {
+                let (at, value) = text
+                    .trim()
+                    .split_once(' ')
+                    .ok_or("pairs of a time and a value")?;
+                Ok::<_, String>((parse_time(at)?, parse_word(*inner, value)?))
+            });
+            Value::Pairs(pairs.collect::<Result<_, _>>()?)
+        }
         Kind::Table(_) => return Err("a table".to_owned()),
     };
     check_range(kind, &value)?;
@@ -332,6 +374,17 @@ pub fn text(value: &Value) -> String {
         Value::Bytes(b) => format!("{}b", b.0),
         Value::Packets(n) => format!("{n}p"),
         Value::Word(w) => (*w).to_owned(),
+        Value::List(list) => {
+            let texts: Vec<String> = list.iter().map(text).collect();
+            texts.join(", ")
+        }
+        Value::Pairs(pairs) => {
+            let texts = pairs.iter();
+            let texts: Vec<String> = texts
+                .map(|(at, value)| format!("{}ns {}", at.ns(), text(value)))
+                .collect();
+            texts.join(", ")
+        }
         Value::Table(_) => String::new(),
     }
 }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use tailback_engine::aqm::{self, Backlog, Dequeue, Queue, Sink, fifo::Packets};
 use tailback_engine::cc;
+use tailback_engine::impairments;
 use tailback_engine::network::Network;
 use tailback_engine::packet::{Packet, flags};
 use tailback_engine::plan::*;
-use tailback_engine::registry::{Options, Value, complete_defaults, defaults, find};
+use tailback_engine::registry::{
+    OptionError, Options, Value, complete_defaults, defaults, find, read_texts,
+};
 use tailback_engine::units::{Rate, Time};
 use tailback_record::{Cause, Outcome};
 
@@ -59,6 +62,28 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
         dscp: 0,
         class: None,
     }
+}
+
+/// An impairment of a kind with the options of these texts set.
+pub fn impairment(kind: &str, set: &[(&str, &str)]) -> ImpairmentPlan {
+    let entry = find(impairments::ENTRIES, kind).expect("registered");
+    ImpairmentPlan {
+        kind: entry.name,
+        options: impairment_options(kind, set).expect("sensible"),
+        ..ImpairmentPlan::default()
+    }
+}
+
+/// The options of an impairment with these texts set, or what is wrong with them.
+pub fn impairment_options(kind: &str, set: &[(&str, &str)]) -> Result<Options, Vec<OptionError>> {
+    let entry = find(impairments::ENTRIES, kind).expect("registered");
+    let texts = set.iter().map(|(n, t)| ((*n).into(), (*t).into()));
+    let texts: Vec<(String, String)> = texts.collect();
+    let mut options = defaults(entry.options);
+    let values = read_texts(entry.options, &texts).expect("readable");
+    (values.iter()).for_each(|(name, value)| options.set(name, value.clone()));
+    (entry.finish)(&mut options)?;
+    Ok(options)
 }
 
 /// A plan without warm-up and jitter, in which every timer starts with the run.

@@ -12,6 +12,7 @@
 //! | `xL` | scheduled marks and drops before link L |
 //! | `mL` | link L: the shaper and the queue under test, before its device `out` |
 //! | `jL`, `kL`, `lL` | behind link L: delay, jitter, loss, serialisation of a wire, slots |
+//! | `iLxN` | behind those: impairment N of link L |
 //! | `fL` | behind link L: where routes separate |
 //!
 //! `ip` reads a name such as `d` as one of its own keywords (`dynamic`), so names are long and
@@ -30,6 +31,7 @@ use tailback_engine::registry::kernel::Shaper;
 use tailback_engine::rng::Stream;
 use tailback_engine::units::{Rate, Time};
 
+use super::impairments::{self, ImpairmentNetem};
 use super::kits::{Kits, TXREHASH};
 use super::stage::{delay_words, stages};
 use super::tc::Qdisc;
@@ -155,7 +157,8 @@ impl Layout {
             }
         }
         for (i, link) in plan.links.iter().enumerate() {
-            layout.behind(i, link, seed, &routes, mtu);
+            let impairments = impairments::netems(plan, i, seed);
+            layout.behind(i, link, (seed, &impairments), &routes, mtu);
             layout.shaper(i, link, &queues[i], mtu);
         }
         layout.find_gates(plan);
@@ -400,7 +403,14 @@ impl Layout {
     }
 
     /// Lays out what follows a link, up to the next links and hosts.
-    fn behind(&mut self, i: usize, link: &LinkPlan, seed: u64, routes: &[Route], mtu: u32) {
+    fn behind(
+        &mut self,
+        i: usize,
+        link: &LinkPlan,
+        (seed, impairments): (u64, &[ImpairmentNetem]),
+        routes: &[Route],
+        mtu: u32,
+    ) {
         let queue = self.links[i].namespace;
         let mut here = queue;
         let stages = stages(link, seed);
@@ -421,6 +431,12 @@ impl Layout {
             }
             self.out_by(here);
             here = joint;
+        }
+        for (place, impairment) in impairments.iter().enumerate() {
+            here = self.impaired(here, &format!("i{i}x{place}"), impairment, mtu);
+            if impairment.loses {
+                self.links[i].loss = Some(here);
+            }
         }
 
         let mut nexts: Vec<(Next, Vec<Destination>)> = Vec::new();
@@ -479,6 +495,27 @@ impl Layout {
             let line = "qdisc add dev out root tbsched".to_owned();
             self.tc[schedule].push(line);
         }
+    }
+
+    /// Lays out an impairment behind a namespace. Returns the impairment's own namespace.
+    fn impaired(
+        &mut self,
+        behind: usize,
+        name: &str,
+        impairment: &ImpairmentNetem,
+        mtu: u32,
+    ) -> usize {
+        let joint = self.namespace(name.to_owned(), quiet());
+        self.veth((behind, "out".to_owned()), (joint, "in".to_owned()), mtu);
+        let mut words = impairment.words.iter();
+        let first = words.next().map_or("", |(_, words)| words);
+        self.tc[joint].push(netem("add", "out", first).trim_end().to_owned());
+        for (at, words) in words {
+            let line = netem("change", "out", words).trim_end().to_owned();
+            self.change(*at, joint, line);
+        }
+        self.out_by(behind);
+        joint
     }
 
     /// Everything goes out by `out`.

@@ -6,6 +6,7 @@
 //! | `tc` | queue disciplines as arguments of tc |
 //! | `cc` | congestion controls and their parameters |
 //! | `ends` | flows and sources of traffic |
+//! | `impairments` | the impairments of links, as arguments of netem |
 //! | `kits` | the available kernels, and which release has what |
 //! | `modules` | the modules to load |
 //! | `programs` | the programs that run on hosts |
@@ -15,6 +16,7 @@
 
 mod cc;
 mod ends;
+mod impairments;
 mod kits;
 mod layout;
 mod modules;
@@ -135,6 +137,7 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
     for (i, link) in plan.links.iter().enumerate() {
         let path = format!("links[{i}]");
         links(&path, link, &mut refusals);
+        impairments::refuse(&path, i, plan, &mut refusals);
         let queue = tc::queue(&path, link, kit, &mut modules, &mut refusals);
         queue.check(&path, link, plan, &mut refusals);
         queues.push(queue);
@@ -155,13 +158,13 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
     let mut controls = Vec::new();
     for (i, flow) in plan.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
-        connection(&path, flow, plan.links.len(), &mut refusals);
+        connection(&path, flow, &plan.links, &mut refusals);
         controls.push(cc::control(&path, flow, kit, &mut modules, &mut refusals));
     }
     let mut source_controls = Vec::new();
     for (i, source) in plan.traffic.iter().enumerate() {
         let path = format!("traffic[{i}]");
-        let links = plan.links.len();
+        let links = &plan.links;
         let control = source_control(&path, source, links, kit, &mut modules, &mut refusals);
         source_controls.push(control);
     }
@@ -215,7 +218,7 @@ fn schedule(
 fn source_control(
     path: &str,
     source: &TrafficPlan,
-    links: usize,
+    links: &[LinkPlan],
     kit: &Kits<'_>,
     modules: &mut Modules,
     refusals: &mut Refusals,
@@ -244,7 +247,7 @@ fn source_control(
 }
 
 /// Checks a connection, except for its congestion control.
-fn connection(path: &str, flow: &FlowPlan, links: usize, refusals: &mut Refusals) {
+fn connection(path: &str, flow: &FlowPlan, links: &[LinkPlan], refusals: &mut Refusals) {
     stack(path, &flow.tcp, refusals);
     let both = [("route", &flow.route), ("back", &flow.back)];
     routes(path, &both, links, refusals);
@@ -466,9 +469,9 @@ fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
 }
 
 /// A route that passes a link twice is not possible, because routing goes by destination.
-fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: usize, refusals: &mut Refusals) {
+fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: &[LinkPlan], refusals: &mut Refusals) {
     for (name, route) in routes {
-        if route.iter().any(|link| *link as usize >= links) {
+        if route.iter().any(|link| *link as usize >= links.len()) {
             refusals.never(&format!("{path}.{name}"), "a link that is not in the plan");
         }
         let twice = (1..route.len()).any(|i| route[..i].contains(&route[i]));
@@ -479,12 +482,15 @@ fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: usize, refusals: &mut
                 "every link at most once",
             );
         }
-        // Each link has up to five routers: schedule, queue, wire, jitter, fork.
-        if route.len() > 50 {
+        // Each link has up to five routers (schedule, queue, wire, jitter, fork), and one more for
+        // each impairment.
+        let routers = route.iter().filter_map(|link| links.get(*link as usize));
+        let routers: usize = routers.map(|link| 5 + link.impairments.len()).sum();
+        if routers > 250 {
             refusals.add(
                 &format!("{path}.{name}"),
                 "more hops than the time to live of an IP packet",
-                "at most 50 links",
+                "at most 50 links, fewer with impairments",
             );
         }
     }

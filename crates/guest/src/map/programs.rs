@@ -52,7 +52,7 @@ pub(super) fn controls(
     for (i, program) in plan.programs.iter().enumerate() {
         let path = format!("programs[{i}]");
         let both = [("route", &program.route), ("back", &program.back)];
-        routes(&path, &both, plan.links.len(), refusals);
+        routes(&path, &both, &plan.links, refusals);
         refusals
             .0
             .extend(program.refusals(EngineKind::Kernel, &path));

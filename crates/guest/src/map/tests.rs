@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::job::Tool;
-use common::{flow, link, plan};
+use common::{flow, impairment, link, plan};
 use tailback_engine::aqm;
 use tailback_engine::plan::{
-    AccEcnOption, Algorithm, EcnFeedback, FlowPlan, Growth, LinkMode, Pacing, RatePlan,
-    ReceiveBuffer, SceReceiver, Schedule, SlotsPlan, TrafficPlan,
+    AccEcnOption, Algorithm, Concerns, EcnFeedback, FlowPlan, Growth, ImpairmentPlan, LinkMode,
+    Pacing, RatePlan, ReceiveBuffer, SceReceiver, Schedule, SlotsPlan, TrafficPlan, Windows,
 };
 use tailback_engine::registry::{Value, complete_defaults, text};
 use tailback_engine::units::{Bytes, Rate};
@@ -273,6 +273,57 @@ fn a_wire_with_delay_jitter_and_loss() {
         ..flow("late", "reno", MS(20), &[])
     });
     insta::assert_snapshot!("a_wire_with_delay_jitter_and_loss", script(&plan));
+}
+
+#[test]
+fn impairments_are_netems_in_their_order() {
+    let mut plan = simple();
+    let outage = Windows(vec![(Time::from_secs(2), Time::from_secs(4))]);
+    plan.links[0].impairments = vec![
+        ImpairmentPlan {
+            during: outage,
+            ..impairment("burst_loss", &[("loss", "0.2"), ("burst", "4")])
+        },
+        impairment("delay", &[("steps", "0s 0ms, 1s 35ms")]),
+        impairment("reorder", &[("probability", "0.02"), ("by", "3ms")]),
+        ImpairmentPlan {
+            only: Concerns::Acks,
+            ..impairment("loss", &[])
+        },
+    ];
+    let text = script(&plan);
+    let netem = |line: &str| {
+        line.contains("netem") && !line.contains("dev data") && !line.contains("dev ack")
+    };
+    let lines: Vec<&str> = text.lines().filter(|line| netem(line)).collect();
+    let lines = lines.join("\n");
+    insta::assert_snapshot!("impairments_are_netems_in_their_order", lines);
+    let job = map(&plan, 1, &kit()).unwrap();
+    assert!(job.links[0].loss_namespace.is_some());
+}
+
+#[test]
+fn impairments_that_linux_does_not_have() {
+    let mut plan = simple();
+    plan.links[0].loss = 0.1;
+    plan.links[0].impairments = vec![
+        impairment("loss", &[]),
+        impairment("police", &[]),
+        ImpairmentPlan {
+            only: Concerns::Acks,
+            ..impairment("duplicate", &[])
+        },
+        impairment("reorder", &[("distance", "3")]),
+    ];
+    plan.flows.push(FlowPlan {
+        route: vec![],
+        back: vec![0],
+        ..flow("against", "reno", MS(20), &[])
+    });
+    let refused = judge(&plan, &kit()).into_iter().map(|refusal| refusal.path);
+    let expected = ["[0].kind", "[1].kind", "[2].only", "[3].distance"];
+    let expected = expected.map(|at| format!("links[0].impairments{at}"));
+    assert_eq!(refused.collect::<Vec<_>>(), expected);
 }
 
 #[test]

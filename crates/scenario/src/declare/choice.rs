@@ -66,7 +66,11 @@ pub(super) fn example(registry: Registry) -> String {
 
 /// What a key expects that takes an entry's name.
 pub(super) fn name_expectation(registry: Registry) -> String {
-    format!("a {} in quotes", registry.noun())
+    let article = match registry {
+        Registry::Impairments => "an",
+        _ => "a",
+    };
+    format!("{article} {} in quotes", registry.noun())
 }
 
 impl Reader<'_> {

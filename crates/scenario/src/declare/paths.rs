@@ -60,6 +60,10 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
         let path = format!("{prefix}{}", key.name);
         match key.kind {
             KeyKind::Table(inner) => table(inner, &format!("{path}."), found),
+            // Tables in this list have no names, so an index selects one.
+            KeyKind::List(inner) if !prefix.is_empty() => {
+                table(inner, &format!("{path}[0]."), found);
+            }
             KeyKind::Map(inner) | KeyKind::List(inner) => {
                 table(inner, &format!("{path}.NAME."), found);
             }
@@ -150,6 +154,7 @@ fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
         Kind::Rate => ("rate", &[]),
         Kind::Size { .. } | Kind::TimeOrSize => ("size", &[]),
         Kind::Word(words) | Kind::WordOrInt { words, .. } => ("choice", words),
+        Kind::List(_) | Kind::Pairs(_) => ("list", &[]),
         Kind::Table(_) => ("table", &[]),
     }
 }

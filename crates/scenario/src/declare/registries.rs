@@ -3,7 +3,7 @@
 use tailback_engine::keys::Registry;
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::{Entry, Opt, OptionError, Options};
-use tailback_engine::{aqm, cc, programs, traffic};
+use tailback_engine::{aqm, cc, impairments, programs, traffic};
 
 /// An entry of a registry without its constructor.
 #[derive(Clone, Copy)]
@@ -41,6 +41,7 @@ pub(crate) fn entries(registry: Registry) -> Vec<View> {
         Registry::Aqm => views(aqm::TABLE.entries()),
         Registry::Cc => views(cc::TABLE.entries()),
         Registry::Traffic => views(traffic::TABLE.entries()),
+        Registry::Impairments => views(impairments::ENTRIES),
         Registry::Programs => views(programs::TABLE.entries()),
     }
 }

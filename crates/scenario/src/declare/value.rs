@@ -34,6 +34,11 @@ pub(super) fn expectation(kind: Kind) -> String {
         }
         Kind::Word(words) => format!("one of {}", words.join(", ")),
         Kind::WordOrInt { words, min, max } => word_or_int(words, min, max),
+        Kind::List(inner) => format!("a list, each {}", expectation(*inner)),
+        Kind::Pairs(inner) => format!(
+            "pairs [[\"0s\", ...], [\"10s\", ...]] of a time and {}",
+            expectation(*inner)
+        ),
         Kind::Table(_) => "a table of options".to_owned(),
     }
 }
@@ -54,6 +59,17 @@ impl Reader<'_> {
     /// Reads a value of a plain kind.
     pub fn plain(&mut self, name: &str, kind: Kind, node: &Node, bdp: Bdp) -> Option<Value> {
         let value = match (kind, &node.value) {
+            (Kind::List(inner), Toml::Array(list)) if has_valid_length(list) => {
+                let values = list.iter().map(|node| self.plain(name, *inner, node, bdp));
+                // Reads all of them first, so that every error is reported.
+                let values: Vec<Option<Value>> = values.collect();
+                return values.into_iter().collect::<Option<_>>().map(Value::List);
+            }
+            (Kind::Pairs(inner), Toml::Array(list)) if has_valid_length(list) => {
+                let pairs = list.iter().map(|node| self.pair(name, *inner, node, bdp));
+                let pairs: Vec<Option<(Time, Value)>> = pairs.collect();
+                return pairs.into_iter().collect::<Option<_>>().map(Value::Pairs);
+            }
             (Kind::Bool, Toml::Bool(b)) => Value::Bool(*b),
             (Kind::Int { .. } | Kind::WordOrInt { .. }, Toml::Integer(i)) => Value::Int(*i),
             (Kind::Float { .. }, Toml::Integer(i)) => Value::Float(*i as f64),
@@ -102,6 +118,20 @@ impl Reader<'_> {
         }
         self.note(node.span, &value);
         Some(value)
+    }
+
+    /// Reads a time and a value of a kind.
+    fn pair(&mut self, name: &str, kind: Kind, node: &Node, bdp: Bdp) -> Option<(Time, Value)> {
+        let Some([at, value]) = node.array() else {
+            self.wrong(name, node, format!("a time and {}", expectation(kind)));
+            return None;
+        };
+        let at = self.plain(name, Kind::Time { min: Time::ZERO }, at, bdp);
+        let value = self.plain(name, kind, value, bdp);
+        match (at, value) {
+            (Some(Value::Time(at)), Some(value)) => Some((at, value)),
+            _ => None,
+        }
     }
 
     /// Rejects `50Mbps`: 50 Mbit/s everywhere but in tc's grammar, where it is 400.
@@ -175,6 +205,14 @@ impl Reader<'_> {
     }
 }
 
+/// The most values in a list.
+const MAX_LIST: usize = 100_000;
+
+/// Whether a list has values, and not too many.
+fn has_valid_length(list: &[Node]) -> bool {
+    (1..=MAX_LIST).contains(&list.len())
+}
+
 pub(super) fn option_schema(opt: &Opt) -> Json {
     let mut schema = schema(opt.kind);
     schema["description"] = json!(opt.doc);
@@ -188,6 +226,13 @@ pub(super) fn default_json(kind: Kind, text: &str) -> Json {
     match kind {
         Kind::Bool | Kind::Int { .. } | Kind::Float { .. } => {
             serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+        }
+        Kind::Pairs(inner) => {
+            let pairs = text
+                .split(',')
+                .filter_map(|pair| pair.trim().split_once(' '));
+            let pairs = pairs.map(|(at, value)| json!([at, default_json(*inner, value)]));
+            pairs.collect()
         }
         _ => json!(text),
     }
@@ -230,6 +275,20 @@ pub(super) fn schema(kind: Kind) -> Json {
             { "enum": words },
             { "type": "integer", "minimum": min, "maximum": max },
         ] }),
+        Kind::List(inner) => {
+            json!({ "type": "array", "items": schema(*inner), "minItems": 1, "maxItems": MAX_LIST })
+        }
+        Kind::Pairs(inner) => json!({
+            "type": "array",
+            "items": {
+                "type": "array",
+                "prefixItems": [schema(Kind::Time { min: Time::ZERO }), schema(*inner)],
+                "minItems": 2,
+                "maxItems": 2,
+            },
+            "minItems": 1,
+            "maxItems": MAX_LIST,
+        }),
         Kind::Table(options) => {
             let properties: Map<String, Json> = options
                 .iter()

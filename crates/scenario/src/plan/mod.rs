@@ -2,6 +2,7 @@
 //! involves several keys.
 
 mod flows;
+mod impairments;
 mod links;
 mod names;
 mod origins;

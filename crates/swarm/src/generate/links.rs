@@ -1,6 +1,7 @@
 //! Links: one, or several with routes over them.
 
-use tailback_engine::aqm;
+use tailback_engine::plan::Concerns;
+use tailback_engine::{aqm, impairments};
 
 use super::*;
 use crate::traces;
@@ -54,6 +55,7 @@ impl Maker {
             Value::String(m.draw.pick(&["tc".to_owned(), format!("{bytes}b")]).clone())
         });
         self.maybe(&mut link, 0.1, "slots", Maker::slots);
+        self.maybe(&mut link, 0.3, "impairments", Maker::impairments);
         let schema = &SCHEMA["properties"]["bottleneck"];
         let decided = [
             "both_directions",
@@ -63,6 +65,7 @@ impl Maker {
             "schedule",
             "burst",
             "slots",
+            "impairments",
         ];
         self.rest(&mut link, schema, &decided, 0.2);
         link
@@ -134,6 +137,45 @@ impl Maker {
         Value::Table(slots)
     }
 
+    /// One to a few impairments.
+    fn impairments(&mut self) -> Value {
+        let number = self.draw.log(1.0, 6.0) as usize;
+        let impairments = (0..number).map(|_| {
+            let entry = *self.draw.pick(impairments::ENTRIES);
+            let kind = Value::String(entry.name.to_owned());
+            let mut impairment = Table::from_iter([("kind".to_owned(), kind)]);
+            // Some options exclude each other. Nearly always, draws until they go together.
+            for _ in 0..20 {
+                let mut drawn = options(&mut self.draw, entry.options, self.taste);
+                drawn.extend(impairment.clone());
+                if is_valid(&drawn) || self.draw.chance(0.01) {
+                    impairment = drawn;
+                    break;
+                }
+            }
+            self.maybe(&mut impairment, 0.3, "only", |m| {
+                let word = *m.draw.pick(Concerns::WORDS);
+                Value::String(word.to_owned())
+            });
+            self.maybe(&mut impairment, 0.3, "during", Maker::windows);
+            Value::Table(impairment)
+        });
+        Value::Array(impairments.collect())
+    }
+
+    /// Windows of time within the run.
+    fn windows(&mut self) -> Value {
+        let mut at = 0.0;
+        let number = 1 + self.draw.below(4);
+        let windows = (0..number).map(|_| {
+            let from = at + (self.duration * self.draw.share() * 0.3).floor();
+            let to = from + 1.0 + (self.duration * self.draw.share() * 0.3).floor();
+            at = to + 1.0;
+            Value::Array(vec![ns(from), ns(to)])
+        });
+        Value::Array(windows.collect())
+    }
+
     /// Links in some order, or `None` if there are no links to name; with `backwards` also the
     /// links of the way back.
     pub(super) fn route(&mut self, backwards: bool) -> Option<Value> {
@@ -150,6 +192,20 @@ impl Maker {
         Some(Value::Array(names.into_iter().map(Value::String).collect()))
     }
 }
+
+/// Whether this impairment is valid.
+fn is_valid(impairment: &Table) -> bool {
+    let mut scenario: Table = BARE.parse().expect("TOML");
+    let list = Value::Array(vec![Value::Table(impairment.clone())]);
+    if let Some(Value::Table(link)) = scenario.get_mut("bottleneck") {
+        link.insert("impairments".to_owned(), list);
+    }
+    load(&scenario.to_string(), EngineKind::Sim).is_ok()
+}
+
+/// The smallest scenario.
+const BARE: &str =
+    "duration = \"1s\"\nbottleneck = { rate = \"1Mbit\" }\nflows = [{ cc = \"reno\" }]";
 
 /// A queue or congestion control that only Linux has.
 pub(super) fn only_linux(key: &str, name: &str) -> Value {

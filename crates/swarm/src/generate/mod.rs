@@ -17,7 +17,7 @@ use toml::{Table, Value};
 
 use crate::draw::Draw;
 use crate::trial::load;
-use values::{Taste, bit, entry, ns, of_kind, of_schema};
+use values::{Taste, bit, entry, ns, of_kind, of_schema, options};
 
 static SCHEMA: LazyLock<Json> = LazyLock::new(json_schema);
 

@@ -98,8 +98,33 @@ pub fn of_kind(draw: &mut Draw, kind: Kind, taste: Taste) -> Value {
             Value::String((*draw.pick(words)).to_owned())
         }
         Kind::WordOrInt { min, max, .. } => Value::Integer(whole(draw, min, max, taste)),
+        Kind::List(inner) => {
+            let length = draw.log(1.0, 20.0) as usize;
+            let values = (0..length).map(|_| of_kind(draw, *inner, taste));
+            Value::Array(ascending(values.collect()))
+        }
+        Kind::Pairs(inner) => {
+            let mut at = 0.0;
+            let length = draw.log(1.0, 10.0) as usize;
+            let pairs = (0..length).map(|_| {
+                let pair = vec![ns(at), of_kind(draw, *inner, taste)];
+                at += draw.log(1e6, 1e10).ceil();
+                Value::Array(pair)
+            });
+            Value::Array(pairs.collect())
+        }
         Kind::Table(inner) => Value::Table(options(draw, inner, taste)),
     }
+}
+
+/// Sorts times, as the list of quantiles requires.
+fn ascending(mut values: Vec<Value>) -> Vec<Value> {
+    let number = |value: &Value| match value {
+        Value::String(text) => text.trim_end_matches("ns").parse().unwrap_or(f64::MAX),
+        _ => f64::MAX,
+    };
+    values.sort_by(|a, b| number(a).total_cmp(&number(b)));
+    values
 }
 
 /// Some of the options.

@@ -74,6 +74,10 @@ def type_of(option: dict[str, Any]) -> str:
         case {"type": "size", "packets": packets, "bytes": size}:
             units = [u for u, has in (("packets", packets), ("bytes", size)) if has]
             return f"size in {' or '.join(units)}"
+        case {"type": "list", "of": of}:
+            return f"list of {of}s"
+        case {"type": "pairs", "of": of}:
+            return f"list of [time, {of}]"
         case {"type": str(kind)}:
             return kind
     return "?"

@@ -185,6 +185,7 @@ fn shown(value: &Value) -> String {
         Value::Rate(rate) => format!("{}bit", rate.0),
         Value::Int(i) => i.to_string(),
         Value::Word(word) => (*word).to_owned(),
+        Value::List(_) | Value::Pairs(_) => crate::registry::text(value),
         Value::Table(options) => {
             let inner = options.iter().map(|(n, v)| format!("{n} {}", shown(v)));
             format!("{{ {} }}", inner.collect::<Vec<_>>().join(" "))

@@ -1,0 +1,148 @@
+//! ACKs that arrive together, or thinned out. Wi-Fi, cable and cellular links gather ACKs and send
+//! them at once; some of them keep only the newest ACK of each flow.
+//!
+//! Thinning regards neither the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) nor FIN
+//! flags. What it removes counts as `ack_filter` drops.
+
+use std::collections::VecDeque;
+
+use tailback_record::Cause;
+
+use super::{Build, Fate, Impairment, Way};
+use crate::packet::{Packet, flags};
+use crate::registry::kernel::{Kernel, Refused};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, no_finish};
+use crate::units::Time;
+
+const NEWEST: &str = "newest";
+
+pub const ENTRY: Entry<Build> = Entry {
+    name: "ack_batch",
+    doc: "Gathers ACKs and releases them together: all of them, or the newest of each flow (thinning).",
+    follows: "draft-ietf-ccwg-bbr-06 appendix A.12; RFC 3449 section 5.2",
+    options: &[
+        Opt {
+            name: "packets",
+            doc: "Number of ACKs that are gathered.",
+            kind: Kind::Int {
+                min: 1,
+                max: 100_000,
+            },
+            default: Some("8"),
+            tc: None,
+        },
+        Opt {
+            name: "time",
+            doc: "The longest time for which the first ACK waits.",
+            kind: Kind::Time { min: Time(1) },
+            default: Some("5ms"),
+            tc: None,
+        },
+        Opt {
+            name: "keep",
+            doc: "Which ACKs go on: all, or the newest of each flow. A flow that is alone then gets one of `packets` ACKs.",
+            kind: Kind::Word(&["all", NEWEST]),
+            default: Some("all"),
+            tc: None,
+        },
+    ],
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        make: |options, _| {
+            Box::new(AckBatch {
+                size: options.int("packets").unsigned_abs(),
+                wait: options.time("time"),
+                thins: options.word("keep") == NEWEST,
+                gathered: 0,
+                until: Time::NEVER,
+                held: VecDeque::new(),
+                leaving: 0,
+            })
+        },
+        netem: |_| {
+            Err(Refused::new(
+                "kind",
+                "Linux has no queue that gathers ACKs only",
+                "--engine sim, or the link's `slots`, which gather all packets",
+            ))
+        },
+        longest: |options| options.time("time"),
+        copies: false,
+    },
+};
+
+struct AckBatch {
+    /// ACKs of a batch.
+    size: u64,
+    wait: Time,
+    thins: bool,
+    /// ACKs of the present batch, including those removed by thinning.
+    gathered: u64,
+    /// When the present batch closes at the latest.
+    until: Time,
+    held: VecDeque<(Packet, Way)>,
+    /// How many of `held`, the oldest, belong to a batch that is closed.
+    leaving: usize,
+}
+
+impl AckBatch {
+    /// Closes the present batch.
+    fn close(&mut self) {
+        self.leaving = self.held.len();
+        self.gathered = 0;
+        self.until = Time::NEVER;
+    }
+}
+
+impl Impairment for AckBatch {
+    fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
+        // A SYN-ACK opens a connection; links do not gather it.
+        if !packet.has(flags::ACK) || packet.has(flags::SYN) {
+            return Fate::Goes;
+        }
+        if self.gathered == 0 {
+            self.until = way.now + self.wait;
+        }
+        self.gathered += 1;
+        let full = self.gathered >= self.size;
+        let older = match self.thins {
+            true => (self.held.iter_mut()).find(|(held, _)| held.flow == packet.flow),
+            false => None,
+        };
+        let fate = match older {
+            // The newer ACK takes the place of the older one, which is lost.
+            Some((held, held_way)) => {
+                std::mem::swap(held, packet);
+                *held_way = *way;
+                Fate::Lost(Cause::AckFilter)
+            }
+            None => {
+                self.held.push_back((*packet, *way));
+                Fate::Held
+            }
+        };
+        if full {
+            self.close();
+        }
+        fate
+    }
+
+    fn release(&mut self, now: Time) -> Option<(Packet, Way)> {
+        if self.leaving == 0 && self.until <= now {
+            self.close();
+        }
+        self.leaving = self.leaving.checked_sub(1)?;
+        self.held.pop_front()
+    }
+
+    fn deadline(&self) -> Time {
+        self.until
+    }
+
+    fn held(&self) -> u64 {
+        self.held.len() as u64
+    }
+}

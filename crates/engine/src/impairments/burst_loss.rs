@@ -1,0 +1,164 @@
+//! Loss in bursts: the model of Gilbert and Elliott, as in Linux `sch_netem`.
+//!
+//! A channel is good or bad. A good channel turns bad with probability `p` at each packet, and a bad
+//! one turns good with probability `r`. The packet is lost with the probability of the state that
+//! it found.
+//!
+//! Gilbert's simpler model loses every packet in the bad state and none in the good one. It has two
+//! parameters: the mean loss, and the mean length of a burst in packets. The bad state then lasts
+//! `burst` packets on average, so `r = 1/burst`. A share `loss` of the packets finds it, so
+//! `p = r * loss / (1 - loss)`.
+//!
+//! Deviations: outside the windows of `during` the channel keeps its state. On the kernel engine it
+//! starts each window in the good state.
+
+use tailback_record::Cause;
+
+use super::options::{all_of, error, float, no_time, percent, share};
+use super::{Build, Fate, Impairment, Netem, Way};
+use crate::packet::Packet;
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options};
+use crate::rng::Stream;
+
+pub const ENTRY: Entry<Build> = Entry {
+    name: "burst_loss",
+    doc: "Loses packets in bursts (Gilbert-Elliott), by mean loss and burst length or by four parameters.",
+    follows: "Linux sch_netem, loss gemodel",
+    options: &[
+        share(
+            "loss",
+            "Mean share of packets lost; goes with `burst`. Default: 0.01 unless `p` is set.",
+            None,
+        ),
+        Opt {
+            name: "burst",
+            doc: "Mean number of packets lost in a row. Default: 4 unless `p` is set.",
+            kind: Kind::Float { min: 1.0, max: 1e6 },
+            default: None,
+            tc: None,
+        },
+        share(
+            "p",
+            "Probability that a good channel turns bad at a packet; replaces `loss` and `burst`.",
+            None,
+        ),
+        share(
+            "r",
+            "Probability that a bad channel turns good at a packet; goes with `p`. Default: 1 - p.",
+            None,
+        ),
+        share(
+            "bad_loss",
+            "Probability of loss in the bad state (netem's 1-h).",
+            Some("1"),
+        ),
+        share(
+            "good_loss",
+            "Probability of loss in the good state (netem's 1-k).",
+            Some("0"),
+        ),
+    ],
+    kernel: Kernel::Agent,
+    rules: Rules::NONE,
+    finish,
+    build: Build {
+        make: |options, stream| Box::new(BurstLoss::new(options, stream)),
+        netem: |options| {
+            let Chain { p, r, bad, good } = Chain::of(options);
+            let words = [p, r, bad, good].map(percent).join(" ");
+            Ok(Netem::losing(format!("loss gemodel {words}")))
+        },
+        longest: no_time,
+        copies: false,
+    },
+};
+
+/// The four parameters, from the options of either model.
+#[derive(Clone, Copy)]
+struct Chain {
+    p: f64,
+    r: f64,
+    bad: f64,
+    good: f64,
+}
+
+impl Chain {
+    fn of(options: &Options) -> Chain {
+        let (bad, good) = (options.float("bad_loss"), options.float("good_loss"));
+        if let Some(p) = float(options, "p") {
+            let r = float(options, "r").unwrap_or(1.0 - p);
+            return Chain { p, r, bad, good };
+        }
+        let loss = float(options, "loss").unwrap_or(0.01);
+        let r = 1.0 / float(options, "burst").unwrap_or(4.0);
+        // Every packet is lost: the channel turns bad and stays bad.
+        if loss >= 1.0 {
+            let (p, r) = (1.0, 0.0);
+            return Chain {
+                p,
+                r,
+                bad,
+                good: 1.0,
+            };
+        }
+        let p = r * loss / (1.0 - loss);
+        Chain { p, r, bad, good }
+    }
+}
+
+fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let given = |name| float(options, name).is_some();
+    let means = ["loss", "burst"].into_iter().filter(|name| given(name));
+    if given("p") {
+        let message = |name| format!("`{name}` does not go with `p`; remove one of them");
+        return all_of(means.map(|name| error(name, &message(name))).collect());
+    }
+    let mut errors = Vec::new();
+    if given("r") {
+        errors.push(error(
+            "r",
+            "`r` needs `p`; set it too, or set `loss` and `burst` instead",
+        ));
+    }
+    if options.float("bad_loss") < 1.0 || options.float("good_loss") > 0.0 {
+        let message = "a mean loss needs a bad state that loses every packet and a good one that loses none; set `p` and `r` instead";
+        errors.extend(means.map(|name| error(name, message)));
+    } else if Chain::of(options).p > 1.0 {
+        errors.push(error(
+            "loss",
+            "so much loss needs longer bursts; set at most burst / (burst + 1)",
+        ));
+    }
+    all_of(errors)
+}
+
+struct BurstLoss {
+    chain: Chain,
+    is_bad: bool,
+    stream: Stream,
+}
+
+impl BurstLoss {
+    fn new(options: &Options, stream: Stream) -> BurstLoss {
+        BurstLoss {
+            chain: Chain::of(options),
+            is_bad: false,
+            stream,
+        }
+    }
+}
+
+impl Impairment for BurstLoss {
+    fn meet(&mut self, _: &mut Packet, _: &mut Way) -> Fate {
+        let Chain { p, r, bad, good } = self.chain;
+        let (turns, loss) = if self.is_bad { (r, bad) } else { (p, good) };
+        self.is_bad ^= self.stream.chance(turns);
+        if self.stream.chance(loss) {
+            Fate::Lost(Cause::Loss)
+        } else {
+            Fate::Goes
+        }
+    }
+}

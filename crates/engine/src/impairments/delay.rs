@@ -1,0 +1,103 @@
+//! A delay that changes at given times, for example after a change of route or a handover.
+//!
+//! Deviations: a step applies to packets that leave the queue after it. On the kernel engine it
+//! applies to packets that reach netem after it, which is later by the link's own delay.
+
+use super::options::{KEEP_ORDER, delaying, error, nanoseconds};
+use super::{Build, Fate, Impairment, Netem, Way};
+use crate::packet::Packet;
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
+use crate::units::Time;
+
+const STEPS: &str = "steps";
+
+pub const ENTRY: Entry<Build> = Entry {
+    name: "delay",
+    doc: "Adds a delay that changes in steps to the delay of the link.",
+    follows: "Linux sch_netem, delay",
+    options: &[
+        Opt {
+            name: STEPS,
+            doc: "Times, each with the delay from then on: [[\"0s\", \"0ms\"], [\"1s\", \"35ms\"]].",
+            kind: Kind::Pairs(&Kind::Time { min: Time::ZERO }),
+            default: Some("0s 10ms"),
+            tc: None,
+        },
+        KEEP_ORDER,
+    ],
+    kernel: Kernel::Agent,
+    rules: Rules::NONE,
+    finish,
+    build: Build {
+        make: |options, _| {
+            Box::new(Delay {
+                steps: steps(options),
+                current: 0,
+                keep_order: options.bool("keep_order"),
+                last: Time::ZERO,
+            })
+        },
+        netem: |options| {
+            let keep_order = options.bool("keep_order");
+            let words = steps(options)
+                .into_iter()
+                .map(|(at, delay)| (at, delaying(&nanoseconds(delay), keep_order)));
+            Ok(Netem {
+                words: words.collect(),
+                ..Netem::default()
+            })
+        },
+        longest: |options| {
+            let delays = steps(options).into_iter().map(|(_, delay)| delay);
+            delays.max().unwrap_or_default()
+        },
+        copies: false,
+    },
+};
+
+/// The steps: times, each with the delay from then on.
+fn steps(options: &Options) -> Vec<(Time, Time)> {
+    let pairs = options.pairs(STEPS).iter();
+    let steps = pairs.map(|(at, value)| match value {
+        Value::Time(delay) => (*at, *delay),
+        other => unreachable!("a step of {other:?}"),
+    });
+    steps.collect()
+}
+
+fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let times: Vec<Time> = steps(options).into_iter().map(|(at, _)| at).collect();
+    let message = match times.first() {
+        Some(&Time::ZERO) if times.is_sorted_by(|a, b| a < b) => return Ok(()),
+        Some(&Time::ZERO) => "the times must ascend; sort the steps",
+        _ => "the first step must be at \"0s\"; add one",
+    };
+    Err(vec![error(STEPS, message)])
+}
+
+struct Delay {
+    steps: Vec<(Time, Time)>,
+    /// Index of the step that applies.
+    current: usize,
+    keep_order: bool,
+    /// When the last packet is due.
+    last: Time,
+}
+
+impl Impairment for Delay {
+    fn meet(&mut self, _: &mut Packet, way: &mut Way) -> Fate {
+        while let Some((at, _)) = self.steps.get(self.current + 1)
+            && *at <= way.now
+        {
+            self.current += 1;
+        }
+        way.due += self.steps[self.current].1;
+        if self.keep_order {
+            way.due = way.due.max(self.last);
+            self.last = way.due;
+        }
+        Fate::Goes
+    }
+}

@@ -1,0 +1,53 @@
+//! Packets that arrive twice. The copy directly follows the packet.
+
+use super::options::{no_time, percent, share};
+use super::{Build, Fate, Impairment, Netem, Way};
+use crate::packet::Packet;
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, no_finish};
+use crate::rng::Stream;
+
+pub const ENTRY: Entry<Build> = Entry {
+    name: "duplicate",
+    doc: "Duplicates packets at random.",
+    follows: "Linux sch_netem, duplicate",
+    options: &[share(
+        "probability",
+        "Probability that a packet is duplicated.",
+        Some("0.01"),
+    )],
+    kernel: Kernel::Agent,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        make: |options, stream| {
+            let probability = options.float("probability");
+            Box::new(Duplicate {
+                probability,
+                stream,
+            })
+        },
+        netem: |options| {
+            let share = percent(options.float("probability"));
+            Ok(Netem::constant(format!("duplicate {share}")))
+        },
+        longest: no_time,
+        copies: true,
+    },
+};
+
+struct Duplicate {
+    probability: f64,
+    stream: Stream,
+}
+
+impl Impairment for Duplicate {
+    fn meet(&mut self, _: &mut Packet, _: &mut Way) -> Fate {
+        if self.stream.chance(self.probability) {
+            Fate::Twice
+        } else {
+            Fate::Goes
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Jitter: a random delay for each packet, from a distribution.
+//!
+//! A path whose delays are independent from packet to packet, and which lets packets overtake each
+//! other, reorders nearly all of them. No network does that. By default, therefore, packets keep
+//! their order. `coherence` correlates their delays: the correlation of two delays decays as
+//! `exp(-t/coherence)` with the time `t` between them. It comes from a normal process (AR(1),
+//! sampled when packets arrive), whose draws the quantiles of the distribution turn into delays.
+//! The distribution is therefore exact at any correlation.
+//!
+//! Deviations: the normal distribution is cut at 3 deviations. That of netem ends at 4, which
+//! concerns 0.27 % of the packets on the kernel engine.
+
+mod distribution;
+
+use super::options::{KEEP_ORDER, all_of, delaying, error, nanoseconds, time};
+use super::{Build, Fate, Impairment, Netem, Way};
+use crate::packet::Packet;
+use crate::registry::kernel::{Kernel, Refused};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
+use crate::rng::Stream;
+use crate::units::Time;
+use distribution::{Distribution, wifi};
+
+const UNIFORM: &str = "uniform";
+const NORMAL: &str = "normal";
+const QUANTILES: &str = "quantiles";
+const WIFI: &str = "wifi";
+
+const WORDS: &[&str] = &[
+    UNIFORM,
+    NORMAL,
+    "half_normal",
+    "exponential",
+    "pareto",
+    QUANTILES,
+    WIFI,
+];
+
+pub const ENTRY: Entry<Build> = Entry {
+    name: "jitter",
+    doc: "Adds a random delay to each packet, from a distribution; packets keep their order by default.",
+    follows: "RFC 8868 section 4.4; draft-huitema-ccwg-c4-test (wifi)",
+    options: &[
+        Opt {
+            name: "distribution",
+            doc: "\"uniform\": from 0 to twice the mean; \"normal\": by mean and deviation, cut at 3 deviations and at 0; \"half_normal\": the magnitude of a normal one with mean 0, cut at 3 deviations; \"exponential\"; \"pareto\": by mean and shape; \"quantiles\": by the list `quantiles`; \"wifi\": a busy Wi-Fi channel with this mean.",
+            kind: Kind::Word(WORDS),
+            default: Some("normal"),
+            tc: None,
+        },
+        Opt {
+            name: "mean",
+            doc: "Mean of the delay. Has no effect on half_normal and quantiles.",
+            kind: Kind::Time { min: Time(1) },
+            default: Some("5ms"),
+            tc: None,
+        },
+        Opt {
+            name: "deviation",
+            doc: "Standard deviation of normal, and of half_normal before its sign is dropped. Default: a third of the mean.",
+            kind: Kind::Time { min: Time(1) },
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "shape",
+            doc: "Shape of the Pareto distribution. A smaller one has a heavier tail.",
+            kind: Kind::Float {
+                min: 1.05,
+                max: 100.0,
+            },
+            default: Some("2.5"),
+            tc: None,
+        },
+        Opt {
+            name: QUANTILES,
+            doc: "At least two ascending delays, at equally spaced probabilities from 0 to 1. Between them the distribution is linear. A sorted list of measured delays is such a list.",
+            kind: Kind::List(&Kind::Time { min: Time::ZERO }),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "most",
+            doc: "Longest delay: a longer draw is cut to this.",
+            kind: Kind::Time { min: Time(1) },
+            default: Some("1s"),
+            tc: None,
+        },
+        Opt {
+            name: "coherence",
+            doc: "Time after which the correlation of delays has fallen to 1/e. With 0 delays are independent.",
+            kind: Kind::Time { min: Time::ZERO },
+            default: Some("0s"),
+            tc: None,
+        },
+        KEEP_ORDER,
+    ],
+    kernel: Kernel::Agent,
+    rules: Rules::NONE,
+    finish,
+    build: Build {
+        make: |options, stream| Box::new(Jitter::new(options, stream)),
+        netem,
+        longest: |options| {
+            let most = Distribution::of(options).most();
+            options.time("most").min(Time(most as u64))
+        },
+        copies: false,
+    },
+};
+
+fn netem(options: &Options) -> Result<Netem, Refused> {
+    let word = options.word("distribution");
+    let refuse = |at, message: &str, expected| Err(Refused::new(at, message, expected));
+    if ![UNIFORM, NORMAL].contains(&word) {
+        return refuse(
+            "distribution",
+            "netem has no table of this distribution",
+            "distribution = \"uniform\" or \"normal\"",
+        );
+    }
+    if options.time("coherence") > Time::ZERO {
+        return refuse(
+            "coherence",
+            "netem correlates delays by packet, not by time",
+            "coherence = \"0s\"",
+        );
+    }
+    let mean = options.time("mean");
+    let (spread, words) = match word {
+        UNIFORM => (mean, ""),
+        _ => {
+            let deviation = time(options, "deviation").unwrap_or(Time(mean.ns() / 3));
+            if deviation.ns() * 3 > mean.ns() {
+                return refuse(
+                    "deviation",
+                    "netem does not cut its normal distribution at 0",
+                    "a deviation of at most a third of the mean",
+                );
+            }
+            (deviation, " distribution normal")
+        }
+    };
+    // netem has 32 bits for jitter.
+    if options.time("most") < mean + mean || mean > Time::from_secs(2) {
+        return refuse(
+            "mean",
+            "netem has no bound on its delays, and no longer jitter",
+            "a mean of at most 2s and of at most half of `most`",
+        );
+    }
+    let keep_order = options.bool("keep_order");
+    let delay = format!("{} {}{words}", nanoseconds(mean), nanoseconds(spread));
+    Ok(Netem::constant(delaying(&delay, keep_order)))
+}
+
+fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let mut errors = Vec::new();
+    let word = options.word("distribution");
+    let message = match options.get(QUANTILES) {
+        None if word == QUANTILES => Some("the list is missing; set at least two delays"),
+        Some(_) if word != QUANTILES => Some(
+            "the list goes only with distribution = \"quantiles\"; set that, or remove the list",
+        ),
+        Some(Value::List(list)) => {
+            let delays: Vec<f64> = list.iter().filter_map(Value::number).collect();
+            if delays.len() < 2 {
+                Some("the list needs at least two delays; add one")
+            } else if delays.is_sorted() {
+                None
+            } else {
+                Some("delays must not decrease; sort the list")
+            }
+        }
+        _ => None,
+    };
+    errors.extend(message.map(|message| error(QUANTILES, message)));
+    if word == WIFI && options.time("coherence") > Time::ZERO {
+        let message = "the Wi-Fi model draws delays that are independent; remove `coherence`";
+        errors.push(error("coherence", message));
+    }
+    all_of(errors)
+}
+
+struct Jitter {
+    distribution: Distribution,
+    most: f64,
+    /// Coherence time, ns; 0 if delays are independent.
+    coherence: f64,
+    keep_order: bool,
+    stream: Stream,
+    /// The last draw of the normal process, and its time.
+    z: Option<(f64, Time)>,
+    /// When the last packet is due.
+    last: Time,
+}
+
+impl Jitter {
+    fn new(options: &Options, stream: Stream) -> Jitter {
+        Jitter {
+            distribution: Distribution::of(options),
+            most: options.time("most").ns() as f64,
+            coherence: options.time("coherence").ns() as f64,
+            keep_order: options.bool("keep_order"),
+            stream,
+            z: None,
+            last: Time::ZERO,
+        }
+    }
+
+    /// The normal process at a time.
+    fn normal(&mut self, now: Time) -> f64 {
+        let fresh = match self.z {
+            // Packets of the same time have the same delay.
+            Some((z, at)) if self.coherence > 0.0 && at >= now => return z,
+            Some((z, at)) if self.coherence > 0.0 => {
+                let kept = libm::exp(-(now.since(at).ns() as f64) / self.coherence);
+                kept * z + libm::sqrt(1.0 - kept * kept) * self.stream.normal()
+            }
+            _ => self.stream.normal(),
+        };
+        self.z = Some((fresh, now));
+        fresh
+    }
+}
+
+impl Impairment for Jitter {
+    fn meet(&mut self, _: &mut Packet, way: &mut Way) -> Fate {
+        let delay = match self.distribution {
+            Distribution::Wifi { collisions } => wifi(&mut self.stream, collisions),
+            _ => {
+                let z = self.normal(way.now);
+                self.distribution.at(z)
+            }
+        };
+        way.due += Time(delay.clamp(0.0, self.most) as u64);
+        if self.keep_order {
+            way.due = way.due.max(self.last);
+            self.last = way.due;
+        }
+        Fate::Goes
+    }
+}

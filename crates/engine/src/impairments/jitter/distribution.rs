@@ -1,0 +1,109 @@
+//! Distributions of delays, as functions of a draw of the standard normal distribution.
+
+use crate::impairments::options::time;
+use crate::registry::{Options, Value};
+use crate::rng::Stream;
+
+/// A distribution of delays, ns.
+pub(super) enum Distribution {
+    Uniform { mean: f64 },
+    Normal { mean: f64, deviation: f64 },
+    HalfNormal { deviation: f64 },
+    Exponential { mean: f64 },
+    Pareto { least: f64, exponent: f64 },
+    Quantiles(Vec<f64>),
+    Wifi { collisions: f64 },
+}
+
+/// Where a normal distribution is cut, deviations.
+const CUT: f64 = 3.0;
+
+/// The smallest share of a tail, so that no delay is infinite.
+const LEAST_TAIL: f64 = 1e-16;
+
+/// Collisions of a packet that collides on a busy Wi-Fi channel: their mean number, and the time that
+/// each takes, ms.
+const COLLISIONS: f64 = 12.0;
+const COLLISION_MS: f64 = 7.5;
+
+impl Distribution {
+    pub fn of(options: &Options) -> Distribution {
+        let mean = options.time("mean").ns() as f64;
+        let deviation = time(options, "deviation").map_or(mean / 3.0, |time| time.ns() as f64);
+        match options.word("distribution") {
+            "uniform" => Distribution::Uniform { mean },
+            "normal" => Distribution::Normal { mean, deviation },
+            "half_normal" => Distribution::HalfNormal { deviation },
+            "exponential" => Distribution::Exponential { mean },
+            "pareto" => {
+                let shape = options.float("shape");
+                Distribution::Pareto {
+                    least: mean * (shape - 1.0) / shape,
+                    exponent: -1.0 / shape,
+                }
+            }
+            "quantiles" => {
+                let list = options.list("quantiles").iter();
+                Distribution::Quantiles(list.filter_map(Value::number).collect())
+            }
+            // The model spends 1 ms of the mean on the medium, and the rest on collisions.
+            _ => Distribution::Wifi {
+                collisions: ((mean / 1e6 - 1.0) / (COLLISIONS * COLLISION_MS)).clamp(0.0, 1.0),
+            },
+        }
+    }
+
+    /// A delay that hardly any draw exceeds, ns.
+    pub fn most(&self) -> f64 {
+        match self {
+            Distribution::Wifi { .. } => 1e9,
+            Distribution::HalfNormal { deviation } => CUT * deviation,
+            _ => self.at(8.0),
+        }
+    }
+
+    /// The delay at a draw of the standard normal distribution, ns.
+    pub fn at(&self, z: f64) -> f64 {
+        // Shares below and above, each precise in its own tail.
+        let below = || 0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2);
+        let above = || (0.5 * libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)).max(LEAST_TAIL);
+        match self {
+            Distribution::Uniform { mean } => 2.0 * mean * below(),
+            Distribution::Normal { mean, deviation } => mean + deviation * z.clamp(-CUT, CUT),
+            Distribution::HalfNormal { deviation } => deviation * z.abs().min(CUT),
+            Distribution::Exponential { mean } => -mean * libm::log(above()),
+            Distribution::Pareto { least, exponent } => least * libm::pow(above(), *exponent),
+            Distribution::Quantiles(list) => {
+                let place = below() * (list.len() - 1) as f64;
+                let first = (place as usize).min(list.len() - 2);
+                let (low, high) = (list[first], list[first + 1]);
+                low + (high - low) * (place - first as f64)
+            }
+            Distribution::Wifi { .. } => unreachable!("the Wi-Fi model draws by itself"),
+        }
+    }
+}
+
+/// A draw of the Poisson distribution, by Knuth's method: the mean is small.
+fn poisson(stream: &mut Stream, mean: f64) -> f64 {
+    let least = libm::exp(-mean);
+    let (mut product, mut count) = (stream.uniform(), 0.0);
+    while product > least {
+        product *= stream.uniform();
+        count += 1.0;
+    }
+    count
+}
+
+/// The delay of a packet on a busy Wi-Fi channel, ns: it waits for the medium for some milliseconds,
+/// and with a probability it collides a dozen times.
+pub(super) fn wifi(stream: &mut Stream, collisions: f64) -> f64 {
+    let medium = poisson(stream, 1.0);
+    let part = stream.uniform();
+    let medium = if medium >= 1.0 { medium - part } else { 0.0 };
+    let collided = match stream.chance(collisions) {
+        true => poisson(stream, COLLISIONS),
+        false => 0.0,
+    };
+    (medium + COLLISION_MS * collided) * 1e6
+}

@@ -1,0 +1,62 @@
+//! Impairments: what a path does to packets, other than delaying all of them by the same time.
+//!
+//! Each impairment is one file here and one line of [`ENTRIES`]. A scenario lists the impairments
+//! of a link in their order:
+//!
+//! ```toml
+//! [[bottleneck.impairments]]
+//! kind = "burst_loss"
+//! loss = 0.01
+//! burst = 8
+//! only = "acks"                  # a key of every kind
+//! during = [["2s", "4s"]]        # a key of every kind
+//! ```
+//!
+//! - A packet that has left the queue meets the impairments of its link one after the other.
+//!   [`Impairment::meet`] returns its [`Fate`]. It may also change the packet's ECN field, and the
+//!   time at which the packet reaches the far end ([`Way::due`]).
+//! - An impairment that holds packets ([`Fate::Held`]) lets them go in [`Impairment::release`].
+//!   This is called after every packet that met the impairment, and at [`Impairment::deadline`].
+//!   The packets then meet the impairments that follow.
+//! - Each impairment has a random stream of its own, so an added one changes no draws of another.
+//! - Behind the last impairment, packets wait in a pen that is ordered by time, not by arrival
+//!   (`network/impaired/pen.rs`). So any impairment may reorder. Those that need not have the
+//!   option `keep_order`.
+//! - A link without impairments costs nothing: it tests one flag, which also covers its `loss`.
+//! - [`Build::netem`] spells the impairment for Linux, or returns why Linux cannot do it. The guest
+//!   then has one netem for each impairment, in the same order (`guest/src/map/impairments.rs`).
+//!
+//! The times of a scenario (`during`, steps) apply when a packet leaves the queue. On the kernel
+//! engine they apply when it reaches the netem, which is later by the link's own delay.
+//!
+//! `tests/impairments` checks each kind against its law. The swarm draws every kind with all its
+//! options from this registry.
+
+mod ack_batch;
+mod burst_loss;
+mod contract;
+mod delay;
+mod duplicate;
+mod ecn;
+mod jitter;
+mod loss;
+mod options;
+mod police;
+mod reorder;
+
+pub use contract::{Build, Fate, Impairment, Netem, Way};
+
+use crate::registry::Entry;
+
+/// The impairments of this tree: one line each.
+pub const ENTRIES: &[&Entry<Build>] = &[
+    &loss::ENTRY,
+    &burst_loss::ENTRY,
+    &delay::ENTRY,
+    &jitter::ENTRY,
+    &reorder::ENTRY,
+    &duplicate::ENTRY,
+    &police::ENTRY,
+    &ack_batch::ENTRY,
+    &ecn::ENTRY,
+];

@@ -1,0 +1,90 @@
+//! Options and netem arguments that several impairments share.
+
+use super::Netem;
+use crate::registry::{Kind, Opt, OptionError, Options, Value};
+use crate::units::Time;
+
+/// The option of impairments that delay packets and need not reorder them.
+pub const KEEP_ORDER: Opt = Opt {
+    name: "keep_order",
+    doc: "Whether a packet waits for those ahead of it. If not, one with less delay overtakes them.",
+    kind: Kind::Bool,
+    default: Some("true"),
+    tc: None,
+};
+
+/// An option for a share of packets.
+pub const fn share(name: &'static str, doc: &'static str, default: Option<&'static str>) -> Opt {
+    Opt {
+        name,
+        doc,
+        kind: Kind::Float { min: 0.0, max: 1.0 },
+        default,
+        tc: None,
+    }
+}
+
+/// The value of a number that may be missing.
+pub fn float(options: &Options, name: &str) -> Option<f64> {
+    match options.get(name) {
+        Some(Value::Float(value)) => Some(*value),
+        _ => None,
+    }
+}
+
+/// The value of a time that may be missing.
+pub fn time(options: &Options, name: &str) -> Option<Time> {
+    match options.get(name) {
+        Some(Value::Time(value)) => Some(*value),
+        _ => None,
+    }
+}
+
+/// [`super::Build::longest`] of impairments that add no time.
+pub fn no_time(_: &Options) -> Time {
+    Time::ZERO
+}
+
+/// An error at an option.
+pub fn error(option: &'static str, message: &str) -> OptionError {
+    OptionError {
+        option,
+        message: message.to_owned(),
+    }
+}
+
+/// All errors, or none.
+pub fn all_of(errors: Vec<OptionError>) -> Result<(), Vec<OptionError>> {
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+/// A share as an argument of netem, which reads percent.
+pub fn percent(share: f64) -> String {
+    format!("{}%", share * 100.0)
+}
+
+/// A time as an argument of netem.
+pub fn nanoseconds(time: Time) -> String {
+    format!("{}ns", time.ns())
+}
+
+/// A netem that delays packets. One with a rate keeps their order; this rate adds less than a
+/// nanosecond to a frame of 12,500 bytes.
+pub fn delaying(delay: &str, keep_order: bool) -> String {
+    let order = if keep_order { " rate 100tbit" } else { "" };
+    format!("delay {delay}{order}")
+}
+
+impl Netem {
+    /// A netem that loses packets at random.
+    pub fn losing(words: String) -> Netem {
+        Netem {
+            loses: true,
+            ..Netem::constant(words)
+        }
+    }
+}

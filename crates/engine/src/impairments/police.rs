@@ -1,0 +1,107 @@
+//! A policer: a token bucket without a buffer, as in Linux `act_police`.
+//!
+//! Tokens come at `rate`, up to `burst`. A packet takes as many tokens as its frame has bytes, if
+//! there are enough, and goes on. Otherwise it is dropped, or marked CE, and takes none.
+//!
+//! Deviations: Linux polices before the queue, where tailback polices behind it. Linux has no action
+//! that marks.
+
+use tailback_record::Cause;
+
+use super::options::no_time;
+use super::{Build, Fate, Impairment, Way};
+use crate::packet::Packet;
+use crate::registry::kernel::{Kernel, Refused};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, Value, no_finish};
+use crate::units::{Bytes, Rate, Time};
+
+const MARK: &str = "mark";
+
+pub const ENTRY: Entry<Build> = Entry {
+    name: "police",
+    doc: "A policer: drops or marks packets that exceed a rate and a burst, without a buffer.",
+    follows: "Linux act_police",
+    options: &[
+        Opt {
+            name: "rate",
+            doc: "Rate at which tokens come, for bytes of frames.",
+            kind: Kind::Rate,
+            default: Some("10Mbit"),
+            tc: None,
+        },
+        Opt {
+            name: "burst",
+            doc: "Most tokens that it holds, bytes.",
+            kind: Kind::Size {
+                packets: false,
+                bytes: true,
+            },
+            default: Some("64kb"),
+            tc: None,
+        },
+        Opt {
+            name: "action",
+            doc: "What happens to a packet without tokens. \"mark\" drops packets that are not ECN-capable.",
+            kind: Kind::Word(&["drop", MARK]),
+            default: Some("drop"),
+            tc: None,
+        },
+    ],
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        make: |options, _| {
+            let Some(Value::Rate(rate)) = options.get("rate") else {
+                unreachable!("the rate has a default")
+            };
+            let marks = options.word("action") == MARK;
+            Box::new(Policer::new(*rate, Bytes(options.bytes("burst")), marks))
+        },
+        netem: |_| {
+            Err(Refused::new(
+                "kind",
+                "a policer is an action of tc, not a queue, and the kernel engine does not see its drops",
+                "--engine sim",
+            ))
+        },
+        longest: no_time,
+        copies: false,
+    },
+};
+
+struct Policer {
+    rate: Rate,
+    marks: bool,
+    /// The time in which an empty bucket fills.
+    depth: Time,
+    /// When the bucket is full again.
+    full: Time,
+}
+
+impl Policer {
+    fn new(rate: Rate, burst: Bytes, marks: bool) -> Policer {
+        Policer {
+            rate,
+            marks,
+            depth: rate.time_for(burst.0),
+            full: Time::ZERO,
+        }
+    }
+}
+
+impl Impairment for Policer {
+    fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
+        let full = self.full.max(way.now) + self.rate.time_for(u64::from(packet.len));
+        if full <= way.now + self.depth {
+            self.full = full;
+            return Fate::Goes;
+        }
+        if self.marks {
+            Fate::Marked
+        } else {
+            Fate::Lost(Cause::Policed)
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! Each impairment against its law, without a network.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::*;
+use tailback_engine::impairments::{ENTRIES, Fate, Impairment, Way};
+use tailback_engine::packet::{Ecn, Packet, flags};
+use tailback_engine::registry::complete_defaults;
+use tailback_engine::rng::Stream;
+use tailback_engine::units::Time;
+use tailback_record::Cause;
+
+const MS: fn(u64) -> Time = Time::from_ms;
+const US: fn(u64) -> Time = |us| Time(us * 1_000);
+
+/// An impairment with the options of these texts set.
+fn build(kind: &str, set: &[(&str, &str)]) -> Box<dyn Impairment> {
+    let plan = impairment(kind, set);
+    (plan.entry().build.make)(&plan.options, Stream::new(1, "test", kind))
+}
+
+/// The fate and the delay of each of `n` packets that leave a queue at equal distances.
+fn fates(impairment: &mut dyn Impairment, n: u64, every: Time) -> Vec<(Fate, Time)> {
+    let fates = (0..n).map(|i| {
+        let now = Time(i * every.ns());
+        let mut packet = Packet::new(0, 1_500, Ecn::NotEct);
+        let mut way = Way { now, due: now };
+        (impairment.meet(&mut packet, &mut way), way.due.since(now))
+    });
+    fates.collect()
+}
+
+fn is_lost(fate: Fate) -> bool {
+    matches!(fate, Fate::Lost(Cause::Loss))
+}
+
+/// Asserts that a mean of `n` draws is within four standard errors.
+#[track_caller]
+fn near(mean: f64, expected: f64, deviation: f64, n: f64) {
+    let errors = (mean - expected) / (deviation / n.sqrt());
+    assert!(
+        errors.abs() < 4.0,
+        "{mean} is {errors:.1} errors from {expected}"
+    );
+}
+
+#[test]
+fn loss_has_its_share() {
+    let (n, p) = (200_000, 0.03);
+    let all = fates(&mut *build("loss", &[("probability", "0.03")]), n, US(10));
+    let lost = all.iter().filter(|fate| is_lost(fate.0)).count();
+    let deviation = (p * (1.0_f64 - p)).sqrt();
+    near(lost as f64 / n as f64, p, deviation, n as f64);
+}
+
+#[test]
+fn bursts_of_loss_have_their_mean_loss_and_length() {
+    let n = 1_000_000;
+    for (loss, burst) in [(0.01, 4.0), (0.05, 20.0), (0.5, 2.0), (0.2, 1.0)] {
+        let set = [
+            ("loss", loss.to_string()),
+            ("burst", f64::to_string(&burst)),
+        ];
+        let set = set.each_ref().map(|(name, text)| (*name, text.as_str()));
+        let all = fates(&mut *build("burst_loss", &set), n, US(10));
+        let lost: Vec<bool> = all.iter().map(|fate| is_lost(fate.0)).collect();
+        let runs: Vec<usize> = lost.chunk_by(|a, b| a == b).map(<[bool]>::len).collect();
+        let runs = runs.iter().skip(usize::from(!lost[0])).step_by(2);
+        let runs: Vec<f64> = runs.map(|run| *run as f64).collect();
+        // Bursts have a geometric distribution.
+        let bursts = runs.len() as f64;
+        let deviation = (burst * (burst - 1.0_f64)).sqrt().max(1e-9);
+        near(runs.iter().sum::<f64>() / bursts, burst, deviation, bursts);
+        // Cycles of a burst and a gap are a renewal process; the delta method gives the deviation.
+        let gap = burst * (1.0 - loss) / loss;
+        let cycle = burst + gap;
+        let of_gaps = loss * (gap * (gap - 1.0)).max(0.0).sqrt();
+        let spread = libm::hypot((1.0 - loss) * deviation, of_gaps);
+        let share = lost.iter().filter(|lost| **lost).count() as f64 / n as f64;
+        near(share, loss, spread / cycle, bursts);
+    }
+}
+
+#[test]
+fn four_parameters_lose_in_both_states() {
+    let set = [
+        ("p", "0.02"),
+        ("r", "0.1"),
+        ("bad_loss", "0.6"),
+        ("good_loss", "0.01"),
+    ];
+    let n = 2_000_000;
+    let all = fates(&mut *build("burst_loss", &set), n, US(10));
+    let share = all.iter().filter(|fate| is_lost(fate.0)).count() as f64 / n as f64;
+    let expected = (0.02 * 0.6 + 0.1 * 0.01) / 0.12;
+    // Losses are correlated over about 1/(p + r) packets.
+    near(share, expected, 0.5 * (2.0 / 0.12_f64).sqrt(), n as f64);
+}
+
+#[test]
+fn delay_changes_at_its_steps() {
+    let set = [
+        ("steps", "0s 5ms, 10ms 30ms, 20ms 1ms"),
+        ("keep_order", "false"),
+    ];
+    let all = fates(&mut *build("delay", &set), 30, MS(1));
+    let expected = (0..30).map(|i| {
+        MS(match i {
+            0..10 => 5,
+            10..20 => 30,
+            _ => 1,
+        })
+    });
+    assert!(all.iter().map(|fate| fate.1).eq(expected));
+    // If the order is kept, packets after the last step wait for those before it.
+    let all = fates(&mut *build("delay", &set[..1]), 60, MS(1));
+    let due: Vec<Time> = (0..).zip(&all).map(|(i, fate)| MS(i) + fate.1).collect();
+    assert!(due.is_sorted());
+    assert_eq!(
+        (due[19], due[20], due[48], due[49]),
+        (MS(49), MS(49), MS(49), MS(50))
+    );
+}
+
+/// The delays of packets that are far apart, ms.
+fn delays(set: &[(&str, &str)]) -> Vec<f64> {
+    let all = fates(&mut *build("jitter", set), 100_000, Time::from_secs(1));
+    all.iter().map(|fate| fate.1.ns() as f64 / 1e6).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: Vec<f64> = values.iter().map(|v| (v - mean) * (v - mean)).collect();
+    self::mean(&squares).sqrt()
+}
+
+#[test]
+fn jitter_has_the_moments_of_its_distribution() {
+    let uniform = delays(&[("distribution", "uniform"), ("mean", "6ms")]);
+    near(mean(&uniform), 6.0, 12.0 / 12.0_f64.sqrt(), 1e5);
+    let normal = delays(&[("mean", "20ms"), ("deviation", "5ms")]);
+    near(mean(&normal), 20.0, 5.0, 1e5);
+    // Draws beyond 3 deviations move there, which makes the variance 0.9950 times that of the uncut
+    // distribution.
+    assert!((deviation(&normal) / 5.0 - 0.9950_f64.sqrt()).abs() < 0.01);
+    assert!(normal.iter().all(|ms| (5.0..=35.0).contains(ms)));
+    let half = delays(&[("distribution", "half_normal"), ("deviation", "5ms")]);
+    near(
+        mean(&half),
+        5.0 * (2.0 / std::f64::consts::PI).sqrt(),
+        3.0,
+        1e5,
+    );
+    assert!(half.iter().all(|ms| (0.0..=15.0).contains(ms)));
+    let exponential = delays(&[("distribution", "exponential"), ("mean", "4ms")]);
+    near(mean(&exponential), 4.0, 4.0, 1e5);
+    near(deviation(&exponential), 4.0, 4.0 * 2.0_f64.sqrt(), 1e5);
+    let shape = ("shape", "3");
+    let pareto = delays(&[("distribution", "pareto"), ("mean", "3ms"), shape]);
+    // The least is 2 ms, the median 2 ms * 2^(1/3), the variance mean^2/(shape * (shape - 2)).
+    near(mean(&pareto), 3.0, 3.0_f64.sqrt(), 1e5);
+    let median = pareto
+        .iter()
+        .filter(|ms| **ms < 2.0 * libm::cbrt(2.0))
+        .count();
+    near(median as f64 / 1e5, 0.5, 0.5, 1e5);
+    let listed = ("quantiles", "1ms, 2ms, 10ms");
+    let quantiles = delays(&[("distribution", "quantiles"), listed]);
+    near(mean(&quantiles), 0.5 * (1.5 + 6.0), 3.0, 1e5);
+    // The published model has a mean of 6.68 ms where 7 ms are set (draft-huitema-ccwg-c4-test).
+    let wifi = delays(&[("distribution", "wifi"), ("mean", "7ms")]);
+    let medium = 1.0 - 0.5 * (1.0 - libm::exp(-1.0));
+    near(mean(&wifi), medium + 6.0, 24.0, 1e5);
+}
+
+#[test]
+fn jitter_is_correlated_over_its_coherence_time() {
+    let set = [
+        ("mean", "30ms"),
+        ("coherence", "100ms"),
+        ("keep_order", "false"),
+    ];
+    let all = fates(&mut *build("jitter", &set), 400_000, MS(10));
+    let all: Vec<f64> = all.iter().map(|fate| fate.1.ns() as f64).collect();
+    let (mean, deviation) = (mean(&all), deviation(&all));
+    for lag in [1, 5, 10, 30] {
+        let both = all.iter().zip(&all[lag..]);
+        let products: Vec<f64> = both.map(|(a, b)| (a - mean) * (b - mean)).collect();
+        let correlation = self::mean(&products) / (deviation * deviation);
+        let expected = libm::exp(-(lag as f64) / 10.0);
+        // The packets span 20,000 independent intervals.
+        assert!(
+            (correlation - expected).abs() < 4.0 / 20_000.0_f64.sqrt(),
+            "{lag}: {correlation}"
+        );
+    }
+}
+
+/// The times and numbers of `n` packets of two flows that come every ms, in the order in which they
+/// leave.
+fn order(impairment: &mut dyn Impairment, n: u64, marks: u16) -> Vec<(Time, u64)> {
+    let mut left = Vec::new();
+    let mut release = |impairment: &mut dyn Impairment, now| {
+        while let Some((packet, _)) = impairment.release(now) {
+            left.push((now, packet.seq));
+        }
+    };
+    let mut on_time = Vec::new();
+    for seq in 0..n {
+        let now = MS(seq);
+        while impairment.deadline() < now {
+            let due = impairment.deadline();
+            release(impairment, due);
+        }
+        let mut packet = Packet::new((seq % 2) as u32, 1_500, Ecn::NotEct);
+        (packet.seq, packet.flags) = (seq, marks);
+        let mut way = Way { now, due: now };
+        if impairment.meet(&mut packet, &mut way) == Fate::Goes {
+            on_time.push((now, seq));
+        }
+        release(impairment, now);
+    }
+    while impairment.held() > 0 {
+        let due = impairment.deadline();
+        release(impairment, due);
+    }
+    // A packet that was not held leaves before those that are released at the same time.
+    on_time.extend(left);
+    on_time.sort_by_key(|(time, _)| *time);
+    on_time
+}
+
+#[test]
+fn late_packets_are_passed_by_the_number_that_is_set() {
+    let set = [
+        ("probability", "0.05"),
+        ("distance", "7"),
+        ("patience", "1s"),
+    ];
+    let n = 20_000;
+    let order = order(&mut *build("reorder", &set), n, 0);
+    assert_eq!(order.len() as u64, n);
+    // Packets on time keep their order, and seven of them pass each late one.
+    let mut place = BTreeMap::new();
+    let mut newest = None;
+    let (mut late, mut passed) = (Vec::new(), 0);
+    for (i, (_, seq)) in order.iter().enumerate() {
+        place.insert(*seq, i);
+        match newest {
+            Some(max) if *seq < max => late.push(*seq),
+            _ => newest = Some(*seq),
+        }
+    }
+    for seq in &late {
+        let behind = (seq + 1..n).filter(|other| place[other] < place[seq]);
+        let behind = behind.filter(|other| !late.contains(other)).count();
+        passed += usize::from(behind == 7);
+    }
+    near(
+        late.len() as f64 / n as f64,
+        0.05,
+        0.05_f64.sqrt(),
+        n as f64,
+    );
+    // Those that were late at the very end were passed by fewer.
+    assert!(passed + 2 >= late.len(), "{passed} of {}", late.len());
+}
+
+#[test]
+fn a_late_packet_arrives_even_if_none_passes_it() {
+    let set = [
+        ("probability", "1"),
+        ("distance", "3"),
+        ("patience", "20ms"),
+    ];
+    let order = order(&mut *build("reorder", &set), 10, 0);
+    let expected: Vec<(Time, u64)> = (0..10).map(|seq| (MS(seq + 20), seq)).collect();
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn a_late_packet_takes_longer_by_the_time_that_is_set() {
+    let set = [("probability", "0.1"), ("by", "3ms")];
+    let all = fates(&mut *build("reorder", &set), 50_000, MS(1));
+    assert!(
+        all.iter()
+            .all(|fate| fate.1 == Time::ZERO || fate.1 == MS(3))
+    );
+    let late = all.iter().filter(|fate| fate.1 == MS(3)).count();
+    near(late as f64 / 5e4, 0.1, 0.3, 5e4);
+}
+
+#[test]
+fn acks_leave_by_number_and_by_time() {
+    // ACKs come every ms, and every fourth closes a batch.
+    let by_number = [("packets", "4"), ("time", "1s")];
+    let order_of = |set: &[(&str, &str)], n| order(&mut *build("ack_batch", set), n, flags::ACK);
+    let expected = (0..12).map(|seq| (MS(seq / 4 * 4 + 3), seq));
+    assert!(order_of(&by_number, 12).into_iter().eq(expected));
+    let by_time = [("packets", "100"), ("time", "2500us")];
+    let expected = (0..12).map(|seq| (MS(seq / 3 * 3) + US(2_500), seq));
+    assert!(order_of(&by_time, 12).into_iter().eq(expected));
+    // Eight ACKs of two flows go in, and the newest of each flow comes out.
+    let thinned = [("packets", "8"), ("time", "1s"), ("keep", "newest")];
+    let left = order_of(&thinned, 16);
+    assert_eq!(left, [(MS(7), 6), (MS(7), 7), (MS(15), 14), (MS(15), 15)]);
+    // Data packets pass.
+    let data = order(&mut *build("ack_batch", &by_number), 5, 0);
+    assert_eq!(data.last(), Some(&(MS(4), 4)));
+}
+
+#[test]
+fn a_policer_lets_its_rate_and_its_burst_pass() {
+    // 1500 B each 100 us are 120 Mbit/s.
+    let set = [("rate", "30Mbit"), ("burst", "15000b")];
+    let all = fates(&mut *build("police", &set), 100_000, US(100));
+    let lost = |fate: &Fate| *fate == Fate::Lost(Cause::Policed);
+    let passed = all.iter().filter(|fate| !lost(&fate.0)).count();
+    // The tokens that come until the last packet, at 9.9999 s, and the burst.
+    assert_eq!(passed, (30e6 / 8.0 * 9.9999 + 15_000.0) as usize / 1_500);
+    let first = all.iter().position(|fate| lost(&fate.0));
+    assert_eq!(
+        first,
+        Some(13),
+        "ten packets of the burst, and the tokens that come meanwhile"
+    );
+    let set = [("rate", "30Mbit"), ("burst", "15000b"), ("action", "mark")];
+    let all = fates(&mut *build("police", &set), 100_000, US(100));
+    assert_eq!(
+        all.iter().filter(|fate| fate.0 == Fate::Goes).count(),
+        passed
+    );
+    assert!(
+        all.iter()
+            .all(|fate| fate.0 == Fate::Goes || fate.0 == Fate::Marked)
+    );
+}
+
+#[test]
+fn middleboxes_bleach_hide_or_drop() {
+    use Ecn::{Ce, Ect0, Ect1, NotEct};
+    let through = |action: &str| {
+        let mut middlebox = build("ecn", &[("action", action)]);
+        [NotEct, Ect1, Ect0, Ce].map(|ecn| {
+            let mut packet = Packet::new(0, 1_500, ecn);
+            let mut way = Way {
+                now: Time::ZERO,
+                due: Time::ZERO,
+            };
+            let fate = middlebox.meet(&mut packet, &mut way);
+            (fate == Fate::Goes).then_some(packet.ecn)
+        })
+    };
+    assert_eq!(through("bleach"), [Some(NotEct); 4]);
+    assert_eq!(
+        through("hide"),
+        [Some(NotEct), Some(Ect1), Some(Ect0), Some(Ect0)]
+    );
+    assert_eq!(through("drop"), [Some(NotEct), None, None, None]);
+}
+
+#[test]
+fn every_kind_has_netem_words_or_a_reason() {
+    for entry in ENTRIES {
+        match (entry.build.netem)(&complete_defaults(entry)) {
+            Ok(netem) => {
+                assert_eq!(netem.words[0].0, Time::ZERO, "{}", entry.name);
+                assert!(netem.words.iter().all(|(_, words)| !words.is_empty()));
+            }
+            Err(refused) => assert!(!refused.message.is_empty() && !refused.expected.is_empty()),
+        }
+    }
+}
+
+#[test]
+fn options_that_exclude_each_other_are_errors() {
+    let wrong = [
+        ("burst_loss", [("p", "0.1"), ("loss", "0.1")], "loss"),
+        ("burst_loss", [("r", "0.1"), ("good_loss", "0")], "r"),
+        ("burst_loss", [("loss", "0.9"), ("burst", "2")], "loss"),
+        ("burst_loss", [("loss", "0.1"), ("bad_loss", "0.5")], "loss"),
+        (
+            "delay",
+            [("steps", "1s 5ms"), ("keep_order", "true")],
+            "steps",
+        ),
+        (
+            "delay",
+            [("steps", "0s 5ms, 0s 1ms"), ("keep_order", "true")],
+            "steps",
+        ),
+        ("reorder", [("by", "1ms"), ("distance", "3")], "by"),
+        (
+            "jitter",
+            [("distribution", "quantiles"), ("mean", "1ms")],
+            "quantiles",
+        ),
+        (
+            "jitter",
+            [("distribution", "normal"), ("quantiles", "1ms, 2ms")],
+            "quantiles",
+        ),
+        (
+            "jitter",
+            [("distribution", "quantiles"), ("quantiles", "2ms, 1ms")],
+            "quantiles",
+        ),
+        (
+            "jitter",
+            [("distribution", "wifi"), ("coherence", "1ms")],
+            "coherence",
+        ),
+    ];
+    for (kind, set, at) in wrong {
+        let errors = impairment_options(kind, &set).expect_err(kind);
+        assert_eq!(errors[0].option, at, "{kind} {set:?}");
+    }
+    // Every error is reported, not only the first.
+    let set = [("p", "0.1"), ("loss", "0.1"), ("burst", "4")];
+    let errors = impairment_options("burst_loss", &set).expect_err("burst_loss");
+    assert_eq!(errors.len(), 2);
+}

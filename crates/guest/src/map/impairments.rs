@@ -1,0 +1,153 @@
+//! The impairments of a link: one netem for each, in their order, or why Linux cannot do it.
+
+use tailback_engine::impairments::Netem;
+use tailback_engine::plan::{Concerns, ImpairmentPlan, Plan};
+use tailback_engine::rng::Stream;
+use tailback_engine::units::Time;
+
+use super::refuse::Refusals;
+
+/// The netem of an impairment.
+pub(super) struct ImpairmentNetem {
+    /// Its arguments from each time on, the first from 0.
+    pub words: Vec<(Time, String)>,
+    /// Whether it loses packets.
+    pub loses: bool,
+}
+
+/// Which packets pass a link.
+#[derive(Clone, Copy, Default)]
+struct Passing {
+    data: bool,
+    acks: bool,
+}
+
+/// How many of the packets that pass a link an impairment concerns.
+#[derive(PartialEq)]
+enum Concerned {
+    All,
+    Some,
+    None,
+}
+
+impl Passing {
+    fn of(plan: &Plan, link: usize) -> Passing {
+        let here = |route: &[u32]| route.contains(&(link as u32));
+        let mut passing = Passing::default();
+        for flow in &plan.flows {
+            passing.data |= here(&flow.route);
+            passing.acks |= here(&flow.back);
+        }
+        for source in &plan.traffic {
+            passing.data |= here(&source.route);
+            let back = source.connections.as_ref().map(|c| &c.back[..]);
+            passing.acks |= here(back.unwrap_or_default());
+        }
+        // Programs may send both.
+        let programs = plan.programs.iter();
+        let mixed = programs.filter(|p| here(&p.route) || here(&p.back));
+        if mixed.count() > 0 {
+            (passing.data, passing.acks) = (true, true);
+        }
+        passing
+    }
+
+    /// How many of the packets an impairment concerns.
+    fn concerned(self, concerns: Concerns) -> Concerned {
+        let matching = match (concerns, self.data, self.acks) {
+            (Concerns::All, ..) => true,
+            (_, true, true) => return Concerned::Some,
+            (Concerns::Data, data, _) => data,
+            (Concerns::Acks, _, acks) => acks,
+        };
+        if matching {
+            Concerned::All
+        } else {
+            Concerned::None
+        }
+    }
+}
+
+/// Adds what Linux cannot do of the impairments of a link.
+pub(super) fn refuse(path: &str, link: usize, plan: &Plan, refusals: &mut Refusals) {
+    let passing = Passing::of(plan, link);
+    let here = &plan.links[link];
+    let mut lossy = usize::from(here.loss > 0.0);
+    for (place, impairment) in here.impairments.iter().enumerate() {
+        let path = format!("{path}.impairments[{place}]");
+        let netem = match (impairment.entry().build.netem)(&impairment.options) {
+            Ok(netem) => netem,
+            Err(refused) => {
+                refusals.at(&path, vec![refused]);
+                continue;
+            }
+        };
+        let concerned = passing.concerned(impairment.only);
+        if concerned == Concerned::None {
+            continue;
+        }
+        if concerned == Concerned::Some {
+            refusals.add(
+                &format!("{path}.only"),
+                "netem does not distinguish data from ACKs, and both pass this link",
+                "only = \"all\", or a link that only data or only ACKs pass",
+            );
+        }
+        lossy += usize::from(netem.loses);
+        if netem.loses && lossy > 1 {
+            refusals.add(
+                &format!("{path}.kind"),
+                "the kernel engine watches one netem that loses packets per link",
+                "one impairment that loses packets, or the link's loss",
+            );
+        }
+    }
+}
+
+/// The netems behind a link, in their order, of a plan that was not refused.
+pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem> {
+    let passing = Passing::of(plan, link);
+    let here = &plan.links[link];
+    let impairments = here.impairments.iter().enumerate();
+    let netems = impairments.filter_map(|(place, impairment)| {
+        if passing.concerned(impairment.only) == Concerned::None {
+            return None;
+        }
+        let netem = (impairment.entry().build.netem)(&impairment.options).ok()?;
+        let purpose = format!("netem {place}");
+        let mut seeds = Stream::new(seed, &here.name, &purpose);
+        // A change restarts the random numbers of a netem from its seed, so each has another seed.
+        let words = timeline(impairment, &netem).into_iter().map(|(at, words)| {
+            let seed = match netem.random && !words.is_empty() {
+                true => format!(" seed {}", seeds.bits()),
+                false => String::new(),
+            };
+            (at, format!("{words}{seed}"))
+        });
+        Some(ImpairmentNetem {
+            words: words.collect(),
+            loses: netem.loses,
+        })
+    });
+    netems.collect()
+}
+
+/// The arguments of a netem from each time on, which are empty outside the impairment's windows.
+fn timeline(impairment: &ImpairmentPlan, netem: &Netem) -> Vec<(Time, String)> {
+    let windows = &impairment.during.0;
+    if windows.is_empty() {
+        return netem.words.clone();
+    }
+    let edges = windows.iter().flat_map(|(from, to)| [*from, *to]);
+    let steps = netem.words.iter().map(|step| step.0);
+    let mut times: Vec<Time> = edges.chain(steps).collect();
+    times.sort_unstable();
+    times.dedup();
+    let words = times.into_iter().map(|now| {
+        let acts = windows.iter().any(|(from, to)| (*from..*to).contains(&now));
+        let step = netem.words.iter().rfind(|step| step.0 <= now);
+        let words = step.filter(|_| acts).map(|step| step.1.clone());
+        (now, words.unwrap_or_default())
+    });
+    words.collect()
+}
