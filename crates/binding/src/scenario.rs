@@ -9,7 +9,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::crates::installed;
 use tailback_engine::network::parts::Split;
-use tailback_engine::plan::Plan;
 use tailback_guest::map;
 use tailback_record::foreign::shown;
 use tailback_run::{Source, crates, guest::Numbers, guest::Ran, panics};
@@ -444,20 +443,10 @@ impl Point {
         tailback_scenario::estimate_packets(&self.point().plan)
     }
 
-    /// Rough size of the run in packets. It serves to order runs and to estimate the time left, and
-    /// does not affect results.
+    /// Rough size of the run in packets, 1 at least. It serves to order runs and to estimate the
+    /// time left, and does not affect results.
     #[getter]
     fn cost(&self) -> f64 {
-        cost(&self.point().plan)
+        1.0 + tailback_scenario::estimate_packets(&self.point().plan) as f64
     }
-}
-
-fn cost(plan: &Plan) -> f64 {
-    const FRAME_BITS: f64 = 1514.0 * 8.0;
-    let rate: u64 = plan
-        .links
-        .iter()
-        .map(|link| link.rate.nominal().0)
-        .fold(0, u64::saturating_add);
-    1.0 + plan.duration.as_secs_f64() * rate as f64 / FRAME_BITS
 }

@@ -4,6 +4,8 @@ use tailback_engine::plan::{FlowPlan, Plan, RatePlan, TrafficPlan};
 use tailback_engine::traffic::{Transport, transport};
 use tailback_engine::units::Time;
 
+use crate::response;
+
 /// Bytes that an ACK counts for at a link.
 const ACK: u64 = 66;
 
@@ -11,7 +13,8 @@ const ACK: u64 = 66;
 const FRAME: u64 = 1514;
 
 /// Estimates how many packets pass the links in a run, each counted at every link: what senders
-/// offer, but no more than a link carries. ACKs count at the links that they pass.
+/// offer, but no more than a link carries. ACKs count at the links that they pass. Where losses and
+/// marks that do not depend on a queue leave Reno or CUBIC less than its link, they send less.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let mut passing = vec![Passing::default(); plan.links.len()];
     let mut add = |route: &[u32], packets: u64, frame: u64| {
@@ -84,7 +87,8 @@ struct Passing {
     bytes: u64,
 }
 
-/// Segments that a flow can send: all it has, or what its window and the slowest link allow.
+/// Segments that a flow can send: all it has, or what its window, its losses and marks, and the
+/// slowest link allow.
 fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     let mss = u64::from(flow.tcp.mss).max(1);
     let active = active(plan, flow.start, flow.stop);
@@ -92,13 +96,15 @@ fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     let rtt = plan.rtt_over(flow.rtt, &flow.route, &flow.back);
     let rounds = active.0 as f64 / rtt.0.max(1) as f64;
     let windows = ((rounds + 1.0) * (flow.tcp.rwnd.0 as f64 / mss as f64)) as u64;
+    let responding = response::segments(plan, flow, rtt, rounds).unwrap_or(f64::INFINITY) as u64;
     let frame = mss + u64::from(flow.tcp.header);
     let links = flow
         .route
         .iter()
         .filter_map(|at| plan.links.get(*at as usize));
     let slowest = links.map(|link| capacity(&link.rate, active) / frame).min();
-    bytes.min(windows).min(slowest.unwrap_or_default())
+    let most = bytes.min(windows).min(responding);
+    most.min(slowest.unwrap_or_default())
 }
 
 /// Segments of the slowest link of a source of connections.

@@ -13,7 +13,7 @@
 //! | `expand` | the sweep: points, seeds, assertions, baselines |
 //! | `plan` | a point's tree as the plan of a run |
 //! | `canonical`, `hash` | what names a run |
-//! | `memory`, `cost` | what a run needs |
+//! | `memory`, `cost`, `response` | what a run needs |
 
 mod canonical;
 mod cost;
@@ -25,6 +25,7 @@ mod memory;
 mod plan;
 mod read;
 mod request;
+mod response;
 mod scenario;
 
 pub use tailback_engine::keys::EngineKind;

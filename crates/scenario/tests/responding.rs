@@ -1,0 +1,101 @@
+//! The estimate of packets where losses or marks, and not the link, limit a flow.
+
+use std::sync::Arc;
+
+use tailback_engine::network::Network;
+use tailback_engine::plan::Plan;
+use tailback_scenario::{estimate_packets, load};
+
+/// A flow on a link that it never fills. `signals` are keys of the link, `options` those of `cc`.
+fn plan(seconds: u64, rtt_ms: u64, signals: &str, cc: &str, flow: &str) -> Arc<Plan> {
+    let text = format!(
+        "duration = \"{seconds}s\"\n[bottleneck]\nrate = \"10Gbit\"\n{signals}\n[path]\n\
+         rtt = \"{rtt_ms}ms\"\n[tcp]\ninitial_ssthresh = 40\n[record]\nseries = false\n\
+         [[flows]]\ncc = {cc}\n{flow}\n"
+    );
+    let scenario = load(text.as_bytes(), "f.toml", &[], None);
+    let scenario = scenario.unwrap_or_else(|errors| panic!("{errors:?} of\n{text}"));
+    scenario.points[0].plan.clone()
+}
+
+/// Packets that the simulator forwards.
+fn forwarded(plan: &Arc<Plan>) -> u64 {
+    let mut network = Network::new(plan, 1);
+    while network.advance(1 << 20) {}
+    network.finish().links[0].packets
+}
+
+/// Every so manieth segment, so many times.
+fn schedule(kind: &str, period: u64, count: u64) -> String {
+    let numbers: Vec<String> = (1..=count).map(|at| (at * period).to_string()).collect();
+    format!("schedule = {{ {kind} = [{}] }}", numbers.join(", "))
+}
+
+const MARKED: &str = "ecn = true";
+
+/// What 10 Gbit/s carry in a second: frames of 1514 bytes.
+const CARRIED: u64 = 825_627;
+
+#[test]
+fn marks_and_losses_bound_the_estimate_near_what_is_sent() {
+    let marks = schedule("marks", 1000, 400);
+    let drops = schedule("drops", 1000, 400);
+    for (seconds, rtt_ms, signals, cc, flow) in [
+        (60, 50, marks.as_str(), "\"reno\"", MARKED),
+        (
+            60,
+            50,
+            &marks,
+            "{ name = \"reno\", beta_ecn = 0.8 }",
+            MARKED,
+        ),
+        (60, 50, &drops, "\"reno\"", ""),
+        (60, 50, "loss = 0.001", "\"reno\"", ""),
+        (60, 50, "loss = 0.001", "\"cubic\"", ""),
+        // The curve decides, not the window that Reno would have.
+        (120, 200, &schedule("drops", 10_000, 400), "\"cubic\"", ""),
+    ] {
+        let plan = plan(seconds, rtt_ms, signals, cc, flow);
+        let (expected, sent) = (estimate_packets(&plan), forwarded(&plan));
+        let ratio = expected as f64 / sent as f64;
+        assert!(
+            (0.7..=1.4).contains(&ratio),
+            "{cc} {signals:.30}: {expected} expected, {sent} sent"
+        );
+        assert!(expected < seconds * CARRIED / 50);
+    }
+}
+
+#[test]
+fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
+    let every = 10 * CARRIED;
+    for (signals, cc, flow) in [
+        ("", "\"reno\"", ""),
+        ("loss = 0.001", "\"bbr\"", ""),
+        // The schedule is over before a window of Reno would have sent as much.
+        (&*schedule("marks", 10, 3), "\"reno\"", MARKED),
+    ] {
+        let plan = plan(10, 1, signals, cc, flow);
+        let expected = estimate_packets(&plan);
+        assert!(
+            expected.abs_diff(every) <= every / 1000,
+            "{cc} {signals}: {expected}, {every}"
+        );
+    }
+    // Of flows that share a schedule each has a part.
+    let marks = schedule("marks", 1000, 100);
+    let alone = estimate_packets(&plan(60, 50, &marks, "\"reno\"", MARKED));
+    let flows = format!("{MARKED}\ncount = 5");
+    let shared = estimate_packets(&plan(60, 50, &marks, "\"reno\"", &flows));
+    assert!(alone < 60 * CARRIED / 500, "{alone}");
+    assert!(shared > 59 * CARRIED, "{shared}");
+}
+
+/// A flow whose last packet is known sends no more.
+#[test]
+fn bytes_and_the_receive_window_bound_the_estimate_too() {
+    let of = |flow: &str| estimate_packets(&plan(60, 50, "loss = 0.001", "\"reno\"", flow));
+    assert_eq!(of("bytes = 14480"), 10);
+    // 20 segments a round trip, below the 39 of the response function.
+    assert_eq!(of("tcp = { rwnd = \"28960b\" }"), 20 * 1201);
+}
