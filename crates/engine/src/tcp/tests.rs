@@ -248,22 +248,26 @@ fn pacing_begins_after_the_first_window() {
 /// Linux `tcp_tso_autosize`: what TCP joins leaves at once, and the next waits for all of it.
 #[test]
 fn joined_segments_are_paced_together() {
-    let gaps = |rtt: Time| {
+    let gaps_at = |percent: u32, rtt: Time| {
         let mut wire = Wire::default();
         let plan = TcpPlan {
             pacing: Pacing::FqGso,
             initial_cwnd: 60,
+            pacing_ss_ratio: percent,
             ..TcpPlan::default()
         };
         let s = established(&plan, rtt, &mut wire);
         (wire.take().len(), (s.deadline() - rtt).ns())
     };
+    let gaps = |rtt: Time| gaps_at(200, rtt);
     // Twice 60 segments in 100 ms are 1.17 in a millisecond: two. Ten go unpaced.
     assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
     // In 20 ms they are 5.86.
     assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
     // With 4 ms between the ends 65536 >> 7 bytes more: 29.3 and 0.35.
     assert_eq!(gaps(ms(4)), (39, 29 * 33_334));
+    // With 2 ms 65536 >> 3: 14.6 and 5.7.
+    assert_eq!(gaps_at(50, ms(2)), (30, 20 * 66_667));
 }
 
 /// Linux `tcp_check_sack_reordering`: how far segments were overtaken; and

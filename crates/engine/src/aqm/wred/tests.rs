@@ -200,3 +200,20 @@ fn an_idle_time_decays_both_averages() {
     assert!((after[0] - before[0] / 8.0).abs() < 1e-9);
     assert!((after[3] - before[3] / 8.0).abs() < 1e-9);
 }
+
+/// The module has 31 bits for a size: the largest goes there, the next is refused at its option.
+#[test]
+fn linux_takes_sizes_of_31_bits() {
+    let refused = |option: &'static str, value: Value| -> Vec<&'static str> {
+        let spelled = super::kernel::KERNEL.spell(&options(&[(option, value)]), Rate(10_000_000));
+        spelled.refused.iter().map(|refused| refused.at).collect()
+    };
+    let largest = (1 << 31) - 1;
+    assert_eq!(refused("limit", bytes(largest)), [""; 0]);
+    assert_eq!(refused("limit", bytes(largest + 1)), ["limit"]);
+    for name in ["ecn", "classic"] {
+        assert_eq!(refused(name, step(largest)), [""; 0]);
+        // Both ends of its curve.
+        assert_eq!(refused(name, step(largest + 1)), [name; 2]);
+    }
+}
