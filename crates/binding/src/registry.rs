@@ -1,6 +1,7 @@
 //! The registries as JSON: what `tailback list` and the reference pages show.
 
 use serde_json::{Value, json};
+use tailback_engine::profiles::{self, Profile};
 use tailback_engine::registry::kernel::{Kernel, Order, show};
 use tailback_engine::registry::{Entry, Kind, Opt, Options, Value as OptionValue, find};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -18,8 +19,16 @@ pub fn json() -> Value {
         "traffic": entries(traffic::TABLE.entries()),
         "impairments": entries(impairments::ENTRIES),
         "programs": entries(programs::TABLE.entries()),
+        "paths": paths(),
         "series": quantities(),
     })
+}
+
+/// The named paths.
+fn paths() -> Vec<Value> {
+    let paths = profiles::ENTRIES.iter();
+    let path = |path: &Profile| json!({ "name": path.name, "doc": path.doc(), "source": path.source(), "toml": path.toml });
+    paths.map(path).collect()
 }
 
 /// The quantities of flows, links and programs that are sampled over time.

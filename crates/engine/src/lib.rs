@@ -21,6 +21,7 @@ pub mod link;
 pub mod network;
 pub mod packet;
 pub mod plan;
+pub mod profiles;
 pub mod programs;
 pub mod rate;
 pub mod registry;

@@ -29,8 +29,10 @@ use crate::keys;
 pub use crate::keys::Refusal;
 use crate::keys::{ANY_TIME, BOOL, KeyKind, POSITIVE_TIME, TEXT, Takes, int, key};
 use crate::packet::FlowInfo;
+use crate::profiles::NAMES;
 pub use crate::rate::RatePlan;
 pub use crate::registry::Algorithm;
+use crate::registry::Kind;
 use crate::rng::Stream;
 use crate::traffic::{Transport, transport};
 use crate::units::{Rate, Time};
@@ -100,6 +102,9 @@ keys! {
     pub struct PathKeys as "[path]" {
         /// Total base round-trip time: half before the first link, half after the receiver.
         rtt: Time = POSITIVE_TIME.default("20ms");
+        /// A named path (`tailback list paths`): its keys of [path] and [bottleneck] apply where the
+        /// scenario does not write them.
+        key profile = key(KeyKind::Plain(Kind::Word(NAMES)));
         /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO), kernel engine
         /// only: the simulator sends every segment as a packet.
         offloads: bool = BOOL.default("false")

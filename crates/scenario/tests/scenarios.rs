@@ -1320,3 +1320,64 @@ fn packets_of_a_run() {
         5_010
     );
 }
+
+const FLOW: &str = "duration = \"10s\"\n[[flows]]\ncc = \"reno\"\n";
+
+/// Every named path is a scenario with one flow, and no warning.
+#[test]
+fn named_paths_are_complete() {
+    for name in tailback_engine::profiles::NAMES {
+        let scenario = load_set(FLOW, &[("path.profile", name)]);
+        assert!(
+            scenario.warnings.is_empty(),
+            "{name}: {:?}",
+            scenario.warnings
+        );
+    }
+}
+
+/// A named path is the keys that it stands for: written out they are the same run. Keys of the scenario
+/// itself count instead.
+#[test]
+fn a_named_path_stands_for_keys_that_are_not_written() {
+    let written = r#"
+        [path]
+        rtt = "2ms"
+        [bottleneck]
+        rate = "10Mbit"
+        queue = { aqm = "fifo", limit = "312500b" }
+        [[bottleneck.impairments]]
+        kind = "jitter"
+        distribution = "wifi"
+        mean = "7ms"
+    "#;
+    let written = load_ok(&format!("{FLOW}{written}"));
+    let named = load_set(FLOW, &[("path.profile", "wifi-bad")]);
+    assert_eq!(named.points[0].run_id, written.points[0].run_id);
+    let path = "path = { profile = \"wifi-bad\", rtt = \"9ms\" }\nbottleneck.queue = \"codel\"\n";
+    let plan = plan(&format!("{path}{FLOW}"));
+    assert_eq!(plan.flows[0].rtt, Time::from_ms(9));
+    assert_eq!(plan.links[0].rate.lowest(), Rate(10_000_000));
+    assert_eq!(
+        plan.links[0].queue.known().map(|known| known.0),
+        Some("codel")
+    );
+    assert_eq!(plan.links[0].impairments.len(), 1);
+}
+
+/// Runs of a sweep over paths have the names of the paths, though paths have values in common.
+#[test]
+fn a_sweep_over_named_paths() {
+    let names = tailback_engine::profiles::NAMES;
+    let scenario = load_ok(&format!("{FLOW}[sweep]\n\"path.profile\" = {names:?}\n"));
+    let params: Vec<&Param> = scenario
+        .points
+        .iter()
+        .map(|point| &point.params[0].1)
+        .collect();
+    let expected: Vec<Param> = names
+        .iter()
+        .map(|name| Param::Name((*name).to_owned()))
+        .collect();
+    assert_eq!(params, expected.iter().collect::<Vec<_>>());
+}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-LISTS = ("cc", "aqm", "traffic", "impairments", "programs", "metrics")
+LISTS = ("cc", "aqm", "traffic", "impairments", "paths", "programs", "metrics")
 """What `tailback list` lists without studies, which add more."""
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pages import REFERENCE
 
-from . import entries, metrics, scenario
+from . import entries, metrics, paths, scenario
 
 
 def pages() -> dict[Path, str]:
@@ -14,5 +14,6 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "scenario.md": scenario.page(),
         REFERENCE / "metrics.md": metrics.page(),
+        **dict(paths.pages()),
         **dict(entries.pages()),
     }

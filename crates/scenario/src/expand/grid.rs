@@ -3,6 +3,7 @@
 use tailback_engine::plan::{Plan, Refusal};
 
 use super::graft::graft;
+use super::profiles;
 use super::sweep::{Sweep, SweptKey, labels};
 use super::swept::{Swept, swept};
 use crate::declare::Reader;
@@ -151,6 +152,7 @@ fn run(
             }
         }
     }
+    profiles::apply(&mut tree, reader);
     reader.resolved.clear();
     let (plan, seed, origins) = plan(&tree, reader);
     if let Some(judge) = judge {

@@ -6,6 +6,7 @@ mod baselines;
 mod equal;
 mod graft;
 mod grid;
+mod profiles;
 mod subject;
 mod sweep;
 mod swept;

@@ -28,6 +28,16 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
                 yield f"    a run without it: {metric.missing}"
         if options:
             yield f"all: {metrics.RULE}"
+    elif kind == "paths":
+        from tailback import _native
+
+        paths = json.loads(_native.registry_json())["paths"]
+        heads = _aligned((path["name"], path["doc"]) for path in paths)
+        for path, head in zip(paths, heads, strict=True):
+            yield head
+            if options:
+                keys = path["toml"].splitlines()[1:]
+                yield from (f"    {key}".rstrip() for key in keys)
     elif kind in studies.lists():
         yield from _aligned(studies.listed(kind))
     else:

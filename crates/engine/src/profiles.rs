@@ -1,0 +1,85 @@
+//! Named paths: a link and a path under one name, with their source. `[path] profile = "wifi-bad"` adds the
+//! keys of the file of that name. Keys that a scenario writes itself have priority.
+//!
+//! A file begins with a comment that says what the path is, and one that says where its numbers come from.
+
+/// A named path.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// Its keys, in TOML: `[path]` and `[bottleneck]`.
+    pub toml: &'static str,
+}
+
+impl Profile {
+    /// What the path is, in a sentence.
+    pub fn doc(&self) -> &'static str {
+        self.comment(0)
+    }
+
+    /// Where its numbers come from.
+    pub fn source(&self) -> &'static str {
+        let comment = self.comment(1);
+        comment.strip_prefix("source: ").unwrap_or(comment)
+    }
+
+    fn comment(&self, line: usize) -> &'static str {
+        let line = self.toml.lines().nth(line).unwrap_or_default();
+        line.trim_start_matches("# ")
+    }
+}
+
+/// Declares the paths, each with the file of its name.
+macro_rules! profiles {
+    ($($name:literal,)*) => {
+        /// Every named path, in the order of documentation.
+        pub const ENTRIES: &[Profile] = &[$(
+            Profile {
+                name: $name,
+                toml: include_str!(concat!("profiles/", $name, ".toml")),
+            },
+        )*];
+
+        /// Their names.
+        pub const NAMES: &[&str] = &[$($name,)*];
+    };
+}
+
+profiles! {
+    "c4-basic",
+    "c4-fast",
+    "c4-satellite",
+    "low-and-up",
+    "drop-and-back",
+    "black-hole",
+    "short-to-long",
+    "wifi-bad",
+    "wifi-fade",
+    "suspension",
+    "media-variable",
+    "media-two-flows",
+    "media-two-way",
+    "nsperf-coexist",
+    "nsperf-random-loss",
+    "nsperf-shallow",
+    "nsperf-bufferbloat",
+    "nsperf-ecn",
+    "docsis-classic",
+    "docsis-low-latency",
+    "geo",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_says_what_it_is_and_where_it_comes_from() {
+        for profile in ENTRIES {
+            assert!(profile.doc().ends_with('.'), "{}", profile.name);
+            assert!(profile.toml.contains("\n# source: "), "{}", profile.name);
+            assert!(!profile.source().is_empty(), "{}", profile.name);
+        }
+    }
+}

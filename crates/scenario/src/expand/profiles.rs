@@ -1,0 +1,81 @@
+//! `[path] profile`: the keys of a named path, where the scenario does not write them itself.
+
+use tailback_engine::profiles;
+use tailback_engine::registry::{Kind, Value};
+
+use crate::declare::{Bdp, Reader};
+use crate::read::{Item, Node, Problem, Span, Table, Toml, parse};
+
+/// The tables that a named path has keys of.
+const TABLES: [&str; 2] = ["path", "bottleneck"];
+
+/// Puts the keys of the named path into the tree of a point. Errors in them are at its name.
+pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
+    let Toml::Table(root) = &mut tree.value else {
+        return;
+    };
+    let path = root.get("path").and_then(Node::table);
+    let Some(named) = path.and_then(|path| path.item("profile")).cloned() else {
+        return;
+    };
+    let kind = Kind::Word(profiles::NAMES);
+    let name = match reader.plain("profile", kind, &named.node, Bdp::Nowhere) {
+        Some(Value::Word(name)) => name,
+        // Any path will do, so that its keys are not reported as missing.
+        _ => profiles::NAMES[0],
+    };
+    // The place of a swept value says what its runs are called, so the place of the keys is another: it
+    // ends one byte earlier.
+    let mut span = named.node.span;
+    span.end -= 1;
+    if let Some(links) = root.item("links") {
+        let message = format!("\"{name}\" is a path with a [bottleneck], and there are [links]");
+        let problem = Problem::new(links.key_span.max(span), message);
+        reader.problem(problem.expected("[bottleneck] with it, or no profile"));
+        return;
+    }
+    for (table, keys) in keys(name, span) {
+        match root.get_mut(table).map(|node| &mut node.value) {
+            Some(Toml::Table(written)) => {
+                let missing = keys.0.into_iter();
+                let missing = missing.filter(|item| written.get(&item.key).is_none());
+                let missing: Vec<Item> = missing.collect();
+                written.0.extend(missing);
+            }
+            // Reading the table reports what is wrong with it.
+            Some(_) => {}
+            None => {
+                let value = Toml::Table(keys);
+                root.set(table, span, Node { span, value });
+            }
+        }
+    }
+}
+
+/// The tables of a named path, all at one place.
+fn keys(name: &str, span: Span) -> impl Iterator<Item = (&'static str, Table)> {
+    let entry = profiles::ENTRIES.iter().find(|entry| entry.name == name);
+    let mut problems = Vec::new();
+    let mut tree = parse(entry.map_or("", |entry| entry.toml), 0, &mut problems);
+    debug_assert!(problems.is_empty(), "{name}: {problems:?}");
+    move_to(&mut tree, span);
+    TABLES.into_iter().filter_map(move |table| {
+        let keys = tree.table()?.get(table)?.table()?;
+        Some((table, keys.clone()))
+    })
+}
+
+/// Gives all values and keys of a tree the same place.
+fn move_to(node: &mut Node, span: Span) {
+    node.span = span;
+    match &mut node.value {
+        Toml::Array(nodes) => nodes.iter_mut().for_each(|node| move_to(node, span)),
+        Toml::Table(table) => {
+            for Item { key_span, node, .. } in &mut table.0 {
+                *key_span = span;
+                move_to(node, span);
+            }
+        }
+        _ => {}
+    }
+}

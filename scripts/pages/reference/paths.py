@@ -1,0 +1,130 @@
+"""The page of named paths: what each is, and its rate and RTT over time as a small picture."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pages import REFERENCE
+from tailback import _native
+
+FOLDER = REFERENCE / "paths"
+WIDTH, HEIGHT, MARGIN = 180, 60, 3
+"""Of a picture, px. The rate has the upper half, the RTT the lower one."""
+MANY = 20
+"""A path with more steps shows its first ten seconds."""
+UNITS = {"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3, "bit": 1.0, "ms": 1e-3, "us": 1e-6, "s": 1.0}
+RATE, RTT = "#3b75af", "#c5543a"
+
+Steps = Sequence[tuple[float, float]]
+"""Times, s, each with the value from then on."""
+
+TEXT = """# Named paths
+
+A named path has keys of `[path]` and `[bottleneck]`. They apply where a scenario does not write
+its own:
+
+```toml
+duration = "20s"
+path = { profile = "wifi-bad", rtt = "30ms" }
+flows = [{ cc = "cubic" }]
+```
+
+Here `rtt` overrides that of the path. `tailback list paths` prints the names, with `--options`
+all keys of each. A sweep over `"path.profile"` runs one scenario on many paths.
+
+Every picture shows the rate (blue) and the round-trip time without queues (red, dashed) over time,
+each from zero to its largest value. A red band is jitter up to twice its mean.
+
+"""
+
+MISSING = """
+## What is missing
+
+LTE and LEO satellites are measured as traces, which are not part of tailback: use
+`rate = { trace = "FILE" }`. The slots of DOCSIS requests and grants and the capacities of the way
+back of RFC 8867 are missing too.
+"""
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """The page and its pictures."""
+    rows = ["| path | what it is | rate and RTT | source |", "|---|---|---|---|"]
+    for path in json.loads(_native.registry_json())["paths"]:
+        name = path["name"]
+        yield FOLDER / f"{name}.svg", _picture(tomllib.loads(path["toml"]))
+        picture = f"![Rate and RTT of {name} over time](paths/{name}.svg)"
+        rows.append(f"| `{name}` | {path['doc']} | {picture} | {path['source']} |")
+    yield REFERENCE / "paths.md", TEXT + "\n".join(rows) + "\n" + MISSING
+
+
+def _number(text: str) -> float:
+    """A rate, bit/s, or a time, s."""
+    unit = next(unit for unit in UNITS if text.endswith(unit))
+    return float(text.removesuffix(unit)) * UNITS[unit]
+
+
+def _steps(pairs: Sequence[Sequence[str]]) -> Steps:
+    return [(_number(at), _number(value)) for at, value in pairs]
+
+
+def _picture(keys: dict[str, Any]) -> str:
+    link, rtt = keys["bottleneck"], _number(keys["path"]["rtt"])
+    rate = link["rate"]
+    rates = [(0.0, _number(rate))] if isinstance(rate, str) else _steps(rate["steps"])
+    impairments = link.get("impairments", [])
+    delays = [_steps(one["steps"]) for one in impairments if one["kind"] == "delay"]
+    rtts = [(at, rtt + more) for at, more in delays[0]] if delays else [(0.0, rtt)]
+    last = max(rates[-1][0], rtts[-1][0])
+    end = 10.0 if len(rates) > MANY or last == 0 else 1.5 * last
+    bands = [
+        (_number(start), min(_number(stop), end), 2 * _number(one["mean"]))
+        for one in impairments
+        if one["kind"] == "jitter"
+        for start, stop in one.get("during", [["0s", "1000s"]])
+    ]
+    most_rtt = max([value for _, value in rtts] + [rtt + more for *_, more in bands])
+    most_rate = max(value for _, value in rates)
+    svg = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}">'
+    ]
+    for start, stop, more in bands:
+        x, y = _x(start, end), _y(rtt + more, most_rtt, RTT)
+        width, height = _x(stop, end) - x, _y(rtt, most_rtt, RTT) - y
+        svg.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
+            f'fill="{RTT}" fill-opacity="0.25"/>'
+        )
+    svg += [
+        _line(rates, end, most_rate, RATE, ""),
+        _line(rtts, end, most_rtt, RTT, ' stroke-dasharray="4 3"'),
+        "</svg>",
+    ]
+    return "\n".join(svg) + "\n"
+
+
+def _x(at: float, end: float) -> float:
+    return MARGIN + (WIDTH - 2 * MARGIN) * min(at, end) / end
+
+
+def _y(value: float, most: float, color: str) -> float:
+    """In the half of the rate or of the RTT."""
+    bottom = HEIGHT / 2 if color == RATE else HEIGHT
+    return bottom - MARGIN - (HEIGHT / 2 - 2 * MARGIN) * value / most
+
+
+def _line(steps: Steps, end: float, most: float, color: str, dashes: str) -> str:
+    """A staircase from 0 to the end."""
+    points = []
+    for (at, value), until in zip(steps, [*(at for at, _ in steps[1:]), end], strict=True):
+        if at < end:
+            points += [
+                (_x(at, end), _y(value, most, color)),
+                (_x(until, end), _y(value, most, color)),
+            ]
+    shown = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline points="{shown}" fill="none" stroke="{color}" stroke-width="1.8"{dashes}/>'
