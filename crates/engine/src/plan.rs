@@ -7,6 +7,7 @@ mod group;
 mod link;
 mod program;
 mod record;
+mod short_forms;
 mod tcp;
 mod traffic;
 
@@ -22,6 +23,7 @@ pub use program::{
     DATE, FilePlan, InteropPlan, ProgramPlan, Ready, ResultPlan, RootPlan, SidePlan,
 };
 pub use record::{RecordPlan, SeriesMode};
+pub use short_forms::{BurstLossForm, DelayForm, GilbertForm, PolicerForm, ReorderForm};
 pub use tcp::{AccEcnOption, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan};
 pub use traffic::{ConnectionsPlan, FlowPlan, TrafficPlan};
 

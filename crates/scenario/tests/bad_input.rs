@@ -197,7 +197,7 @@ cc = "cubik"
         r#"
         f.toml:2:12: string values must be quoted; expected a value in quotes such as "100Mbit"
         f.toml:4:8: string values must be quoted; expected a value in quotes such as "100Mbit"
-        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule, impairments; did you mean "loss"?
+        f.toml:5:1: unknown key "lss" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, reorder, duplicate, policer, overhead, count_in_service, schedule, impairments; did you mean "loss"?
         f.toml:7:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
         "#,
     );
@@ -241,7 +241,7 @@ zzz = 1
         &r#"
         f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "warmup"?
         f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "bottleneck"?
-        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule, impairments; did you mean "queue"?
+        f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, reorder, duplicate, policer, overhead, count_in_service, schedule, impairments; did you mean "queue"?
         f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of KEYS; did you mean "initial_cwnd"?
         f.toml:14:1: unknown key "zzz" in tcp; expected one of KEYS
@@ -784,7 +784,7 @@ seeds = 0
 "#,
         r#"
         f.toml:12:2: there is no "bottlenek" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp; did you mean "bottleneck"?
-        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, overhead, count_in_service, schedule, impairments; did you mean "rate"?
+        f.toml:13:13: unknown key "rat" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, reorder, duplicate, policer, overhead, count_in_service, schedule, impairments; did you mean "rate"?
         f.toml:14:8: there is no "cubik" in flows; expected one of cubic, reno; did you mean "cubic"?
         f.toml:15:7: there is no flows[7]; expected an index below 2
         f.toml:16:8: there is no "rtt" in flows; expected one of cubic, reno

@@ -974,7 +974,7 @@ fn a_plan_is_the_same_at_any_seed() {
 fn the_schema_knows_every_key_and_option() {
     let schema = json_schema();
     let link = &schema["properties"]["bottleneck"];
-    assert_eq!(link["properties"]["loss"]["maximum"], 1.0);
+    assert_eq!(link["properties"]["loss"]["anyOf"][0]["maximum"], 1.0);
     assert_eq!(link["required"], serde_json::json!(["rate"]));
     assert_eq!(schema["required"], serde_json::json!(["duration"]));
     let flow = &schema["properties"]["flows"]["items"]["properties"];
@@ -1380,4 +1380,56 @@ fn a_sweep_over_named_paths() {
         .map(|name| Param::Name((*name).to_owned()))
         .collect();
     assert_eq!(params, expected.iter().collect::<Vec<_>>());
+}
+
+/// Keys of a link that are short for impairments are the same runs as the impairments.
+#[test]
+fn short_forms_are_impairments() {
+    let run_id = |keys: &str| {
+        let text = format!("[bottleneck]\nrate = \"8Mbit\"\n{keys}\n");
+        load_ok(&format!(
+            "duration = \"10s\"\nflows = [{{ cc = \"reno\" }}]\n{text}"
+        ))
+        .points[0]
+            .run_id
+            .clone()
+    };
+    for (short, long) in [
+        (
+            "loss = { gilbert = { p = 0.001, r = 0.2, good = 0, bad = 0.5 } }",
+            "kind = \"burst_loss\"\np = 0.001\nr = 0.2\ngood_loss = 0.0\nbad_loss = 0.5",
+        ),
+        (
+            "delay = { steps = [[\"0s\", \"1ms\"], [\"3s\", \"35ms\"]] }",
+            "kind = \"delay\"\nsteps = [[\"0s\", \"1ms\"], [\"3s\", \"35ms\"]]",
+        ),
+        (
+            "reorder = { probability = 0.02, delay = \"10ms\" }",
+            "kind = \"reorder\"\nprobability = 0.02\nby = \"10ms\"",
+        ),
+        (
+            "duplicate = 0.03",
+            "kind = \"duplicate\"\nprobability = 0.03",
+        ),
+        (
+            "policer = { rate = \"5Mbit\", burst = \"30kb\" }",
+            "kind = \"police\"\nrate = \"5Mbit\"\nburst = \"30kb\"",
+        ),
+    ] {
+        let long = format!("[[bottleneck.impairments]]\n{long}");
+        assert_eq!(run_id(short), run_id(&long), "{short}");
+    }
+    // `--set` reaches into them.
+    let set = load_set(
+        SMALL,
+        &[
+            ("bottleneck.loss.gilbert.p", "0.1"),
+            ("bottleneck.loss.gilbert.r", "0.5"),
+        ],
+    );
+    assert_eq!(
+        set.points[0].plan.links[0].impairments[0].kind,
+        "burst_loss"
+    );
+    assert_eq!(run_id("duplicate = 0"), run_id(""));
 }

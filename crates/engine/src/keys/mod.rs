@@ -176,6 +176,8 @@ pub struct Key {
     pub of_connections: bool,
     /// The values that an engine does not play.
     pub limit: Option<Limit>,
+    /// The table that may replace a plain value.
+    pub table: Option<&'static TableDef>,
 }
 
 /// The values of a key that an engine plays.
@@ -211,6 +213,7 @@ pub const fn key(kind: KeyKind) -> Key {
         since: "0.1",
         of_connections: false,
         limit: None,
+        table: None,
     }
 }
 
@@ -293,6 +296,14 @@ impl Key {
     pub const fn default(self, text: &'static str) -> Key {
         Key {
             default: Some(text),
+            ..self
+        }
+    }
+
+    /// This table may replace its value.
+    pub const fn or_table(self, table: &'static TableDef) -> Key {
+        Key {
+            table: Some(table),
             ..self
         }
     }

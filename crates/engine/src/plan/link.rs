@@ -1,5 +1,6 @@
 //! `[bottleneck]` and `[links.NAME]`: links, what they carry and when.
 
+use super::short_forms::{BurstLossForm, DelayForm, PolicerForm, ReorderForm};
 use crate::keys::Takes::{AtLeast, AtMost, Only};
 use crate::keys::{
     ANY_TIME, AsPart, BOOL, BYTES, KeyKind, POSITIVE_TIME, Part, Plain, Registry, entry, float,
@@ -148,8 +149,9 @@ keys! {
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Puts an independent instance of the link on the way back, reported as NAME.back.
         key both_directions = BOOL.default("false");
-        /// One-way delay behind the link.
-        delay: Time = ANY_TIME.default("0s");
+        /// One-way delay behind the link, or { steps = [[time, delay], ...] }, which is short for the
+        /// impairment `delay`.
+        delay: Time = ANY_TIME.default("0s").or_table(&DelayForm::TABLE);
         /// Order-preserving addition to the delay, uniform from 0 to this.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
         /// Slots behind the link and its delay, as of a link that sends in bursts (netem's `slot`).
@@ -157,8 +159,15 @@ keys! {
         /// begins a random gap after a full one, or after a packet comes to the head and finds no
         /// slot ahead.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
-        /// Probability that a packet is lost behind the queue.
-        loss: f64 = float(0.0, 1.0).default("0");
+        /// Probability that a packet is lost behind the queue, or { gilbert = { p, r, good, bad } },
+        /// which is short for the impairment `burst_loss`.
+        loss: f64 = float(0.0, 1.0).default("0").or_table(&BurstLossForm::TABLE);
+        /// Short for the impairment `reorder`.
+        key reorder = key(KeyKind::Table(&ReorderForm::TABLE)).since("0.2");
+        /// Probability that a packet is duplicated: short for the impairment `duplicate`.
+        key duplicate = float(0.0, 1.0).default("0").since("0.2");
+        /// Short for the impairment `police`.
+        key policer = key(KeyKind::Table(&PolicerForm::TABLE)).since("0.2");
         /// Bytes added to each frame when the rate is applied.
         overhead: i32 = int(-256, 256).default("0")
             .kernel(AtLeast("0"), "the kernel's shaper adds from 0 to 65535 bytes");

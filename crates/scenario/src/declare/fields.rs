@@ -96,7 +96,12 @@ impl Reader<'_> {
         for item in &table.0 {
             match fields.index(&item.key) {
                 Some(index) => {
-                    let value = match def.keys[index].kind {
+                    let key = &def.keys[index];
+                    let value = match key.kind {
+                        // Another reader takes the table.
+                        KeyKind::Plain(_) if key.table.is_some() && item.node.table().is_some() => {
+                            None
+                        }
                         KeyKind::Plain(kind) => self.plain(&item.key, kind, &item.node, bdp),
                         _ => None,
                     };

@@ -58,6 +58,9 @@ pub fn key_paths() -> Vec<KeyPath> {
 fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
     for key in def.keys {
         let path = format!("{prefix}{}", key.name);
+        if let Some(inner) = key.table {
+            table(inner, &format!("{path}."), found);
+        }
         match key.kind {
             KeyKind::Table(inner) => table(inner, &format!("{path}."), found),
             // Tables in this list have no names, so an index selects one.

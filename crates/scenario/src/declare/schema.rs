@@ -101,6 +101,9 @@ fn key_schema(key: &Key) -> Json {
             json!({ "type": "array", "minItems": 1, "items": table(&Assert::TABLE, &[]) })
         }
     };
+    if let Some(def) = key.table {
+        schema = json!({ "anyOf": [schema, table(def, &[])] });
+    }
     schema["description"] = json!(description(key));
     if let Some(text) = key.default {
         schema["default"] = default(key.kind, text);

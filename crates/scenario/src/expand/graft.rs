@@ -254,6 +254,10 @@ impl Reached {
         }
         match (self, step) {
             (Reached::Table(def), Step::Key(key)) => match def.key(key).map(|key| key.kind) {
+                Some(KeyKind::Plain(_)) => {
+                    let table = def.key(key).and_then(|key| key.table);
+                    table.map_or(Reached::Other, Reached::Table)
+                }
                 Some(KeyKind::Table(def)) => Reached::Table(def),
                 Some(KeyKind::Map(def)) => Reached::Map(def),
                 Some(KeyKind::List(def)) => Reached::List(def),
@@ -296,6 +300,7 @@ impl Reached {
                     .filter(|key| match key.kind {
                         KeyKind::Table(_) | KeyKind::Sweep => true,
                         KeyKind::Entry(_) => key.default.is_some(),
+                        KeyKind::Plain(_) => key.table.is_some(),
                         _ => false,
                     })
                     .map(|key| key.name),

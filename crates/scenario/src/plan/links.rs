@@ -7,7 +7,7 @@ use tailback_engine::keys::Registry;
 use tailback_engine::plan::{LinkPlan, SlotsPlan};
 use tailback_engine::units::Time;
 
-use super::impairments;
+use super::{impairments, short_forms};
 use crate::declare::{Bdp, Choice, Fields, Reader};
 use crate::read::{Item, Problem, Span};
 
@@ -123,8 +123,10 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
         let slots = fields
             .item("slots")
             .and_then(|item| read_slots(reader, item));
-        let impairments = fields.item("impairments");
-        let impairments = impairments.map_or_else(Vec::new, |i| impairments::read(reader, i, bdp));
+        let mut impairments = short_forms::read(reader, &fields, bdp);
+        if let Some(item) = fields.item("impairments") {
+            impairments.extend(impairments::read(reader, item, bdp));
+        }
         links.bdp.push(bdp);
         links.origin.push(from_links.then(|| name.to_owned()));
         let mut plan = LinkPlan {

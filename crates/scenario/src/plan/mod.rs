@@ -11,6 +11,7 @@ mod programs;
 mod queues;
 mod record;
 mod routes;
+mod short_forms;
 mod sides;
 mod stack;
 

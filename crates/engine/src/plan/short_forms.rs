@@ -1,0 +1,58 @@
+//! Keys of a link that are short for one of its impairments.
+
+use crate::keys;
+use crate::keys::{BYTES, KeyKind, POSITIVE_TIME, float, key, plain};
+use crate::registry::Kind;
+use crate::units::Time;
+
+const PROBABILITY: keys::Key = float(0.0, 1.0);
+
+keys! {
+    /// Loss in bursts: short for the impairment `burst_loss`.
+    pub struct BurstLossForm as "loss" {
+        /// The four parameters of a Gilbert-Elliott channel.
+        key gilbert = key(KeyKind::Table(&GilbertForm::TABLE)).required();
+    }
+}
+
+keys! {
+    /// A Gilbert-Elliott channel: probabilities a packet.
+    pub struct GilbertForm as "gilbert" {
+        /// A good channel turns bad.
+        key p = PROBABILITY.required();
+        /// A bad channel turns good.
+        key r = PROBABILITY.required();
+        /// A packet is lost in the good state.
+        key good = PROBABILITY.default("0");
+        /// A packet is lost in the bad state.
+        key bad = PROBABILITY.default("1");
+    }
+}
+
+keys! {
+    /// A delay that changes: short for the impairment `delay`.
+    pub struct DelayForm as "delay" {
+        /// Times, each with the delay from then on.
+        key steps = plain(Kind::Pairs(&Kind::Time { min: Time::ZERO })).required();
+    }
+}
+
+keys! {
+    /// Packets that arrive late: short for the impairment `reorder`.
+    pub struct ReorderForm as "[reorder]" {
+        /// Probability that a packet arrives late.
+        key probability = PROBABILITY.required();
+        /// How much later it arrives.
+        key delay = POSITIVE_TIME.required();
+    }
+}
+
+keys! {
+    /// A policer: short for the impairment `police`.
+    pub struct PolicerForm as "[policer]" {
+        /// Rate at which tokens come.
+        key rate = plain(Kind::Rate).required();
+        /// Most tokens, bytes.
+        key burst = BYTES.required();
+    }
+}

@@ -1,0 +1,120 @@
+//! Keys of a link that are short for impairments: `loss = { gilbert = ... }`, `delay = { steps = ... }`,
+//! `reorder`, `duplicate` and `policer`.
+
+use tailback_engine::impairments::ENTRIES;
+use tailback_engine::keys::TableDef;
+use tailback_engine::plan::{
+    BurstLossForm, DelayForm, GilbertForm, ImpairmentPlan, LinkPlan, PolicerForm, ReorderForm,
+};
+use tailback_engine::registry::{Value, defaults, find};
+
+use crate::declare::{Bdp, Fields, Reader};
+use crate::read::{Item, Node, Problem};
+
+/// A key of a link, its table, the impairment, and the options that the table's keys are.
+type ShortForm = (
+    &'static str,
+    &'static TableDef,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
+/// In the order in which packets meet them.
+const FORMS: [ShortForm; 4] = [
+    (
+        "loss",
+        &GilbertForm::TABLE,
+        "burst_loss",
+        &[
+            ("p", "p"),
+            ("r", "r"),
+            ("good", "good_loss"),
+            ("bad", "bad_loss"),
+        ],
+    ),
+    (
+        "policer",
+        &PolicerForm::TABLE,
+        "police",
+        &[("rate", "rate"), ("burst", "burst")],
+    ),
+    ("delay", &DelayForm::TABLE, "delay", &[("steps", "steps")]),
+    (
+        "reorder",
+        &ReorderForm::TABLE,
+        "reorder",
+        &[("probability", "probability"), ("delay", "by")],
+    ),
+];
+
+/// Returns the impairments that the keys of a link are short for, without those that have errors.
+pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<ImpairmentPlan> {
+    let mut impairments = Vec::new();
+    for (key, def, kind, names) in FORMS {
+        let Some(item) = link.item(key) else {
+            continue;
+        };
+        // A loss or a delay is a plain value otherwise.
+        let plain = LinkPlan::TABLE
+            .key(key)
+            .is_some_and(|key| key.table.is_some());
+        if plain && item.node.table().is_none() {
+            continue;
+        }
+        let before = reader.problems.len();
+        let Some(node) = parameters(reader, item, def) else {
+            continue;
+        };
+        let fields = reader.fields(node, def, def.label, bdp);
+        let options = names
+            .iter()
+            .filter_map(|(name, option)| Some((*option, fields.value(name)?)));
+        let options: Vec<_> = options.collect();
+        if reader.problems.len() == before {
+            impairments.extend(impairment(reader, kind, options, item));
+        }
+    }
+    if let Some(item) = link.item("duplicate")
+        && let Some(probability) = link.given("duplicate")
+        && *probability != Value::Float(0.0)
+    {
+        let options = vec![("probability", probability.clone())];
+        impairments.extend(impairment(reader, "duplicate", options, item));
+    }
+    impairments
+}
+
+/// The table with the parameters: that of `gilbert` for a loss.
+fn parameters<'n>(reader: &mut Reader<'_>, item: &'n Item, def: &TableDef) -> Option<&'n Node> {
+    if def.label != GilbertForm::TABLE.label {
+        return Some(&item.node);
+    }
+    let def = &BurstLossForm::TABLE;
+    reader.fields(&item.node, def, def.label, Bdp::Nowhere);
+    item.node.table()?.get("gilbert")
+}
+
+fn impairment(
+    reader: &mut Reader<'_>,
+    kind: &'static str,
+    set: Vec<(&'static str, Value)>,
+    item: &Item,
+) -> Option<ImpairmentPlan> {
+    let entry = find(ENTRIES, kind)?;
+    let mut options = defaults(entry.options);
+    for (name, value) in set {
+        options.set(name, value);
+    }
+    if let Err(errors) = (entry.finish)(&mut options) {
+        for error in errors {
+            let message = format!("\"{}\": {}", item.key, error.message);
+            reader.problem(Problem::new(item.node.span, message));
+        }
+        return None;
+    }
+    Some(ImpairmentPlan {
+        kind: entry.name,
+        options,
+        ..ImpairmentPlan::default()
+    })
+}
