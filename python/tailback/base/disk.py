@@ -34,7 +34,7 @@ def where_full(error: OSError) -> str:
 
 
 STDOUT = "standard output"
-"""Return the name of the output that takes no more."""
+"""Name of the full output if its disk is not known."""
 
 
 def mount_point(path: Path) -> Path:

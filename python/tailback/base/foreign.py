@@ -31,7 +31,7 @@ MAX_DEPTH = 64
 """The largest depth of lists and tables in JSON."""
 
 MAX_VALUES = 4_000_000
-"""The most lists, tables and values in JSON: each takes some 100 bytes."""
+"""The most lists, tables and values in a JSON file: each takes some 100 bytes of memory."""
 
 
 def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
@@ -41,7 +41,7 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        # A text that should be the content, rather than a name, may be long.
+        # The path may be long: a caller may have passed content where a path belongs.
         name = line(path) if len(str(path)) <= MAX_NAME else quoted(path)
         raise InputError(f"{name}: {reason}") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -153,7 +153,7 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    # Arithmetic makes a float of such a number, and thousands of digits take seconds.
+    # Arithmetic turns such a number into a float, and thousands of digits take seconds.
     _finite(text)
     return int(text)
 
@@ -184,7 +184,7 @@ _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING = re.compile(rb'"[^"]*"?')
 _EXTREME = re.compile(rb"\d{200}|[eE]\+?\d{3}")
-"""Only numbers with one of these can exceed floating point or take long. Without them, no number is
-checked by itself, which would take as long as all the rest.
+"""Only numbers with one of these can exceed floating point or take long. Text without them skips
+the check of each number, which would take as long as all the rest.
 """
 _NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")

@@ -43,7 +43,7 @@ def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | 
 
 
 def runs(names: Sequence[str]) -> list[str]:
-    """The names, each once; numbered ones (fig1, fig2, fig3) as "fig1 to fig3"."""
+    """The names without repetition; numbered ones (fig1, fig2, fig3) as "fig1 to fig3"."""
     groups: list[list[str]] = []
     for name in dict.fromkeys(names):
         if groups and name == _next(groups[-1][-1]):

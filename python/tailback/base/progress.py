@@ -51,7 +51,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def within(text: str) -> Iterator[None]:
-    """The name of the whole that its batches are parts of: "codel, 3 of 12"."""
+    """Show this text, e.g. "codel, 3 of 12", before the progress of every batch in this block."""
     _around.append(text)
     try:
         yield
@@ -83,7 +83,7 @@ class _View(Protocol):
     """One way to show progress."""
 
     def update(self, what: str, fraction: float) -> None:
-        """So much is done; `what` has the numbers in words."""
+        """Update how much is done; `what` has the numbers in words."""
 
     def close(self) -> None:
         """The work has ended, successfully or not."""
@@ -210,7 +210,8 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Shows the progress of a batch of runs (or of `what`); `enabled` is None if nobody sets it."""
+    """Shows the progress of a batch of runs (or of `what`); `enabled` is None if no option sets
+    it."""
 
     def __init__(self, total: int, *, enabled: bool | None, what: str = "runs") -> None:
         self._total = total
@@ -226,7 +227,7 @@ class Progress:
             self._view = _Lines()
 
     def update(self, done: int, fraction: float) -> None:
-        """So many runs are done, and this share of the work of all runs."""
+        """Update the number of finished runs, and the finished share of all work."""
         if self._view is not None:
             around = "".join(f"{text}: " for text in _around)
             self._view.update(f"{around}{done}/{self._total} {self._what}", fraction)

@@ -16,7 +16,7 @@ def dumps(table: Mapping[str, object]) -> str:
 
 
 class Document:
-    """A table as TOML, with the place of each of its values.
+    """A table as TOML, and the line and column of each value in that text.
 
     The first line is empty: an error of the whole document has no value's place.
     """

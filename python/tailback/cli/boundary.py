@@ -29,7 +29,7 @@ from tailback.errors import (
 )
 
 OK, FAILED, BAD_INPUT, EXCEEDED, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 4, 130
-"""EXCEEDED: a `--fail-if` bound is; UNKNOWN: the seeds cannot decide whether one is."""
+"""EXCEEDED: a `--fail-if` bound is exceeded; UNKNOWN: the seeds cannot decide whether one is."""
 
 
 def status_of(command: Callable[[], int | None]) -> int:
@@ -58,7 +58,7 @@ def status_of(command: Callable[[], int | None]) -> int:
 
 
 def _said(error: BaseException) -> int:
-    """Says what went wrong; returns the status."""
+    """Prints what went wrong; returns the exit status."""
     match error:
         case SystemExit() | BrokenPipeError():
             raise error
@@ -143,7 +143,7 @@ def _show_warning(
     file: TextIO | None = None,  # noqa: ARG001 (as warnings calls it)
     line: str | None = None,
 ) -> None:
-    """What a scenario or a store warns of concerns the user, not where Python found it."""
+    """Omit the Python file and line of a warning: it concerns a scenario or a store."""
     if issubclass(category, ScenarioWarning | DamageWarning | VersionWarning):
         found = message.args[0] if isinstance(message, Warning) and message.args else message
         complaints.warn(found if isinstance(found, _native.Diagnostic) else str(message))

@@ -1,8 +1,8 @@
 """Prints what is wrong, on stderr: `error: FILE:LINE:COLUMN: what is wrong`, the line of the file
 with a caret under the place, then what to do.
 
-A message that is text ends in what to do: `WHAT; expected WHAT ELSE; did you mean "NAME"?`,
-`GIVEN: expected WHAT ELSE`, `WHAT; run: COMMAND`, or another imperative of `_VERBS`.
+A text message ends in advice, in one of these forms: `WHAT; expected WHAT ELSE; did you mean
+"NAME"?`, `GIVEN: expected WHAT ELSE`, `WHAT; run: COMMAND`, or another imperative of `_VERBS`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Problem = Diagnostic | str
 INDENT = "  "
 
 MOST_COLUMNS = 100
-"""Of a line of the source: of a longer one the part about the caret is shown."""
+"""Longest source line that is printed whole; of a longer one, the part around the caret."""
 
 MOST_LISTED = 80
-"""Characters of a list of names that is repeated beside the nearest of them."""
+"""Longest list of names, in characters, that is printed beside the nearest name."""
 
 _VERBS = (
     "add",
@@ -66,12 +66,12 @@ def text_of(kind: str, problem: Problem) -> str:
     """The lines of a problem, the first of which begins with its kind."""
     if isinstance(problem, Diagnostic):
         place = f"{problem.place}: " if problem.place else ""
-        # What an engine refuses may end in what to do.
+        # A message of an engine may end in advice.
         what, advice = (problem.message, problem.help) if problem.help else split(problem.message)
         lines = [f"{place}{what}", *_excerpt(problem)]
     else:
         what, advice = split(problem)
-        # More than a line is what another program has written, such as a compiler.
+        # A message of several lines is the output of another program, such as a compiler.
         lines = what.split("\n")
     if advice is not None:
         lines.append(advice)
@@ -104,11 +104,11 @@ def _imperative(expected: str | None, nearest: str | None) -> str:
 
 
 def _excerpt(diagnostic: Diagnostic) -> list[str]:
-    """The line that is meant, and carets under the place in it."""
+    """The source line of the error, and carets under the place in it."""
     begin = diagnostic.column - 1
-    # A table of Python's has no lines of its own, only those it was turned into.
+    # A Python table was converted to text; the user never saw those lines.
     is_there = diagnostic.place.endswith(f":{diagnostic.line}:{diagnostic.column}")
-    # What is missing in the whole file has no place in its first line.
+    # A key that the whole file lacks has no place, so the first line is not shown.
     is_there = is_there and (begin > 0 or diagnostic.width > 0)
     if not is_there or not diagnostic.source.strip():
         return []

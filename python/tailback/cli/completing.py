@@ -22,7 +22,7 @@ LISTS = ("cc", "aqm", "traffic", "impairments", "paths", "programs", "metrics")
 
 
 def completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:
-    """Of names with a help text each; where they cannot be had, nothing is completed."""
+    """Completes names with their help texts; completes nothing if listing the names fails."""
 
     def complete(
         context: click.Context, _parameter: click.Parameter, begun: str
@@ -89,7 +89,7 @@ def _runs(context: click.Context) -> Iterable[tuple[str, str]]:
 
 
 def _keys(context: click.Context) -> Iterable[tuple[str, str]]:
-    """The swept keys of the sweep whose figure is asked for."""
+    """The swept keys of the sweep that the command line plots."""
     from tailback.store import archive, layout
 
     name = Path(context.params.get("results") or layout.LATEST)

@@ -17,8 +17,8 @@ HEADINGS = {
         *("page", "help"),
     ),
 }
-"""Names of options that many commands share, by the heading they are under; all others come first,
-under "Options"."""
+"""Headings of help, each with the shared options under it; all other options come first, under
+"Options"."""
 
 
 class Command(click.Command):

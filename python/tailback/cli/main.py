@@ -25,21 +25,21 @@ PURPOSES = {
     "Engines and plugins": ("kernel", "build"),
     "Help": ("list", "completion"),
 }
-"""Commands by what they are for, in the order of the help. Each is what its module in `commands`
-has of that name; studies add more."""
+"""Commands grouped by purpose, in the order of the help. Each is defined in the module of its name
+in `commands`; studies add more."""
 
 COMMANDS = tuple(name for names in PURPOSES.values() for name in names)
 
 
 class Commands(click.Group):
-    """The commands, each of which is loaded when it is asked for: a start is short."""
+    """The commands; each module is loaded only when its command runs, for a short start-up."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (as click calls it)
         """Their names, in the order of the help."""
         return [name for names in _purposes().values() for name in names]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by what they are for, each with its first sentence."""
+        """Write the commands grouped by purpose, each with the first sentence of its help."""
         for heading, names in _purposes().items():
             with formatter.section(heading):
                 formatter.write_dl([(name, self._sentence(ctx, name)) for name in names])
@@ -61,14 +61,14 @@ class Commands(click.Group):
             assert command is None or isinstance(command, click.Command)
             return command
         module = importlib.import_module(f"tailback.cli.commands.{cmd_name}")
-        # Python has a word for it where it ends in an underscore.
+        # A name ends in an underscore where Python has a builtin or keyword of that name.
         found = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         assert isinstance(found, click.Command)
         return found
 
 
 def _purposes() -> dict[str, list[str]]:
-    """Commands by what they are for, those of studies included."""
+    """Commands grouped by purpose, including those of studies."""
     purposes = {heading: list(names) for heading, names in PURPOSES.items()}
     if added := sorted(studies.commands()):
         purposes["Published experiments and validation"] = added

@@ -16,7 +16,7 @@ from tailback.cli.completing import engine_names
 
 
 def _unconfine(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    """For whatever this command runs, in whichever thread."""
+    """Applies to everything that this command runs, in any thread."""
     if wanted:
         from tailback.kernel import confine
 
@@ -49,13 +49,13 @@ _trust_option = click.option(
 
 
 def walls_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What a user may do without, of what keeps guests from this machine."""
+    """Walls around guests that a user may do without."""
     return _unconfined_option(_trust_option(command))
 
 
 def for_this_command(context: click.Context, variable: str, value: str) -> None:
-    """Sets a variable of the environment until the command ends, for whatever it does, however
-    deep: who calls a command from Python has the variables it had."""
+    """Sets an environment variable until the command ends, then restores it for callers from
+    Python."""
     before = os.environ.get(variable)
 
     def restore() -> None:
@@ -114,7 +114,7 @@ engine_option = click.option(
 
 @dataclass(frozen=True)
 class Auto:
-    """As many seeds as it takes, up to so many."""
+    """As many seeds as a decision needs, up to a limit."""
 
     most: int | None = None
 
@@ -144,7 +144,7 @@ class _Seeds(click.ParamType[Any]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | Auto:
-        """The number, or as many as it takes."""
+        """A number of seeds, or as many as a decision needs."""
         if isinstance(value, int | Auto):
             return value
         text = str(value)

@@ -15,7 +15,7 @@ from tailback.errors import InputError
 
 
 def spread_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Adds the options, and does what they say around the command."""
+    """Adds the options, and runs the command as they say."""
 
     @click.option(
         "--cluster",

@@ -28,7 +28,7 @@ from tailback.store.results import Results
 SUFFIX = ".tailback.json"
 FORMAT = 1
 NAME = "baseline"
-"""Name of the variant that it is in a comparison."""
+"""Name of its variant in a comparison."""
 
 LIMIT = 32 << 20
 """The most bytes of such a file; a baseline that is checked in has some thousands."""

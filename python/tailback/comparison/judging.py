@@ -89,7 +89,7 @@ def _cells_of_point(
 
 
 Place = tuple[dict[str, float | str], dict[str, str], Kind, str]
-"""Parameters, their labels, and the object of a cell."""
+"""Parameters, their labels, and the flow, link or class of a cell."""
 
 
 def _of_each(

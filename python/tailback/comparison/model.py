@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 FLENT = "flent"
-"""The engine name of a column of data files of Flent."""
+"""Engine name shown for data files of Flent."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Cell:
     samples: dict[str, dict[int, float]] = field(default_factory=dict)
     """The single values behind `values`: by variant, then by seed."""
     other_names: dict[str, str] = field(default_factory=dict)
-    """Its name in variants that name it differently: it is matched by its order there."""
+    """Its names in variants where it has another name and is matched by order."""
 
     @property
     def quantity(self) -> str:
@@ -413,6 +413,6 @@ def qualified(cell: Cell) -> str:
     # Only quantities of programs and sources of traffic have no counterpart of a link.
     alike = (m for m in metrics.METRICS if m.path == cell.quantity)
     kinds = {m.on for m in alike if m.on != "flow" or on == "flow" or "flow" in m.parts}
-    # A link's delay has its plain name, with classes beside it or without.
+    # A link's delay keeps its plain name even if classes have a delay too.
     several = len(kinds) > 1 if cell.metric.on == "class" else len(kinds - {"class"}) > 1
     return f"{cell.metric.on}.{cell.quantity}" if several else cell.quantity

@@ -8,7 +8,7 @@ from tailback.base.numbers import grouped
 from tailback.explain import words
 
 STANDING = 0.5
-"""From this share of its mean on, a delay that is always there makes a standing queue."""
+"""A queue is standing if its smallest delay is at least this share of its mean delay."""
 PACKET = 1514
 """A mean backlog below one packet is no queue, bytes."""
 SHOWN = 4

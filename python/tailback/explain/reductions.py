@@ -71,7 +71,7 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
         "from": median([reduction["from"] for reduction in matches]),
         "to": median([reduction["to"] for reduction in matches]),
         "undone": sum(reduction.get("undone", False) for reduction in matches),
-        # Whether the window was restored when something next reduced it.
+        # Whether the window was back at its earlier size before the next reduction.
         "followed": len(again),
         "restored": sum(after >= WHOLE * window for window, after in again),
     }

@@ -56,12 +56,12 @@ UNDONE = ("undo_dsack", "undo_original")
 MARKS = ("ece", "sce")
 
 HEEDLESS = ("bbr",)
-"""Congestion controls whose window comes from a model of the path without losses: what recovery
-takes off the window is given back afterwards.
+"""Congestion controls whose model of the path ignores losses: recovery reduces the window only
+until it ends.
 """
 MODELLED = (*HEEDLESS, "bbr3")
-"""Congestion controls with a model. Where losses and marks are part of it, they set bounds and no
-step.
+"""Congestion controls with a model. If the model includes losses and marks, they bound the window
+instead of reducing it by a step.
 """
 
 CAUSES = {

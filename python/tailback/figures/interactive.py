@@ -1,8 +1,8 @@
 """The behaviour of a figure on a page: legends that select, curves that zoom and show their values.
 
-It is added to the specification of any figure, whatever made it. Files and paper have none of it.
-The page's script does the rest: it shows a value of the nearest curve as the pointer moves
-(`templates/report.js`), from the tooltip that each curve gets here.
+It is added to the specification of any figure, whatever made it. Figures in files and on paper do
+not have it. The page's script does the rest: it shows a value of the nearest curve as the pointer
+moves (`templates/report.js`), from the tooltip that each curve gets here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 Spec = dict[str, Any]
 
 AS_IT_IS = ("datasets", "config")
-"""Nothing is added to these keys; data is most of a figure."""
+"""These keys are not searched: most of a figure is data."""
 
 FADED = 0.07
 """Opacity of what is not selected in the legend."""

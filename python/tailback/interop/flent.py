@@ -1,10 +1,10 @@
 """A run as a data file of Flent, the network tester, which opens and plots it as its own.
 
 The file is what Flent 2 writes (format version 4) after a test of the same shape. One flow is
-`tcp_1up`, two are `tcp_2up`, more `tcp_nup`. Data only on the way back is `tcp_ndown` or
-`tcp_2down`; data both ways is `tcp_bidirectional` or `rrul_be_nflows`. Times count from the start
-of the run, which is set to the start of 1970: simulated time has no date, and the same run gives
-the same bytes.
+`tcp_1up`, two are `tcp_2up`, more `tcp_nup`. If data flows only on the way back, it is `tcp_ndown`
+or `tcp_2down`; if both ways, `tcp_bidirectional` or `rrul_be_nflows`. Times count from the start of
+the run, which is set to the start of 1970: simulated time has no date, and the same run gives the
+same bytes.
 """
 
 from __future__ import annotations

@@ -325,7 +325,7 @@ def _is_flow(name: str) -> bool:
 
 def _order(name: str) -> list[tuple[int, int, str]]:
     """Uploads come before downloads, 2 before 10."""
-    # Every second part is digits; longer ones are no realistic numbers.
+    # Every second part is digits; more digits make no realistic number.
     parts = re.split(r"([0-9]{1,9})", name)
     order = [(0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts)]
     return [(0 if name.startswith("TCP upload") else 1, 0, ""), *order]

@@ -52,7 +52,7 @@ from tailback.kernel.steps import Steps
 
 KERNEL = "kernel.json"
 RECIPE = 1
-"""Raise this number when a change to this package makes other kits from the same input."""
+"""Raise this number when this package, after a change, makes different kits from the same input."""
 
 LINES_OF_A_BUILD = 1200
 """Lines that make prints for a whole build, until one has been counted."""
@@ -182,7 +182,7 @@ def _kit(
         tree = source.debian(archive, cache, wanted.release)
     debs = root.packages(debian)
     packages = dict(apt.versions_of(debs))
-    # Also for a kit that is built already: modules are compiled against these headers.
+    # Needed even if the kit is built already: modules are compiled against these headers.
     source.prepare(tree, archive, env, steps)
     if wanted.origin is None or wanted.with_patch:
         tree = patches.apply(tree, env, steps, required=wanted.with_patch)
@@ -245,7 +245,7 @@ def _compiled(folder: Path) -> bool:
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
-        # Kernels from before this was recorded: their kit has it.
+        # Older kernels did not record it; the manifest of their kit has it.
         expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
     except (InputError, KeyError, TypeError, AttributeError):
         return False
@@ -269,7 +269,7 @@ def _kernel(
         newest = tree.origin is None and releases.of(make.version) >= source.OLDEST
         final, lacks = configure(make, fragments, steps, lenient=not newest)
     except InputError:
-        # There is nothing to resume: other options make another kernel.
+        # Start over: other options make another kernel, so an unfinished one is of no use.
         folders.remove(folder, inside=folder.parent)
         raise
     _compile(make, folder.parent, steps)
@@ -302,7 +302,7 @@ class Make:
         self._env = process.environment(
             {
                 **env,
-                # It is beside the folder, so that it stays the configuration of this kernel.
+                # Written beside the folder, where make cannot change it.
                 "KBUILD_KCONFIG": str(folder / config.KCONFIG.name),
                 "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
                 "KBUILD_BUILD_USER": "tailback",

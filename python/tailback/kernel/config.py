@@ -29,7 +29,8 @@ class Fragment:
     name: str
     """Origin of the options: a path, or a name for ours."""
     options: Mapping[str, str]
-    """Option to value, as .config writes it: y, m, a number, a quoted text; n if not set."""
+    """Value of each option in the form of .config: y, m, a number or a quoted text; n if not
+    set."""
     optional: frozenset[str] = frozenset()
     """Options that a tree may lack."""
 
@@ -88,7 +89,7 @@ def recipe(fragments: Sequence[Fragment]) -> str:
 
 
 def kconfig(tree: str) -> str:
-    """Insert our menu into the top Kconfig of a tree, after its title, which has to be first."""
+    """Insert our menu into the top Kconfig of a tree, after the title, which has to stay first."""
     lines = tree.splitlines(keepends=True)
     title = next((n for n, line in enumerate(lines) if line.startswith("mainmenu")), -1)
     return "".join([*lines[: title + 1], KCONFIG.read_text(encoding="utf-8"), *lines[title + 1 :]])

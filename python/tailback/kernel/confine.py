@@ -1,4 +1,4 @@
-"""Confines a guest: the launcher, and the walls that it could build on this machine.
+"""Confines a guest: the launcher, and which walls it could set up on this machine.
 
 A guest's kernel is a process of this machine, and modules run in it. Whatever a module does, that
 process does. The launcher (launch/main.c) starts the process behind walls; a warning lists the
@@ -21,10 +21,10 @@ from tailback.kernel import releases
 from tailback.kernel.kit import Kit
 
 VARIABLE = "TAILBACK_UNCONFINED"
-"""Set to 1, guests run even where nothing keeps them from this machine's files."""
+"""If it is 1, guests run even where no wall keeps them from this machine's files."""
 
 TRUST = "TAILBACK_TRUST_PROGRAMS"
-"""Set to 1, programs of scenarios run even where a wall is missing."""
+"""If it is 1, programs of scenarios run even where a wall is missing."""
 
 WALLS = {
     "user": "a user namespace",
@@ -37,7 +37,7 @@ WALLS = {
     "scopes": "Landlock's scopes",
     "seccomp": "a filter of calls",
 }
-"""By their names in the launcher's first line."""
+"""The walls, by their names in the launcher's first line."""
 
 SAYS = "tailback: walls "
 
@@ -50,8 +50,7 @@ SPARE_MIB = 576
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 
 READABLE = ("/etc/ld.so.cache", "/proc/cpuinfo")
-"""Readable paths of this machine besides libraries: library folders, and the processor's
-properties.
+"""Paths of this machine that a guest may read: library folders, and the processor's properties.
 """
 
 
@@ -81,7 +80,7 @@ class Walls:
         # Each also confines signals and sockets; before Linux 6.12 there are no scopes.
         if not {"pid", "net"} & lacks.keys():
             lacks.pop("scopes", None)
-        # The others replace these walls.
+        # Other walls replace these.
         if "mount" not in lacks:
             lacks.pop("user", None)
         return ", ".join(f"{WALLS[name]} ({reason})" for name, reason in lacks.items())

@@ -33,7 +33,7 @@ FAILURE = re.compile(
     r"Kernel panic|Out of memory|\bBUG\b[: !]|\bOops\b"
     r"|general protection fault|stack is corrupted|KASAN|scheduling while atomic"
 )
-"""A kernel prints this if nothing it measures counts any more."""
+"""A kernel prints this when it fails; its measurements are then invalid."""
 
 WARNING = re.compile(
     r"WARNING: |possible (circular|recursive|irq)\b.*\b(lock|detected)|inconsistent lock state"
@@ -91,12 +91,12 @@ class Console:
             self._judge(text.strip())
 
     def waited(self, seconds: float) -> None:
-        """Count time in which the guest could have printed something."""
+        """Add time during which the guest could have printed something."""
         self.quiet_s += min(seconds, LONGEST_WAIT_S)
 
     @property
     def warnings(self) -> list[str]:
-        """What the kernel warned of, each once."""
+        """The kernel's warnings, without repetition."""
         found = []
         for key, text in self._texts.items():
             times = self._counts[key]
@@ -113,7 +113,7 @@ class Console:
         elif word == "error":
             self.error = rest.replace("\\n", "\n")
         elif word == "tainted" and rest.isdecimal():
-            # This holds even if the lines that explain it are lost.
+            # The guest failed even if the lines that explain it are lost.
             if int(rest) & TAINT_FAILED:
                 self.alarm = self.alarm or f"it is tainted ({rest})"
             elif int(rest) & TAINT_WARNED and not self._counts:

@@ -35,7 +35,7 @@ def on(core: int | None) -> Iterator[None]:
         yield
         return
     before = os.sched_getaffinity(0)
-    # For this thread alone, in Linux's terms; a process that it starts inherits this.
+    # Linux applies it to this thread alone; a process that the thread starts inherits it.
     os.sched_setaffinity(0, {core})
     try:
         yield

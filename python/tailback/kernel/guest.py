@@ -213,7 +213,8 @@ def environment(kit: Kit, seed: int) -> dict[str, str]:
         "LC_ALL": "C",
         "TAILBACK_SEED": str(seed),
         "LD_PRELOAD": str(kit.library.resolve()),
-        # Not used: its memory is a file that the launcher has opened. But it looks there first.
+        # The kernel checks this path first, but does not use it: its memory is a file of the
+        # launcher.
         "TMPDIR": "/",
     }
 
@@ -237,7 +238,7 @@ def _check_written(workplace: Path) -> None:
     size = count = 0
     places = str(workplace / FOLDER)
     for base, folders, files in os.walk(workplace):
-        # Besides these there are two links of ours, and those of places: a guest makes no links.
+        # Links directly in the workplace and among the places are ours; any other link is an error.
         for name in (*files, *(folders if base != str(workplace) else ())):
             try:
                 status = os.lstat(os.path.join(base, name))

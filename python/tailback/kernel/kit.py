@@ -102,7 +102,8 @@ class Kit:
 
     @property
     def library(self) -> Path:
-        """Preloaded: random numbers that follow from a seed, and anonymous memory."""
+        """Preloaded library: makes random numbers follow from a seed, and provides anonymous
+        memory."""
         return self.path / LIBRARY
 
     @property
@@ -183,7 +184,7 @@ class Kit:
 
         def add(module: str) -> None:
             if module in order or module not in self.modules:
-                # Not in `modules`: built in, as far as dependencies matter.
+                # A module that is not in `modules` is built in and has no dependencies to load.
                 return
             for needed in self.depends.get(module, ()):
                 add(needed)
@@ -219,7 +220,7 @@ class Kit:
         depends = {name: tuple(entry["depends"]) for name, entry in manifest["modules"].items()}
         hashes = [f"{name}={entry['sha256']}" for name, entry in manifest["modules"].items()]
         chosen = sorted([*self.manifest.get("chosen", []), manifest], key=lambda one: one["name"])
-        # By the choice, not by its order: the result is the same.
+        # Sorted, because the order of the choice does not change the result.
         inherited = self.manifest.get("module_hashes", [])
         all_hashes = sorted([*inherited, *hashes])
         identity = hashlib.sha256(

@@ -19,7 +19,7 @@ from tailback.kernel import process, releases, source
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 COMPAT = Path(__file__).with_name("compat.h")
-"""A header for older kernels; every module is built with it there."""
+"""A header for older kernels; every module for such a kernel is compiled with it."""
 
 OUTPUT = re.compile(r"^export KBUILD_OUTPUT = (.+)$", re.MULTILINE)
 IS_MODULE = re.compile(r"\b(module_init|MODULE_LICENSE)\s*\(")

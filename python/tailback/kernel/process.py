@@ -104,7 +104,7 @@ def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subproc
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
-            # None: not set from Python, so this code must not restore it.
+            # None: the handler was not set from Python, so Python cannot restore it.
             if signal.getsignal(number) not in (None, signal.SIG_IGN):
                 before[number] = signal.signal(number, lambda number, _: pending.append(number))
     try:
@@ -160,7 +160,7 @@ def _lines(child: subprocess.Popen[bytes], on_tick: Callable[[], None] | None) -
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Inside, SIGTERM ends the build like Ctrl-C does: no program outlives it."""
+    """Inside this block SIGTERM ends the build like Ctrl-C does: no program outlives it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -56,8 +56,8 @@ def offered(word: str) -> list[Metric]:
 
 
 def find(name: str, on: On | None = None) -> Metric:
-    """The metric of this name or path. It is of a flow, a link, a class or a run, if `on` names
-    one; a name that several have is that of the link.
+    """The metric of this name or path. `on` chooses among flow, link, class and run; without it, a
+    name that several have means the link's.
     """
     if matches := [metric for metric in offered(name) if on in (None, metric.on)]:
         return min(matches, key=lambda metric: ONS.index(metric.on))

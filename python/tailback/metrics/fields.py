@@ -21,9 +21,9 @@ class Field:
 
     name: str
     kind: str
-    """A word of the binding: `optional count`, `list`, `statistics` ..."""
+    """Its type in the words of the binding: `optional count`, `list`, `statistics` ..."""
     fields: Sequence[Field]
-    """Fields of the tables that it holds."""
+    """Fields of the tables that it contains."""
     statistics: Sequence[str]
     """For statistics, the fields that are written."""
     may_lack: bool

@@ -34,7 +34,7 @@ def _paths(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
     for key, value in part.items():
         if isinstance(value, Mapping):
             yield from _paths(value, f"{prefix}{key}.")
-        # No samples were taken, and nothing else shows that.
+        # Only the missing value shows that no samples were taken.
         elif key != "samples":
             yield f"{prefix}{key}", value
 

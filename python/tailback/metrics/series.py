@@ -2,7 +2,7 @@
 
 A sample of a state (a window, a backlog, a gauge) holds until the next one of the same series,
 however far apart they are. With `record.series = "changes"` or `"acks"` samples are close together
-while the state moves. A value over equal intervals counts once for each, and so does an event.
+while the state moves. A value of a whole interval counts once, and so does an event.
 event.
 """
 

@@ -92,7 +92,7 @@ def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
 
 
 def joined(parts: Sequence[Dimension], runs: Sequence[Mapping[str, str]]) -> Dimension:
-    """Keys that advance together as one; `runs` are the texts of every run by key."""
+    """One dimension for keys that advance together; `runs` has each run's texts by key."""
     if len(parts) == 1:
         return parts[0]
     texts = dict.fromkeys(_joined(parts, run) for run in runs)
@@ -121,8 +121,8 @@ def texts(run: Run, dimensions: Mapping[str, Dimension]) -> dict[str, str]:
 def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], Mapping[str, Any]]]:
     """The parts of a run with a quantity, and their dimensions.
 
-    Flows that come from one table (`count`) are one, `cubic` for cubic/1 and cubic/2; sources of
-    traffic follow the flows, programs those.
+    Flows that come from one table (`count`) are one: `cubic` for cubic/1 and cubic/2. The order is
+    flows, sources of traffic, programs.
     """
     if on == "run":
         yield {}, summary

@@ -83,7 +83,7 @@ class _Search:
         return word if word in self.part_names else None
 
     def _key(self, word: str, option: str) -> str | None:
-        """The swept key or part of a word: its name, or a unique end."""
+        """Find the swept key or part that a word means: by its name, or a unique end of it."""
         valid = [*self.keys, *self.part_names]
         found = self._known_key(word)
         if found is not None:
@@ -157,7 +157,7 @@ class _Search:
         try:
             quantities.find(word, {}, classes=self.classes)
         except OfTwoResults:
-            # It is known; the lookup reports that it cannot be drawn.
+            # The quantity exists; the lookup reports that it cannot be drawn.
             return True
         except InputError:
             return False
@@ -439,7 +439,7 @@ class _Search:
             return numeric == (kind.x == "key"), len(self._tuples(axis))
 
         if free:
-            # Of several equals the last: it varies fastest in the sweep.
+            # Of several equally good keys take the last: it varies fastest in the sweep.
             best = max(reversed(free), key=fits)
             free.remove(best)
             numeric = [key for key in best if self.keys[key].numbers is not None]

@@ -151,7 +151,7 @@ def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     """All values of a quantity: run, part, the roles, lower, upper, count.
 
     For a distribution these are the buckets. For a series they are its samples in the measured time
-    (lower = upper, weighted by how long each holds). For a metric they are its values.
+    (lower = upper, weighted by how long each holds). For a metric they are the metric's values.
     """
     import polars as pl
 

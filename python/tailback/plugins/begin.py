@@ -53,7 +53,7 @@ def write(kind: str, folder: Path) -> list[Path]:
         raise InputError(f"{foreign.line(folder)} exists already; name another folder")
     texts = _texts(kind, name)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # All of it or nothing: half a plugin would block the next try.
+    # Write all files or none: half a plugin would block the next try.
     with layout.naming(folder), folders.scratch(folder.parent) as scratch:
         begun = scratch / name
         for relative, text in texts.items():

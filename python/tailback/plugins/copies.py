@@ -75,7 +75,7 @@ def entries(copy: ModuleType) -> dict[str, list[dict[str, Any]]]:
 
 
 def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
-    # The last word decides which function of the file makes the module.
+    # The last part of the name decides which function of the file makes the module.
     full = f"tailback.plugins.copy_{name}._native"
     loader = ExtensionFileLoader(full, str(path))
     spec = importlib.util.spec_from_file_location(full, path, loader=loader)

@@ -70,8 +70,7 @@ def test(crates: Sequence[Crate]) -> list[str]:
     """Run the tests of these plugins; return cargo's output."""
     with _workspace(crates) as folder:
         packages = [word for crate in crates for word in ("--package", crate.name)]
-        # Together with the package that combines them, so that the engine is compiled as for
-        # everything else.
+        # Test them together with the combining package, so that cargo reuses the compiled engine.
         return _cargo(crates, folder, "test", "--tests", "--package", OWN, *packages)
 
 

@@ -63,8 +63,8 @@ class Trace:
 
 
 def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
-    """The unit of a log's RTTs: 1 ms, as the schema requires, or 1000 where they can only be
-    seconds, as quinn writes them (no RTT is below that of the empty path).
+    """The unit of a log's RTTs: 1 ms, as the schema requires, or 1000 if they must be seconds, as
+    quinn writes them (no RTT can be below that of the empty path).
     """
     rtts = [value for samples in (trace.smoothed_rtt, trace.latest_rtt) for _, value in samples]
     most = max(rtts, default=0.0)

@@ -39,7 +39,7 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     blocks: list[Block] = []
     for run, explanation in known[:1] + (known[-1:] if len(known) > 1 else []):
         blocks.append(Text(_told(run, explanation)))
-    # For one flow the sentence has it.
+    # With one flow, the sentence already says it.
     if sum(len(explanation.flows) for _, explanation in known) > 1:
         blocks.append(_bars(known, facts))
     blocks += [_times(known, facts), _queues(known, facts)]

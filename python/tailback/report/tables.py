@@ -51,6 +51,6 @@ def present(*blocks: Block | None) -> list[Block]:
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
     """Rows as CSV; numbers with all their digits, None as an empty field."""
     out = io.StringIO()
-    # The writer takes None for an empty field.
+    # The CSV writer writes None as an empty field.
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()

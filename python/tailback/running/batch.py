@@ -23,7 +23,7 @@ class Job:
     set: Mapping[str, object] = field(default_factory=dict)
     seeds: int | None = None
     engine: str | None = None
-    """Another engine than that of the call."""
+    """An engine of its own, in place of the call's."""
 
 
 def run(

@@ -72,7 +72,8 @@ def run_loaded(
     failures: dict[str, str] = {}
     indexes = [_index(scenario) for scenario in loaded]
     if loaded and (folder := _open(root, loaded, read_only=options.read_only)) is not None:
-        # First, so that a report shows finished runs even if something stops the rest.
+        # Write the index first, so that a report shows finished runs even if something stops the
+        # rest.
         for index in indexes:
             layout.write_index(folder, root, index)
         missing = _missing(loaded, runners, folder, root, cores)
@@ -239,7 +240,7 @@ def _is_stored(folder: _native.Store, run_id: str) -> bool:
         try:
             _ = StoredRun(folder.path(run_id)).summary
         except InputError as damage:
-            # Its hash is right all the same: someone has changed it on purpose.
+            # The hash matches nevertheless: someone has changed it on purpose.
             reason = str(damage)
         else:
             return True
@@ -300,7 +301,7 @@ def _execute(
                     pass
                 else:
                     if run.run_id in failures:
-                        # It was given up, and came back later.
+                        # The run was given up, and finished after all.
                         continue
                     done += 1
                     active.pop(run.run_id, None)

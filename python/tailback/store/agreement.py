@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tailback.store.layout import Index, PointRef
 
 LOOKED_AT = 64
-"""For this many points the manifests are read when results are opened; `verify` reads all."""
+"""Opening results reads the manifests of at most this many points; `verify` reads all."""
 
 Leaf = tuple[str | int, ...]
 """The path to a value in a manifest."""

@@ -32,7 +32,7 @@ class StoredSweep:
     path: Path
     """Its folder."""
     written: float
-    """When it was last requested, s since 1970."""
+    """Time of the last request for it, s since 1970."""
     stored: tuple[str, ...]
     """Its runs that are stored."""
     bytes: int

@@ -132,7 +132,7 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
     target.parent.parent.mkdir(exist_ok=True)
     if not target.parent.exists():
         try:
-            # Together with its folder, so that no empty folder is left if this is the last step.
+            # Make the folder in the same step, so that an interruption leaves no empty folder.
             work.rename(target.parent)
         except OSError:
             if not target.parent.is_dir():

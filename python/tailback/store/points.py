@@ -42,7 +42,7 @@ def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
 
 
 def count(points: Iterable[Swept]) -> int:
-    """How many points there are, their seeds together."""
+    """Number of distinct points; the seeds of a point count once."""
     return len({point_key(point) for point in points})
 
 

@@ -141,7 +141,7 @@ class Results:
     def of(cls, index: layout.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
         """The runs of a sweep that are stored in a folder."""
         beside: dict[str, Run] = {}
-        # Once each: earlier versions may have stored equal values, 20ms and 0.02s.
+        # Keep one of equal values: earlier versions may have stored both 20ms and 0.02s.
         stored: dict[tuple[points.Key, int], layout.PointRef] = {}
         for point in index.points:
             stored.setdefault((points.point_key(point), point.seed), point)
@@ -169,8 +169,7 @@ class Results:
         unread = [run for run in self.points if "stored" not in vars(run)]
         try:
             for run, stored in zip(unread, frames.opened([r.path for r in unread]), strict=True):
-                # In the place where the cached property stores it: a thousand folders are opened
-                # together.
+                # Fill the cached property for all runs: a thousand folders are opened together.
                 vars(run)["stored"] = stored
         except DamagedResults:
             # Reading them one by one finds which ones, and other errors.

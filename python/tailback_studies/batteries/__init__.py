@@ -41,16 +41,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Preset:
-    """A reading of the battery, for every variant alike."""
+    """A change of the battery's set-up that applies to every variant."""
 
     name: str
     doc: str
     sets: Mapping[str, Any] = field(default_factory=dict)
-    """Values by path; those of flows that a file does not have are left out there."""
+    """Values by path; paths of flows that a file does not have are ignored."""
     only: Sequence[str] = ()
     """The parts that it concerns; all of them if empty."""
     by_row: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
-    """Values that go with those of an axis: by its path and value."""
+    """Further values for a value of an axis, by the axis's path and value."""
 
 
 class Battery(Protocol):
@@ -74,7 +74,7 @@ class Battery(Protocol):
 
     @property
     def kernel_preset(self) -> str:
-        """The preset that every variant has as soon as one of them runs on the kernel engine."""
+        """The preset of every variant if any variant runs on the kernel engine."""
 
     @property
     def metrics(self) -> Sequence[str]:
@@ -86,7 +86,7 @@ class Battery(Protocol):
 
     @property
     def quick_on_kernel(self) -> Mapping[str, object]:
-        """The same as soon as one of the variants runs on the kernel engine."""
+        """The same if any variant runs on the kernel engine."""
 
     def keeps(self, file: str, row: Row, *, on_kernel: bool) -> bool:
         """Whether a quick run has this step of an axis of this file (its stem); `on_kernel`: one

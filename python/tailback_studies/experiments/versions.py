@@ -45,7 +45,7 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
     ),
     "queue": ("the module `sch_dualpi2_2019`", "Linux has none of these versions"),
 }
-"""What the set-up says otherwise on the kernel engine: its rows by name, and further ones."""
+"""Rows of the set-up that differ on the kernel engine, by name, and additional ones."""
 
 LEAD = (
     "The source has figures only, so no number is compared with a published one. Versions are "
@@ -54,7 +54,7 @@ LEAD = (
 
 
 def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
-    """How far versions are apart over all cases, by quantity."""
+    """Differences between versions over all cases, by quantity."""
     from tailback.report import Table, Value
     from tailback.report.tables import left, right
 
@@ -98,11 +98,11 @@ class Versions(Experiment):
     title: str
     doc: str
     versions: Mapping[str, Mapping[str, Any]]
-    """Values by path, by version; the first is the baseline."""
+    """For each version the values by path; the first version is the baseline."""
     base: Mapping[str, Any]
     """Values by path, of every version."""
     setup: Sequence[tuple[str, str, str]]
-    """What, its value here, and its origin."""
+    """Rows of the set-up: item, value here, and origin."""
     pairs: Sequence[tuple[str, str]] = ()
     """Pairs of versions to compare beside the baseline: a version, and its reference."""
     text: str = ""

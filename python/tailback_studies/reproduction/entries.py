@@ -1,4 +1,4 @@
-"""Numbers of the source in their place: tables, rows and columns as it has them."""
+"""Numbers of the source, with the table, row and column in which it has them."""
 
 from __future__ import annotations
 

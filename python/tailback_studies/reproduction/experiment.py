@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReproduceResult:
-    """The errors of an experiment against the published numbers."""
+    """The columns of the files that list an experiment's cells and errors."""
 
     experiment: str
     engine: str

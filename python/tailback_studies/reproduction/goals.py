@@ -80,7 +80,7 @@ class ErrorsVerdict:
 
     @property
     def holds(self) -> bool:
-        """Whether both errors are within the goal."""
+        """Whether median and 90th percentile are within the goal."""
         return self.median <= self.goal.median and self.p90 <= self.goal.p90
 
     def row(self, entries: Iterable[Entry]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ OPENING = "Figure"
 """Title of the section with the figure that opens a page."""
 
 RESERVED = 40
-"""Words kept for the last section."""
+"""Number of words reserved for the last section."""
 
 RESULTS = "-all.results.json"
 """End of the name of the file with everything."""
@@ -87,7 +87,7 @@ class Whole:
 
     @classmethod
     def stored(cls, text: str) -> Whole:
-        """From the file that `json` made."""
+        """Read a page from the JSON that `json` returned."""
         whole = json.loads(text)
         sections = [Section(s["title"], s["blocks"]) for s in whole["sections"]]
         facts = [(name, value) for name, value in whole["facts"]]
@@ -293,7 +293,8 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def write(text: str, name: str, judges: Sequence[Judge], folder: Path) -> Path:
-    """Write the short page and the file of its results; `text` has figures beside `name`."""
+    """Write the short page and the file of its results; the figures of `text` are in the folder
+    `name`."""
     whole = Whole.parse(text)
     (folder / f"{name}{RESULTS}").write_text(whole.json(), encoding="utf-8")
     target = folder / f"{name}.md"

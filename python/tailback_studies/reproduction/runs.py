@@ -12,7 +12,7 @@ from tailback.report.tables import left, right
 
 
 def table(made: Mapping[str, Facts]) -> Table:
-    """Runs, seeds, lengths of each part."""
+    """For each part: its number of runs, their seeds and their lengths."""
     rows: list[list[Value]] = [
         [name, facts.runs, facts.seeds, facts.duration, facts.warmup or "nothing"]
         for name, facts in made.items()

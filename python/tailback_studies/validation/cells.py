@@ -40,7 +40,7 @@ class Measure:
     """Throughput, order, ratio, delay, signals, completion, utilisation or retransmits."""
     unit: str
     sim: tuple[float, ...]
-    """Values by seed. Ratios are logarithms: twice and half as much are equally far from equal."""
+    """Values by seed. Ratios are logarithms, so that 2 and 1/2 are equally far from 1."""
     kernel: tuple[float, ...]
     scale: float | None = None
     """The base of a relative error, in `unit`: a fair share; `None`: the kernel's mean."""
@@ -273,7 +273,7 @@ def _log_ratio(summary: Summary) -> float | None:
 
 
 def _signals(summary: Summary) -> float | None:
-    """Return marks and drops; with an engine that knows only one of them, only that."""
+    """Return marks plus drops; if an engine counts only one of them, only that."""
     known = [summary["queue"][name] for name in ("marks", "drops")]
     return None if known == [None, None] else sum(n or 0 for n in known)
 

@@ -85,7 +85,7 @@ def fast(limit: str) -> GridQueue:
 
 ALONE = (("reno",), ("cubic",))
 MIXED = (*ALONE, ("reno", "cubic"))
-# DCTCP needs a queue that marks. Without marks it is Reno, which one queue is enough to show.
+# DCTCP needs a queue that marks. Without marks DCTCP is Reno; one queue is enough to test that.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
 # Flows without ECN beside DCTCP: a curve for each.
 WEIGHTED = (("reno",), ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"), ("reno", "reno"))

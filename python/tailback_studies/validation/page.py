@@ -134,7 +134,7 @@ def save(made: Validation) -> Path:
 def save_page(validation: Validation, docs: Path) -> Path:
     """Write validation.md (of some queues validation-FIRST.md) and the folder of its figures."""
     cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
-    # Before any file is written, because that would change the revision.
+    # Read the revision before any file is written, because that would change it.
     text = page(validation).text(command(validation), cpu_s)
     built = report(validation)
     queues = _queues(validation)

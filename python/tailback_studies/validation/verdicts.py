@@ -75,7 +75,8 @@ LIMITS = (
 """The limits of every cell."""
 
 OF_RATE = Limit("throughput of each flow", "throughput", 0.08, 0.95, of="capacity")
-"""The same over the rate of the link. It shows little where many flows share the link."""
+"""The same limit for errors over the rate of the link. This limit finds little if many flows share
+the link."""
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,7 @@ class _Asked:
     def maker(
         self, seeds: int | Auto | None
     ) -> tuple[Callable[[int | None], Comparison], int | None]:
-        """What compares with so many seeds, and how many there can be."""
+        """A function that compares with a given number of seeds, and the most seeds."""
         from tailback.comparison import baseline, quantities
 
         battery = self.battery
@@ -213,7 +213,7 @@ class _Asked:
         first = Path(self.sources[0])
         base = baseline.read(first) if baseline.is_named_so(first) else None
         chosen = self.chosen
-        # What is held against a threshold is compared.
+        # A quantity that has a threshold must be compared.
         limits = [threshold.quantity for threshold in self.thresholds]
         if limits and not (base is not None and not chosen):
             chosen = (*(chosen or quantities.METRICS), *limits)
@@ -262,13 +262,13 @@ class _Asked:
 
 
 def _is_scenario(source: str) -> bool:
-    """Whether this is a file to run, and nothing stored."""
+    """Whether this is a scenario file to run rather than stored results."""
     path = Path(source)
     return path.suffix == ".toml" or path.is_file()
 
 
 def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) -> None:
-    """What was not kept cannot be compared."""
+    """Reject quantities that the baseline file does not have."""
     from tailback.comparison import baseline
     from tailback.comparison.quantities import select
 
@@ -283,7 +283,7 @@ def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) ->
 
 
 def _battery(sources: tuple[str, ...]) -> str | None:
-    """The battery that is meant: a word that is none of the files here."""
+    """The battery of this name, unless a file here has the name."""
     word = sources[0]
     known = tuple(studies.batteries())
     if len(sources) > 1 or word in known:

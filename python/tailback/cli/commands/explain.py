@@ -1,4 +1,4 @@
-"""`tailback explain`: why a run gave what it gave."""
+"""`tailback explain`: the causes of a run's results."""
 
 from __future__ import annotations
 

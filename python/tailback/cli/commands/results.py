@@ -1,4 +1,4 @@
-"""`tailback results`: what is stored, to be looked at and tidied."""
+"""`tailback results`: lists, shows and deletes stored results."""
 
 from __future__ import annotations
 

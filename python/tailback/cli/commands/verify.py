@@ -1,4 +1,4 @@
-"""`tailback verify`: whether stored results are what was written."""
+"""`tailback verify`: checks that stored results are unchanged."""
 
 from __future__ import annotations
 

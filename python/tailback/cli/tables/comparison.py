@@ -153,7 +153,7 @@ def _lines(text: str, layout: ComparisonLayout) -> str:
 
 
 _BREAK = re.compile(r"(?<=[\d%]) (?=[±−(])")
-"""Where a number goes on in another line: before its interval or the count of its runs."""
+"""A cell may break here: before the interval or the count of runs behind a number."""
 
 
 def _summary(comparison: Comparison) -> Table:

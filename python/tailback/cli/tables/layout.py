@@ -1,4 +1,4 @@
-"""How wide tables become: nothing of them is ever cut."""
+"""Computes the widths of tables; no cell is ever cut."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ MAX_ROWS = 60
 
 
 UNLIMITED = 10_000
-"""Columns, where there is no terminal that limits them."""
+"""Width in columns where no terminal limits it."""
 
 
 def width_of(table: Table) -> int:
-    """Columns that a table takes if nothing of it is cut."""
+    """Width in columns of a table with no cell cut."""
     wide = PlainConsole(width=UNLIMITED)
     return Measurement.get(wide, wide.options, table).maximum
 
 
 def print_table(table: Table) -> None:
-    """Prints a table whole, with longer lines than the terminal's if need be."""
+    """Prints a whole table, with lines longer than the terminal's if necessary."""
     console = new_console()
     new_console(max(console.width, width_of(table))).print(table, crop=False)
 
 
 def new_console(width: int | None = None) -> PlainConsole:
-    """The terminal, or what takes its place, of this width if it is given."""
+    """The terminal, or a pipe or file in its place; `width` overrides its width."""
     # Into a pipe or a file a table must not be cut to 80 columns.
     if width is None and not sys.stdout.isatty():
         width = UNLIMITED
-    # Without a height rich takes 80 columns for a terminal that is dumb.
+    # Without a height, rich assumes 80 columns for a dumb terminal.
     return PlainConsole(width=width, height=None if width is None else 25)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from tailback import studies
 
 KERNEL_HAS = {"cc": "ccs", "aqm": "qdiscs"}
-"""Where a kit has what a registry lists."""
+"""Which entry of a kit's manifest corresponds to each registry."""
 
 PARTS = ("cake_mq", "clsact", "ingress", "mq", "noqueue")
-"""Qdiscs that are no queue of their own."""
+"""Qdiscs that are not a queue discipline for a link."""
 
 
 def lines(kind: str, *, options: bool) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
 
 
 def _kernel_has(kind: str) -> Collection[str] | None:
-    """What the kernel of the kit has of a kind; None if there is no kit."""
+    """The entries of a kind that the kit's kernel has; None without a kit."""
     from tailback.errors import InputError
     from tailback.kernel import kit
 

@@ -74,7 +74,7 @@ PROGRAM: tuple[TableQuantity, ...] = (
 
 
 def _share(part: str, *whole: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Percent of all that is counted."""
+    """Share of all of the kind, in percent."""
 
     def value(of: Mapping[str, Any]) -> float | None:
         total = sum(n for name in whole if (n := of[name]) is not None)
@@ -150,7 +150,8 @@ def show(results: Results) -> None:
 
 
 def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """What has to be known of the means: which are not of all seeds, which seeds tell nothing."""
+    """Caveats about the means: which miss some seeds, and which points do not vary with the
+    seed."""
     notes = []
     if any(_unfinished(group) for group in groups):
         notes.append(
@@ -192,13 +193,13 @@ def _same_in_every_seed(group: Sequence[Run]) -> bool:
 
 
 FEW = 3
-"""So many runs are named by their ids."""
+"""Up to this many runs are listed by their ids."""
 
 
 def show_where(results: Results, reused: int, runs: int) -> None:
     """Where the results are, how many were there already, and what can be done with them next.
 
-    On stderr: the output is the table alone.
+    Printed on stderr, so that stdout has only the table.
     """
     if is_quiet():
         return
@@ -207,8 +208,8 @@ def show_where(results: Results, reused: int, runs: int) -> None:
     named = f": {', '.join(ids)}" if len(ids) <= FEW else ""
     usual = results.root == layout.DEFAULT
     terminal.err(f"sweep {results.root / 'sweeps' / results.id}, {count}{named}")
-    # Without a name, a command takes the latest sweep of the usual folder, and its run if there is
-    # one only.
+    # Without a name, a command takes the latest sweep of the usual folder; if it has a single run,
+    # that run.
     run = "" if len(ids) == 1 else f" {ids[0]}"
     sweep = ""
     if not usual:
@@ -228,13 +229,13 @@ def _warnings(results: Results) -> list[str]:
 def _tables(
     results: Results, groups: Sequence[Sequence[Run]], layout: ResultsLayout
 ) -> tuple[list[Table], int]:
-    """The table of flows, that of links unless they are together, that of classes if there are any,
-    and how many rows are not in."""
+    """The tables of flows, links (unless beside the flows) and classes, and how many rows are left
+    out."""
     paths = list(dict.fromkeys(path for run in results.points for path in run.params))
     flows_ = [flow for run in results.points for flow in _of_run(run)["flows"]]
     unfinished = any(UNFINISHED in flow for flow in flows_)
     completes = unfinished or any(flow["completion_s"] is not None for flow in flows_)
-    # Of few scenarios, so that a column is there where somebody marks them.
+    # Few scenarios mark packets, so the column is shown only where some were marked.
     queues = (q for r in results.points for q in _of_run(r)["queues"].values())
     sce = any(q["sce_marks"] for q in queues)
     done = (DONE,) if completes else ()
@@ -355,7 +356,7 @@ def _of_bin(upto_bytes: int) -> TableQuantity:
     name = next((name for name, bound in BINS if bound == upto_bytes), None)
     if name is not None:
         return _of(title, f"completion_s.{name}", "flow", 1e3)
-    # Of a version with other bins.
+    # A summary of a version with other bins.
     read = of_bin(upto_bytes, "completion_s.mean")
     return TableQuantity(title, Metric("completion_s", "flow", "s", "", read, "requests"), 1e3)
 
@@ -385,7 +386,7 @@ def _fill(table: Table, rows: Sequence[Sequence[str]], layout: ResultsLayout) ->
 
 
 _BREAK = re.compile(r"(?<=\d) (?=[±−(])")
-"""Where a number goes on in another line: before its interval or the count of its runs."""
+"""A cell may break here: before the interval or the count of runs behind a number."""
 
 
 def _lines(text: str, layout: ResultsLayout) -> str:
@@ -402,7 +403,7 @@ def _senders(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    """One of `_senders`, without a list of all for each cell."""
+    """The sender of an index; faster than building `_senders` for each cell."""
     flows: Sequence[Mapping[str, Any]] = summary["flows"]
     traffic: Sequence[Mapping[str, Any]] = summary["traffic"]
     return flows[index] if index < len(flows) else traffic[index - len(flows)]
@@ -442,7 +443,7 @@ def _first(index: int, labels: list[str]) -> list[str]:
 
 
 Part = Callable[[Mapping[str, Any]], Any]
-"""The part of a summary that a row is of."""
+"""The part of a summary that a row shows."""
 
 
 def _estimate(group: Sequence[Run], quantity: TableQuantity, part: Part) -> Estimate:
@@ -457,7 +458,7 @@ def _over_seeds(group: Sequence[Run], quantity: TableQuantity, part: Part) -> st
 
 
 def _finished(group: Sequence[Run], part: Part) -> str:
-    """In how many runs a transfer finished; empty for what is none."""
+    """In how many runs a transfer finished; empty for a flow without a size."""
     found = _estimate(group, DONE, part)
     if found.n == 0 and found.at_least is None:
         return ""

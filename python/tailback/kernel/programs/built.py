@@ -27,7 +27,7 @@ MANIFEST = "program.json"
 BUILT = "built:"
 """The prefix of such a program where a scenario's files have paths."""
 PROGRAM = "transfer"
-"""The name of each program there."""
+"""File name of the program in each such folder."""
 
 TARGET = "x86_64-unknown-linux-gnu"
 

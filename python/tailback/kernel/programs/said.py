@@ -51,7 +51,7 @@ class Account:
     program: str
     ns: int
     spins: int
-    """Calls that took time because no process had waited for long."""
+    """Number of calls that cost virtual time, because no process had waited for a long time."""
     call: int
     """The most frequent of these calls."""
     interrupts: int
@@ -66,7 +66,7 @@ class Said:
 
     accounts: list[Account] = field(default_factory=list)
     computing: str = ""
-    """The last program that computed without end."""
+    """The last program reported to compute without entering the kernel."""
     counter_seen: bool = False
     """Whether programs could read the processor's counter directly."""
 

@@ -47,8 +47,8 @@ def _rounded(value: Any) -> Any:
 def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) -> Scale:
     """The scale of an axis with these entries of the rows.
 
-    Values with a large span have a logarithmic scale, if that suits them (`log`). If the panels are
-    what differs, each has its own ends.
+    Values with a large span have a logarithmic scale, if that suits them (`log`). If values differ
+    mostly between panels, each panel has its own ends.
     """
     if scale != "auto":
         return scale
@@ -149,10 +149,10 @@ _GAPS = {"paddingInner": 0.2, "paddingOuter": 0.15}
 def key_axis(
     plan: PlotPlan, panel: PlotPanel, *, numeric: bool, up: Scale = "auto", gaps: bool = True
 ) -> tuple[alt.X, bool]:
-    """A swept key on the x axis, and whether its values are numbers on a scale. `up`: the scale of
-    the y axis.
+    """A swept key on the x axis, and whether its values are numbers on a scale. `up` is the scale
+    of the y axis.
 
-    `gaps`: whether names have room between them.
+    `gaps` leaves room between names.
     """
     key = plan.x
     assert isinstance(key, Dimension)

@@ -163,7 +163,7 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
                     if estimate.mean is None and estimate.at_least is None:
                         continue
                     name = "" if kind == "run" else part["name"]
-                    # The writer takes None for an empty field.
+                    # The CSV writer writes None as an empty field.
                     row = [*point, what, name, metric.name, metric.unit]
                     spread = [estimate.half_width, estimate.of, estimate.at_least]
                     writer.writerow([*row, estimate.mean, estimate.n, *spread])

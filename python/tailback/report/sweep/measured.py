@@ -86,7 +86,7 @@ def figures(
     worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
     several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
     if several or worth[0][0].metric.path != "utilisation":
-        # Of several links some are idle: the utilisation of each comes last.
+        # Some of several links may be idle, so their utilisation comes last.
         worth.sort(key=lambda one: one[0].metric.path == "utilisation")
     role = roles(axes)
     if role.x is None or role.x.numbers is not None or len(axes) > 1:

@@ -215,7 +215,7 @@ class _Batch:
             run.run_id,
             run.scenario.engine_version,
         )
-        # A name of its own: another client may have this run from another version.
+        # Use a new name: another client may have this run from another version.
         key = f"run-{run.run_id}-{uuid.uuid4().hex[:12]}"
         future = self._client.submit(worker.play, order, key=key, pure=False)
         self._out[run.run_id] = (run, future)
@@ -227,7 +227,7 @@ class _Batch:
                 self._taken.put((run, error))
 
         def back(_: Future[Any]) -> None:
-            # After the end of the batch it is not needed.
+            # After the end of the batch the result is not needed.
             with contextlib.suppress(RuntimeError):
                 self._pool.submit(take)
 

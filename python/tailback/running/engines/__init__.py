@@ -83,7 +83,7 @@ def unlike(name: str, version: str) -> str:
     """Name what is here instead of this version of an engine; empty if nothing differs.
 
     What a scenario adds does not count: plugins, and files that are put into a guest. A plugin that
-    this command names (`--with`, the environment) is compared by its own hash. Empty, too, if the
+    this command names (`--with`, the environment) is compared by its own hash. Also empty if the
     engine is not installed.
     """
     from tailback.store.versions import engine_of, hashes_of

@@ -34,7 +34,7 @@ class Merged:
     sweeps: int = 0
     sweeps_there: int = 0
     damages: list[str] = field(default_factory=list)
-    """What was left out, a sentence each."""
+    """Sentences about what was left out."""
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--json` prints."""

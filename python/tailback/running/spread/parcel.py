@@ -90,7 +90,7 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
     try:
         os.rename(place, target)
     except OSError:
-        # Another process was faster, or the existing run is damaged.
+        # The run exists: another process was faster, or it is a damaged one.
         if store.contains(run_id):
             return
         store.set_aside(run_id)

@@ -34,7 +34,7 @@ _QUICK_ON_KERNEL: Mapping[str, tuple[object, ...]] = {
     "traffic.L-udp.rate": ("50Mbit", "100Mbit"),
     "traffic.C-udp.rate": ("50Mbit", "100Mbit"),
 }
-"""The same where Linux runs it: each datagram of UDP costs it as much as ten packets of TCP."""
+"""The same on Linux, where a UDP datagram costs as much time as ten TCP packets."""
 _QUICK_FLOWS_ON_KERNEL = ((1, 1), (5, 5), (2, 8), (8, 2))
 _QUICK_FLOWS = ((1, 1), (2, 2), (5, 5), (10, 10), (2, 8), (8, 2))
 

@@ -9,7 +9,7 @@ from typing import Any
 LINKS = (4.0, 12.0, 40.0, 120.0, 200.0)
 """Mbit/s, equal RTT."""
 RTTS = (5.0, 10.0, 20.0, 50.0, 100.0)
-"""ms, equal RTT; those of C with mixed RTT too."""
+"""Equal RTTs, ms; also the RTTs of C in the mixed-RTT part."""
 L_RTTS = (5.0, 100.0)
 """ms, mixed RTT."""
 UDP = (50.0, 70.0, 100.0, 140.0, 200.0)
@@ -29,7 +29,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Spot:
-    """What the axes of the figures are."""
+    """What each axis of the figures shows."""
 
     link: float
     """Mbit/s"""

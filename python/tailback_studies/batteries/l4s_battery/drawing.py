@@ -32,7 +32,7 @@ Values = Callable[[View, BatteryPoint], Mapping[str, Stat]]
 
 
 Flags = Callable[[BatteryPoint, str, str], bool]
-"""Whether point, version and series are flagged."""
+"""Whether the difference at a point, of a version and a series, is flagged."""
 
 
 def figure(

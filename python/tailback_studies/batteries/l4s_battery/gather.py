@@ -18,7 +18,7 @@ SAMPLED = ("rate_mbit", "window_bytes", "utilisation", "mark_share", "drop_share
 
 @dataclass(frozen=True)
 class View:
-    """What one version gave at a point."""
+    """The results of one version at a point."""
 
     runs: Sequence[Run]
 

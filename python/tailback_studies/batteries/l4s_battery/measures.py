@@ -1,4 +1,4 @@
-"""Values of the reports on DualPI2 that are in no summary: normalised rates and windows, and the
+"""Values of the reports on DualPI2 that no summary contains: normalised rates and windows, and the
 statistics of a point over its seeds.
 """
 
@@ -40,7 +40,7 @@ def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Gr
 
 
 def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
-    """Each percentile as its mean over seeds; percentiles that no run has are left out."""
+    """The mean over seeds of each percentile; percentiles that no run has are left out."""
     means: dict[str, float] = {}
     for rank in RANKS:
         values = [s[rank] for s in stats if s is not None and s.get(rank) is not None]

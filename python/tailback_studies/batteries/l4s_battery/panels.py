@@ -234,7 +234,7 @@ class Panels:
         return self._figure(
             "rate",
             "Rate per flow",
-            # Beside UDP little throughput is left.
+            # UDP leaves little throughput to TCP.
             Look("Mbit/s", "", "log", floor=0.01) if self.over else Look("Mbit/s", ""),
             _of_classes("rate_mbit"),
             _class_flags(self.gathered, "rate_mbit.mean"),

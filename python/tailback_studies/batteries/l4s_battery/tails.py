@@ -61,7 +61,8 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Re
 
 
 def ccdf(view: View, name: str, steps: int = 40) -> list[tuple[float, float]]:
-    """Delay in ms and the percentage of packets that waited longer, `steps` points in a decade."""
+    """Pairs of a delay in ms and the percentage of packets that waited longer; `steps` per
+    decade."""
     frames = [
         run.histogram(f"delay_ns.{name}", link=next(iter(run.summary["queues"])))
         for run in view.runs

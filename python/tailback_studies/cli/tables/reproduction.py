@@ -88,7 +88,7 @@ def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _limit(goal: Mapping[str, Any] | None) -> str:
-    """How far off each cell of a group may be."""
+    """The tolerance of each cell of a group."""
     if goal is None:
         return ""
     limit = goal["limit"]

@@ -1,4 +1,4 @@
-"""Experiment 5: how long until a flow that enters has had its share."""
+"""Experiment 5: how long a flow that enters needs to reach its fair share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout
 
 SEEDS = 30
-#: When the second flow enters, s, and the Jain's index to reach.
+#: Time when the second flow enters, s, and the Jain's index that ends the measurement.
 ENTRY_S = 30.0
 LEVEL = 0.95
 DELIVERED = "delivered_bytes"

@@ -11,10 +11,10 @@ from tailback.running.batch import Job
 from tailback.store.results import Results
 from tailback_studies.experiments.abe_2017 import layout, predict
 
-#: Segments from one mark to the next, round-trip time (ms) and length (s) of the runs.
+#: Of the runs: segments between marks, round-trip time (ms) and length (s).
 PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
 QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
-#: How many random series of marks.
+#: Number of random series of marks.
 RANDOM = 5
 #: The most marks of a schedule: enough for the fastest flow.
 MARKS = 4000
@@ -31,14 +31,14 @@ class EqualPoint:
     #: Mean throughput, Mbit/s.
     throughput: Estimate
     ratio: Estimate
-    #: The ratio by the reference's table.
+    #: The ratio in the reference's table.
     table: float
     #: The ratio by the law of random marks, where there is one.
     random: float | None
 
     @property
     def error(self) -> float | None:
-        """Measured over the table's ratio, less one."""
+        """Measured ratio over the table's ratio, less one."""
         return None if self.ratio.mean is None else self.ratio.mean / self.table - 1
 
 

@@ -11,7 +11,7 @@ from tailback_studies.experiments.abe_2017 import enter, equal, groups, short, s
 from tailback_studies.reproduction.experiment import Found, Request
 
 Plans = Mapping[str, Sequence[tuple[Any, Job]]]
-"""By plan, the point of each job and the job."""
+"""By plan: each job with its point."""
 
 
 @dataclass(frozen=True)

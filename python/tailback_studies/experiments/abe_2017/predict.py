@@ -126,7 +126,7 @@ def cubic_window(beta: float, p: float, rtt_s: float) -> float:
 
 
 def reno_ratio(beta: float, standard: float = 0.5) -> float:
-    """Rate of Reno with `beta` over one with `standard` at the same mark probability."""
+    """Rate of Reno with `beta` over that of Reno with `standard`, at the same mark probability."""
     return reno_window(beta, 1.0) / reno_window(standard, 1.0)
 
 
@@ -148,7 +148,7 @@ def random_constant(beta: float) -> float:
 
 
 def random_ratio(beta: float, standard: float = 0.5) -> float:
-    """`reno_ratio` with marks at random."""
+    """`reno_ratio` if marks are random."""
     return random_constant(beta) / random_constant(standard)
 
 

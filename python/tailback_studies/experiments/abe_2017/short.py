@@ -40,7 +40,7 @@ class ShortPoint:
     beta: float
     segments: int
     completion: Estimate
-    #: Seconds of each flow, and whether a segment of it was marked.
+    #: Completion time of each flow, s, and whether any of its segments was marked.
     flows: Sequence[tuple[float, bool]]
 
     @property
@@ -64,11 +64,11 @@ class Steps:
     queue: str
     rtt_ms: float
     beta: float
-    #: Window at the first reduction over path and target queue.
+    #: Window at the first reduction over the capacity of path and target queue.
     overshoot: Estimate
     steps: Estimate
     most: int
-    #: Runs whose window was at most twice that, and those of them within the bound.
+    #: Runs whose window was at most twice that capacity, and how many of them are within the bound.
     bounded: int
     within: int
 

@@ -59,7 +59,7 @@ SEEDS = 5
 #: cost about two segments of window: more than 2 points on a path that holds fewer than this.
 LEAST_PATH = 100.0
 #: Cycles count as equal up to this standard deviation over mean of the windows at reductions. This
-#: and the limit above were set with the measured cells in view: they explain, and are no criterion.
+#: and the limit above were set after seeing the measured cells: they explain, and are no criterion.
 EQUAL_CYCLES = 0.05
 
 
@@ -117,7 +117,7 @@ class SinglePoint:
 
     @property
     def _friendly(self) -> bool:
-        """Whether Reno's growth is back at the window before CUBIC's curve is."""
+        """Whether Reno's growth restores the old window before CUBIC's curve does."""
         assert self.x is not None
         drop = (1 - self.beta) * self.x * self.bdp
         curve = math.cbrt(drop / predict.CUBIC_C)

@@ -41,7 +41,7 @@ class TradeoffPoint:
     #: Mean queue delay of the flow alone, ms.
     delay_ms: float
     delay_p99_ms: float
-    #: Seconds until a flow that enters has had its share.
+    #: Seconds until a flow that enters has its fair share.
     convergence_s: Estimate
     #: Whether it is on the Pareto front.
     best: bool = False

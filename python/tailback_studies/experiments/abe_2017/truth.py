@@ -12,7 +12,8 @@ from tailback_studies.experiments.abe_2017 import equal, groups, layout, short, 
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 from tailback_studies.reproduction.judges import Judge
 
-#: Points of utilisation, share of a ratio, ms.
+#: Tolerances of the expectations: percentage points of utilisation, relative error of a ratio, and
+#: ms.
 UTILISATION = 0.02
 RATIO = 0.08
 DELAY_MS = 2.0
@@ -172,7 +173,7 @@ def _equal(points: Sequence[equal.EqualPoint]) -> AbeVerdict | None:
 def over_rtts(
     points: Sequence[groups.GroupPoint],
 ) -> dict[tuple[str, str], dict[float, groups.GroupPoint]]:
-    """The averages over round-trip times, by competitors and factor."""
+    """The averages over round-trip times for each pair of competitors and each factor."""
     out: dict[tuple[str, str], dict[float, groups.GroupPoint]] = {}
     for p in points:
         if p.rtt_ms is None:

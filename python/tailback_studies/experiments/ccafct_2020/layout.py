@@ -9,7 +9,7 @@ from functools import cache
 from tailback_studies.reproduction.sources import published_rows
 
 WORDS = {"": "alone", "cubic": "beside CUBIC", "prague": "beside Prague"}
-#: Round-trip times, ms, and who competes; empty: nobody.
+#: Round-trip times, ms, and the competitor; empty if there is no competitor.
 RTTS_MS = (10, 20, 40, 80, 160)
 COMPETITORS = ("", "cubic", "prague")
 #: Statistics over the requests of a run.

@@ -24,7 +24,7 @@ BEFORE, AFTER = 20.0, 60.0
 
 @dataclass(frozen=True)
 class CcafctVariant:
-    """A way to run the rows: what is changed of the set-up."""
+    """A way to run the rows: the changes to the set-up."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
     """Values by path."""

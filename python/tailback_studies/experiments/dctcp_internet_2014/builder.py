@@ -20,7 +20,7 @@ DEVIATIONS = (
     "machines",
     "SACK, RACK and PRR as in today's Linux; 3.2 reduced the window by rate halving",
 )
-#: The same on the kernel engine.
+#: The results on the kernel engine.
 LINUX_DEVIATIONS = (
     "Linux of today with modules of tailback's own (`sch_wred`, `tcp_dctcp_2014`, "
     "`tcp_reno_acks`) instead of Linux 3.2.18",
@@ -34,7 +34,7 @@ OCCUPANCY = "mean queue in BDP"
 
 @dataclass
 class DctcpMeasures:
-    """The results of the runs of a call."""
+    """The results of all runs of one call of the experiment."""
 
     #: One row per run (`points.table`), by batch.
     frames: dict[str, pl.DataFrame]
@@ -83,7 +83,7 @@ class Builder:
         return DEVIATIONS if self.measured.engine == "sim" else LINUX_DEVIATIONS
 
     def by_part(self) -> dict[str, Facts]:
-        """The facts of each group of batches."""
+        """The facts that the batches of a group share."""
         groups: dict[str, list[str]] = {}
         for name in self.measured.frames:
             groups.setdefault(name.partition("/")[0].partition("-m")[0], []).append(name)

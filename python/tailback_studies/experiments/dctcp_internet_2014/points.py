@@ -34,7 +34,7 @@ ROWS: tuple[tuple[str, float], ...] = (
 #: Batches with single runs that are drawn over time.
 DRAWN = ("fig1", "fig2")
 
-#: What makes Linux's frames those of the paper: Ethernet is among their 1500 B.
+#: Makes Linux's frames as large as the paper's: their 1500 B include Ethernet.
 LINUX_FRAMES: Mapping[str, Any] = {"tcp.mss": 1434, "tcp.header": 66, "path.offloads": False}
 
 ECN = "bottleneck.queue.ecn"
@@ -59,8 +59,8 @@ class DctcpBatch:
 
 @dataclass(frozen=True)
 class Option:
-    """One thing that the paper leaves open, or that it states and that is tested here, with its
-    changes.
+    """An option that the paper leaves open, or states and that is tested here, with the changes for
+    it.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Option:
     title: str
     #: Changes, as paths and values.
     set: Mapping[str, Any]
-    #: Which rows it makes sense for.
+    #: The rows to which it applies.
     rows: tuple[str, ...] = ("step-0.125", "step-1", "slope-0.5")
 
 
@@ -310,7 +310,7 @@ def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.Da
         row["ratio_low"] = None if low is None else math.exp(low)
         row["ratio_high"] = None if high is None else math.exp(high)
         rows.append(row)
-    # Whether an interval exists depends on the data: the columns must not.
+    # Add the columns of an interval even if no row has one: columns must not depend on the data.
     floats = [f"{q}{end}" for q in AVERAGED for end in ("", "_low", "_high")]
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(
         pl.col(floats).cast(pl.Float64)
@@ -334,7 +334,7 @@ class EqualShare:
     #: The mean queue in BDP.
     occupancy: float
     occupancy_ci95: float | None
-    #: The grid values on either side of it.
+    #: The neighbouring grid values.
     between: tuple[float, float]
 
 

@@ -64,7 +64,7 @@ def sixteenths(value: Any) -> float:
 
 
 def nearest(grid: Sequence[float], want: float) -> float:
-    """The grid value closest to a wanted one."""
+    """The grid value nearest to a requested one."""
     return min(grid, key=lambda v: abs(v - want))
 
 

@@ -25,7 +25,7 @@ GROUPS: Mapping[str, tuple[Run, ...]] = {
     **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
-#: No result file: the readings that the source leaves open, one by one.
+#: A part without a result file: tries one by one the readings that the source leaves open.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
 #: Seeds of each run; a quick run uses one.

@@ -29,12 +29,13 @@ class Law:
 
     @property
     def ratio(self) -> float:
-        """1 if the law holds and the probability does not vary."""
+        """The ratio, which is 1 if the law holds and the probability does not vary."""
         return self.p_c / (self.p_l / 2) ** 2
 
     @property
     def judged(self) -> float:
-        """1 if the law holds: where p varies, C sees the mean of its square."""
+        """The ratio, which is 1 if the law holds: if p varies, C drops by the mean of its
+        square."""
         if self.run.archive.kind == OVERLOAD or not self.square:
             return self.ratio
         return self.p_c / self.square

@@ -116,8 +116,8 @@ class Run:
 
     @property
     def active_by_class(self) -> tuple[int, int]:
-        """TCP flows with packets, in the class with ECN and in the other one, depending on the
-        class of UDP.
+        """TCP flows that send packets, in the class with ECN and in the other one, by the class of
+        UDP.
         """
         if self.archive.kind == MIXED:
             return self.flows, self.flows
@@ -125,7 +125,7 @@ class Run:
 
     @property
     def active(self) -> tuple[int, int]:
-        """The same, but as counted where the source allows counting."""
+        """The same as counted from the source's rates, where those allow counting."""
         counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
         return counted or self.active_by_class
 
@@ -140,7 +140,7 @@ class Run:
 
     @property
     def title(self) -> str:
-        """Short, for axes: the round-trip times or the UDP."""
+        """A short label for axes: the round-trip times, or the UDP rate."""
         if self.archive.kind == OVERLOAD:
             where = "L" if self.udp[0] else "C"
             return f"{where} {sum(self.udp)}"
@@ -156,7 +156,7 @@ class Run:
 
     @property
     def cases(self) -> tuple[DualPi2Case, ...]:
-        """The rows that the run gives."""
+        """The source's rows that this run reproduces."""
         if self.archive.kind == OVERLOAD:
             return DualPi2Case(self, "tcp"), DualPi2Case(self, "udp")
         return (DualPi2Case(self, ""),)

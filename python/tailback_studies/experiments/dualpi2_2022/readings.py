@@ -179,7 +179,7 @@ TRIED: tuple[Read, ...] = (
 """Other readings of what the source leaves open."""
 
 EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
-"""In the order of the runs: the longest come last."""
+"""The readings, in the order of their runs: the longest come last."""
 
 
 def plan(*, quick: bool) -> dict[str, list[Run]]:

@@ -54,7 +54,7 @@ def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
 # Every run has the same buckets.
 @cache
 def _parts(lower: int, width: int) -> tuple[int, int, float]:
-    """A bucket's least and largest delay as written, and its share of the latter."""
+    """The two delays that the recorder writes for a bucket, and the share of the larger one."""
     low, high = cut(lower), cut(lower + width - 1)
     return low, high, 1.0 if low == high else (lower + width - (high << UNIT_BITS)) / width
 
@@ -70,7 +70,7 @@ def weighted(buckets: list[tuple[float, float]]) -> dict[str, float | None]:
     out: dict[str, float | None] = {"mean": mean}
     passed = list(accumulate(count for _, count in buckets))
     for percent in (1, 25, 75, 99):
-        # Counts are shares of buckets, so their sums are not exact.
+        # Counts are fractions because buckets are divided, so their sums are not exact.
         rank = min(bisect_left(passed, percent * total / 100 - 1e-6), len(buckets) - 1)
         out[f"p{percent}"] = buckets[rank][0]
     out["stddev"] = math.sqrt(squares / (total - 1)) if total > 1 else None

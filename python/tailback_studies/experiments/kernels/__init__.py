@@ -53,7 +53,7 @@ def _built(request: Request) -> tuple[list[str], list[str]]:
     in_use = kit.current().release
     others = [release for release in RELEASES if release in there_are and release != in_use]
     if {"alone", "acks"} & set(request.parts) and not others:
-        # The error names the command to type.
+        # The error message contains the command that builds the kernel.
         kit.named(RELEASES[0])
     if {"sce-2019", "dualpi2-2022"} & set(request.parts):
         kit.named(BED)

@@ -1,6 +1,6 @@
 """Test beds of published experiments: their stock cells on an old and a new kernel.
 
-The hashes of their names decide which cells are drawn, so the choice is not ours.
+The hashes of their names decide which cells are sampled, so that nobody chooses them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def drawn(names: Iterable[str], count: int) -> list[str]:
 
 
 def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
-    """Cells of one flow of CUBIC, Reno and DCTCP, drawn over all of them."""
+    """A sample of the cells with one flow of CUBIC, Reno or DCTCP."""
     alone = [s for s in SETUPS if s.kind == "one-flow" and sce.stock(s)]
     every = {
         f"{setup.ccs[0]} {rate:g} {delay:g}": (setup, (rate, delay))
@@ -64,7 +64,7 @@ def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
 
 
 def dualpi2_runs(*, quick: bool) -> list[Run]:
-    """Runs of its PIE and FQ-CoDel archives, half of each."""
+    """A sample of runs of its PIE and FQ-CoDel archives, half from each."""
     out: list[Run] = []
     for aqm in dualpi2.STOCK:
         runs = {

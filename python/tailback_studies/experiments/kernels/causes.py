@@ -21,4 +21,4 @@ CAUSES: Mapping[tuple[str, str, str], str] = {
     for cc in ("cubic", "reno", "dctcp", "bbr")
     for kernel in ("6.12", "6.1", "5.10")
 }
-"""By congestion control, queue and kernel; causes that are not here are not known."""
+"""Causes by congestion control, queue and kernel; a missing entry means an unknown cause."""

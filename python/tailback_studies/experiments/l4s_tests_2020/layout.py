@@ -75,7 +75,7 @@ class L4sRow:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that have a number of their own: both rates, and what is made of them."""
+        """The columns with numbers: both rates, and what is computed from them."""
         return ("D1", "D2", "jain" if self.table == "s1" else "ratio")
 
 

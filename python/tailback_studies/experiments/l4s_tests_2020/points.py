@@ -53,14 +53,14 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-#: When a run of a table ends and which part of it is measured, s; a quick run has the times of S6.
+#: End of a run of a table and the start of its measurement, s; a quick run has the times of S6.
 WINDOWS: Mapping[str, tuple[float, float]] = {"s1": (179.0, 60.0), "s6": (59.0, 40.0)}
 QUICK_WINDOW = WINDOWS["s6"]
 
 
 @dataclass(frozen=True)
 class L4sVariant:
-    """A way to run the rows: what is changed of the set-up."""
+    """A way to run the rows: the changes to the set-up."""
 
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options by aqm."""

@@ -24,7 +24,7 @@ RTTS_MS = (20, 80)
 SLOT_PACKETS = {"s2": 16, "s3": 32}
 #: When the rate of S2 falls, s.
 STEP_S = 30.0
-#: A value of a curve is the largest sample of so many seconds.
+#: Seconds of a bin of a curve; its value is the bin's largest sample.
 BIN_S = 0.25
 
 
@@ -81,7 +81,7 @@ def made(case: StepCase) -> dict[str, Any]:
         bottleneck["rate"]["steps"][1][1] = f"{case.to_mbit}Mbit"
     bottleneck["queue"] = dict(QUEUES[case.queue])
     if case.table == "s3" and case.queue == "fq_codel" and case.cc == "cubic":
-        # As the source describes it, in S3 only.
+        # The order that the source describes for S3 only.
         bottleneck["queue"]["ecn"] = False
     out["path"]["rtt"] = f"{case.rtt_ms}ms"
     options = CCS.get(case.cc)
@@ -107,8 +107,8 @@ def _slots(out: dict[str, Any], packets: int) -> None:
 
 
 def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
-    """`srtt` in ms, the largest of each bin, or `rate` in Mbit/s, its mean: columns case (its
-    number), time_s, value."""
+    """Columns case (its number), time_s and value. For `srtt` the value is a bin's largest, in ms;
+    for `rate` a bin's mean, in Mbit/s."""
     frames = []
     for number, result in enumerate(results):
         (run,) = result

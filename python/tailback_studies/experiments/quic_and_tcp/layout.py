@@ -16,11 +16,11 @@ class Stack:
     control: str
     """What its authors call it."""
     word: str | None = None
-    """The word of the entry in a scenario; empty: the default."""
+    """The option's value in a scenario; empty for the default."""
     fastest_mbit: int = 100
-    """At higher rates it needs more of the guest's CPU time than a run is worth."""
+    """At higher rates a run needs too much CPU time of the guest."""
     only_rtt_ms: int | None = None
-    """The one RTT at which it runs, if its runs are expensive; none: all RTTs."""
+    """The only RTT at which it runs, if its runs are expensive; empty for all RTTs."""
 
     def is_at(self, link: Link, rtt_ms: int) -> bool:
         """Whether it runs at this rate and RTT."""
@@ -59,7 +59,7 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Link:
-    """A bottleneck and how long it is observed."""
+    """A bottleneck and the duration of its runs."""
 
     rate_mbit: int
     rtts_ms: tuple[int, ...]

@@ -19,7 +19,7 @@ BYTES: Mapping[int, int] = {20: 20_000_000, 100: 50_000_000}
 """Size of the transfer alone, by rate in Mbit/s."""
 
 FETCH_S = 30
-"""Longer than any of these transfers takes."""
+"""Duration that is longer than any of these transfers takes."""
 
 
 def job(pair: Pair, *, seeds: int) -> Job:
@@ -65,7 +65,7 @@ def _at(place: QuicPlace) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Met:
-    """The results of a meeting, over its seeds."""
+    """The results of two flows that meet at a bottleneck, over seeds."""
 
     pair: Pair
     share: Estimate
@@ -147,7 +147,7 @@ def _other(run: Summary) -> Summary:
 
 
 def _ended(run: Summary) -> float | None:
-    """When a side of the program ended before the run did, in s."""
+    """Time in s at which a side of the program ended, if before the end of the run."""
     if not run.get("programs"):
         return None
     at = [one for one in run["programs"][0]["exit_s"].values() if one is not None]

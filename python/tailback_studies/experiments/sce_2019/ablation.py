@@ -125,7 +125,7 @@ TRIED: tuple[Reading[SceVariant, SceSetup], ...] = (
 )
 
 
-#: Readings that run on every cell; the others run on a sample.
+#: Changes that run on every cell; the others run on a sample.
 EVERY = (
     *("no-memory", "fresh", "precise", "sticky", "echo", "round-ssthresh"),
     *("slope", "one-way", "sce-only"),
@@ -330,9 +330,9 @@ def _remark(remark: Remark, found: Mapping[str, Sequence[SceEntry]]) -> Table:
 
 
 MECHANISMS = """
-**Units.** Senders with SCE count acknowledged bytes, `1448` a segment, but take `rcv_mss` for a
-segment of the window. A host that only sends never measures `rcv_mss`, so it stays `536`. Growth
-and response are larger than intended by the ratio of both (`unit_quirk`).
+**Units.** Senders with SCE count acknowledged bytes, `1448` a segment, but divide them by
+`rcv_mss`. A host that only sends never measures `rcv_mss`, so it stays `536`. The window therefore
+grows, and responds to marks, 1448/536 = 2.7 times as much as intended (`unit_quirk`).
 
 **Two reductions.** The end of CWR applies the factor of CE to a window that the stack has already
 halved (`cwr_quirk`).
@@ -366,8 +366,8 @@ to the current time. The second packet over the target is therefore marked, inst
 interval later.
 
 **DCTCP's receiver under SCE.** The receiver of that tree looks at SCE marks first. A packet with an
-SCE mark therefore tells DCTCP nothing about CE: an echo lasts until an unmarked packet or CWR
-arrives (`sce_holds_ce`).
+SCE mark therefore does not change the echo of CE: it lasts until an unmarked packet or CWR arrives
+(`sce_holds_ce`).
 
 **The slope of sce-single.** Its authors write that it keeps the slope of the ramp, but their code
 halves it. The simulator follows the code.

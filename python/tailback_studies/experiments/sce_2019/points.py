@@ -45,7 +45,7 @@ Place = tuple[float, float]
 
 @dataclass(frozen=True)
 class SceVariant:
-    """A way to run the cells: what is changed of the scenario files."""
+    """A way to run the cells: the changes to the scenario files."""
 
     #: Options by congestion control, over those of the scenario file.
     ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class SceVariant:
     set: Mapping[str, Any] = field(default_factory=dict)
     #: Factor of the length of each test.
     stretch: float = 1.0
-    #: The length of every test, s; 0: each cell's own.
+    #: Length of every test, s; 0 if each cell has its own.
     seconds: float = 0.0
     #: Base round-trip time of the test bed, ms.
     base_ms: float = BASE_MS
@@ -70,7 +70,7 @@ class SceEntry(BaseEntry):
     """A cell of a table, or one of the two numbers in a cell of pairs."""
 
     table: TableId
-    #: The flow, from 1; 0 for a value of both.
+    #: Number of the flow, from 1; 0 for a value of both flows.
     position: int
     rate_mbit: float
     delay_ms: float

@@ -12,10 +12,10 @@ from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.readings import BASELINE
 
 LEAD = """
-Verdicts are *mechanism found*, *excluded*, or *open* with the experiment that did not decide. By
-the rule of the table above, errors that fall when a part of the set-up is changed speak against
-that part. The part stays if a source states that the test bed had it: mechanisms decide the set-up,
-cells do not.
+Verdicts are *mechanism found*, *excluded*, or *open* with the experiment that did not decide. If
+errors fall when a part of the set-up is changed, that speaks against the part (the rule of the
+table above). The part stays if a source states that the test bed had it: mechanisms decide the
+set-up, cells do not.
 """
 
 _OFFLOADS = (

@@ -1,4 +1,4 @@
-"""Time to a fair share of a flow that enters."""
+"""Time that a flow that enters needs to reach its fair share."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _choice_table(cc: str, points: Sequence[Choice], facts: Facts) -> Table:
 TRADE_OFF = """
 At 10 Mbit/s and 80 ms. **Gain** is the throughput of a single flow with ABE over the standard
 backoff, with its **queue delay**. **Loss** is the throughput that a flow loses when its competitor
-has ABE instead of the standard backoff. **Convergence** is experiment 5 with both flows gentler. In
-a queue of its own (FQ-CoDel, Cake) a competitor loses only the capacity that the other flow no
-longer leaves unused. Through DualPI2 such flows pass the classic queue.
+has ABE instead of the standard backoff. **Convergence** is experiment 5 with the factor in both
+flows. In a queue of its own (FQ-CoDel, Cake) a competitor loses only the capacity that the other
+flow no longer leaves unused. Through DualPI2 such flows pass the classic queue.
 """

@@ -22,7 +22,7 @@ def fig3(_builder: Builder) -> Section:
             side = queue[key]
             low, high = pts.bdp_size(side["min"]), pts.bdp_size(side["max"])
             if file == "fig5-m0.5" and key == "ecn":
-                # Drawn at the published K of equal sharing rather than at the sweep's first value.
+                # Draw the step at the published K of equal sharing, not at the sweep's first value.
                 low = high = 1.34 * 0.5
             prob = float(side["probability"])
             corners = [(0.0, 0.0), (low, 0.0)]

@@ -76,7 +76,7 @@ def fig2(builder: Builder) -> Section | None:
     marks = events.filter(pl.col("event") == "marked").height
     note = ""
     if events.height > 1800:
-        # A tick is wider than this anyway.
+        # Events closer than this would share a tick.
         events = (
             events.with_columns((pl.col("time_s") / 0.02).floor().alias("bin"))
             .unique(["bin", "flow", "event"], maintain_order=True)
