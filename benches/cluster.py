@@ -145,12 +145,12 @@ def main() -> None:
             f"{1000 * beside:.0f}",
         ),
         (
-            "measured: processor time of the client for a run that is over at once, ms",
+            "measured: processor time of the client for a run that takes no time, ms",
             "p",
             f"{1000 * computed:.1f}",
         ),
         (
-            "measured: time of a run that is over at once, verified and stored, ms",
+            "measured: time to verify and store a run that takes no time, ms",
             "o",
             f"{1000 * each:.1f}",
         ),

@@ -75,8 +75,8 @@ HEAD = """\
 Scenarios that come with tailback, and figures of their reports. Each is
 printed by `tailback new NAME`, with a comment that says what to look at; all
 of them are listed by `tailback new --list`. The page is made by
-`scripts/generate.py --page gallery`. In the report itself legends pick, curves say their values,
-and every number is in `cells.csv`.
+`scripts/generate.py --page gallery`. In the report itself a legend selects curves, a curve shows
+its values, and `cells.csv` has every number.
 """
 
 

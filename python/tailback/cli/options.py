@@ -108,7 +108,7 @@ engine_option = click.option(
     show_default=True,
     shell_complete=engine_names,
     metavar="NAME",
-    help="What runs it: sim, kernel or kernel-realtime.",
+    help="Engine that runs it: sim, kernel or kernel-realtime.",
 )
 
 
@@ -169,14 +169,14 @@ def _seeds_option(text: str) -> Callable[..., Any]:
     return click.option("--seeds", type=count_type, metavar="N", help=text)
 
 
-SEEDS_HELP = "Number of seeds at every point [default: what FILE says, else 1]."
+SEEDS_HELP = "Number of seeds at every point [default: the number in FILE, or 1]."
 seeds_option = _seeds_option(SEEDS_HELP)
 _auto_seeds_option = click.option(
     "--seeds",
     type=_Seeds(),
     metavar="N|auto[:MAX]",
-    help="Number of seeds at every point [default: what FILE says, else 10]; auto: 10, then twice "
-    "as many until --fail-if can be decided, up to MAX [default of MAX: 80].",
+    help="Number of seeds at every point [default: the number in FILE, or 10]. auto begins "
+    "with 10 and doubles them until --fail-if can be decided, up to MAX [default of MAX: 80].",
 )
 jobs_option = click.option(
     "--jobs", type=count_type, metavar="N", help="Runs at the same time [default: all cores]."
@@ -186,18 +186,18 @@ _cores_option = click.option(
     type=count_type,
     default=1,
     metavar="N",
-    help="Cores for each run of the simulator [default: 1]. More than one are used where links "
-    "with delay divide the network; the results are the same.",
+    help="Cores for each run of the simulator [default: 1]. A run uses more than one only if "
+    "links with a delay cut its network into parts. The results are the same.",
 )
 out_option = click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Where results are kept [default: results].",
+    help="Folder of results [default: results].",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 _read_only_option = click.option(
-    "--read-only", is_flag=True, help="Show what is stored; run and write nothing."
+    "--read-only", is_flag=True, help="Show stored results only; run and write nothing."
 )
 pdf_option = click.option("--pdf", is_flag=True, help="Write the report as PDF too.")
 set_option = click.option(
@@ -221,9 +221,9 @@ def run_options(
     """Add the options of every command that runs something; the command gets them as `options`, a
     `RunOptions`.
 
-    `engine`: whether the user chooses what runs it. `auto_seeds`: whether `--seeds auto` is there;
-    the command then gets `seeds` too. `cores`, `spread`, `read_only`: whether `--cores`,
-    `--cluster` with `--shard`, and `--read-only` are there.
+    `engine` adds `--engine`; `auto_seeds` adds `--seeds auto`, and the command then gets `seeds`
+    too. `cores` adds `--cores`, `spread` adds `--cluster` and `--shard`, `read_only` adds
+    `--read-only`.
     """
 
     def add(command: Callable[..., int]) -> Callable[..., int]:

@@ -20,14 +20,14 @@ def spread_options(command: Callable[..., int]) -> Callable[..., int]:
     @click.option(
         "--cluster",
         metavar="ADDRESS",
-        help="Have a Dask cluster run it: tcp://HOST:PORT of the scheduler, or its file.",
+        help="Run it on a Dask cluster: address of the scheduler (tcp://HOST:PORT), or its file.",
     )
     @click.option(
         "--shard",
         "part",
         metavar="I/N|auto[/N]",
-        help="Run part I of N, of about equal cost; auto: what an array of jobs of Slurm, AWS "
-        "Batch or Kubernetes says. `tailback merge` puts the stores together.",
+        help="Run only part I of N parts of about equal cost. auto takes I and N from the job "
+        "array of Slurm, AWS Batch or Kubernetes. `tailback merge` joins the stores.",
     )
     @functools.wraps(command)
     def spread(*args: Any, cluster: str | None, part: str | None, **kwargs: Any) -> int:

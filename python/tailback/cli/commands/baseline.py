@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Keep only this metric [default: the usual ones]; link.drops is that of links only. "
-    "`tailback list metrics` has all. Can be repeated.",
+    help="Keep only this metric [default: the usual ones], e.g. link.drops for drops at links. "
+    "`tailback list metrics` lists all. Can be repeated.",
 )
 @click.option("--force", is_flag=True, help="Replace TARGET if it exists.")
 @set_option
 @run_options(
-    seeds_help="Number of seeds at every point [default: what FILE says, else 10].", read_only=True
+    seeds_help="Number of seeds at every point [default: the number in FILE, or 10].",
+    read_only=True,
 )
 def baseline(
     file: str,
@@ -53,9 +54,9 @@ def baseline(
 ) -> int:
     """Write the results of a scenario to a small file, to compare with later.
 
-    TARGET ends in .tailback.json. It has the values of every seed and the version of the engine:
-    `tailback compare TARGET FILE --fail-if delay_p99_ms:+10%` says whether FILE gives more now.
-    Each point has 10 seeds, unless FILE or --seeds says how many.
+    TARGET ends in .tailback.json. It gets the values of every seed and the version of the engine.
+    Later, `tailback compare TARGET FILE --fail-if delay_p99_ms:+10%` tests whether the delay has
+    grown. Each point has 10 seeds, unless FILE or --seeds sets the number.
     """
     from tailback.comparison import baseline as kept
     from tailback.comparison.quantities import select

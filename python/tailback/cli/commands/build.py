@@ -34,9 +34,9 @@ from tailback.cli.options import for_this_command, jobs_option
 def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:
     """Compile the engine with your plugins.
 
-    The compiled engine is kept in the cache. `run --with DIR`, and a scenario with
-    the line with = ["DIR"], compile it by themselves where it is missing. This
-    command shows what the plugins register and what the compiler prints.
+    The compiled engine is kept in the cache. `run --with DIR`, and a scenario with the line with =
+    ["DIR"], compile it if it is missing. This command shows what the plugins register and what the
+    compiler prints.
     """
     from tailback.plugins import copies, workspace
     from tailback.plugins.crate import read_all

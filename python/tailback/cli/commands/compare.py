@@ -48,23 +48,24 @@ if TYPE_CHECKING:
     "variants",
     multiple=True,
     metavar="NAME[:KEY=VALUE]",
-    help="A variant of FILE: a value replaced by its path; repeat NAME for more. NAME alone is "
-    "the file as it is. Keys engine and kernel choose what runs it. The first is the baseline.",
+    help="A variant of FILE, with the value at path KEY replaced. Repeat the option with the same "
+    "NAME to replace more. NAME alone is the unchanged file. Keys engine and kernel choose what "
+    "runs it. The first variant is the baseline.",
 )
 @click.option(
     "--metric",
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Metric to compare [default: the usual ones]; link.drops is that of links only. "
-    "`tailback list metrics` has all. Can be repeated.",
+    help="Metric to compare [default: the usual ones], e.g. link.drops for drops at links. "
+    "`tailback list metrics` lists all. Can be repeated.",
 )
 @click.option(
     "--fail-if",
     "limits",
     multiple=True,
     metavar="QUANTITY:±N[%]",
-    help="Exit 3 if a difference is beyond this bound, 4 if the seeds cannot tell: "
+    help="Exit 3 if a difference is beyond this bound, 4 if the seeds cannot decide: "
     "throughput_mbit:-5%, delay_mean_ms:+0.5, or jain:2% for both directions. "
     "delay_mean_ms@NAME:+10% is for one link or flow; without @NAME the bound is for each. Can be "
     "repeated.",
@@ -121,22 +122,22 @@ def compare(
     """Compare variants of a scenario, or stored sweeps, and say what differs beyond noise.
 
     Every variant runs at the same points with the same seeds (default: 10, unless FILE says how
-    many). A difference to the first variant is flagged if its q is below 0.05: the false discovery
-    rate over all differences.
+    many). A difference to the first variant has a star if it is more than noise: of all stars at
+    most 5 % are expected to be wrong (q below 0.05, the false discovery rate).
 
-    BATTERY is a set of scenarios that go with tailback: l4s-battery, of the
-    parts 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload.
-    Flows are called L and C, the link bottleneck: NAME:bottleneck.queue.target=18ms
-    is another queue everywhere. Presets: dctcp (DCTCP in L by any_ect, as on
-    the kernel engine), step-2019 (step thresholds of 6 and 2 ms at 4 and 12
-    Mbit/s), overload-5 (five flows in each class). Its report has a PDF too.
+    BATTERY is a set of scenarios that come with tailback. There is one, l4s-battery. Its parts are
+    1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows are called L
+    and C, its link bottleneck: the variant NAME:bottleneck.queue.target=18ms changes the queue in
+    all parts. Presets: dctcp (DCTCP in L by any_ect, as on the kernel engine), step-2019 (step
+    thresholds of 6 and 2 ms at 4 and 12 Mbit/s), overload-5 (five flows in each class). Its report
+    has a PDF too.
 
     STORED is the folder of a sweep, results/sweeps/ID, its id or the beginning
     of it, or `latest`; the folder of a run, results/runs/ID; or a data file of
     Flent (.flent.gz), or a folder of such files: replicates of one set-up.
 
-    BASELINE is a file that `tailback baseline` has written (.tailback.json); FILE
-    or a STORED is compared with it.
+    BASELINE is a file that `tailback baseline` has written (.tailback.json). The command compares
+    FILE or STORED with it.
     """
     from tailback.comparison.thresholds import Threshold
     from tailback.store import layout

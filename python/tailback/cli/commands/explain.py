@@ -33,18 +33,17 @@ MOST = 24
 def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:
     """Explain a stored run: what held each flow back, and what filled each queue.
 
-    RUN is the folder of a run, results/runs/ID, its id or the beginning of it,
-    or `latest`, the run of the latest sweep if it has one [default: latest].
+    RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest`: the
+    first run of the latest sweep [default: latest].
 
     Of each flow: what it waited for, as shares of its time; every reduction of
     its window, by cause, with times and sizes. Of each queue: whether it never
     drained or came in bursts, whose bytes waited in it, its drops and marks by cause,
-    and its state over time. Of two flows: how each answers what the queue tells
-    it. Every number of a sentence is a field of --json, which lists the
-    reductions one by one. Programs are not explained, since nothing is recorded
-    inside them.
+    and its state over time. Of two flows: how each responds to the queue's drops and marks. Every
+    number of a sentence is a field of --json, which lists the reductions one by one. Programs are
+    not explained, since nothing is recorded inside them.
 
-    docs/how-to/explain.md shows what it says of known causes.
+    docs/how-to/explain.md has examples with known causes.
     """
     from tailback.explain import explain as find
     from tailback.store import layout

@@ -47,20 +47,20 @@ def export(
 ) -> int:
     """Write a run in another tool's format.
 
-    RUN is the folder of a run, results/runs/ID, its id or the beginning of it,
-    or `latest` where the latest sweep has one run.
+    RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
+    the latest sweep has one run.
 
     csv: the series in FILE, the summary in a second file beside it.
 
     flent: a data file that Flent opens and plots, of a run with record.series =
     "interval" (the default): throughput, smoothed RTT and window of each flow;
-    where queues keep no flows apart, what a ping would take.
+    and, if no queue separates flows, the round-trip time of a ping.
 
     pcapng: for Wireshark, the headers of every packet of a run with
     record.packets = true, at three interfaces for each link: NAME.in before
     its queue, NAME.out behind it, NAME.drop with the cause as comment.
-    Wireshark takes a packet that is seen at two interfaces for one sent twice:
-    for its analysis of TCP choose a place, e.g. with --interface bottleneck.in.
+    Wireshark takes a packet at two interfaces for one that was sent twice. For its analysis of TCP
+    choose one interface, e.g. with --interface bottleneck.in.
     """
     from tailback import interop
     from tailback.store import layout

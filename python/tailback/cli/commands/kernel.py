@@ -85,12 +85,12 @@ def build(
     """Build the kernel kit, or its missing parts.
 
     The build needs gcc and make, and no root: packages are unpacked, never
-    installed. --module alone builds modules for the kit in use, with --release
-    for the kit of that release. --program alone builds programs only. An
-    interrupted build resumes.
+    installed. With only --module, it builds modules for the kit in use; with --module and
+    --release, for the kit of that release. With only --program, it builds programs. An interrupted
+    build resumes.
 
-    The new kit becomes the kit in use, except with --release: a scenario runs on
-    that kit with kernel = "6.1".
+    The new kit becomes the kit in use. A kit built with --release does not: a scenario chooses it
+    by its release, e.g. kernel = "6.1".
     """
     from tailback.kernel import build as kit_build
 
@@ -186,7 +186,7 @@ def info(as_json: bool) -> int:
     default=1,
     show_default=True,
     metavar="N",
-    help="Runs at the same time in real time, where they disturb one another.",
+    help="Runs in real time at the same time; more than one disturb one another.",
 )
 @click.option(
     "--out",
@@ -209,8 +209,8 @@ def clock(
 ) -> int:
     """Run cells in virtual and in real time, and show the differences.
 
-    Runs in real time take their whole duration: 15 runs of 20 s for each seed,
-    divided by the number of jobs. Leave the machine idle meanwhile.
+    Runs in real time last as long as their scenario: 15 runs of 20 s for each seed, of which --jobs
+    run at a time. Leave the machine idle meanwhile.
     """
     import tempfile
 
@@ -247,8 +247,8 @@ def clock(
 def show(file: str, overrides: tuple[str, ...]) -> int:
     """Show the set-up of the guest for the first point of FILE, without running it.
 
-    Modules, sysctls, devices, the lines of ip and tc in each network namespace,
-    and the flows.
+    It prints modules, sysctls, devices, the lines of ip and tc in each network namespace, and the
+    flows.
     """
     from tailback.kernel import kit
     from tailback.running import scenarios

@@ -26,15 +26,15 @@ from tailback.cli.options import json_option, quiet_option
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="STORE",
-    help="The store that gets them; made if it is not there.",
+    help="The store to put them into; made if it does not exist.",
 )
 @quiet_option
 @json_option
 def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
     """Put the runs and sweeps of several stores into one.
 
-    Every run is verified; what is there already is left as it is. Reports and comparisons are not
-    taken: the same command makes them again from the runs.
+    Every run is verified. Runs and sweeps that STORE has already are left unchanged. Reports and
+    comparisons are not copied: the command that made them makes them again from the runs.
     """
     from tailback.running.spread.merge import merge as put_together
 

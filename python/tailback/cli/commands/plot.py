@@ -134,10 +134,9 @@ def plot(
 ) -> int:
     """Draw a figure of a sweep: any metric or series over what was swept.
 
-    RESULTS is a folder of results, of which the latest sweep is taken, a
-    sweep's folder or id, or the folder of a run [default: latest]. Whatever is
-    left out is chosen for the sweep; stderr prints the choice as options
-    that you can change. Seeds are pooled, with 95 % intervals.
+    RESULTS is the folder or id of a sweep, the folder of a run, or a folder of results, which means
+    its latest sweep [default: latest]. tailback chooses every option that you leave out, and prints
+    the choice on stderr as options that you can change. Seeds are pooled, with 95 % intervals.
 
     docs/how-to/plot.md shows every kind.
     """

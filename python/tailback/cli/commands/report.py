@@ -33,8 +33,8 @@ from tailback.cli.options import pdf_option, quiet_option, with_option
 def report(folder: Path, pdf: bool) -> int:
     """Write the report of a sweep [default: latest].
 
-    DIR is a folder of results, of which the latest sweep is taken, or the
-    folder of a sweep, results/sweeps/ID; SWEEP its id or the beginning of it.
+    DIR is the folder of a sweep (results/sweeps/ID), or a folder of results, which means its latest
+    sweep. SWEEP is the id of a sweep or the beginning of it.
     """
     from tailback.report import also_pdf
     from tailback.report.sweep import write_folder

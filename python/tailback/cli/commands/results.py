@@ -18,8 +18,8 @@ from tailback.errors import InputError
 def results() -> None:
     """List, show, compare and delete what is stored.
 
-    A sweep is named by its folder, by its id or the beginning of it, or as
-    `latest`; a run by its folder or id, or as `latest` if its sweep has no other.
+    Name a sweep by its folder, its id, the beginning of its id, or `latest`. Name a run by its
+    folder or id, or by `latest` if the latest sweep has one run.
     """
 
 
@@ -85,7 +85,7 @@ def show(name: str, out: Path | None, as_json: bool) -> int:
 @out_option
 @json_option
 def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
-    """Show where two runs differ: in their set-up, and in every number that came out.
+    """Show where two runs differ: in their set-up, and in every number of their results.
 
     `tailback compare` tells which differences between sweeps are more than noise.
     """
@@ -147,8 +147,8 @@ def prune(
 ) -> int:
     """Delete sweeps, and runs that no sweep needs any more.
 
-    Without SWEEP and options, only runs that no sweep names are deleted. A run
-    that a remaining sweep needs is kept.
+    Without SWEEP and options, it deletes only runs that belong to no sweep. It keeps every run that
+    a remaining sweep also has.
     """
     from tailback.base.numbers import bytes_text
     from tailback.running import engines

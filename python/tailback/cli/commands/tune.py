@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     "--unseen",
     type=count_type,
     metavar="N",
-    help="Seeds kept from the search, with which the front and the defaults run at its end "
+    help="Number of held-out seeds, with which the front and the unchanged FILE run at the end "
     "[default: 10].",
 )
 @click.option(
@@ -129,9 +129,9 @@ def tune(
 ) -> int:
     """Search for the best values of keys of a scenario.
 
-    Several goals give a Pareto front: what cannot be better in one goal without being worse in
-    another. At the end the front and FILE as it is are run on seeds that the search did not see.
-    The report has a scenario file for each point of the front.
+    Several goals give a Pareto front: the points that cannot be better in one goal without being
+    worse in another. At the end it runs the front and the unchanged FILE with seeds that the search
+    did not use. The report has a scenario file for each point of the front.
 
     The same --seed gives the same result with any --jobs. A killed search resumes.
     """

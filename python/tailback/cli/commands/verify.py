@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 @quiet_option
 @json_option
 def verify(folder: Path | None, as_json: bool) -> int:
-    """Check that stored results are what was written.
+    """Check that stored results are unchanged since they were written.
 
-    DIR is a folder of results [default: results]. Every file of every run is
-    compared with the size and hash that were taken when it was written, and so
-    are the indexes of sweeps and the reports. Nothing is written or moved: a
-    damaged run is moved to runs/.damaged and done again by the next `run`, a
-    damaged report is replaced by the next `report`. Exit status 1 if anything is
-    damaged.
+    DIR is a folder of results [default: results]. It compares every file of every run, sweep and
+    report with the size and hash that were recorded when the file was written. It changes nothing.
+    The next `run` moves a damaged run to runs/.damaged and runs it again; the next `report`
+    replaces a damaged report. Exit status 1 if anything is damaged.
     """
     from tailback.store import layout
     from tailback.store.verify import verify as check
