@@ -205,3 +205,22 @@ def test_each_shell_has_a_script(shell: str, command: Command) -> None:
     done = command("completion", shell)
     assert done.returncode == 0
     assert "_TAILBACK_COMPLETE" in done.stdout
+
+
+@pytest.mark.usefixtures("root")
+def test_explain_names_its_point_and_takes_another(command: Command) -> None:
+    shown = json.loads(command("results", "show", "--json").stdout)
+    one, two = (point["run_id"] for point in shown["points"])
+    first = command("explain")
+    assert first.returncode == 0
+    assert f"note: this is run {one} (path.rtt = 20ms, seed 1), one of 2 of the latest" in (
+        first.stderr
+    )
+    other = command("explain", "--where", "rtt=40ms", "--where", "seed=1")
+    assert f"this is run {two} (path.rtt = 40ms, seed 1)" in other.stderr
+    assert other.stdout == command("explain", two).stdout != first.stdout
+    refused = command("explain", "--where", "rtt=30ms")
+    assert refused.returncode == 2
+    assert 'value "30ms" does not exist' in refused.stderr
+    assert 'key "cc" does not exist' in command("explain", "--where", "cc=reno").stderr
+    assert "remove it, or the name of RUN" in command("explain", one, "--where", "rtt=20ms").stderr

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import tailback as tb
 from conftest import SCENARIO, Tailback
+from tailback.base import arguments, foreign
 from tailback.cli import complaints
+from tailback.errors import InputError
+from tailback.kernel import modules
+from tailback.plot import quantities
+from tailback.plugins import begin, crate
+from tailback.running.spread.shard import Shard
+from tailback.store import layout, marker
+from tailback.tuning import ranges
 
 
 def printed(scenario: str, name: str = "f.toml") -> list[str]:
@@ -121,3 +131,70 @@ def test_a_warning_has_the_same_form(tailback: Tailback) -> None:
     assert message.startswith("warning: f.toml:")
     assert marked([message, source, carets]) == '"1kb"'
     assert advice == "  use a later start, a shorter warm-up or more bytes"
+
+
+def _cut_gzip(path: Path) -> None:
+    foreign.gunzip(gzip.compress(b"x" * 999)[:-9], path)
+
+
+REJECTED: dict[str, tuple[Callable[[], object], str]] = {
+    "missing file": (lambda: foreign.read(Path("none.json")), "name a file that exists"),
+    "folder": (lambda: foreign.read(Path()), "name a file, not a folder"),
+    "large file": (lambda: foreign.read(Path("f"), limit=1 << 20), "name a smaller file"),
+    "no JSON": (lambda: foreign.parse_json(b"{", Path("f")), "name a JSON file"),
+    "cut gzip": (lambda: _cut_gzip(Path("f")), "name a complete file"),
+    "unknown quantity": (lambda: quantities.find("qqq", {}), "run: tailback list metrics"),
+    "not over time": (
+        lambda: quantities.find("delay_ms", {}, over_time=True),
+        'set record.series = "interval"',
+    ),
+    "array of jobs": (
+        lambda: Shard.parse(
+            "auto/9", {"AWS_BATCH_JOB_ARRAY_INDEX": "0", "AWS_BATCH_JOB_ARRAY_SIZE": "4"}
+        ),
+        "use auto/4",
+    ),
+    "no shard": (lambda: Shard.parse("auto", {}), "use I/N such as 2/8"),
+    "no module folder": (lambda: modules.spelled("a=none"), "name the folder of a module"),
+    "module name": (lambda: modules.spelled("?=."), "use letters, digits"),
+    "empty module": (lambda: modules.content(Path("empty")), "name the folder of a module"),
+    "no crate": (lambda: crate.read(Path("empty")), "use one (`tailback new --crate"),
+    "own crate": (
+        lambda: begin.write("cc", Path("tailback-engine")),
+        "choose another name",
+    ),
+    "text of names": (lambda: arguments.names("metrics", 3), "use a list of names"),
+    "range": (lambda: ranges.parse("a.b", "1ms.."), "use LO..HI"),
+    "run": (lambda: layout.find_run("ffff", Path("results")), "use a folder of results/runs"),
+    "report over a file": (lambda: marker.require_own(Path("f")), "move it away"),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_a_rejection_says_what_to_do(name: str) -> None:
+    Path("empty").mkdir()
+    Path("f").write_bytes(b"\0" * ((1 << 20) + 1))
+    call, begins = REJECTED[name]
+    with pytest.raises(InputError) as caught:
+        call()
+    _, advice = complaints.split(str(caught.value))
+    assert advice is not None, caught.value
+    assert advice.startswith(begins), advice
+
+
+def test_damage_ends_in_what_to_do_about_it(tailback: Tailback) -> None:
+    made = tb.run(SCENARIO, out="results")
+    [run] = made.points
+    summary = Path("results/runs") / run.run_id / "summary.json"
+    summary.chmod(0o644)
+    summary.write_bytes(summary.read_bytes()[:-2])
+    done = tailback("explain", run.run_id)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("\n  run the scenario again, which repeats damaged runs\n")
+    assert tailback("run", "--quiet", "--json", _file(SCENARIO)).returncode == 0
+    assert tailback("explain", run.run_id).returncode == 0
+
+
+def _file(scenario: str) -> str:
+    Path("f.toml").write_text(scenario, encoding="utf-8")
+    return "f.toml"

@@ -132,7 +132,7 @@ def test_what_is_missing_is_named_at_once() -> None:
         lambda name: None if name in ("gcc", "make") else f"/bin/{name}"
     )
     assert [name for name in absent if name != "debian-archive-keyring"] == ["gcc", "make"]
-    assert tools.missing_message(["gcc", "make"]).endswith("install: sudo apt install gcc make")
+    assert tools.missing_message(["gcc", "make"]).endswith("run: sudo apt install gcc make")
     headless = tools.missing_packages(lambda name: f"/bin/{name}", has_headers=lambda: False)
     assert "libc6-dev" in headless
 

@@ -267,7 +267,7 @@ def test_everything_that_is_wrong_is_said_at_once(grid: tailback.Results) -> Non
     [
         ({"y": "completion_s"}, 'nothing has a value of "completion_s"'),
         ({"y": "throughput_mbit", "where": {"flow": "renoo"}}, "where flow is renoo"),
-        ({"kind": "time", "y": "delay_ms"}, "is not recorded over time; recorded here: "),
+        ({"kind": "time", "y": "delay_ms"}, "is not recorded over time; expected one of "),
         ({"kind": "cdf", "x": "rtt"}, "--x: cdf has the values of --y there; expected none"),
         ({"kind": "line", "x": "jain"}, '"jain" is no key; --kind scatter draws over a metric'),
         ({"y": "path.rtt"}, '"path.rtt" is a key; expected a metric or a series'),

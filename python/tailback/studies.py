@@ -55,7 +55,8 @@ def installed() -> Mapping[str, Studies]:
             ) from error
         if not isinstance(studies, Studies):
             raise InputError(
-                f"entry point {GROUP}: {entry.name} = {entry.value} is no tailback.studies.Studies"
+                f"entry point {GROUP}: {entry.name} = {entry.value} is no "
+                "tailback.studies.Studies; repair or remove that package"
             )
         # Two copies of one distribution on the path declare the same entry point twice.
         packages.setdefault(entry.name, studies)

@@ -43,17 +43,24 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         # The path may be long: a caller may have passed content where a path belongs.
         name = line(path) if len(str(path)) <= MAX_NAME else quoted(path)
-        raise InputError(f"{name}: {reason}") from None
+        advice = (
+            "name a file that exists"
+            if isinstance(error, FileNotFoundError)
+            else "name a file that you may read"
+        )
+        raise InputError(f"{name}: {reason}; {advice}") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise InputError(f"{line(path)}: not a regular file")
+        raise InputError(
+            f"{line(path)}: not a regular file; name a file, not a folder, pipe or device"
+        )
     with os.fdopen(handle, "rb") as file:
         try:
             data = file.read(limit + 1)
         except OSError as error:
             raise InputError(f"{line(path)}: {error.strerror}") from None
     if len(data) > limit:
-        raise InputError(f"{line(path)}: larger than {limit >> 20} MiB; not read")
+        raise InputError(f"{line(path)}: larger than {limit >> 20} MiB; name a smaller file")
     return data
 
 
@@ -67,15 +74,22 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
             inflate = zlib.decompressobj(wbits=31)
             out += inflate.decompress(data, limit + 1 - len(out))
             if len(out) > limit:
-                raise InputError(f"{line(path)}: larger than {limit >> 20} MiB when unpacked")
+                raise InputError(
+                    f"{line(path)}: larger than {limit >> 20} MiB when unpacked; "
+                    "name a smaller file"
+                )
             if not inflate.eof:
-                raise InputError(f"{line(path)}: truncated, ends in its gzip data")
+                raise InputError(
+                    f"{line(path)}: truncated, ends in its gzip data; name a complete file"
+                )
             # Like gzip itself: members follow one another, zeros may fill the rest.
             data = inflate.unused_data.lstrip(b"\0")
     except zlib.error:
         what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
-        raise InputError(f"{line(path)}: {what}") from None
-    raise InputError(f"{line(path)}: more than {MAX_MEMBERS} gzip members")
+        raise InputError(f"{line(path)}: {what}; name a gzip file that is complete") from None
+    raise InputError(
+        f"{line(path)}: more than {MAX_MEMBERS} gzip members; compress it again as one"
+    )
 
 
 def parse_json(data: bytes, path: Path) -> Any:
@@ -88,10 +102,12 @@ def parse_json(data: bytes, path: Path) -> Any:
             data.decode(), parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
         )
     except UnicodeDecodeError:
-        raise InputError(f"{line(path)}: not UTF-8 text") from None
+        raise InputError(f"{line(path)}: not UTF-8 text; name a JSON file in UTF-8") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"{line(path)}: not JSON ({where})") from None
+        raise InputError(
+            f"{line(path)}: not JSON ({where}); name a JSON file that is complete"
+        ) from None
     except _OutOfRange as error:
         raise InputError(f"{line(path)}: {error}") from None
 

@@ -94,7 +94,7 @@ def key(name: str) -> str:
 def text(item: str) -> str:
     """A string. JSON's escapes are valid in TOML, except for DEL, which TOML requires escaped."""
     if any("\ud800" <= c <= "\udfff" for c in item):
-        raise InputError(f"{quoted(item)} is not UTF-8 text")
+        raise InputError(f"{quoted(item)} is not UTF-8 text; use names in UTF-8")
     return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

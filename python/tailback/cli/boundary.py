@@ -20,6 +20,7 @@ from tailback import _native
 from tailback.base import disk, foreign, terminal
 from tailback.cli import complaints
 from tailback.errors import (
+    DamagedResults,
     DamageWarning,
     InputError,
     RunsFailed,
@@ -72,7 +73,10 @@ def _said(error: BaseException) -> int:
             complaints.error(complaints.of_click(error))
             return BAD_INPUT
         case InputError():
-            for problem in error.problems:
+            problems = error.problems
+            if isinstance(error, DamagedResults):
+                problems[-1] = _mended(problems[-1])
+            for problem in problems:
                 complaints.error(problem)
             return BAD_INPUT
         case RunsFailed():
@@ -99,6 +103,13 @@ def _said(error: BaseException) -> int:
             return BAD_INPUT
     _unexpected(error)
     return FAILED
+
+
+def _mended(problem: complaints.Problem) -> complaints.Problem:
+    """The last of what is damaged, with what to do about all of it."""
+    if isinstance(problem, str) and complaints.split(problem)[1] is None:
+        return f"{problem}; run the scenario again, which repeats damaged runs"
+    return problem
 
 
 def _unexpected(error: BaseException | None) -> None:

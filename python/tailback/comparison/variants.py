@@ -32,7 +32,7 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
         if not name or "=" in name:
             raise InputError(f"--variant {text}: expected NAME or NAME:KEY=VALUE")
         if any("\ud800" <= c <= "\udfff" for c in text):
-            raise InputError(f"--variant {text}: not UTF-8 text")
+            raise InputError(f"--variant {text}: not UTF-8 text; use names in UTF-8")
         if not colon:
             if name in sets:
                 raise InputError(

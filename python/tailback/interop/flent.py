@@ -127,7 +127,10 @@ class _Export:
                 'with record.series = "interval" (--set record.series=interval)'
             )
         if not self.summary["flows"]:
-            raise InputError(f"{self.run}: no TCP flow, and Flent's TCP tests need one")
+            raise InputError(
+                f"{self.run}: no TCP flow, and Flent's TCP tests need one; "
+                "choose a run with a TCP flow, or use --format csv"
+            )
         test, names = self._test()
         streams = [
             self._stream(series, flow)

@@ -236,7 +236,7 @@ Acquire::Retries "3";
         If the lists cannot be renewed, the old ones are used.
         """
         if not KEYRING.exists():
-            raise InputError(f"{KEYRING} is missing; install: debian-archive-keyring")
+            raise InputError(f"{KEYRING} is missing; install debian-archive-keyring")
         for name in ("lists/partial", "cache/archives/partial", "state"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         self._downloads.mkdir(parents=True, exist_ok=True)

@@ -68,7 +68,9 @@ def load(path: Path) -> Fragment:
     try:
         return parse(foreign.read(path, limit=MAX_FRAGMENT).decode(), str(path))
     except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text") from None
+        raise InputError(
+            f"{path}: not UTF-8 text; name a file of kernel options in UTF-8"
+        ) from None
 
 
 def ours() -> Fragment:

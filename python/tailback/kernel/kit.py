@@ -162,7 +162,10 @@ class Kit:
             manifest = manifests.read(folder / SHELF, manifests.MODULE)
             for kind in [*manifest["qdisc"], *manifest["cc"], *manifest["modules"]]:
                 if taken.setdefault(kind, name) != name:
-                    raise InputError(f"modules {taken[kind]} and {name} both bring {kind}")
+                    raise InputError(
+                        f"modules {taken[kind]} and {name} both bring {kind}; "
+                        "use one of them in a scenario"
+                    )
             kit = kit._with(folder, manifest)
         return kit
 

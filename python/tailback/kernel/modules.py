@@ -99,7 +99,8 @@ def makefile(folder: Path) -> str | None:
     ]
     if not objects:
         raise InputError(
-            f"{folder}: no module in it: neither a Makefile nor a .c file with MODULE_LICENSE"
+            f"{folder}: no module in it: neither a Makefile nor a .c file with "
+            "MODULE_LICENSE; add one of them"
         )
     return f"obj-m := {' '.join(objects)}\n"
 
@@ -111,12 +112,12 @@ def spelled(text: str) -> tuple[str, Path]:
         name, path = "", text
     folder = Path(path).expanduser().resolve()
     if not folder.is_dir():
-        raise InputError(f"--module {text}: {path}: no such folder")
+        raise InputError(f"--module {text}: {path}: no such folder; name the folder of a module")
     name = name if equals else folder.name
     if not NAME.fullmatch(name):
         raise InputError(
             f'--module {text}: "{name}" is no name for a module; '
-            "letters, digits, dots, dashes and underscores"
+            "use letters, digits, dots, dashes and underscores"
         )
     return name, folder
 
@@ -132,7 +133,7 @@ def content(folder: Path) -> dict[str, bytes]:
                 continue
             files[str(path.relative_to(folder))] = path.read_bytes()
     if not files:
-        raise InputError(f"{folder}: no files in it")
+        raise InputError(f"{folder}: no files in it; name the folder of a module")
     return files
 
 
@@ -231,7 +232,9 @@ def _compile(
         raise TailbackError(f"module {name} ({folder}) does not build:\n{shown}") from error
     objects = sorted(work.rglob("*.ko"))
     if not objects:
-        raise InputError(f"{folder}: its Makefile built no module; it needs a line obj-m := NAME.o")
+        raise InputError(
+            f"{folder}: its Makefile built no module; add a line obj-m := NAME.o to it"
+        )
     sources = [path for path in work.rglob("*.c") if not path.name.endswith(".mod.c")]
     own = {path: _sources(path, sources, len(objects)) for path in objects}
     guessed = any(kinds_of(path, own[path]).guessed for path in objects)

@@ -92,7 +92,7 @@ def package_of(apt: Apt, release: str) -> tuple[str, str]:
     if name in apt.names(name) and (versions := apt.versions(name)):
         return name, newest(versions)
     suites = ", ".join(releases.suites(release))
-    raise TailbackError(f"Debian's archive has no {name} ({suites}); --source takes a tree")
+    raise TailbackError(f"Debian's archive has no {name} ({suites}); name a tree with --source")
 
 
 def debian(apt: Apt, cache: Path, release: str = releases.NEWEST) -> KernelSource:
@@ -113,7 +113,9 @@ def users(path: Path, cache: Path, steps: Steps) -> KernelSource:
     if path.is_dir():
         for needed in ("Makefile", "Kconfig", "arch/um/Kconfig"):
             if not (path / needed).exists():
-                raise InputError(f"{path}: not a kernel source tree: it has no {needed}")
+                raise InputError(
+                    f"{path}: not a kernel source tree: it has no {needed}; name its top folder"
+                )
         steps.step("reading the source tree")
         identity = f"tree:{tree_hash(path)}"
     elif path.is_file():
@@ -121,7 +123,7 @@ def users(path: Path, cache: Path, steps: Steps) -> KernelSource:
         with path.open("rb") as file:
             identity = f"file:{hashlib.file_digest(file, 'sha256').hexdigest()}"
     else:
-        raise InputError(f"{path}: no such file or folder")
+        raise InputError(f"{path}: no such file or folder; name a kernel tree or tarball")
     short = identity.replace(":", "-")[:21]
     return KernelSource(identity=identity, folder=cache / "sources" / short, origin=path)
 
@@ -147,7 +149,10 @@ def prepare(source: KernelSource, apt: Apt | None, env: dict[str, str], steps: S
         steps.step(f"unpacking {source.identity}")
         _unpack(origin, begun, env)
         if not (begun / "arch/um/Kconfig").exists():
-            raise InputError(f"{origin}: not the source of a kernel: no arch/um/Kconfig in it")
+            raise InputError(
+                f"{origin}: not the source of a kernel: no arch/um/Kconfig in it; "
+                "name a kernel tree or tarball"
+            )
     begun.rename(source.folder)
 
 
@@ -212,7 +217,9 @@ def _unpack(archive: Path, into: Path, env: dict[str, str]) -> None:
     # Everything is in one folder, whose name depends on the archive.
     match = re.match(r"(\./)?[^/]+", names[0]) if names else None
     if match is None:
-        raise InputError(f"{archive}: not an archive of kernel source")
+        raise InputError(
+            f"{archive}: not an archive of kernel source; name a kernel tree or tarball"
+        )
     excludes = [
         f"--exclude={match[0]}/{folder}/*{ending}"
         for endings, folders in NEVER_FOR_UML.items()
@@ -225,4 +232,6 @@ def _unpack(archive: Path, into: Path, env: dict[str, str]) -> None:
     try:
         process.run(["bash", "-c", script, "bash", archive, *options, *excludes], env=variables)
     except process.CommandFailed as error:
-        raise InputError(f"{archive}: cannot be unpacked: {error}") from error
+        raise InputError(
+            f"{archive}: cannot be unpacked: {error}; name a tarball that is complete"
+        ) from error

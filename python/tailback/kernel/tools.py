@@ -57,14 +57,17 @@ def missing_packages(
 def missing_message(packages: Sequence[str]) -> str:
     """One line that says how to get them all."""
     names = " ".join(packages)
-    return f"the kernel build needs {', '.join(packages)}; install: sudo apt install {names}"
+    return f"the kernel build needs {', '.join(packages)}; run: sudo apt install {names}"
 
 
 def check() -> None:
     """Reject a machine that cannot build the kit."""
     machine = platform.machine()
     if machine != "x86_64":
-        raise InputError(f"the kernel kit is built and runs on x86_64 only; this is {machine}")
+        raise InputError(
+            f"the kernel kit is built and runs on x86_64 only, and this is {machine}; "
+            "use the simulator, or another machine"
+        )
     if packages := missing_packages():
         raise InputError(missing_message(packages))
 

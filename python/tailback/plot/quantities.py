@@ -86,15 +86,18 @@ def unknown(name: str, recorded: Recorded) -> InputError:
     valid = [word for found in metrics.METRICS for word in (found.path, found.name)]
     valid += [DELAY.name, RTT.name, *_names(recorded)]
     near = difflib.get_close_matches(name, valid, n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else ""
+    hint = f'; did you mean "{near[0]}"?' if near else "; run: tailback list metrics"
     return InputError(
-        f'"{line(name)}" is no metric (tailback list metrics), no distribution (delay_ms, rtt_ms) '
-        f"and no series; {_of(recorded)}{hint}"
+        f'"{line(name)}" is no metric, no distribution (delay_ms, rtt_ms) and no series '
+        f"({', '.join(_names(recorded)) or 'none is recorded here'}){hint}"
     )
 
 
+NOTHING = 'set record.series = "interval", because nothing is recorded here'
+
+
 def _of(recorded: Recorded) -> str:
-    return f"recorded here: {', '.join(_names(recorded)) or 'no series'}"
+    return f"expected one of {', '.join(_names(recorded))}" if recorded else NOTHING
 
 
 def _names(recorded: Recorded) -> list[str]:

@@ -48,7 +48,9 @@ def write(kind: str, folder: Path) -> list[Path]:
     refuse_unusable(name, foreign.line(folder))
     taken = [entry["name"] for entry in registry.entries(KINDS[kind])]
     if name in taken:
-        raise InputError(f"{name} is one of tailback's own: {', '.join(taken)}")
+        raise InputError(
+            f"{name} is one of tailback's own: {', '.join(taken)}; choose another name"
+        )
     if folder.exists():
         raise InputError(f"{foreign.line(folder)} exists already; name another folder")
     texts = _texts(kind, name)

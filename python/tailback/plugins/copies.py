@@ -89,7 +89,9 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
         raise InputErrors(*(_by_folder(line, places) for line in lines)) from None
     except ImportError as error:
         path.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be loaded ({error}); it is rebuilt next time") from None
+        raise InputError(
+            f"{path} cannot be loaded ({error}); run the command again: that compiles it again"
+        ) from None
     from tailback.store.versions import engine_of
 
     if engine_of(module.engine_version()) != _native.engine_version():

@@ -51,7 +51,7 @@ def read(folder: Path) -> Crate:
         raise InputError(f"{shown}: no such folder; expected that of a crate ({HOW})")
     path = folder / MANIFEST
     if not path.exists():
-        raise InputError(f"{shown}: no {MANIFEST} in it, so it is no crate ({HOW})")
+        raise InputError(f"{shown}: no {MANIFEST} in it, so it is no crate; expected one ({HOW})")
     table = _table(path)
     package = table.get("package")
     name = package.get("name") if isinstance(package, dict) else None
@@ -86,7 +86,8 @@ def read_all(folders: Iterable[Path]) -> list[Crate]:
         same = crates.setdefault(crate.name, crate)
         if same.folder != crate.folder:
             raise InputError(
-                f"{same.shown} and {crate.shown} are both crates of the name {crate.name}"
+                f"{same.shown} and {crate.shown} are both crates of the name {crate.name}; "
+                "rename one of them"
             )
     return sorted(crates.values(), key=lambda crate: crate.name)
 
@@ -95,7 +96,7 @@ def _table(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(foreign.read(path).decode())
     except ValueError as error:
-        raise InputError(f"{foreign.line(path)}: {error}") from None
+        raise InputError(f"{foreign.line(path)}: {error}; repair the file") from None
 
 
 def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:

@@ -44,4 +44,7 @@ def find() -> Sources:
         if all((root / "crates" / name / "Cargo.toml").exists() for name in CRATES):
             return Sources(root, checkout)
     version = _native.engine_version()
-    raise TailbackError(f"the sources of the engine {version} are not part of this installation")
+    raise TailbackError(
+        f"the sources of the engine {version} are not part of this installation; "
+        "install tailback from a wheel or a checkout"
+    )

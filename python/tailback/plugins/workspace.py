@@ -194,8 +194,8 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
     if shutil.which("cargo") is None:
         names = ", ".join(crate.name for crate in crates)
         raise TailbackError(
-            f"cargo is not there, which compiles {names}; "
-            f"Rust {sources.find().oldest_rust} or later has it (rustup.rs)"
+            f"cargo, which compiles {names}, is not there; "
+            f"install Rust {sources.find().oldest_rust} or later (rustup.rs)"
         )
     try:
         # The plugins and their dependencies go into the lock file; its other entries stay.

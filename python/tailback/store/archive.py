@@ -153,8 +153,8 @@ def plan(
         sweep = _kept(root, file, sizes)
         if sweep is None:
             raise DamagedResults(
-                f"{file}: what its sweep needs cannot be read; nothing is deleted. "
-                "`tailback verify` says what is damaged"
+                f"{file}: what its sweep needs cannot be read, so nothing is deleted; "
+                "run: tailback verify"
             )
         old = older_days is not None and time.time() - sweep.written > older_days * DAY_S
         mine = (versions or {}).get(sweep.index.engine)

@@ -70,9 +70,18 @@ MOST_NAMED = 12
 """Up to this many runs are all listed."""
 
 
-def _named(point: PointRef) -> str:
+def named(point: PointRef) -> str:
+    """The run of a point, with its swept values and seed."""
     at = "".join(f"{key} = {label}, " for key, label in point.labels.items())
     return f"{point.run_id} ({foreign.line(at)}seed {point.seed})"
+
+
+def latest_points(root: Path) -> list[PointRef]:
+    """The points of the latest sweep, each run once; empty without a sweep."""
+    newest = next(iter(sweeps(root)), None)
+    if newest is None:
+        return []
+    return list({point.run_id: point for point in read_index(newest).points}.values())
 
 
 def find_run(name: str, root: Path) -> Path:
@@ -82,21 +91,21 @@ def find_run(name: str, root: Path) -> Path:
     for path in (Path(name), run_path(root, name)):
         if (path / "manifest.json").is_file():
             return path
-    if name == LATEST and (newest := next(iter(sweeps(root)), None)) is not None:
-        points = {point.run_id: point for point in read_index(newest).points}
-        ids = list(points)
-        if len(ids) == 1:
-            return run_path(root, ids[0])
-        named = f"e.g. {ids[0]}"
-        if len(ids) <= MOST_NAMED:
-            named = f"expected one of {', '.join(map(_named, points.values()))}"
-        raise InputError(f"{name}: the latest sweep has {len(ids)} runs; {named}")
+    if name == LATEST and (points := latest_points(root)):
+        if len(points) == 1:
+            return run_path(root, points[0].run_id)
+        listed = f"name one by its id, such as {named(points[0])}"
+        if len(points) <= MOST_NAMED:
+            listed = f"expected one of {', '.join(map(named, points))}"
+        raise InputError(f"{name}: the latest sweep has {len(points)} runs; {listed}")
     known = sorted(path.parent.name for path in (root / "runs").glob("[!.]*/manifest.json"))
     begun = [identity for identity in known if name and identity.startswith(name)]
     if len(begun) == 1:
         return run_path(root, begun[0])
     if begun:
-        raise InputError(f"{name}: {len(begun)} runs begin so; write more of it, e.g. {begun[0]}")
+        raise InputError(
+            f"{name}: {len(begun)} runs begin so; write more of it, such as {begun[0]}"
+        )
     import difflib
 
     hint = (difflib.get_close_matches(name, known, n=1) or known[:1] or [""])[0]

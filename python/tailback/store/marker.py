@@ -41,11 +41,11 @@ def require_own(folder: Path) -> bool:
     if not os.path.lexists(folder):
         return False
     if folder.is_symlink() or not folder.is_dir():
-        raise InputError(f"{folder}: not a folder; a report is not written over it")
+        raise InputError(f"{folder}: not a folder, and a report does not replace it; move it away")
     names = _files(folder)
     if not names and not any(folder.iterdir()):
         return False
-    remedy = "it is not replaced; move it away, or write the report elsewhere"
+    remedy = "move it away, or write the report elsewhere"
     try:
         named = read(folder)["files"]
     except InputError:

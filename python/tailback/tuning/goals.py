@@ -143,7 +143,10 @@ def quantity(text: str, there: There) -> GoalQuantity:
                 return GoalQuantity(text, metric, name)
         kind = " or ".join(on for on in offered if on != "run") or "run"
         if not valid:
-            raise InputError(f"{text}: {word} belongs to a {kind}, and the scenario has none")
+            raise InputError(
+                f"{text}: {word} belongs to a {kind}, and the scenario "
+                "has none; choose another metric"
+            )
         raise InputError(f"{text}: {unknown(kind, name, valid)}")
     if "run" in offered:
         return GoalQuantity(text, offered["run"], "")
@@ -152,7 +155,10 @@ def quantity(text: str, there: There) -> GoalQuantity:
     if "flow" in offered and "link" not in offered and there.single:
         return GoalQuantity(text, offered["flow"], there.senders["flow"][0])
     if not valid:
-        raise InputError(f"{text}: belongs to a {next(iter(offered))}, and the scenario has none")
+        raise InputError(
+            f"{text}: belongs to a {next(iter(offered))}, and the scenario has none; "
+            "choose another metric"
+        )
     raise InputError(
         f"{text}: belongs to a {next(iter(offered))}; expected "
         + " or ".join(f"{word}@{label}" for label in valid[:4])

@@ -216,7 +216,8 @@ def _read(
             if key not in used[variant.name]:
                 chosen = ", ".join(part.name for part in parts)
                 raise InputError(
-                    f'variant "{variant.name}" sets {key}, which part {chosen} does not have'
+                    f'variant "{variant.name}" sets {key}, which part {chosen} does not have; '
+                    "remove it, or add a part that has it"
                 )
     return cases
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from tailback.base import terminal
+from tailback.base import foreign, terminal
+from tailback.base.names import unknown
 from tailback.cli.boundary import OK
 from tailback.cli.completing import run_ids
 from tailback.cli.help import Command
 from tailback.cli.options import json_option
+from tailback.errors import InputError
+
+if TYPE_CHECKING:
+    from tailback.store.layout import PointRef
 
 MOST = 24
 """Headings that are printed."""
@@ -19,6 +27,7 @@ MOST = 24
     examples=(
         ("explain", "explain the latest run"),
         ("explain latest --flow cubic", "explain one flow and its queues"),
+        ("explain --where path.rtt=80ms", "explain a point of the latest sweep"),
     ),
 )
 @click.argument("run", metavar="[RUN]", default="latest", shell_complete=run_ids)
@@ -29,12 +38,19 @@ MOST = 24
     multiple=True,
     help="Explain only this flow or source, and its queues [default: all]. Can be repeated.",
 )
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Explain the run with this value of a swept key, or seed, of the latest sweep [default: "
+    "its first run]. Can be repeated.",
+)
 @json_option
-def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:
+def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: bool) -> int:
     """Explain a stored run: what held each flow back, and what filled each queue.
 
-    RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest`: the
-    first run of the latest sweep [default: latest].
+    RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest`: a
+    run of the latest sweep, the first one or that of --where [default: latest].
 
     Of each flow: what it waited for, as shares of its time; every reduction of
     its window, by cause, with times and sizes. Of each queue: whether it never
@@ -46,10 +62,10 @@ def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:
     docs/how-to/explain.md has examples with known causes.
     """
     from tailback.explain import explain as find
-    from tailback.store import layout
     from tailback.store.run_folder import StoredRun
 
-    explanation = find(StoredRun(layout.find_run(run, layout.DEFAULT)), flows)
+    folder, choice = _chosen(run, where)
+    explanation = find(StoredRun(folder), flows)
     if as_json:
         terminal.out_json(explanation.to_dict())
         return OK
@@ -63,6 +79,49 @@ def explain(run: str, flows: tuple[str, ...], as_json: bool) -> int:
             terminal.out(f"  {sentence}")
     if len(parts) > MOST:
         terminal.out(f"\nand {len(parts) - MOST} more; --flow NAME shows one, --json has all")
-    for note in explanation.notes:
+    for note in (*explanation.notes, *choice):
         terminal.err(f"note: {note}")
     return OK
+
+
+def _chosen(run: str, where: tuple[str, ...]) -> tuple[Path, list[str]]:
+    """Return the folder of the run, and a note about it if it is one of several."""
+    from tailback.store import layout
+
+    points = layout.latest_points(layout.DEFAULT) if run == layout.LATEST else []
+    if where and not points:
+        raise InputError("--where chooses a run of the latest sweep; remove it, or the name of RUN")
+    if len(points) < 2 and not where:
+        return layout.find_run(run, layout.DEFAULT), []
+    kept = points
+    for text in where:
+        kept = [point for point in kept if _is_at(point, text, points)]
+    if not kept:
+        raise InputError(
+            f"--where {' --where '.join(map(foreign.line, where))}: no run of the latest sweep has "
+            f"these values together; try one of {len(points)}, such as {layout.named(points[0])}"
+        )
+    first = kept[0]
+    keys = ", ".join([*first.labels, "seed"])
+    note = f"this is run {layout.named(first)}, one of {len(points)} of the latest sweep"
+    return (
+        layout.run_path(layout.DEFAULT, first.run_id),
+        [f"{note}; choose another by its id, or with --where KEY=VALUE (KEY: {keys})"],
+    )
+
+
+def _is_at(point: PointRef, text: str, points: list[PointRef]) -> bool:
+    """Whether a point has the value of a `--where`; rejects keys and values that no point has."""
+    word, _, value = text.partition("=")
+    keys = [*points[0].labels, "seed"]
+    matches = [key for key in keys if key == word or key.endswith(f".{word}")]
+    if len(matches) != 1:
+        raise InputError(f"--where {foreign.line(text)}: {unknown('key', word, keys)}")
+    texts = list(dict.fromkeys(_value(point, matches[0]) for point in points))
+    if value not in texts:
+        raise InputError(f"--where {foreign.line(text)}: {unknown('value', value, texts)}")
+    return _value(point, matches[0]) == value
+
+
+def _value(point: PointRef, key: str) -> str:
+    return str(point.seed) if key == "seed" else point.labels[key]

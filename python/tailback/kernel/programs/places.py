@@ -54,7 +54,7 @@ class Places:
         if len(places.links()) > confine.MOST_PLACES:
             raise InputError(
                 f"the programs of a run may have {confine.MOST_PLACES} folders and package roots; "
-                f"these have {len(places.links())}"
+                f"these have {len(places.links())}; split the scenario"
             )
         return places
 

@@ -102,7 +102,10 @@ class Cluster:
                 while not path.is_file() and time.monotonic() < late:
                     time.sleep(LOOK_S)
                 if not path.is_file():
-                    raise InputError(f"--cluster {path}: no such file")
+                    raise InputError(
+                        f"--cluster {path}: no such file; name the file that the "
+                        "scheduler wrote (--scheduler-file), or its address"
+                    )
             try:
                 self._client = Client(  # type: ignore[no-untyped-call]
                     **where, timeout=CONNECT_S, set_as_default=False, name="tailback"

@@ -43,7 +43,9 @@ class Shard:
         if match["index"] == "auto":
             index, found = _by_environment(text, environment)
             if total is not None and found is not None and total != found:
-                raise InputError(f"--shard {text}: the array of jobs has {found}")
+                raise InputError(
+                    f"--shard {text}: the array of jobs has {found} parts; use auto/{found}"
+                )
             count = total if total is not None else found
             if count is None:
                 raise InputError(

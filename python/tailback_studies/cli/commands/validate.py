@@ -80,7 +80,11 @@ def validate(
         raise InputError("--write: no folder docs/evidence here; run it where the sources are")
     result = validation.validate(options, quick=quick, only=queues, stored=stored)
     if not result.cells:
-        raise InputError("no cell has all its runs" + (" stored" if stored else ""))
+        raise InputError(
+            "no cell has all its runs stored; run the command without --stored"
+            if stored
+            else "no cell has all its runs; run the command again, which repeats the failed ones"
+        )
     if as_json:
         terminal.out_json(result.to_dict())
     from tailback_studies.validation import page
