@@ -71,7 +71,7 @@ def test_the_default_of_a_sweep_is_its_metric_over_its_numbers(grid: tailback.Re
         "--facet bottleneck.rate"
     )
     said = texts(made)
-    assert {"queue delay, 99th percentile (ms)", "path RTT (ms)"} <= set(said)
+    assert {"queue delay, 99th percentile (ms)", "path RTT (ms), log scale"} <= set(said)
     assert {"bottleneck rate 4 Mbit/s", "bottleneck rate 10 Mbit/s"} <= set(said)
     assert {"codel", "pie", "queue"} <= set(said)
     # 0.02s is 20 ms: one axis has one unit.

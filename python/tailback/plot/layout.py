@@ -202,6 +202,9 @@ def _chart(
     legend = {**config["legend"], "orient": "top", "direction": "horizontal", "titleOrient": "left"}
     if plan.kind.coloured:
         legend |= {"columns": per_row, "symbolOpacity": 1}
+        if not plan.kind.lines:
+            # Otherwise the outline of a symbol has the dashes of its line.
+            legend |= {"symbolStrokeWidth": 0}
         if plan.kind.lines:
             legend |= {"symbolType": "stroke", "symbolSize": 130, "symbolStrokeWidth": 1.4}
     else:

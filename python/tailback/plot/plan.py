@@ -75,6 +75,8 @@ class PlotPlan:
     """Choices that the user did not make."""
     missing: list[str] = field(default_factory=list)
     """Values that are missing or not from all runs; known after drawing."""
+    log: set[str] = field(default_factory=set)
+    """Logarithmic axes, x or y; known after drawing."""
 
     @property
     def series(self) -> Dimension | None:
@@ -86,14 +88,18 @@ class PlotPlan:
         """The title of the horizontal axis."""
         if self.kind.over_time:
             return "time (s)"
-        return (self.y if self.x is None else self.x).label or None
+        return self._titled("x", (self.y if self.x is None else self.x).label)
 
     @property
     def up(self) -> str | None:
         """The title of the vertical axis."""
         if self.kind.up:
             return self.kind.up
-        return (self.y if self.down is None else self.down).label or None
+        return self._titled("y", (self.y if self.down is None else self.down).label)
+
+    def _titled(self, axis: str, label: str) -> str | None:
+        """The title of an axis, which names a logarithmic scale."""
+        return f"{label}, log scale" if label and axis in self.log else label or None
 
     @property
     def faceted(self) -> bool:

@@ -287,6 +287,8 @@ class _Search:
             return kinds.KINDS["line" if numeric else "bar"]
         if numeric:
             return kinds.KINDS["line"]
+        if self._are_of_flows():
+            return kinds.KINDS["bar"]
         if not self.axes and kinds.KINDS["time"].default in recorded:
             return kinds.KINDS["time"]
         return kinds.KINDS["cdf"]
@@ -296,9 +298,19 @@ class _Search:
         buffers = [k for axis in self.axes for k in axis if k.rpartition(".")[2] == BUFFER]
         if kind.x == "key" and buffers:
             return "utilisation"
+        if kind.x != "none" and self._are_of_flows():
+            return "throughput_mbit"
         if kind.over_time and kind.default not in recorded and recorded:
             return next(iter(recorded))
         return kind.default
+
+    def _are_of_flows(self) -> bool:
+        """Whether the sweep only changes names of flows that share a network: their rates then say
+        more than the delay of a queue."""
+        keys = [key for axis in self.axes for key in axis]
+        several = len({flow["name"] for flow in flows_of(self.members[0].run.summary)}) > 1
+        named = not any(map(self._numeric, self.axes))
+        return bool(keys) and several and named and all(key.startswith("flows") for key in keys)
 
     def _numeric(self, axis: Sequence[str]) -> bool:
         return any(self.keys[key].numbers is not None for key in axis if key in self.keys)

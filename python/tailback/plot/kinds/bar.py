@@ -25,10 +25,11 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
     def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=False, up=up)
         scale, axis, (start, _) = common.value_axis(ends, up, panel.height, panel.letter, zero=True)
+        common.name_log(plan, y=scale)
         # A logarithmic axis has no zero: bars begin at its lower end.
         bottom = alt.datum(start) if up == "log" else alt.datum(0)
         base = alt.Chart().encode(x=x, **common.beside(plan))
-        y = alt.Y("y:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
+        y = alt.Y("y:Q", title=panel.up(plan.up or ""), scale=scale, axis=axis)
         plain: dict[str, Any] = {} if plan.series is not None else {"fill": style.COLOURS[4]}
         tips = common.tooltips(
             plan,
@@ -45,7 +46,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         marks = [
             bars,
             spans.encode(
-                y=alt.Y("low:Q", scale=scale, axis=axis, title=panel.up(plan.y.label)), y2="high:Q"
+                y=alt.Y("low:Q", scale=scale, axis=axis, title=panel.up(plan.up or "")), y2="high:Q"
             ),
         ]
         return alt.layer(*marks, data=common.data(rows, panel))

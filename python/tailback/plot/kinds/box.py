@@ -41,9 +41,10 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
     def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=False, up=up)
         scale, axis, (start, _) = common.value_axis(ends, up, panel.height, panel.letter)
+        common.name_log(plan, y=scale)
 
         def y(name: str) -> alt.Y:
-            return alt.Y(f"{name}:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
+            return alt.Y(f"{name}:Q", title=panel.up(plan.up or ""), scale=scale, axis=axis)
 
         slots = 1 if common.repeats(plan) or plan.series is None else len(plan.series.texts)
         wide = 0.62 * panel.width / max(1, len(plan.roles["x"].texts)) / slots

@@ -143,6 +143,11 @@ def value_axis(
     return alt.Scale(domain=[low, high], nice=False, zero=False), axis, (low, high)
 
 
+def name_log(plan: PlotPlan, **scales: alt.Scale) -> None:
+    """Note which of these scales are logarithmic, for the titles of their axes."""
+    plan.log.update(axis for axis, scale in scales.items() if scale["type"] == "log")
+
+
 _GAPS = {"paddingInner": 0.2, "paddingOuter": 0.15}
 
 
@@ -156,14 +161,13 @@ def key_axis(
     """
     key = plan.x
     assert isinstance(key, Dimension)
-    title = panel.across(key.label)
     # If panels have labels of their own on the y axis, these push the line away from its panel.
     line = up != "free"
     if not numeric or key.numbers is None:
         texts = [key.short(text) for text in key.texts]
         return alt.X(
             "x:N",
-            title=title,
+            title=panel.across(plan.across or ""),
             sort=texts,
             scale=alt.Scale(domain=texts, **(_GAPS if gaps else {"padding": 0})),
             axis=alt.Axis(grid=False, ticks=False, domain=line and gaps, **_angle(texts, panel)),
@@ -178,6 +182,8 @@ def key_axis(
     else:
         gap = 0.06 * (high - low) if high > low else 0.5 * abs(high) or 1.0
         scale = alt.Scale(domain=[low - gap, high + gap], nice=False, zero=False)
+    name_log(plan, x=scale)
+    title = panel.across(plan.across or "")
     few = len(numbers) <= max(3, int(panel.width / (3 * panel.letter)))
     plain: dict[str, Any] = {
         "format": number(high),

@@ -47,7 +47,8 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
             panel.letter,
             zero=None if log else low < 0.5 * high,
         )
-        x = alt.X("x:Q", title=panel.across(plan.y.label), scale=scale, axis=axis)
+        common.name_log(plan, x=scale)
+        x = alt.X("x:Q", title=panel.across(plan.across or ""), scale=scale, axis=axis)
         y_scale, y_axis = _shares(panel, max(TAIL, least), plan, tail=tail)
         title = panel.up(UP[tail])
         shown = rows

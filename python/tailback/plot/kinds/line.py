@@ -28,7 +28,8 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
     def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=numeric, up=up)
         scale, axis, _ = common.value_axis(ends, up, panel.height, panel.letter)
-        y = alt.Y("y:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
+        common.name_log(plan, y=scale)
+        y = alt.Y("y:Q", title=panel.up(plan.up or ""), scale=scale, axis=axis)
         base = alt.Chart().encode(x=x, **common.colour(plan))
         ink = common.first_colour(plan)
         spans = base.transform_filter("isValid(datum.low)").mark_rule(
@@ -36,7 +37,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         )
         marks = [
             spans.encode(
-                y=alt.Y("low:Q", title=panel.up(plan.y.label), scale=scale, axis=axis), y2="high:Q"
+                y=alt.Y("low:Q", title=panel.up(plan.up or ""), scale=scale, axis=axis), y2="high:Q"
             )
         ]
         if numeric:

@@ -35,12 +35,14 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             span = None
         else:
             scale, axis, _ = common.value_axis(across, wide, panel.width, panel.letter, zero=False)
-            x = alt.X("x:Q", title=panel.across(title), scale=scale, axis=axis)
-            span = alt.X("x_low:Q", title=panel.across(title), scale=scale, axis=axis)
+            common.name_log(plan, x=scale)
+            x = alt.X("x:Q", title=panel.across(plan.across or ""), scale=scale, axis=axis)
+            span = alt.X("x_low:Q", title=panel.across(plan.across or ""), scale=scale, axis=axis)
         y_scale, y_axis, _ = common.value_axis(upwards, up, panel.height, panel.letter, zero=False)
+        common.name_log(plan, y=y_scale)
 
         def y(name: str) -> alt.Y:
-            return alt.Y(f"{name}:Q", title=panel.up(plan.y.label), scale=y_scale, axis=y_axis)
+            return alt.Y(f"{name}:Q", title=panel.up(plan.up or ""), scale=y_scale, axis=y_axis)
 
         ink = common.first_colour(plan)
         base = alt.Chart().encode(**common.colour(plan))

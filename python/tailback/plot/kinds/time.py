@@ -38,6 +38,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             axis=alt.Axis(tickCount=count, format=".4~r"),
         )
         scale, axis, _ = common.value_axis(ends, up, panel.height, panel.letter)
+        common.name_log(plan, y=scale)
         base = alt.Chart().encode(x=x, **common.colour(plan))
         ink = common.first_colour(plan)
         marks = []
@@ -52,12 +53,12 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             band = base.transform_filter("isValid(datum.low)").mark_area(
                 opacity=0.16, clip=True, **ink
             )
-            low = alt.Y("low:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
+            low = alt.Y("low:Q", title=panel.up(plan.up or ""), scale=scale, axis=axis)
             marks.append(band.encode(y=low, y2="high:Q"))
         tips = common.tooltips(
             plan, common.of_value("time (s)", "x"), common.of_value(plan.y.label)
         )
-        y = alt.Y("y:Q", title=panel.up(plan.y.label), scale=scale, axis=axis)
+        y = alt.Y("y:Q", title=panel.up(plan.up or ""), scale=scale, axis=axis)
         lines = base.mark_line(strokeWidth=1.1, clip=True, **ink)
         marks.append(lines.encode(y=y, tooltip=tips, **common.dash(plan)))
         return alt.layer(*marks, data=common.data(rows, panel))
