@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -193,6 +194,21 @@ def test_damage_ends_in_what_to_do_about_it(tailback: Tailback) -> None:
     assert done.stderr.endswith("\n  run the scenario again, which repeats damaged runs\n")
     assert tailback("run", "--quiet", "--json", _file(SCENARIO)).returncode == 0
     assert tailback("explain", run.run_id).returncode == 0
+
+
+def test_diagnostics_of_the_engine_with_plugins_are_printed_alike() -> None:
+    """Its compiled part is another module, with a class of diagnostics of its own."""
+    line = "queue = 'mine'"
+    other = SimpleNamespace(
+        place="f.toml:3:9", line=3, column=9, width=6, source=line, message="no", help="use fifo"
+    )
+    printed_lines = complaints.text_of("error", other).split("\n")  # type: ignore[arg-type]
+    assert printed_lines == [
+        "error: f.toml:3:9: no",
+        f"  {line}",
+        "          ^^^^^^",
+        "  use fifo",
+    ]
 
 
 def _file(scenario: str) -> str:

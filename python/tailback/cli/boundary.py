@@ -12,7 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from typing import TextIO
+from typing import TextIO, cast
 
 import click
 
@@ -157,6 +157,8 @@ def _show_warning(
     """Omit the Python file and line of a warning: it concerns a scenario or a store."""
     if issubclass(category, ScenarioWarning | DamageWarning | VersionWarning):
         found = message.args[0] if isinstance(message, Warning) and message.args else message
-        complaints.warn(found if isinstance(found, _native.Diagnostic) else str(message))
+        complaints.warn(
+            cast("_native.Diagnostic", found) if hasattr(found, "place") else str(message)
+        )
     else:
         terminal.err(warnings.formatwarning(message, category, filename, lineno, line).rstrip())

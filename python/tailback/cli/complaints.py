@@ -73,7 +73,8 @@ def warn(problem: Problem) -> None:
 
 def text_of(kind: str, problem: Problem) -> str:
     """The lines of a problem, the first of which begins with its kind."""
-    if isinstance(problem, Diagnostic):
+    # The engine with plugins has a class of diagnostics of its own.
+    if not isinstance(problem, str):
         place = f"{problem.place}: " if problem.place else ""
         # A message of an engine may end in advice.
         what, advice = (problem.message, problem.help) if problem.help else split(problem.message)
