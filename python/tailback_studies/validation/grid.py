@@ -67,14 +67,19 @@ class GridQueue:
         return float(rate.removesuffix("Mbit")) * 1e6, float(rtt.removesuffix("ms")) / 1e3
 
 
-def odd(name: str, *mix: str, quick: bool = False) -> GridQueue:
+def odd(name: str, *mix: str, quick: bool = False, family: str = "odd scenarios") -> GridQueue:
     """A scenario of the folder `odd`, with the congestion controls of its flows in its order."""
     return GridQueue(
-        *("odd scenarios", name, False, (mix,)),
+        *(family, name, False, (mix,)),
         quick=(mix,) if quick else (),
         base=f"odd/{name}",
         fixed=True,
     )
+
+
+def impaired(kind: str, cc: str = "cubic") -> GridQueue:
+    """A scenario with an impairment that netem has."""
+    return odd(f"impaired-{kind}", cc, family="impairments")
 
 
 def fast(limit: str) -> GridQueue:
@@ -189,6 +194,15 @@ QUEUES = (
     odd("schedule", "reno", quick=True),
     odd("stop-and-start", "cubic", "reno"),
     odd("dctcp-drops", "dctcp"),
+    impaired("loss"),
+    impaired("burst-loss"),
+    impaired("loss-window"),
+    impaired("delay"),
+    impaired("jitter"),
+    impaired("jitter-reorders"),
+    impaired("reorder"),
+    impaired("reorder-bbr", "bbr"),
+    impaired("duplicate"),
 )
 
 SEVERAL = 8
