@@ -59,17 +59,19 @@ cc    = { name = "cubic", beta_ecn = 0.85 }
 ecn   = true
 class = "C"
 route = ["first", "second"]
+chunks = { bytes = "1mb", every = "500ms" }
 
 [[flows]]
 name  = "scalable"
 cc    = "dctcp"
 class = "L"
 route = ["first", "second"]
+chunks = { bytes = "1mb", every = "500ms" }
 
 [[flows]]
 name  = "short"
 cc    = "reno"
-bytes = "40kb"
+chunks = { bytes = "40kb", think = "0s", count = 1 }
 start = "2s"
 route = ["second"]
 
@@ -168,6 +170,8 @@ COMPUTED: dict[str, Callable[[Json, Json], float | None]] = {
     "requests_completed": lambda _, part: dug(part, "completions.completed"),
     "requests_refused": lambda _, part: dug(part, "completions.refused"),
     "requests_completion_s": all_requests,
+    "chunks": lambda _, part: dug(part, "chunks.begun"),
+    "chunks_arrived": lambda _, part: dug(part, "chunks.arrived"),
 }
 
 
@@ -192,6 +196,8 @@ def defined(metric: Metric, summary: Json, part: Json) -> float | None:
         return COMPUTED[metric.path](summary, part)
     if metric.path.startswith(("completion_s.", "normalised.")):
         return of_bin(metric.path)(summary, part)
+    if metric.path.startswith("chunk_ms."):
+        return dug(part, f"chunks.took_ms.{metric.path.removeprefix('chunk_ms.')}")
     path = metric.path.removeprefix("sampled_")
     head, _, statistic = path.partition(".")
     if path != metric.path or (statistic and not isinstance(part.get(head), Mapping)):

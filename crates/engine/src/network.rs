@@ -5,6 +5,8 @@
 //! | `build` | from a plan to a network at rest |
 //! | `events` | what each component does when it is due |
 //! | `ahead` | memory that packets to come will need |
+//! | `applications` | what applications of flows write, and ask for |
+//! | `chunks` | what is known of the chunks of a connection |
 //! | `connections` | both ends of TCP, whoever opens them |
 //! | `sources` | traffic sources: datagrams, and connections opened |
 //! | `pipe` | constant delays |
@@ -20,7 +22,9 @@
 //! holds one entry for each pipe, link and end point.
 
 mod ahead;
+mod applications;
 mod build;
+mod chunks;
 mod connections;
 mod events;
 mod impaired;

@@ -65,6 +65,8 @@ pub mod flags {
     /// own. It then reports marks even if it reports nothing else (Linux `FLAG_TS_PROGRESS`). The
     /// simulator's receivers send no such ACK.
     pub const NEWER: u16 = 512;
+    /// An ACK with payload, by which the receiver asks for more data.
+    pub const REQUEST: u16 = 1024;
     /// Its DSCP was cleared on the way.
     pub const WASHED: u16 = 1 << 12;
     /// Of no meaning outside the queue that holds it: DualPI2 notes here on arrival

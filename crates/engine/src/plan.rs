@@ -25,7 +25,7 @@ pub use program::{
 pub use record::{RecordPlan, SeriesMode};
 pub use short_forms::{BurstLossForm, DelayForm, GilbertForm, PolicerForm, ReorderForm};
 pub use tcp::{AccEcnOption, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan};
-pub use traffic::{ConnectionsPlan, FlowPlan, TrafficPlan};
+pub use traffic::{ChunksPlan, ConnectionsPlan, FlowPlan, TrafficPlan};
 
 use crate::keys;
 pub use crate::keys::Refusal;
@@ -343,18 +343,17 @@ impl Plan {
     /// What a connection of a source would have to itself: the nominal rate of the slowest link of
     /// its route, and the round-trip time with the delays of links.
     pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
-        let links = |route: &[u32]| -> Vec<&LinkPlan> {
-            let known = route
-                .iter()
-                .filter_map(|link| self.links.get(*link as usize));
-            known.collect()
-        };
-        let (there, connections) = (links(&source.route), source.connections.as_ref());
-        let back = connections.map_or_else(Vec::new, |c| links(&c.back));
-        let rates = there.iter().map(|link| link.rate.nominal());
-        let delays = there.iter().chain(&back).map(|link| link.base_delay());
-        let rate = rates.min().unwrap_or_default();
-        (rate, delays.fold(source.rtt, |sum, delay| sum + delay))
+        let back = source.connections.as_ref().map_or(&[][..], |c| &c.back);
+        self.alone_over(source.rtt, &source.route, back)
+    }
+
+    /// The same of a way there and back.
+    pub fn alone_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> (Rate, Time) {
+        let there = route
+            .iter()
+            .filter_map(|link| self.links.get(*link as usize));
+        let rate = there.map(|link| link.rate.nominal()).min();
+        (rate.unwrap_or_default(), self.rtt_over(rtt, route, back))
     }
 
     /// Hosts by number and DSCP, for each number in a packet ([`Plan::owners`]): hosts of

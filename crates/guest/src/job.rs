@@ -217,6 +217,39 @@ pub struct Flow {
     /// Differentiated services codepoint of its packets.
     #[serde(default)]
     pub dscp: u8,
+    /// Its application, where that limits the flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<Application>,
+}
+
+/// The application of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Application {
+    /// Payload rate at which it writes, bit/s.
+    pub rate_bit: Option<u64>,
+    /// The chunks that it writes.
+    pub chunks: Option<Chunks>,
+    /// Begin and end of each pause, ns.
+    pub pauses: Vec<[u64; 2]>,
+}
+
+/// The chunks that the application of a flow writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunks {
+    /// Payload of each, bytes.
+    pub bytes: u64,
+    /// How many; `None`: without end.
+    pub count: Option<u64>,
+    /// From one to the next, ns.
+    pub every_ns: Option<u64>,
+    /// Where the receiver requests them: how long it waits before each request, ns.
+    pub think_ns: Option<u64>,
+    /// Payload of a request, bytes.
+    pub request: u16,
+    /// Rate of the slowest link of the route, bit/s.
+    pub rate_bit: u64,
+    /// Round-trip time without queues, ns.
+    pub rtt_ns: u64,
 }
 
 /// A traffic source.

@@ -1,4 +1,4 @@
-//! How long requests took. Each is one connection of a source such as `web`.
+//! How long requests took. Each is one connection of a source such as `web`, or a chunk of a flow.
 
 use serde::{Deserialize, Serialize};
 

@@ -234,6 +234,11 @@ impl Outcome {
         series: bool,
     ) {
         self.data_packets += self.flows.iter().map(|flow| flow.packets).sum::<u64>();
+        for flow in self.flows.iter().filter(|_| series) {
+            if let Some(chunks) = &flow.chunks {
+                chunks.rows(&flow.name, &mut self.series);
+            }
+        }
         for source in &self.traffic {
             if let Some(completions) = &source.completions {
                 self.data_packets += source.sent_packets;

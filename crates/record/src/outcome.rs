@@ -81,6 +81,8 @@ pub struct FlowOutcome {
     pub completion_ns: Option<u64>,
     /// What its sender waited for, and why its window shrank.
     pub account: Box<Account>,
+    /// Its chunks, if its application writes in chunks.
+    pub chunks: Option<Box<Completions>>,
 }
 
 /// Samples of a sender until it has delivered everything.

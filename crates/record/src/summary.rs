@@ -4,6 +4,7 @@
 //! A value that is not available is `null`, never 0. Field names and units are fixed. Fields may be
 //! added, each by one declaration ([`field`]).
 
+mod chunks;
 pub mod field;
 pub mod metric;
 mod program;
@@ -13,6 +14,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Serialize, Serializer};
 
+pub use chunks::ChunkSummary;
 pub use program::{MeasuresSummary, ProgramSummary, TupleSummary};
 pub use requests::{BINS, CompletionBin, CompletionSummary};
 
@@ -117,6 +119,8 @@ fields! {
         to_s: f64 = about();
         /// Share of the srtt samples at which the receive window held the sender back.
         rwnd_limited: Option<f64> = measured("", Samples).at_most(1.0).added();
+        /// How long its chunks took; only of flows that have chunks.
+        chunks: Option<ChunkSummary> = about().or_left_out().beside();
     }
 }
 
@@ -356,6 +360,7 @@ impl<'a> FlowSummary<'a> {
             from_s: seconds(flow.from_ns),
             to_s: seconds(flow.to_ns),
             rwnd_limited: ratio(flow.samples.rwnd_limited as f64, flow.samples.n as f64),
+            chunks: flow.chunks.as_deref().map(ChunkSummary::new),
         }
     }
 }

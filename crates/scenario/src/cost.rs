@@ -93,6 +93,7 @@ fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     let mss = u64::from(flow.tcp.mss).max(1);
     let active = active(plan, flow.start, flow.stop);
     let bytes = flow.bytes.map_or(u64::MAX, |bytes| bytes.0.div_ceil(mss));
+    let written = written_segments(flow, active, mss).unwrap_or(u64::MAX);
     let rtt = plan.rtt_over(flow.rtt, &flow.route, &flow.back);
     let rounds = active.0 as f64 / rtt.0.max(1) as f64;
     let windows = ((rounds + 1.0) * (flow.tcp.rwnd.0 as f64 / mss as f64)) as u64;
@@ -103,8 +104,19 @@ fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
         .iter()
         .filter_map(|at| plan.links.get(*at as usize));
     let slowest = links.map(|link| capacity(&link.rate, active) / frame).min();
-    let most = bytes.min(windows).min(responding);
+    let most = bytes.min(windows).min(responding).min(written);
     most.min(slowest.unwrap_or_default())
+}
+
+/// Segments that the application of a flow writes, if it limits the flow.
+fn written_segments(flow: &FlowPlan, active: Time, mss: u64) -> Option<u64> {
+    if let Some(rate) = flow.rate {
+        return Some(rate.bytes_in(active) / mss + 1);
+    }
+    let chunks = flow.chunks.as_ref()?;
+    let gap = chunks.every.or(chunks.think)?.0.max(1);
+    let count = (active.0 / gap + 1).min(chunks.count.unwrap_or(u64::MAX));
+    Some(count.saturating_mul(chunks.bytes.0.div_ceil(mss)))
 }
 
 /// Segments of the slowest link of a source of connections.

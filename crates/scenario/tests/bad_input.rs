@@ -242,7 +242,7 @@ zzz = 1
         f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "warmup"?
         f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "bottleneck"?
         f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, reorder, duplicate, policer, overhead, count_in_service, schedule, impairments; did you mean "queue"?
-        f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
+        f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rate, chunks, pause, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of KEYS; did you mean "initial_cwnd"?
         f.toml:14:1: unknown key "zzz" in tcp; expected one of KEYS
         "#
@@ -999,7 +999,7 @@ fn set_on_the_command_line() {
         --set flows.foo.rtt=3ms:1:7: there is no "foo" in flows; expected one of cubic, reno
         --set path.rtt=[1:1:12: unclosed array; expected `]`
         --set a..b=3:1:3: "a..b" is not a path; expected keys with dots between them, such as "bottleneck.rate" or "flows[0].rtt"
-        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
+        --set flows.reno.strt=1s:1:12: unknown key "strt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rate, chunks, pause, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         --set bottleneck.queue.limit=64kb:1:24: wrong value "64kb" for "limit"; expected a number of packets such as "1000p"
         "#
         .replace("RATE", RATE),
@@ -1875,5 +1875,44 @@ fn impairments() {
     check_one(
         "kind = \"delay\"\nsteps = [[\"1s\", \"5ms\"]]\n",
         "f.toml:13:9: \"steps\" of delay: the first step must be at \"0s\"; add one",
+    );
+}
+
+/// Contradictions between the keys of an application, each at its place.
+#[test]
+fn applications() {
+    let flow = |keys: &str| {
+        format!(
+            "duration = \"10s\"\n[bottleneck]\nrate = \"10Mbit\"\n[[flows]]\ncc = \"cubic\"\n{keys}\n"
+        )
+    };
+    let either = "expected \"every\" or \"think\"";
+    check(
+        &flow("chunks = { bytes = \"50kb\", every = \"1s\", think = \"1s\" }"),
+        &format!("f.toml:6:50: \"every\" and \"think\" exclude each other; {either}"),
+    );
+    check(
+        &flow("chunks = { bytes = \"50kb\" }"),
+        &format!(
+            "f.toml:6:10: neither \"every\" nor \"think\" says when the next chunk comes; {either} in chunks, such as think = \"100ms\""
+        ),
+    );
+    check(
+        &flow("chunks = { bytes = \"50kb\", every = \"1s\", request = 10 }\nrate = \"1Mbit\"\nbytes = \"1mb\""),
+        "f.toml:6:52: with \"every\" the receiver sends no requests; expected \"think\" in place of \"every\", or no \"request\"
+        f.toml:7:8: the flow has \"chunks\" and \"rate\"; expected one of the two: use every in chunks
+        f.toml:8:9: the flow has \"chunks\" and \"bytes\"; expected one of the two: use count in chunks",
+    );
+    let pairs = "pairs of times such as [[\"10s\", \"12s\"]]";
+    check(
+        &flow(
+            "pause = [[\"2s\", \"1s\"], [\"3s\", \"4s\"], [\"3.5s\", \"5s\"], [\"6s\"], [\"7s\", 8]]",
+        ),
+        &format!(
+            "f.toml:6:17: wrong value \"1s\" for \"pause\"; expected a time after 2s
+            f.toml:6:39: wrong value \"3.5s\" for \"pause\"; expected a time at or after 4s
+            f.toml:6:54: wrong value [\"6s\"] for \"pause\"; expected {pairs}
+            f.toml:6:69: wrong value 8 for \"pause\"; expected {TIME}"
+        ),
     );
 }

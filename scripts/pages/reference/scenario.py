@@ -23,6 +23,7 @@ SCENARIO = (
     ),
     ("[path]", ("path",), ()),
     ("[[flows]]", ("flows", "items"), ()),
+    ("[flows.chunks]", ("flows", "items", "properties", "chunks"), ()),
     ("[tcp]", ("tcp",), ()),
     ("[[traffic]]", ("traffic", "items", "anyOf", 0), ("kind", "rate", "ecn", "packet_size")),
     ("[[programs]]", ("programs", "items", "anyOf", -1), ()),

@@ -31,6 +31,7 @@ mod tests;
 use self::curve::{Epoch, Friendly, HZ, jiffies};
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, CwndEvent, Needs, Signal};
+use super::limited;
 use super::slow_start::hystart::Train;
 use super::slow_start::{self, SlowStart};
 use super::view::{Ack, CaState, View};
@@ -97,6 +98,7 @@ pub const ENTRY: Entry<Build> = Entry {
             default: Some("true"),
             tc: None,
         },
+        limited::GROWTH,
     ],
     kernel: Kernel::Module(&KERNEL),
     rules: abe::RULES,
@@ -107,7 +109,7 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options| {
         super::hook::made("cubic");
         let start = SlowStart::of(options);
-        Box::new(Cubic {
+        let cubic = Cubic {
             fast_convergence: options.bool("fast_convergence"),
             tcp_friendliness: options.bool("tcp_friendliness"),
             friendly_alpha_one: options.bool("friendly_alpha_one"),
@@ -115,7 +117,8 @@ pub const ENTRY: Entry<Build> = Entry {
             start,
             ack_delay: options.bool("hystart_ack_delay"),
             ..Cubic::new(Backoff::of(options, BETA_SCALE))
-        })
+        };
+        limited::around(options, Box::new(cubic))
     },
 };
 

@@ -3,6 +3,7 @@
 mod contract;
 mod forward;
 pub(crate) mod hook;
+mod limited;
 mod view;
 mod window;
 

@@ -7,6 +7,7 @@
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
+use super::limited;
 use super::slow_start::{self, SlowStart};
 use super::view::{Ack, CaState, View};
 use super::window::Window;
@@ -31,6 +32,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         slow_start::SAVED_WINDOW,
         slow_start::SAVED_RTT,
+        limited::GROWTH,
     ],
     kernel: Kernel::Module(&Module {
         built_in: true,
@@ -58,10 +60,11 @@ pub const ENTRY: Entry<Build> = Entry {
     },
     build: |options| {
         super::hook::made("reno");
-        Box::new(Reno {
+        let reno = Reno {
             backoff: Backoff::of(options, 1_000_000),
             start: SlowStart::of(options),
-        })
+        };
+        limited::around(options, Box::new(reno))
     },
 };
 

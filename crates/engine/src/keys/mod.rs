@@ -117,6 +117,8 @@ pub enum KeyKind {
     Burst,
     /// Names of two hosts.
     Hosts,
+    /// Pairs of times, ascending.
+    Pauses,
     /// One of these words; true stands for the first, false for the last.
     Switch(&'static [&'static str]),
     /// A table.

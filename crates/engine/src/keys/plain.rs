@@ -2,7 +2,7 @@
 
 use super::{AsPart, Part};
 use crate::registry::Value;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Rate, Time};
 
 /// The type of a field whose key is plain.
 pub trait Plain: Sized {
@@ -57,5 +57,6 @@ plain_types! {
     f64: Float(f) => Some(f), f;
     Time: Time(t) => Some(t), t;
     Bytes: Bytes(b) => Some(b), b;
+    Rate: Rate(r) => Some(r), r;
     &'static str: Word(w) => Some(w), w;
 }

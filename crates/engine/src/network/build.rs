@@ -8,6 +8,8 @@ use std::sync::Arc;
 use tailback_record::{FlowSampler, LinkSampler, SenderSamples, Series};
 
 use super::Network;
+use super::applications;
+use super::chunks::Chunks;
 use super::connections::{Connection, End, Ends, Opener, Path};
 use super::events::Ids;
 use super::impaired::Impaired;
@@ -154,8 +156,9 @@ impl Network {
             let opened = ends.of_flow().opened;
             ends.armed[End::Sender as usize] = opened;
             self.calendar.schedule(self.ids.senders + i, opened);
-            if let Some(stop) = flow.stop {
-                self.calendar.schedule(self.ids.stops + i, stop);
+            let acts = flow.application.as_ref().map(|_| opened);
+            if let Some(first) = acts.into_iter().chain(flow.stop).min() {
+                self.calendar.schedule(self.ids.stops + i, first);
             }
         }
         for (i, traffic) in (0..).zip(&self.traffic) {
@@ -326,14 +329,16 @@ fn of_flow(
     plan: &Plan,
     seed: u64,
     first_segment: u64,
+    ids: &Ids,
 ) -> Connection {
     let (flow, name, number) = (member.of, member.name(), member.number as u32);
     let (entry, options) = known(cc::TABLE.entries(), &flow.cc);
     let mut control = crates::build(entry, options);
     control.randomise(Stream::new(seed, &name, "cc"));
     let bytes = flow.bytes.map(|b| b.0);
+    let written = flow.rate.is_some() || flow.chunks.is_some();
     let phases = wheel_phases(plan, seed, flow.hosts.as_ref(), &name);
-    Connection {
+    let mut connection = Connection {
         client: End::Sender,
         opened: plan.start_of(seed, flow.start, &name),
         ..Connection::unopened(
@@ -341,11 +346,20 @@ fn of_flow(
             &flow.tcp,
             control,
             flow.ecn,
-            bytes,
+            if written { Some(0) } else { bytes },
             first_segment,
             phases,
         )
+    };
+    if written {
+        connection.expect_writes(bytes);
     }
+    if let Some(chunks) = &flow.chunks {
+        let application = ids.stops + number;
+        let chunks = Chunks::new(chunks, connection.mss, flow, plan.warmup, application);
+        connection.divide(chunks);
+    }
+    connection
 }
 
 fn build_flow(
@@ -359,6 +373,7 @@ fn build_flow(
     let mut sampler = || FlowSampler::new(series, &flow.name(), gauges, acks);
     Flow {
         stop: flow.of.stop,
+        application: applications::of_flow(flow.of, connection.mss),
         base_bytes: 0,
         bytes_at_stop: None,
         samples: SenderSamples::default(),
@@ -450,7 +465,7 @@ fn ends(
             due: [Time::ZERO; 2],
             entered: 0,
             ended: 0,
-            connection: flow.map(|flow| Box::new(of_flow(&flow, plan, seed, first_segment))),
+            connection: flow.map(|flow| Box::new(of_flow(&flow, plan, seed, first_segment, ids))),
         }
     });
     ends.collect()

@@ -21,6 +21,7 @@
 use std::sync::Arc;
 
 use super::Network;
+use super::chunks::Chunks;
 use super::pipe::{Access, Pipe};
 use crate::calendar::{Calendar, Component};
 use crate::cc::CongestionControl;
@@ -106,8 +107,14 @@ pub(super) struct Connection {
     pub bytes: Option<u64>,
     /// Payload of a full segment.
     pub mss: u64,
+    /// Number of the first segment.
+    pub first: u64,
+    /// The transfer, or its next chunk, is complete once all segments below this number have arrived.
+    pub goal: u64,
     /// When the last byte was delivered.
     pub completed: Option<Time>,
+    /// Its chunks, if its application writes in chunks.
+    pub chunks: Option<Box<Chunks>>,
 }
 
 impl Connection {
@@ -131,6 +138,7 @@ impl Connection {
         let cut = accecn::of_sender(tcp, echo);
         let sender = Sender::new(number, &cut, control, ecn, bytes);
         let [at_sender, at_receiver] = phases;
+        let mss = u64::from(cut.mss);
         Connection {
             sender: sender.numbered_from(first_segment).at_phase(at_sender),
             receiver: receiver.numbered_from(first_segment).at_phase(at_receiver),
@@ -139,9 +147,27 @@ impl Connection {
             syn_due: Time::NEVER,
             syn_retransmits: 0,
             bytes,
-            mss: u64::from(cut.mss),
+            mss,
+            first: first_segment,
+            goal: bytes.map_or(u64::MAX, |bytes| first_segment + bytes.div_ceil(mss)),
             completed: None,
+            chunks: None,
         }
+    }
+
+    /// Lets the application write piece by piece, this much in all.
+    pub fn expect_writes(&mut self, bytes: Option<u64>) {
+        self.sender.expect_writes();
+        let last = bytes.map(|bytes| self.first + bytes.div_ceil(self.mss));
+        self.goal = last.unwrap_or(u64::MAX);
+        self.bytes = bytes;
+    }
+
+    /// Divides what the application writes into chunks.
+    pub fn divide(&mut self, chunks: Chunks) {
+        self.goal = self.first + chunks.segments;
+        self.sender.divide(chunks.bytes);
+        self.chunks = Some(Box::new(chunks));
     }
 
     /// Payload bytes delivered in order.
@@ -154,36 +180,47 @@ impl Connection {
         self.payload(self.sender.acked())
     }
 
-    /// Bytes of the first so many segments: the last one of all may be short.
+    /// Bytes of the first so many segments: the last one of all, or of a chunk, may be short.
     fn payload(&self, segments: u64) -> u64 {
+        if let Some(chunks) = &self.chunks {
+            let begun = (segments % chunks.segments * self.mss).min(chunks.bytes);
+            return segments / chunks.segments * chunks.bytes + begun;
+        }
         let whole = segments * self.mss;
         self.bytes.map_or(whole, |bytes| whole.min(bytes))
     }
 
-    /// Whether the last byte has just been delivered.
+    /// Whether the last byte of all, or of a chunk, has just been delivered.
     #[inline]
-    fn completes(&mut self, now: Time) -> bool {
-        if let Some(bytes) = self.bytes
-            && self.completed.is_none()
-            && self.receiver.arrived() * self.mss >= bytes
-        {
-            self.completed = Some(now);
+    fn completes(&mut self, now: Time, calendar: &mut Calendar) -> bool {
+        if self.receiver.rcv_nxt >= self.goal {
+            self.reach_goal(now, calendar);
             return true;
         }
         false
+    }
+
+    #[cold]
+    fn reach_goal(&mut self, now: Time, calendar: &mut Calendar) {
+        let next = |chunks: &mut Box<Chunks>| chunks.arrive(self.receiver.arrived(), now, calendar);
+        let next = self.chunks.as_mut().map_or(u64::MAX, next);
+        self.goal = self.first.saturating_add(next);
+        if self.goal == u64::MAX {
+            self.completed = Some(now);
+        }
     }
 }
 
 /// An end of a connection that has something to do. Its parts are separate because every packet
 /// needs the port in memory, and not the rest.
-struct Acting<'a> {
-    connection: &'a mut Connection,
-    port: Access<'a>,
-    entry: Entry<'a>,
+pub(super) struct Acting<'a> {
+    pub connection: &'a mut Connection,
+    pub port: Access<'a>,
+    pub entry: Entry<'a>,
 }
 
 /// The entry of an end in the calendar.
-struct Entry<'a> {
+pub(super) struct Entry<'a> {
     timer: Component,
     armed: &'a mut Time,
     due: &'a mut Time,
@@ -193,7 +230,7 @@ impl Entry<'_> {
     /// Moves the calendar's entry if the deadline is now earlier; a later one
     /// waits until the entry comes up.
     #[inline]
-    fn rearm(self, deadline: Time, calendar: &mut Calendar) {
+    pub fn rearm(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
         if deadline < *self.armed {
             *self.armed = deadline;
@@ -213,7 +250,7 @@ impl Entry<'_> {
 impl Ends {
     /// The connection, if there is one, and what one of its ends needs.
     #[inline]
-    fn acting<'a>(
+    pub fn acting<'a>(
         &'a mut self,
         end: End,
         pipes: &'a mut [Pipe],
@@ -270,7 +307,7 @@ impl Network {
         {
             connection.syn_due = Time::NEVER;
             connection.receiver.on_packet(packet, now, &mut port);
-            completed = connection.completes(now);
+            completed = connection.completes(now, port.calendar);
             entry.rearm(connection.receiver.deadline(), port.calendar);
         }
         if let Opener::Traffic(source) = opener {
@@ -298,8 +335,13 @@ impl Network {
             return self.left(number);
         };
         let sender = &mut connection.sender;
-        if !packet.has(flags::SYN) {
+        if !packet.has(flags::SYN | flags::REQUEST) {
             sender.on_ack(packet, now, &mut port);
+        } else if packet.has(flags::REQUEST) {
+            sender.on_request(packet, now, &mut port);
+            if let Some(chunks) = &mut connection.chunks {
+                chunks.request(packet.seq - connection.first, now, port.calendar);
+            }
         } else if !Receiver::is_connect(packet) {
             sender.on_syn_ack(packet, now, &mut port);
         } else if !sender.has_started() {
@@ -312,7 +354,7 @@ impl Network {
 
     /// A sender has acted.
     #[inline]
-    fn after_sender(&mut self, number: usize, opener: Opener) {
+    pub(super) fn after_sender(&mut self, number: usize, opener: Opener) {
         match opener {
             Opener::Flow if self.every_change => self.record_change(number),
             Opener::Flow => {}

@@ -17,6 +17,7 @@ pub(super) struct Ids {
     pub senders: u32,
     pub receivers: u32,
     pub sources: u32,
+    /// Applications of flows, and the ends of flows that stop.
     pub stops: u32,
     pub warmup: u32,
     pub sampler: u32,
@@ -47,7 +48,7 @@ impl Network {
         } else if component < ids.stops {
             self.run_source(component, (component - ids.sources) as usize);
         } else if component < ids.warmup {
-            self.stop_flow(component, (component - ids.stops) as usize);
+            self.run_application(component, (component - ids.stops) as usize);
         } else if component == ids.warmup {
             self.calendar.cancel(component);
             self.end_warmup();
@@ -163,11 +164,15 @@ impl Network {
         }
     }
 
-    fn stop_flow(&mut self, id: Component, index: usize) {
+    pub(super) fn stop_flow(&mut self, id: Component, index: usize) {
         self.calendar.cancel(id);
         if let Some(connection) = &mut self.ends[index].connection {
             self.flows[index].bytes_at_stop = Some(connection.delivered_bytes());
             connection.sender.stop();
+            self.flows[index].application = None;
+            if let Some(chunks) = &mut connection.chunks {
+                (chunks.application, chunks.asks) = (None, None);
+            }
         }
     }
 }

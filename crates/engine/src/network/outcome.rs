@@ -60,6 +60,12 @@ impl Network {
             let delivered = flow.bytes_at_stop;
             let delivered = delivered.unwrap_or_else(|| connection.delivered_bytes());
             let (opened, completed) = (connection.opened, connection.completed);
+            let chunks = connection.chunks.map(|mut chunks| {
+                let (rate, rtt) = self
+                    .plan
+                    .alone_over(plan.of.rtt, &plan.of.route, &plan.of.back);
+                Box::new(chunks.completions(rate.0, rtt))
+            });
             let Sender {
                 stats, mut account, ..
             } = connection.sender;
@@ -77,6 +83,7 @@ impl Network {
                 timeouts: stats.timeouts,
                 completion_ns: completed.map(|t| t.since(opened).ns()),
                 account,
+                chunks,
                 ..FlowOutcome::default()
             });
         }

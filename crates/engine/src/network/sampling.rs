@@ -6,11 +6,14 @@ use super::Network;
 use super::connections::Connection;
 use crate::cc;
 use crate::plan::SeriesMode;
+use crate::traffic::application::Application;
 use crate::units::Time;
 
 /// What is measured of a flow, besides what its connection knows.
 pub(super) struct Flow {
     pub stop: Option<Time>,
+    /// The application, where it limits the flow.
+    pub application: Option<Box<Application>>,
     /// Bytes delivered before the measurement began.
     pub base_bytes: u64,
     /// Payload delivered when the flow was stopped.

@@ -3,10 +3,10 @@
 use super::{Algorithm, TcpPlan};
 use crate::keys;
 use crate::keys::{
-    ANY_TIME, BOOL, BYTES, COUNT, KeyKind, POSITIVE_TIME, Registry, entry, int, key,
+    ANY_TIME, BOOL, BYTES, COUNT, KeyKind, POSITIVE_TIME, Registry, entry, int, key, plain, time,
 };
-use crate::registry::Options;
-use crate::units::{Bytes, Time};
+use crate::registry::{Kind, Options};
+use crate::units::{Bytes, Rate, Time};
 
 keys! {
     /// A TCP flow, or several of a kind.
@@ -29,6 +29,15 @@ keys! {
         stop: Option<Time> = ANY_TIME;
         /// Payload to send; default: without end.
         bytes: Option<Bytes> = BYTES;
+        /// Payload rate at which the application writes, one segment at a time. What the network
+        /// does not take waits and is sent later. Default: as much as TCP takes.
+        rate: Option<Rate> = plain(Kind::Rate);
+        /// The application writes in chunks: at equal intervals ("every"), or one for each request
+        /// of the receiver ("think"). The flow then has completion times of chunks.
+        chunks: Option<Box<ChunksPlan>> => key(KeyKind::Table(&ChunksPlan::TABLE));
+        /// Begin and end of each pause in which the application writes nothing, counted from the
+        /// start of the run, such as [["10s", "12s"]].
+        pause: Vec<[Time; 2]> => key(KeyKind::Pauses);
         /// Base round-trip time; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
         /// Links the data passes; default: the only link.
@@ -48,6 +57,24 @@ keys! {
         class: Option<String> => key(KeyKind::Class);
         /// Single keys of [tcp] for this flow.
         tcp: TcpPlan => key(KeyKind::Table(&TcpPlan::TABLE));
+    }
+}
+
+keys! {
+    /// Chunks that the application of a flow writes.
+    pub struct ChunksPlan as "[flows.chunks]" {
+        /// Payload of a chunk. Each chunk begins a new segment.
+        bytes: Bytes = BYTES.required();
+        /// How many; default: without end.
+        count: Option<u64> = COUNT;
+        /// Time from one chunk to the next, whether or not earlier chunks have arrived. Give either
+        /// this or "think".
+        every: Option<Time> = time(Time(100_000));
+        /// Think time: when a chunk has arrived, the receiver waits this long and then requests the
+        /// next on the same connection. The first chunk is sent at once.
+        think: Option<Time> = ANY_TIME;
+        /// Payload of a request; only with "think".
+        request: u16 = int(1, 1_400).default("100");
     }
 }
 

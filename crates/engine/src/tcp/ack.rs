@@ -48,6 +48,13 @@ impl Sender {
         }
     }
 
+    /// Processes an ACK with payload. Kept apart so that plain ACKs have one caller and are inlined.
+    #[cold]
+    pub fn on_request(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
+        self.conn.now = now;
+        self.on_other_ack(packet, port);
+    }
+
     /// Whether an ACK advances, and at most echoes marks, while nothing is lost or out of order.
     #[inline]
     fn is_plain(&self, packet: &Packet) -> bool {

@@ -29,6 +29,21 @@ const COMPRESSED_MAX: u32 = 44;
 /// Linux `tcp_comp_sack_delay_ns`.
 const COMPRESS_DELAY: Time = Time::from_ms(1);
 
+/// A port that turns ACKs into requests: it adds payload to them.
+struct Asking<'p, P: Port> {
+    port: &'p mut P,
+    payload: u16,
+}
+
+impl<P: Port> Port for Asking<'_, P> {
+    fn send(&mut self, mut packet: Packet) {
+        packet.payload = self.payload;
+        packet.len += self.payload;
+        packet.flags |= flags::REQUEST;
+        self.port.send(packet);
+    }
+}
+
 /// [`Packet::seq`] of a client's SYN.
 const CONNECTS: u64 = 1;
 
@@ -160,6 +175,11 @@ impl Receiver {
         self.rcv_nxt - self.first
     }
 
+    /// Round-trip time of the handshake.
+    pub fn rtt(&self) -> Time {
+        self.rtt
+    }
+
     /// Whether it echoes by the counters of Accurate ECN, which use the bit of SCE's echo.
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()
@@ -200,6 +220,11 @@ impl Receiver {
         syn.sent = now;
         syn.seq = CONNECTS;
         port.send(syn);
+    }
+
+    /// Asks for more data: sends the ACK of what has arrived, with so many bytes of payload.
+    pub fn ask(&mut self, payload: u16, port: &mut impl Port) {
+        self.send_ack(self.rcv_nxt, &mut Asking { port, payload });
     }
 
     /// Whether a packet is one of [`Receiver::connect`]; the answer to a SYN acknowledges

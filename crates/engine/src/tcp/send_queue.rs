@@ -7,11 +7,20 @@ pub(super) struct SendQueue {
     bytes: Option<u64>,
     /// The application may still write: an empty queue is not the end.
     open: bool,
+    /// Length of a chunk, bytes: a segment ends where a chunk ends; 0: there are no chunks.
+    chunk: u64,
+    /// What is held back; `None`: nothing is.
+    held: Option<Option<u64>>,
 }
 
 impl SendQueue {
     pub fn new(bytes: Option<u64>) -> SendQueue {
-        SendQueue { bytes, open: false }
+        SendQueue {
+            bytes,
+            open: false,
+            chunk: 0,
+            held: None,
+        }
     }
 
     #[inline]
@@ -47,9 +56,36 @@ impl SendQueue {
         }
     }
 
-    /// What is left is not sent.
+    /// Ends a segment after every so many bytes.
+    pub fn divide(&mut self, chunk: u64) {
+        self.chunk = chunk;
+    }
+
+    /// Notes that the application will write no more.
+    pub fn close(&mut self) {
+        self.open = false;
+    }
+
+    /// Holds back what is left.
+    pub fn hold(&mut self) {
+        if !self.is_finished() && self.held.is_none() {
+            self.held = Some(self.bytes);
+            (self.bytes, self.open) = (Some(0), true);
+        }
+    }
+
+    /// Releases what was held back.
+    pub fn resume(&mut self) {
+        if let Some(bytes) = self.held.take() {
+            (self.bytes, self.open) = (bytes, false);
+        }
+    }
+
+    /// Discards what is left, and all that would come.
     pub fn cut(&mut self) {
         self.bytes = Some(0);
+        self.open = false;
+        self.held = None;
     }
 
     /// The payload of the next segment.
@@ -58,7 +94,11 @@ impl SendQueue {
         match &mut self.bytes {
             None => mss,
             Some(left) => {
-                let payload = u64::from(mss).min(*left);
+                let whole = match self.chunk {
+                    0 => *left,
+                    chunk => (*left - 1) % chunk + 1,
+                };
+                let payload = u64::from(mss).min(whole);
                 *left -= payload;
                 payload as u16
             }

@@ -306,6 +306,32 @@ impl Sender {
         self.transmit(port);
     }
 
+    /// Begins a segment after every so many bytes, where a chunk ends.
+    pub fn divide(&mut self, chunk: u64) {
+        self.queue.divide(chunk);
+    }
+
+    /// Notes that the application will write no more.
+    pub fn close(&mut self) {
+        self.queue.close();
+        if self.has_started() {
+            self.note_if_done();
+        }
+    }
+
+    /// Sends no new data until [`Sender::resume`].
+    pub fn hold(&mut self) {
+        self.queue.hold();
+    }
+
+    /// Sends what was held back.
+    pub fn resume(&mut self, now: Time, port: &mut impl Port) {
+        self.conn.now = now;
+        self.note_if_app_limited();
+        self.queue.resume();
+        self.transmit(port);
+    }
+
     /// No new data from now on.
     pub fn stop(&mut self) {
         self.queue.cut();

@@ -11,6 +11,7 @@ use crate::rng::Stream;
 use crate::units::Time;
 pub use datagram::Datagrams;
 
+pub mod application;
 pub mod cbr;
 pub mod datagram;
 pub mod on_off;

@@ -61,6 +61,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
         hosts: None,
         dscp: 0,
         class: None,
+        ..FlowPlan::default()
     }
 }
 

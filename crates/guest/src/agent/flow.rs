@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use tailback_engine::cc;
 use tailback_engine::registry::kernel::Gauge;
-use tailback_guest::job::{Flow, Job};
+use tailback_guest::job::{Chunks, Flow, Job};
 use tailback_record::{FlowOutcome, FlowSampler, FlowState, SenderSamples, Series};
 
+use super::application::Application;
 use super::clock::Clock;
 use super::io;
 use super::pump::{self, Failure};
@@ -34,6 +35,12 @@ pub struct Connection<'a> {
     written: u64,
     read: u64,
     finished_writing: bool,
+    /// The application, where it limits the flow.
+    application: Option<Application<'a>>,
+    /// When the receiver requests the next chunk, until the runner has scheduled it.
+    asks_ns: Option<u64>,
+    /// When the application's next act is scheduled.
+    acts_ns: Option<u64>,
     /// At the end of the warm-up: of the sender and the receiver.
     base: [Info; 2],
     /// As it was when the flow was stopped.
@@ -62,7 +69,10 @@ impl<'a> Connection<'a> {
         let pumped = pump::serves(flow, job).then(Failure::default);
         let slack = match pumped {
             Some(_) => Slack::waiting(job.flows.len()),
-            None => Slack::POLLED,
+            None => match &flow.application {
+                Some(application) if !application.pauses.is_empty() => Slack::PAUSED,
+                _ => Slack::POLLED,
+            },
         };
         let listener = tcp::listener(flow, slack).map_err(io(&flow.name))?;
         poll.add(listener.fd(), READABLE, token(LISTENER, index))
@@ -81,6 +91,9 @@ impl<'a> Connection<'a> {
             written: 0,
             read: 0,
             finished_writing: false,
+            application: Application::of(flow, job.warmup_ns),
+            asks_ns: None,
+            acts_ns: None,
             base: [Info::default(); 2],
             at_stop: None,
             completed_ns: None,
@@ -116,7 +129,14 @@ impl<'a> Connection<'a> {
             .map_err(io(&what))?;
         let ready = match &self.pumped {
             Some(failure) => pump::write(socket.clone(), zeros.clone(), failure.clone()),
-            None => poll.add(socket.fd(), WRITABLE | EDGE, token(SENDER, self.index)),
+            None => {
+                let events = READABLE | WRITABLE | EDGE;
+                let events = match self.chunks() {
+                    Some(chunks) if chunks.think_ns.is_some() => events,
+                    _ => WRITABLE | EDGE,
+                };
+                poll.add(socket.fd(), events, token(SENDER, self.index))
+            }
         };
         ready.map_err(io(&what))?;
         self.sender = Some(socket);
@@ -154,7 +174,15 @@ impl<'a> Connection<'a> {
         let (Some(socket), false) = (&self.sender, self.stopped) else {
             return;
         };
-        match tcp::write(self.flow, socket, zeros, self.written) {
+        let (written, application) = (self.written, self.application.as_ref());
+        let all = self.flow.bytes.unwrap_or(u64::MAX);
+        let limit = application.map_or(all, |application| application.limit(written));
+        let chunk = application.and_then(Application::chunks);
+        let done = match chunk {
+            Some(chunks) => tcp::write_chunks(socket, chunks.bytes, limit, written),
+            None => tcp::write(socket, zeros, limit, written),
+        };
+        match done {
             Ok(written) => self.written = written,
             Err(e) => {
                 if e.raw_os_error() != Some(libc::ENOTCONN) {
@@ -172,8 +200,9 @@ impl<'a> Connection<'a> {
 
     /// Called when something has reached the receiver.
     pub fn read(&mut self, clock: Clock, poll: &Poll) {
-        // Only a transfer of limited size needs the time of its completion.
-        let now = self.flow.bytes.map(|_| clock.now());
+        // Only a transfer of limited size, or of chunks, needs the time of its completion.
+        let ends = self.flow.bytes.is_some() || self.application.is_some();
+        let now = ends.then(|| clock.now());
         let Some(socket) = &self.receiver else {
             return;
         };
@@ -186,10 +215,70 @@ impl<'a> Connection<'a> {
         if self.completed_ns.is_none() && self.flow.bytes.is_some_and(|b| self.read >= b) {
             self.completed_ns = now;
         }
+        if let (Some(application), Some(now)) = (&mut self.application, now) {
+            self.asks_ns = application.arrive(self.read, now).or(self.asks_ns);
+            if application.is_over() && self.completed_ns.is_none() {
+                self.completed_ns = Some(now);
+            }
+        }
         let ended = self.error.is_some() || self.completed_ns.is_some();
         if ended {
             // A socket at the end of its stream stays readable for ever.
             let _ = poll.remove(socket.fd());
+        }
+    }
+
+    /// Returns its chunks, if its application writes in chunks.
+    fn chunks(&self) -> Option<&'a Chunks> {
+        self.application.as_ref().and_then(Application::chunks)
+    }
+
+    /// Lets the application do what is due; returns when to call again, unless that is scheduled.
+    pub fn act(&mut self, now: u64, zeros: &File) -> Option<u64> {
+        if self.stopped {
+            return None;
+        }
+        let next = self.application.as_mut()?.act(now);
+        self.write(zeros);
+        // A request calls it earlier than scheduled; the scheduled call stays.
+        if next == self.acts_ns {
+            return None;
+        }
+        self.acts_ns = next;
+        next
+    }
+
+    /// Takes the time at which the receiver requests the next chunk, if it is not scheduled yet.
+    pub fn take_asking(&mut self) -> Option<u64> {
+        self.asks_ns.take()
+    }
+
+    /// Sends the receiver's request for a chunk.
+    pub fn ask(&mut self, now: u64) {
+        let (Some(socket), Some(chunks)) = (&self.receiver, self.chunks()) else {
+            return;
+        };
+        if let Err(e) = socket.send(&vec![0; usize::from(chunks.request)]) {
+            self.error.get_or_insert(format!("request: {e}"));
+        }
+        if let Some(application) = &mut self.application {
+            application.begin(now);
+        }
+    }
+
+    /// Reads requests at the sender; returns whether there were any.
+    pub fn hear(&mut self) -> bool {
+        let asked = self.chunks().is_some_and(|c| c.think_ns.is_some());
+        let (Some(socket), Some(application), true) = (&self.sender, &mut self.application, asked)
+        else {
+            return false;
+        };
+        match socket.discard(1 << 20) {
+            Ok(Some(bytes)) if bytes > 0 => {
+                application.hear(bytes as u64);
+                true
+            }
+            _ => false,
         }
     }
 
@@ -338,6 +427,7 @@ impl<'a> Connection<'a> {
             packets: u64::from(sender.data_segments.wrapping_sub(base[0].data_segments)),
             retransmits: u64::from(sender.retransmits.wrapping_sub(base[0].retransmits)),
             timeouts: u64::from(sender.timeouts.wrapping_sub(base[0].timeouts)),
+            chunks: self.application.as_ref().and_then(Application::completions),
             completion_ns: self.completed_ns.map(|at| at.saturating_sub(flow.start_ns)),
             ..FlowOutcome::default()
         }

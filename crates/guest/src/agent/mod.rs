@@ -24,6 +24,7 @@
 //! | `sys` | system calls |
 
 mod adapt;
+mod application;
 mod capture;
 mod clock;
 mod crowd;

@@ -29,7 +29,8 @@ pub type Failure = Arc<OnceLock<String>>;
 /// Recording every ACK wakes the agent for each ACK anyway. And a process that starts programs may
 /// have only one thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
-    let endless = flow.bytes.is_none() && flow.stop_ns.is_none();
+    let limited = flow.application.is_some();
+    let endless = flow.bytes.is_none() && flow.stop_ns.is_none() && !limited;
     let plain = !job.offloads && !job.record.acks && job.programs.is_empty();
     endless && plain && job.flows.len() <= MOST_FLOWS
 }

@@ -210,7 +210,8 @@ impl<'a> Requests<'a> {
             return;
         };
         let over = events & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0;
-        match tcp::write(&slot.flow, server, zeros, slot.written) {
+        let all = slot.flow.bytes.unwrap_or(u64::MAX);
+        match tcp::write(server, zeros, all, slot.written) {
             Ok(written) if !over => slot.written = written,
             _ => self.forget_server(index, poll),
         }

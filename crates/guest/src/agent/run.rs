@@ -58,6 +58,8 @@ enum Due {
     Halt(usize),
     Start(usize),
     Launch(usize),
+    Ask(usize),
+    Act(usize),
     Datagram(usize),
     Drain,
     Look,
@@ -169,6 +171,9 @@ impl Runner<'_> {
         }
         for (i, flow) in job.flows.iter().enumerate() {
             add(flow.start_ns, Due::Start(i));
+            if flow.application.is_some() {
+                add(flow.start_ns, Due::Act(i));
+            }
             if let Some(stop) = flow.stop_ns {
                 add(stop, Due::Stop(i));
             }
@@ -213,6 +218,8 @@ impl Runner<'_> {
                 };
                 self.programs.start(i, &with)?;
             }
+            Due::Ask(i) => self.connections[i].ask(at),
+            Due::Act(i) => self.act(i, at),
             Due::Halt(i) => self.programs.stop(i),
             Due::Kill(i) => self.programs.kill(i),
             Due::Datagram(i) => {
@@ -262,7 +269,12 @@ impl Runner<'_> {
         match kind {
             TIMER => self.armed = None,
             LISTENER => self.connections[index].accept(clock, poll)?,
-            SENDER => self.connections[index].write(&self.zeros),
+            SENDER => {
+                if self.connections[index].hear() {
+                    self.act(index, clock.now());
+                }
+                self.connections[index].write(&self.zeros);
+            }
             RECEIVER => self.connections[index].read(clock, poll),
             SENDER_RING => self.record_changes(Some(index)),
             PROGRAM_EXIT | PROGRAM_OUTPUT => {
@@ -282,7 +294,19 @@ impl Runner<'_> {
                 }
             }
         }
+        if let LISTENER | RECEIVER = kind
+            && let Some(at) = self.connections[index].take_asking()
+        {
+            self.due.push(Reverse((at, Due::Ask(index))));
+        }
         Ok(())
+    }
+
+    /// Lets the application of a flow do what is due.
+    fn act(&mut self, index: usize, now: u64) {
+        if let Some(next) = self.connections[index].act(now, &self.zeros) {
+            self.due.push(Reverse((next, Due::Act(index))));
+        }
     }
 
     fn end_warmup(&mut self) -> Result<(), String> {

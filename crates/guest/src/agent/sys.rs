@@ -398,6 +398,14 @@ impl Socket {
         some_unless_blocked(n)
     }
 
+    /// Sends bytes of a stream and ends a segment after them, if all of them fit; `None`: no room.
+    pub fn send_record(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        let flags = libc::MSG_EOR;
+        // SAFETY: a buffer of this length.
+        let n = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+        some_unless_blocked(n)
+    }
+
     /// Reads up to this many bytes and discards them; `None`: there are none.
     pub fn discard(&self, bytes: usize) -> io::Result<Option<usize>> {
         // SAFETY: with MSG_TRUNC TCP writes nothing (tcp(7)).

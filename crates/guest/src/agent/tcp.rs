@@ -28,6 +28,12 @@ impl Slack {
         low_water: 512 << 10,
     };
 
+    /// For applications that pause: TCP sends what it holds even in a pause, so it holds little.
+    pub const PAUSED: Slack = Slack {
+        not_sent: 64 << 10,
+        ..Slack::POLLED
+    };
+
     /// For ends that are woken inside the kernel, which costs little: what all flows together keep
     /// waiting stays in the processor's cache. It is at least what a burst of ACKs releases, so
     /// that the data never limits the window.
@@ -40,6 +46,7 @@ impl Slack {
     }
 }
 
+const TCP_NODELAY: i32 = 1;
 const TCP_INFO: i32 = 11;
 const TCP_CONGESTION: i32 = 13;
 const TCP_QUICKACK: i32 = 12;
@@ -219,6 +226,10 @@ pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     // Unsent data: enough that the sender is not woken often, and little enough to stay in the
     // processor's cache.
     socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &slack.not_sent)?;
+    if flow.application.is_some() {
+        // A segment leaves as soon as the window allows, full or not.
+        socket.set(libc::IPPROTO_TCP, TCP_NODELAY, &1_i32)?;
+    }
     if flow.pacing {
         // Any bound but "none" makes TCP pace itself at its own rate below it.
         socket.set(libc::SOL_SOCKET, SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;
@@ -246,12 +257,21 @@ pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
 }
 
 /// For how many bytes the receiver is woken after it has read `read` bytes. A transfer of limited
-/// size must not wait for more than its last byte.
+/// size, or a chunk, must not wait for more than its last byte.
 fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
-    let left = flow
-        .bytes
-        .map_or(u64::MAX, |bytes| bytes.saturating_sub(read));
+    let chunks = || Some(flow.application.as_ref()?.chunks.as_ref()?.bytes);
+    let left = match (flow.bytes, chunks()) {
+        (_, Some(chunk)) => chunk - read % chunk,
+        (Some(bytes), _) => bytes.saturating_sub(read),
+        _ => u64::MAX,
+    };
     slack.low_water.min(left).max(1)
+}
+
+/// Whether the receiver has to be woken at certain bytes of the stream.
+fn has_ends(flow: &Flow) -> bool {
+    let application = flow.application.as_ref();
+    flow.bytes.is_some() || application.is_some_and(|all| all.chunks.is_some())
 }
 
 /// Reads what is available; returns how much was read in total.
@@ -265,7 +285,7 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     if read < growing {
         let left = low_water(flow, Slack::POLLED, read).min(growing - read);
         wake_for(socket, left)?;
-    } else if flow.bytes.is_some() || before < growing {
+    } else if has_ends(flow) || before < growing {
         bound_window(flow, Slack::POLLED, socket, read)?;
     } else {
         // Larger segments, merged by offloads, change the share of payload once more.
@@ -274,10 +294,31 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     Ok(read)
 }
 
-/// Writes as much as there is room for; returns how much was written in total.
-pub fn write(flow: &Flow, socket: &Socket, zeros: &File, mut written: u64) -> io::Result<u64> {
+/// Writes chunks of so many bytes up to `limit`, as far as there is room; returns how much was
+/// written in total. A segment ends where a chunk ends.
+pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -> io::Result<u64> {
+    const PIECE: usize = 64 << 10;
+    static ZEROS: [u8; PIECE] = [0; PIECE];
+    while written < limit {
+        let left = (chunk - written % chunk).min(limit - written);
+        let whole = left <= PIECE as u64;
+        let piece = &ZEROS[..left.min(PIECE as u64) as usize];
+        let sent = match whole {
+            true => socket.send_record(piece)?,
+            false => socket.send(piece)?,
+        };
+        let Some(sent) = sent else {
+            break;
+        };
+        written += sent as u64;
+    }
+    Ok(written)
+}
+
+/// Writes up to `limit` as much as there is room for; returns how much was written in total.
+pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io::Result<u64> {
     loop {
-        let left = flow.bytes.map_or(u64::MAX, |bytes| bytes - written);
+        let left = limit.saturating_sub(written);
         if left == 0 {
             return Ok(written);
         }

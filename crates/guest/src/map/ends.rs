@@ -7,7 +7,7 @@ use tailback_engine::units::Time;
 
 use super::as_flow;
 use super::layout::{Group, Layout};
-use crate::job::{Connections, Flow, Source};
+use crate::job::{Application, Chunks, Connections, Flow, Source};
 
 /// Ports of flows and sources start here, one each.
 const FIRST_PORT: u16 = 5001;
@@ -99,7 +99,29 @@ impl Ends<'_> {
             route: indices(&flow.route),
             back: indices(&flow.back),
             dscp: flow.dscp,
+            application: self.application(flow),
         }
+    }
+
+    fn application(&self, flow: &FlowPlan) -> Option<Application> {
+        let (rate, rtt) = self.plan.alone_over(flow.rtt, &flow.route, &flow.back);
+        let application = Application {
+            rate_bit: flow.rate.map(|rate| rate.0),
+            chunks: flow.chunks.as_ref().map(|chunks| Chunks {
+                bytes: chunks.bytes.0,
+                count: chunks.count,
+                every_ns: chunks.every.map(Time::ns),
+                think_ns: chunks.think.map(Time::ns),
+                request: chunks.request,
+                rate_bit: rate.0,
+                rtt_ns: rtt.ns(),
+            }),
+            pauses: flow.pause.iter().map(|pause| pause.map(Time::ns)).collect(),
+        };
+        let limits = application.rate_bit.is_some()
+            || application.chunks.is_some()
+            || !application.pauses.is_empty();
+        limits.then_some(application)
     }
 
     fn source(

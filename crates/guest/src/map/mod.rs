@@ -123,6 +123,7 @@ fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
         hosts: source.hosts.clone(),
         dscp: source.dscp,
         class: source.class.clone(),
+        ..FlowPlan::default()
     }
 }
 

@@ -4,7 +4,7 @@ use tailback_engine::keys::{Key, KeyKind};
 use tailback_engine::registry::Kind;
 
 use super::metrics::Assert;
-use super::{burst, choice, name, program, rate, schedule, value};
+use super::{burst, choice, name, pauses, program, rate, schedule, value};
 
 /// What a key of this kind expects, in words.
 pub(crate) fn expectation(kind: KeyKind) -> String {
@@ -12,6 +12,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Plain(kind) => value::expectation(kind),
         KeyKind::Text => "a text in quotes".to_owned(),
         KeyKind::Hosts => "the names of two hosts, [\"a\", \"b\"]".to_owned(),
+        KeyKind::Pauses => pauses::EXPECTED.to_owned(),
         KeyKind::Name => name::NAME.to_owned(),
         KeyKind::Class => name::CLASS.to_owned(),
         KeyKind::Rate => rate::EXPECTED.to_owned(),

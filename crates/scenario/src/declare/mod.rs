@@ -13,6 +13,7 @@ mod kinds;
 mod metrics;
 mod name;
 mod paths;
+mod pauses;
 mod program;
 mod rate;
 mod reader;

@@ -106,6 +106,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             }
             KeyKind::Route
             | KeyKind::Hosts
+            | KeyKind::Pauses
             | KeyKind::Folders
             | KeyKind::Files
             | KeyKind::Words => {

@@ -12,7 +12,7 @@ use tailback_engine::traffic;
 
 use super::metrics::{Assert, metrics};
 use super::registries::entries;
-use super::{burst, choice, program, rate, schedule, value};
+use super::{burst, choice, pauses, program, rate, schedule, value};
 
 /// The JSON Schema of scenario files.
 pub fn json_schema() -> Json {
@@ -70,6 +70,7 @@ fn key_schema(key: &Key) -> Json {
             "maxItems": 2,
             "uniqueItems": true,
         }),
+        KeyKind::Pauses => pauses::schema(),
         KeyKind::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
         KeyKind::Class => json!({ "type": "string", "minLength": 1, "maxLength": 32 }),
         KeyKind::Rate => rate::schema(),

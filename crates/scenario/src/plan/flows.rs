@@ -8,6 +8,7 @@ use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Time};
 use tailback_engine::{cc, traffic};
 
+use super::applications::application;
 use super::links::Links;
 use super::routes::{route, routes};
 use super::stack::{ecn_of, stack_of};
@@ -106,6 +107,7 @@ pub(super) fn flows(
         };
         flow.set(|key| fields.value(key));
         (flow.name, flow.count) = (name.clone(), count);
+        application(reader, &fields, &mut flow, bdp);
         warn_of_short(reader, &fields, &flow, context);
         origin.push(index as u32);
         flows.push(flow);

@@ -1,6 +1,7 @@
 //! From a tree to a [`Plan`]: reads every table, resolves names, fills in defaults, and checks what
 //! involves several keys.
 
+mod applications;
 mod flows;
 mod impairments;
 mod links;

@@ -90,6 +90,7 @@ impl Maker {
             let one = m.draw.chance(0.2);
             Value::Integer(if one { 1 } else { m.draw.log(1.0, 3e7) as i64 })
         });
+        self.application(&mut flow);
         self.end(&mut flow);
         self.maybe(&mut flow, 0.25, "tcp", |m| Value::Table(m.tcp()));
         if self.draw.chance(0.05)
@@ -100,9 +101,49 @@ impl Maker {
         let schema = &SCHEMA["properties"]["flows"]["items"];
         let decided = [
             "count", "ecn", "bytes", "start", "stop", "rtt", "class", "hosts", "tcp", "reverse",
+            "rate", "chunks", "pause",
         ];
         self.rest(&mut flow, schema, &decided, 0.2);
         flow
+    }
+
+    /// Draws what the application of a flow writes, and its pauses.
+    fn application(&mut self, flow: &mut Table) {
+        if self.draw.chance(0.1) {
+            let rate = self.rate * self.draw.log(0.001, 3.0);
+            flow.insert("rate".to_owned(), bit(rate));
+        } else if self.draw.chance(0.15) {
+            flow.remove("bytes");
+            let mut chunks = Table::new();
+            let bytes = self.draw.log(1.0, 1e6) as i64;
+            chunks.insert("bytes".to_owned(), Value::Integer(bytes));
+            self.maybe(&mut chunks, 0.3, "count", |m| {
+                Value::Integer(m.draw.between(1, 50))
+            });
+            let gap = self.duration / self.draw.log(1.0, 500.0);
+            if self.draw.chance(0.5) {
+                chunks.insert("every".to_owned(), ns(gap.max(1e5)));
+            } else {
+                let none = self.draw.chance(0.2);
+                let think = if none { 0.0 } else { gap };
+                chunks.insert("think".to_owned(), ns(think));
+                self.maybe(&mut chunks, 0.5, "request", |m| {
+                    Value::Integer(m.draw.between(1, 1400))
+                });
+            }
+            flow.insert("chunks".to_owned(), Value::Table(chunks));
+        }
+        if self.draw.chance(0.1) {
+            let mut at = self.duration * self.draw.share();
+            let pauses = (0..1 + self.draw.below(3)).map(|_| {
+                let begin = at.floor();
+                let end = (begin + 1.0 + self.duration * 0.3 * self.draw.share()).floor();
+                at = end + self.duration * 0.2 * self.draw.share();
+                Value::Array(vec![ns(begin), ns(end)])
+            });
+            let pauses: Vec<Value> = pauses.collect();
+            flow.insert("pause".to_owned(), Value::Array(pauses));
+        }
     }
 
     fn source(&mut self, number: u64) -> Table {

@@ -5,9 +5,9 @@
 //! - Events of one nanosecond: the simulator handles them by kind and then in the order of the
 //!   file. So this law spreads starts over nanoseconds. A remaining coincidence is one of drawn
 //!   numbers, and disappears with other numbers; the law tries some of them before a difference
-//!   counts. Two kinds of scenarios are outside, because events coincide again and again. Flows on
-//!   one host, and all flows with `timer_phase`, share the ticks of their timers. And packets of a
-//!   link beyond 10 Gbit/s are few nanoseconds apart.
+//!   counts. Three kinds of scenarios are outside, because events coincide again and again. Flows on
+//!   one host, and all flows with `timer_phase`, share the ticks of their timers. Flows that pause
+//!   resume at the same moment. And packets of a link beyond 10 Gbit/s are few nanoseconds apart.
 //! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and ports; here
 //!   the hash is computed from the seed and the flow's number. So in another order, other flows
 //!   share a queue, and another of equally long queues is the first. These scenarios are outside.
@@ -90,6 +90,10 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
         || plan.traffic.iter().any(|source| source.hosts.is_some());
     if on_one_host {
         return Err(outside("the timers of several flows tick together"));
+    }
+    let pausing = plan.flows.iter().filter(|flow| !flow.pause.is_empty());
+    if pausing.map(|flow| flow.count).sum::<u64>() > 1 {
+        return Err(outside("several flows resume at the end of a pause"));
     }
     let named = |key| tables(&mut scenario.clone(), key).all(|end| end.contains_key("name"));
     if !named("flows") || !named("traffic") {

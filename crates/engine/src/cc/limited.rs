@@ -1,0 +1,213 @@
+//! Growth of the window while the application, not the window, is the limit
+//! (draft-ietf-ccwg-ratelimited-increase).
+//!
+//! Linux does not let the window grow then: in slow start not beyond twice the segments that were
+//! outstanding in the last round, afterwards not at all (`tcp_is_cwnd_limited`). RFC 5681 lets every
+//! ACK count. The draft lies between: the window grows up to a bound that follows from the largest
+//! flight since the window was last reduced, twice of it in slow start and a segment more afterwards.
+//! The first window counts as the first flight.
+//!
+//! The flight is counted in segments, as it was before an ACK arrived.
+
+use super::contract::{CongestionControl, CwndEvent, Signal};
+use super::view::{Ack, View};
+use super::window::Window;
+use crate::registry::{Kind, Opt, Options};
+
+/// The option of the congestion controls that have it.
+pub(super) const GROWTH: Opt = Opt {
+    name: "limited_growth",
+    doc: "What holds the window while the application is the limit: Linux's test of whether it was used (\"linux\"), draft-ietf-ccwg-ratelimited-increase (\"draft\"), or nothing, as in RFC 5681 (\"none\").",
+    kind: Kind::Word(&["linux", "draft", "none"]),
+    default: Some("linux"),
+    tc: None,
+};
+
+/// Wraps a congestion control unless `limited_growth` is Linux's rule, which it has itself.
+pub(super) fn around(
+    options: &Options,
+    inner: Box<dyn CongestionControl>,
+) -> Box<dyn CongestionControl> {
+    match options.word("limited_growth") {
+        "linux" => inner,
+        word => Box::new(Limited {
+            inner,
+            bounded: word == "draft",
+            largest: 0,
+            window: 0,
+        }),
+    }
+}
+
+/// A congestion control whose window grows whether or not it was used.
+struct Limited {
+    inner: Box<dyn CongestionControl>,
+    /// Whether the draft's bound applies; otherwise nothing bounds the growth.
+    bounded: bool,
+    /// The largest flight since the last reduction, segments (the draft's maxFS).
+    largest: u32,
+    /// The window after the last change seen here.
+    window: u32,
+}
+
+impl CongestionControl for Limited {
+    crate::forward_hooks!(inner, except init, ssthresh, cong_avoid, in_ack_event, cwnd_event);
+
+    fn init(&mut self, view: View<'_>, window: &mut Window) {
+        self.inner.init(view, window);
+        (self.largest, self.window) = (window.cwnd, window.cwnd);
+    }
+
+    fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
+        self.largest = 0;
+        self.inner.ssthresh(view, window, signal)
+    }
+
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+        let mut used = (*view).clone();
+        used.cwnd_limited = true;
+        let (before, slow_start) = (window.cwnd, window.in_slow_start());
+        self.inner.cong_avoid(used.view(view.flight), window, acked);
+        if self.bounded {
+            let most = match slow_start {
+                true => self.largest.saturating_mul(2),
+                false => self.largest + 1,
+            };
+            window.cwnd = window.cwnd.min(most.max(before));
+        }
+        self.window = window.cwnd;
+    }
+
+    fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        self.largest = self.largest.max(ack.prior_in_flight);
+        self.inner.in_ack_event(view, window, ack);
+    }
+
+    fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
+        // After a pause the window starts again.
+        if matches!(event, CwndEvent::TxStart) && window.cwnd < self.window {
+            self.largest = window.cwnd;
+        }
+        self.window = window.cwnd;
+        self.inner.cwnd_event(view, window, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::view::{Conn, Flight};
+    use super::super::window::INFINITE_SSTHRESH;
+    use super::*;
+    use crate::plan::Growth;
+    use crate::registry::Value;
+
+    /// Grows by RFC 5681 if the window was the limit.
+    struct Standard;
+
+    impl CongestionControl for Standard {
+        fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
+            window.cwnd / 2
+        }
+
+        fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+            if view.is_cwnd_limited(window) {
+                let slow = window.in_slow_start();
+                let left = if slow {
+                    window.slow_start(acked)
+                } else {
+                    acked
+                };
+                if left > 0 {
+                    window.cong_avoid_ai(window.cwnd, left);
+                }
+            }
+        }
+    }
+
+    struct Host {
+        cc: Box<dyn CongestionControl>,
+        conn: Conn,
+        window: Window,
+    }
+
+    fn host(growth: &'static str) -> Host {
+        let mut options = Options::default();
+        options.set("limited_growth", Value::Word(growth));
+        let mut host = Host {
+            cc: around(&options, Box::new(Standard)),
+            conn: Conn::default(),
+            window: Window::new(10, INFINITE_SSTHRESH, Growth::Segments),
+        };
+        let flight = Flight::default();
+        host.cc.init(host.conn.view(&flight), &mut host.window);
+        host
+    }
+
+    impl Host {
+        /// Sends so many segments at once, acknowledges them one by one, and returns the window.
+        fn burst(&mut self, segments: u32) -> u32 {
+            self.conn.max_packets_out = segments;
+            self.conn.cwnd_limited = segments >= self.window.cwnd;
+            for acked in 0..segments {
+                let ack = Ack {
+                    delivered: 1,
+                    acked: 1,
+                    prior_in_flight: segments - acked,
+                    ..Ack::default()
+                };
+                let flight = Flight {
+                    nxt: u64::from(segments - acked - 1),
+                    ..Flight::default()
+                };
+                let view = self.conn.view(&flight);
+                self.cc.in_ack_event(view, &mut self.window, &ack);
+                self.cc.cong_avoid(view, &mut self.window, 1);
+            }
+            self.window.cwnd
+        }
+
+        fn reduce(&mut self) {
+            let flight = Flight::default();
+            let view = self.conn.view(&flight);
+            self.window.ssthresh = self.cc.ssthresh(view, &self.window, Signal::Loss);
+            self.window.cwnd = self.window.ssthresh;
+        }
+    }
+
+    /// The draft's section 3.1: ten segments, then four.
+    #[test]
+    fn the_example_of_the_draft() {
+        for (growth, windows) in [("none", [20, 24]), ("draft", [20, 20]), ("linux", [20, 20])] {
+            let mut host = host(growth);
+            assert_eq!([10, 4].map(|n| host.burst(n)), windows, "{growth}");
+        }
+    }
+
+    /// The draft's appendix A: bursts of 4, 8, 4 and 20 segments.
+    #[test]
+    fn the_bursts_of_the_appendix() {
+        for (growth, windows) in [
+            ("draft", [14, 20, 20, 40]),
+            ("none", [14, 22, 26, 46]),
+            ("linux", [10, 16, 16, 36]),
+        ] {
+            let mut host = host(growth);
+            assert_eq!([4, 8, 4, 20].map(|n| host.burst(n)), windows, "{growth}");
+        }
+    }
+
+    /// Flights before a reduction do not count; the window grows to one segment beyond the largest
+    /// flight since.
+    #[test]
+    fn congestion_avoidance_goes_one_segment_beyond() {
+        let mut host = host("draft");
+        host.burst(10);
+        host.burst(20);
+        host.reduce();
+        assert_eq!(host.window.cwnd, 20);
+        let windows: Vec<u32> = (0..40).map(|_| host.burst(4)).collect();
+        assert_eq!(windows.last(), Some(&20));
+        let windows: Vec<u32> = (0..40).map(|_| host.burst(21)).collect();
+        assert_eq!(windows.last(), Some(&22));
+    }
+}

@@ -1,0 +1,146 @@
+//! The chunks of a connection: when each was written or requested, and when it arrived.
+
+use std::collections::VecDeque;
+
+use tailback_record::{Completion, Completions};
+
+use crate::calendar::{Calendar, Component};
+use crate::plan::{ChunksPlan, FlowPlan};
+use crate::units::Time;
+
+/// The chunks of a connection.
+pub(super) struct Chunks {
+    /// Payload of each, bytes.
+    pub bytes: u64,
+    /// Segments of each.
+    pub segments: u64,
+    /// How many there will be; `None`: without end.
+    count: Option<u64>,
+    /// When each chunk under way was written or requested, the oldest first.
+    begun: VecDeque<Time>,
+    /// Chunks that have arrived.
+    pub arrived: u64,
+    pub asks: Option<Asks>,
+    /// The largest number that was requested, from 1.
+    pub requested: u64,
+    /// The application's entry in the calendar, until the flow stops.
+    pub application: Option<Component>,
+    warmup: Time,
+    /// Chunks begun after the warm-up.
+    started: u64,
+    done: Vec<Completion>,
+}
+
+/// How a receiver asks for chunks.
+pub(super) struct Asks {
+    think: Time,
+    pub payload: u16,
+    min_rto: Time,
+    /// When the next request, or its repetition, is due.
+    pub due: Time,
+    /// Requests sent for the next chunk.
+    pub times: u32,
+}
+
+/// The largest exponent of a timeout's backoff: 200 ms become less than Linux's ceiling of 120 s.
+const MOST_DOUBLINGS: u32 = 9;
+
+impl Chunks {
+    /// The chunks of a flow whose segments have `mss` bytes of payload.
+    pub fn new(
+        plan: &ChunksPlan,
+        mss: u64,
+        flow: &FlowPlan,
+        warmup: Time,
+        application: Component,
+    ) -> Chunks {
+        Chunks {
+            bytes: plan.bytes.0,
+            segments: plan.bytes.0.div_ceil(mss),
+            count: plan.count,
+            begun: VecDeque::new(),
+            arrived: 0,
+            asks: plan.think.map(|think| Asks {
+                think,
+                payload: plan.request,
+                min_rto: flow.tcp.min_rto,
+                due: Time::NEVER,
+                times: 0,
+            }),
+            requested: 1,
+            application: Some(application),
+            warmup,
+            started: 0,
+            done: Vec::new(),
+        }
+    }
+
+    /// Notes that a chunk is written, or requested.
+    pub fn begin(&mut self, now: Time) {
+        self.begun.push_back(now);
+        self.started += u64::from(now >= self.warmup);
+    }
+
+    /// Notes that so many segments have arrived in all, which complete one chunk or several.
+    /// Schedules the request for the next; returns the number of segments that will complete it.
+    #[cold]
+    pub fn arrive(&mut self, segments: u64, now: Time, calendar: &mut Calendar) -> u64 {
+        while (self.arrived + 1) * self.segments <= segments {
+            self.arrived += 1;
+            if let Some(begun) = self.begun.pop_front()
+                && begun >= self.warmup
+            {
+                self.done.push(Completion {
+                    at_ns: now.ns(),
+                    bytes: self.bytes,
+                    took_ns: now.since(begun).ns(),
+                });
+            }
+        }
+        let over = self.count == Some(self.arrived);
+        if let Some(asks) = &mut self.asks {
+            asks.times = 0;
+            asks.due = if over { Time::NEVER } else { now + asks.think };
+            if let (Some(application), false) = (self.application, over) {
+                // The application finds out itself when the request is due.
+                calendar.schedule(application, now);
+            }
+        }
+        if over {
+            return u64::MAX;
+        }
+        (self.arrived + 1) * self.segments
+    }
+
+    /// Takes a request from a receiver that has so many segments.
+    #[cold]
+    pub fn request(&mut self, segments: u64, now: Time, calendar: &mut Calendar) {
+        let wanted = segments / self.segments + 1;
+        if wanted > self.requested
+            && let Some(application) = self.application
+        {
+            self.requested = wanted;
+            calendar.schedule(application, now);
+        }
+    }
+
+    /// Returns the times of the chunks that arrived.
+    pub fn completions(&mut self, rate_bit: u64, rtt: Time) -> Completions {
+        Completions {
+            started: self.started,
+            refused: 0,
+            rate_bit,
+            rtt_ns: rtt.ns(),
+            most_bytes: self.bytes,
+            done: std::mem::take(&mut self.done),
+        }
+    }
+}
+
+impl Asks {
+    /// Time until a request is repeated, where the handshake took `rtt`.
+    pub fn timeout(&self, rtt: Time) -> Time {
+        let first = rtt + Time(2 * rtt.ns()).max(self.min_rto);
+        Time(first.ns() << self.times.min(MOST_DOUBLINGS))
+    }
+}

@@ -1,0 +1,328 @@
+//! The application of a flow that it limits: what it writes, and when.
+//!
+//! It is a pure state machine, as sources are; the kernel engine's guest uses the same one. It never
+//! blocks: what the network does not take waits in the socket and is sent later.
+//!
+//! What falls into a pause is not made up for afterwards. A rate starts again when the pause ends;
+//! chunks keep their times.
+
+use crate::units::{Rate, Time};
+
+/// What an application does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Hand so many bytes to TCP now.
+    Write(u64),
+    /// Hand over nothing until [`Act::Resume`], not even what was not sent yet. Only applications
+    /// that write whatever TCP takes do this.
+    Hold,
+    /// Go on.
+    Resume,
+    /// Nothing is left to write: the rest is up to TCP.
+    Close,
+    /// Call again at this time, or once a chunk is requested.
+    Wait(Time),
+}
+
+/// What an application writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// Whatever TCP takes.
+    Greedy,
+    /// A segment at a time, at this rate.
+    Rate {
+        /// Payload.
+        rate: Rate,
+        /// Payload of a segment, bytes.
+        segment: u64,
+        /// Payload in all, bytes; `None`: without end.
+        bytes: Option<u64>,
+    },
+    /// A chunk at equal intervals.
+    Every {
+        /// Payload of a chunk, bytes.
+        bytes: u64,
+        /// From one to the next.
+        every: Time,
+        /// How many; `None`: without end.
+        count: Option<u64>,
+    },
+    /// A chunk at once, and one for each request.
+    Asked {
+        /// Payload of a chunk, bytes.
+        bytes: u64,
+        /// How many; `None`: without end.
+        count: Option<u64>,
+    },
+}
+
+/// The shortest time between two writes: faster rates write several segments at once.
+const FINEST: Time = Time::from_us(1);
+
+impl Writes {
+    /// Writes at a rate, in segments of `mss` bytes of payload.
+    pub fn rate(rate: Rate, mss: u64, bytes: Option<u64>) -> Writes {
+        Writes::Rate {
+            rate,
+            segment: mss * rate.bytes_in(FINEST).div_ceil(mss).max(1),
+            bytes,
+        }
+    }
+}
+
+/// The state of an application.
+#[derive(Clone, Debug)]
+pub struct Application {
+    writes: Writes,
+    /// Begin and end of each pause that is not over, ascending.
+    pauses: std::vec::IntoIter<[Time; 2]>,
+    paused: bool,
+    /// Time of the first write, or of the first after a pause; `None`: the next call.
+    begin: Option<Time>,
+    /// Bytes since then (of [`Writes::Rate`]), or chunks.
+    written: u64,
+    /// Bytes or chunks over all.
+    total: u64,
+    /// Chunks that have been requested.
+    asked: u64,
+    closed: bool,
+}
+
+impl Application {
+    /// Builds an application that begins with its first call and writes nothing in the pauses.
+    pub fn new(writes: Writes, pauses: Vec<[Time; 2]>) -> Application {
+        Application {
+            writes,
+            pauses: pauses.into_iter(),
+            paused: false,
+            begin: None,
+            written: 0,
+            total: 0,
+            asked: 1,
+            closed: false,
+        }
+    }
+
+    /// Whether it writes whatever TCP takes.
+    pub fn is_greedy(&self) -> bool {
+        self.writes == Writes::Greedy
+    }
+
+    /// Notes that the other end has requested chunk `number`, from 1. Returns whether that is new.
+    pub fn ask(&mut self, number: u64) -> bool {
+        let new = number > self.asked;
+        self.asked = self.asked.max(number);
+        new
+    }
+
+    /// Returns what to do at `now`. The caller calls again after every act but a wait.
+    pub fn next(&mut self, now: Time) -> Act {
+        let from = loop {
+            let Some(&[from, to]) = self.pauses.as_slice().first() else {
+                break Time::NEVER;
+            };
+            if now < from {
+                break from;
+            }
+            if now < to {
+                if !self.paused {
+                    self.paused = true;
+                    if self.is_greedy() {
+                        return Act::Hold;
+                    }
+                }
+                return Act::Wait(to);
+            }
+            self.pauses.next();
+            if std::mem::take(&mut self.paused) {
+                self.skip_to(to);
+                if self.is_greedy() {
+                    return Act::Resume;
+                }
+            }
+        };
+        match self.due(now) {
+            Some((due, bytes)) if due <= now => {
+                self.count(bytes);
+                Act::Write(bytes)
+            }
+            Some((due, _)) => Act::Wait(due.min(from)),
+            None if self.is_greedy() || self.closed => Act::Wait(from),
+            None => {
+                self.closed = true;
+                Act::Close
+            }
+        }
+    }
+
+    /// Returns when the next write is due and its bytes; `None` if nothing is left to write.
+    fn due(&mut self, now: Time) -> Option<(Time, u64)> {
+        let begin = *self.begin.get_or_insert(now);
+        match self.writes {
+            Writes::Greedy => None,
+            Writes::Rate {
+                rate,
+                segment,
+                bytes,
+            } => {
+                let left = bytes.map_or(segment, |bytes| bytes - self.total);
+                let next = begin + rate.time_for(self.written);
+                (left > 0).then(|| (next, segment.min(left)))
+            }
+            Writes::Every {
+                bytes,
+                every,
+                count,
+            } => {
+                let next = Time(
+                    begin
+                        .ns()
+                        .saturating_add(every.ns().saturating_mul(self.written)),
+                );
+                (count != Some(self.total)).then_some((next, bytes))
+            }
+            Writes::Asked { bytes, count } => {
+                let due = if self.total < self.asked {
+                    now
+                } else {
+                    Time::NEVER
+                };
+                (count != Some(self.total)).then_some((due, bytes))
+            }
+        }
+    }
+
+    fn count(&mut self, bytes: u64) {
+        let units = match self.writes {
+            Writes::Rate { .. } => bytes,
+            _ => 1,
+        };
+        self.written += units;
+        self.total += units;
+    }
+
+    /// Drops what was due in a pause that ends now.
+    fn skip_to(&mut self, now: Time) {
+        match (self.writes, self.begin) {
+            (Writes::Rate { .. }, Some(_)) => {
+                self.begin = Some(now);
+                self.written = 0;
+            }
+            (Writes::Every { every, .. }, Some(begin)) => {
+                let passed = now.since(begin).ns().div_ceil(every.ns());
+                self.written = self.written.max(passed);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// All acts until `end_ms`, each with its time in ms.
+    fn acts(application: &mut Application, end_ms: u64) -> Vec<(u64, Act)> {
+        let (mut now, mut all) = (Time::ZERO, Vec::new());
+        while now < Time::from_ms(end_ms) {
+            match application.next(now) {
+                Act::Wait(until) => {
+                    assert!(until > now, "{until:?} at {now:?}");
+                    now = until;
+                }
+                act => all.push((now.ns() / MS, act)),
+            }
+        }
+        all
+    }
+
+    /// A segment of 1000 bytes takes 1 ms; the end of what there is may be shorter.
+    #[test]
+    fn a_rate_is_kept_segment_by_segment() {
+        let writes = Writes::Rate {
+            rate: Rate(8_000_000),
+            segment: 1000,
+            bytes: Some(3500),
+        };
+        let mut application = Application::new(writes, Vec::new());
+        let expected = [
+            (0, Act::Write(1000)),
+            (1, Act::Write(1000)),
+            (2, Act::Write(1000)),
+            (3, Act::Write(500)),
+            (3, Act::Close),
+        ];
+        assert_eq!(acts(&mut application, 100), expected);
+    }
+
+    #[test]
+    fn what_is_due_in_a_pause_is_not_made_up_for() {
+        let ms = Time::from_ms;
+        let pauses = || vec![[ms(3), ms(6)], [ms(6), ms(7)]];
+        let writes = Writes::Rate {
+            rate: Rate(8_000_000),
+            segment: 1000,
+            bytes: None,
+        };
+        let times = |writes, pauses| -> Vec<u64> {
+            let all = acts(&mut Application::new(writes, pauses), 10);
+            all.into_iter().map(|(at, _)| at).collect()
+        };
+        assert_eq!(times(writes, pauses()), [0, 1, 2, 7, 8, 9]);
+        // Chunks keep their grid: 0, 2, 4, 6 and 8 ms, of which 4 and 6 are paused.
+        let every = Writes::Every {
+            bytes: 10,
+            every: ms(2),
+            count: None,
+        };
+        assert_eq!(times(every, pauses()), [0, 2, 8]);
+    }
+
+    #[test]
+    fn a_greedy_application_is_held_and_resumed() {
+        let ms = Time::from_ms;
+        let pauses = vec![[ms(0), ms(4)], [ms(10), ms(12)], [ms(12), ms(13)]];
+        let mut application = Application::new(Writes::Greedy, pauses);
+        let expected = [
+            (0, Act::Hold),
+            (4, Act::Resume),
+            (10, Act::Hold),
+            (12, Act::Resume),
+            (12, Act::Hold),
+            (13, Act::Resume),
+        ];
+        let mut now = Time::ZERO;
+        let mut all = Vec::new();
+        loop {
+            match application.next(now) {
+                Act::Wait(Time::NEVER) => break,
+                Act::Wait(until) => now = until,
+                act => all.push((now.ns() / MS, act)),
+            }
+        }
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn chunks_are_answers() {
+        let ms = Time::from_ms;
+        let writes = Writes::Asked {
+            bytes: 7,
+            count: Some(3),
+        };
+        let mut application = Application::new(writes, vec![[ms(5), ms(8)]]);
+        assert_eq!(application.next(ms(1)), Act::Write(7), "the first at once");
+        assert_eq!(application.next(ms(1)), Act::Wait(ms(5)));
+        assert!(application.ask(2));
+        assert!(!application.ask(2), "a request that was sent again");
+        assert_eq!(application.next(ms(6)), Act::Wait(ms(8)), "paused");
+        assert_eq!(application.next(ms(8)), Act::Write(7));
+        assert_eq!(application.next(ms(8)), Act::Wait(Time::NEVER));
+        application.ask(3);
+        assert_eq!(application.next(ms(9)), Act::Write(7));
+        assert_eq!(application.next(ms(9)), Act::Close);
+        assert_eq!(application.next(ms(9)), Act::Wait(Time::NEVER));
+    }
+}

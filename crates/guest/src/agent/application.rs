@@ -1,0 +1,155 @@
+//! The application of a flow that it limits: what it may write, and which chunks have arrived.
+
+use std::collections::VecDeque;
+
+use tailback_engine::traffic::application::{Act, Application as Machine, Writes};
+use tailback_engine::units::{Rate, Time};
+use tailback_guest::job::{Application as Plan, Chunks, Flow};
+use tailback_record::{Completion, Completions};
+
+/// An application at work.
+pub struct Application<'a> {
+    plan: &'a Plan,
+    machine: Machine,
+    warmup_ns: u64,
+    /// Bytes that were handed to TCP, or will be when it has room.
+    pub handed_over: u64,
+    /// Whether it pauses.
+    held: bool,
+    /// When each chunk under way was written or requested.
+    begun: VecDeque<u64>,
+    arrived: u64,
+    started: u64,
+    done: Vec<Completion>,
+    /// Bytes of requests that have arrived at the sender.
+    heard: u64,
+}
+
+impl<'a> Application<'a> {
+    /// Builds the application of a flow, if the flow has one.
+    pub fn of(flow: &'a Flow, warmup_ns: u64) -> Option<Application<'a>> {
+        let plan = flow.application.as_ref()?;
+        let writes = match (&plan.chunks, plan.rate_bit) {
+            (Some(chunks), _) => match chunks.every_ns {
+                Some(every) => Writes::Every {
+                    bytes: chunks.bytes,
+                    every: Time(every),
+                    count: chunks.count,
+                },
+                None => Writes::Asked {
+                    bytes: chunks.bytes,
+                    count: chunks.count,
+                },
+            },
+            (None, Some(rate)) => Writes::rate(Rate(rate), u64::from(flow.mss), flow.bytes),
+            (None, None) => Writes::Greedy,
+        };
+        let pauses = plan.pauses.iter().map(|pause| pause.map(Time));
+        let machine = Machine::new(writes, pauses.collect());
+        Some(Application {
+            handed_over: match machine.is_greedy() {
+                true => flow.bytes.unwrap_or(u64::MAX),
+                false => 0,
+            },
+            plan,
+            machine,
+            warmup_ns,
+            held: false,
+            begun: VecDeque::new(),
+            arrived: 0,
+            started: 0,
+            done: Vec::new(),
+            heard: 0,
+        })
+    }
+
+    /// Returns its chunks, if it writes in chunks.
+    pub fn chunks(&self) -> Option<&'a Chunks> {
+        self.plan.chunks.as_ref()
+    }
+
+    /// Does what is due; returns when the next act is due, if any.
+    pub fn act(&mut self, now: u64) -> Option<u64> {
+        loop {
+            match self.machine.next(Time(now)) {
+                Act::Write(bytes) => {
+                    let asks = self
+                        .chunks()
+                        .is_some_and(|chunks| chunks.think_ns.is_some());
+                    if !asks || self.handed_over == 0 {
+                        self.begin(now);
+                    }
+                    self.handed_over += bytes;
+                }
+                Act::Hold => self.held = true,
+                Act::Resume => self.held = false,
+                Act::Close => {}
+                Act::Wait(Time::NEVER) => return None,
+                Act::Wait(next) => return Some(next.ns()),
+            }
+        }
+    }
+
+    /// Returns up to where the stream may be written now; `written` bytes already are.
+    pub fn limit(&self, written: u64) -> u64 {
+        if self.held { written } else { self.handed_over }
+    }
+
+    /// Notes that a chunk is written, or requested.
+    pub fn begin(&mut self, now: u64) {
+        if self.plan.chunks.is_some() {
+            self.begun.push_back(now);
+            self.started += u64::from(now >= self.warmup_ns);
+        }
+    }
+
+    /// Returns where the next chunk to arrive ends in the stream.
+    pub fn next_end(&self) -> Option<u64> {
+        Some((self.arrived + 1).saturating_mul(self.chunks()?.bytes))
+    }
+
+    /// Notes that the receiver has read so much; returns when it requests the next chunk, if it does.
+    pub fn arrive(&mut self, read: u64, now: u64) -> Option<u64> {
+        let chunks = self.chunks()?;
+        let before = self.arrived;
+        while self.next_end().is_some_and(|end| end <= read) {
+            self.arrived += 1;
+            if let Some(begun) = self.begun.pop_front().filter(|at| *at >= self.warmup_ns) {
+                self.done.push(Completion {
+                    at_ns: now,
+                    bytes: chunks.bytes,
+                    took_ns: now - begun,
+                });
+            }
+        }
+        let asks = self.arrived > before && chunks.count != Some(self.arrived);
+        chunks.think_ns.filter(|_| asks).map(|think| now + think)
+    }
+
+    /// Whether the last chunk has arrived.
+    pub fn is_over(&self) -> bool {
+        let count = self.chunks().and_then(|chunks| chunks.count);
+        count.is_some_and(|count| count == self.arrived)
+    }
+
+    /// Notes that the sender has read so many more bytes of requests.
+    pub fn hear(&mut self, bytes: u64) {
+        self.heard += bytes;
+        if let Some(chunks) = self.chunks() {
+            self.machine.ask(1 + self.heard / u64::from(chunks.request));
+        }
+    }
+
+    /// Returns the times of the chunks that arrived.
+    pub fn completions(&self) -> Option<Box<Completions>> {
+        let chunks = self.chunks()?;
+        Some(Box::new(Completions {
+            started: self.started,
+            refused: 0,
+            rate_bit: chunks.rate_bit,
+            rtt_ns: chunks.rtt_ns,
+            most_bytes: chunks.bytes,
+            done: self.done.clone(),
+        }))
+    }
+}
