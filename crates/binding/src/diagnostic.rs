@@ -16,7 +16,7 @@ pub struct Diagnostic {
     line: usize,
     /// Column in characters, from 1; 0: there is no file.
     column: usize,
-    /// How many characters from there on are meant, on this line.
+    /// How many characters from there on are marked, on this line.
     width: usize,
     /// The line.
     source: String,
@@ -69,7 +69,7 @@ impl Diagnostic {
 
 #[pymethods]
 impl Diagnostic {
-    /// A message that Python has, at a place if it has one.
+    /// A message that comes from Python, with its place if it has one.
     #[new]
     #[pyo3(signature = (message, place = ""))]
     fn new(message: String, place: &str) -> Diagnostic {
@@ -89,7 +89,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same at another place as the user reads it; the file's is kept.
+    /// The same message with another place for the user to read; the place in the file is kept.
     fn at(&self, place: String) -> Diagnostic {
         Diagnostic {
             place,

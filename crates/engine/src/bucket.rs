@@ -2,14 +2,14 @@
 //!
 //! Follows Linux 7.3 `sch_htb` with one class whose rate is its ceiling, so that `burst` and
 //! `cburst` are the same bucket, and without hysteresis. Tokens are nanoseconds of the rate. A
-//! packet may leave while the tokens are not below zero (`htb_class_mode`). It then takes its
-//! length, and tokens that came meanwhile count up to the depth of the bucket (`htb_accnt_tokens`).
-//! So up to `burst`/length + 1 packets leave at once after idling, and with a depth of 0 each
-//! leaves at the start of its slot.
+//! packet may leave while the tokens are not below zero (`htb_class_mode`). It then costs its
+//! length in tokens. Tokens that came meanwhile count up to the depth of the bucket
+//! (`htb_accnt_tokens`). So up to `burst`/length + 1 packets leave at once after idling, and with a
+//! depth of 0 each leaves at the start of its slot.
 //!
-//! Where the rate changes, missing tokens are paid at the rates to come; htb waits as long as it
-//! computed before the change. A link that stops at a rate of 0, which htb does not have, gathers
-//! tokens as if it idled.
+//! If the rate changes, missing tokens come at the new rates; htb waits as long as it computed
+//! before the change. A link that stops at a rate of 0, which htb does not have, gathers tokens as
+//! if it idled.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
@@ -24,10 +24,10 @@ pub fn tc_burst(rate: Rate) -> Bytes {
     Bytes(rate.0 / 8 / HZ + MTU)
 }
 
-/// What a burst is at most: tc has 32 bits for it.
+/// The largest burst: tc has 32 bits for it.
 pub const MOST_BURST: Bytes = Bytes(u32::MAX as u64);
 
-/// For how long tokens are gathered at most (`mbuffer`).
+/// The longest time for which tokens are gathered (`mbuffer`).
 pub const MOST_GATHERED: Time = Time::from_secs(60);
 
 /// The bucket of a link.
@@ -38,7 +38,7 @@ pub(crate) struct Bucket {
     tokens: i64,
     /// The time for which they are counted; it is in the future while some are missing.
     at: Time,
-    /// How far it is in the steps of the rate.
+    /// The current step of the rate.
     step: Cursor,
 }
 
@@ -53,7 +53,8 @@ impl Bucket {
         }
     }
 
-    /// A packet of `len` bytes leaves now, or begins to on a wire; when the next one may.
+    /// Sends a packet of `len` bytes now (on a wire: begins to); returns when the next one may
+    /// leave.
     #[inline(never)]
     pub fn take(&mut self, rate: &RatePlan, now: Time, len: u32) -> Time {
         let (step, current) = match rate {

@@ -30,19 +30,20 @@ pub struct Calendar {
     scanned: [u64; SCANNED],
     /// Components that are in the array.
     width: usize,
-    /// They are [`FEW`] at most: only these are scanned.
+    /// They are at most [`FEW`]; only these entries are scanned.
     few: bool,
     /// (time, component) packed so that one comparison is the total order.
     heap: Vec<u128>,
-    /// When the first of `heap` is due, ns; `u64::MAX` without: asked for with every event.
+    /// When the first entry of `heap` is due, ns; `u64::MAX` if it is empty. Kept here because
+    /// every event reads it.
     first: u64,
     /// Place of each component in `heap`, or `ABSENT`.
     place: Vec<u32>,
-    /// Where the network is one part of several.
+    /// Set if the network is one part of several.
     pub(crate) order: Option<Box<Order>>,
 }
 
-/// Where the times of the array end: later than every run.
+/// The time of an entry that is not due: later than the end of every run.
 pub(crate) const NOT_DUE: Time = Time(u64::MAX >> DIGITS);
 
 #[inline]
@@ -94,7 +95,7 @@ impl Calendar {
         (Time(time), entry as u32 % SCANNED as u32)
     }
 
-    /// The least of the first so many of the array.
+    /// The earliest of the first entries of the array.
     #[inline]
     fn scan<const N: usize>(&self) -> u64 {
         let due: &[u64; N] = self.scanned.first_chunk().expect("it has so many");

@@ -1,6 +1,6 @@
-//! Every packet at every link, where a plan asks for it: what a packet capture
-//! is made from. The engine only keeps records; its caller takes them between
-//! slices of a run ([`crate::network::Network::take_packets`]).
+//! Records every packet at every link if a plan asks for it; packet captures are made from the
+//! records. The engine only keeps records; its caller takes them between slices of a run
+//! ([`crate::network::Network::take_packets`]).
 
 use tailback_record::Seen;
 

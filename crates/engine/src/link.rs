@@ -49,7 +49,7 @@ pub struct Link {
     scheduled: Option<Box<Scheduled>>,
     /// The link is sending or waits for its queue: an arrival need not serve it.
     busy: bool,
-    /// The queue said not before some time: an arrival may change that.
+    /// The queue has set a time before which it sends nothing; an arrival may change it.
     held: bool,
     /// In transmission (wire), or partly sent (trace).
     in_service: Option<(Packet, u32)>,
@@ -59,7 +59,7 @@ pub struct Link {
     slot: (u32, Time),
 }
 
-/// A schedule on its way: what is due, and how far it is.
+/// The state of a schedule: its numbers, and how many are done.
 struct Scheduled {
     /// Packet numbers, ascending, and whether the packet is dropped.
     due: Vec<(u64, bool)>,
@@ -83,8 +83,7 @@ impl Scheduled {
     }
 
     /// Counts a packet and does to it what is scheduled; returns whether it is
-    /// dropped. One that is to be marked and is not ECN-capable is dropped, as
-    /// a queue would.
+    /// dropped. A scheduled mark drops a packet that is not ECN-capable, as a queue would.
     #[inline(never)]
     fn drops(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         if packet.payload == 0 {
@@ -255,8 +254,8 @@ impl Link {
         }
     }
 
-    /// Mahimahi: at each opportunity up to 1504 bytes leave; what is unused because
-    /// the queue is empty is lost, a packet may need several.
+    /// Mahimahi: at each opportunity up to 1504 bytes leave. Bytes that an empty queue leaves
+    /// unused are lost; a packet may need several opportunities.
     fn serve_trace(&mut self, now: Time, packet: &mut Packet) -> Next {
         let RatePlan::Trace(times) = &self.rate else {
             unreachable!("only called for traces")
@@ -328,12 +327,12 @@ impl Link {
         lost
     }
 
-    /// Packets that left the queue and not yet the link.
+    /// Packets that have left the queue but not yet the link.
     pub fn in_service(&self) -> u64 {
         u64::from(self.in_service.is_some())
     }
 
-    /// Where the rate changes: what it is from `now` on.
+    /// The new rate if the rate changes, from `now` on.
     pub fn rate_now(&mut self, now: Time) -> Option<Rate> {
         match &self.rate {
             RatePlan::Steps(steps) => Some(steps[self.step.at(steps, now)].1),

@@ -69,8 +69,8 @@ pub mod flags {
     pub const REQUEST: u16 = 1024;
     /// Its DSCP was cleared on the way.
     pub const WASHED: u16 = 1 << 12;
-    /// Of no meaning outside the queue that holds it: DualPI2 notes here on arrival
-    /// that its step threshold applies.
+    /// Used only inside the queue that holds the packet: DualPI2 notes here on arrival that its
+    /// step threshold applies.
     pub const NOTED: u16 = 1 << 15;
 }
 

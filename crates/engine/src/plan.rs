@@ -1,7 +1,7 @@
 //! A scenario with everything resolved: what the network is built from.
 //!
-//! Plain data in base units; the scenario crate makes it, nothing here reads files. What a
-//! file may say of it is declared with it (see [`crate::keys`]).
+//! Plain data in base units; the scenario crate makes it, nothing here reads files. The keys of a
+//! file are declared with it (see [`crate::keys`]).
 
 mod group;
 mod link;

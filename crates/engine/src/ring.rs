@@ -118,7 +118,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Gives back what only a burst needed, where that is much.
+    /// Frees memory that only a burst needed, if it is much.
     pub fn relax(&mut self) {
         let slots = self.slots.len();
         if slots < LARGE || self.len > slots / 4 {

@@ -95,7 +95,7 @@ pub struct Bytes(pub u64);
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// Time to send so many bytes, rounded up to the next nanosecond so that a
+    /// Time to send this many bytes, rounded up to the next nanosecond so that a
     /// link never exceeds its rate.
     #[inline]
     pub const fn time_for(self, bytes: u64) -> Time {

@@ -10,10 +10,10 @@ use tailback_record::account::SlowStart;
 
 const RATE: u64 = 50_000_000;
 const RTT: Time = Time::from_ms(100);
-/// What the path holds, segments of 1514 bytes.
+/// Capacity of the path, segments of 1514 bytes.
 const ROOM: f64 = 50e6 * 0.1 / 8.0 / 1514.0;
 
-/// One flow into a buffer of so many times what the path holds, for so long.
+/// One flow into a buffer of `buffer` times the path's capacity, for this long.
 fn start(cc: &str, word: &'static str, buffer: f64, seconds: u64) -> (Outcome, SlowStart) {
     let limit = Value::Packets((ROOM * buffer) as u64);
     let outcome = run(network(&plan(
@@ -25,9 +25,9 @@ fn start(cc: &str, word: &'static str, buffer: f64, seconds: u64) -> (Outcome, S
     (outcome, *end.expect("slow start ended"))
 }
 
-/// Slow start doubles into a full buffer. A round trip passes before the first loss is known, in
-/// which it doubles once more: the window is then twice what path and buffer hold, and the second
-/// half of it, as much as they hold, is lost.
+/// Slow start doubles into a full buffer. The sender learns of the first loss a round trip later,
+/// and doubles its window once more until then. The window is then twice the capacity of path and
+/// buffer, and half of it is lost.
 #[test]
 fn slow_start_loses_what_path_and_buffer_hold() {
     for cc in ["reno", "cubic"] {
@@ -42,8 +42,8 @@ fn slow_start_loses_what_path_and_buffer_hold() {
     }
 }
 
-/// HyStart sees the train of ACKs grow while the window passes what the path holds: it leaves within
-/// the round, and loses nothing where the buffer is as large.
+/// HyStart sees the train of ACKs grow while the window exceeds the path's capacity. It leaves slow
+/// start within the round, and loses nothing if the buffer is as large as the path.
 #[test]
 fn hystart_leaves_within_the_round() {
     for cc in ["reno", "cubic"] {
@@ -54,9 +54,9 @@ fn hystart_leaves_within_the_round() {
     }
 }
 
-/// HyStart++ learns of a queue from the RTT of a round that has been sent already: at twice what
-/// the path holds at the latest it slows down, one doubling later, and five rounds of a quarter each
-/// multiply that by 3.05 (1.25 to the power of 5).
+/// HyStart++ sees a queue only in the RTT of a round that it has sent already. So it slows down at
+/// most one doubling later, at twice the path's capacity. Five rounds of a quarter each then
+/// multiply the window by 3.05 (1.25 to the power of 5).
 #[test]
 fn hystart_plus_plus_leaves_six_rounds_later() {
     let rounds = libm::pow(1.25, 5.0);
@@ -68,8 +68,8 @@ fn hystart_plus_plus_leaves_six_rounds_later() {
     }
 }
 
-/// SEARCH ends slow start without a loss where the buffer holds a few round trips, goes down to what
-/// the path holds, and keeps the link busy from then on.
+/// If the buffer holds a few round trips, SEARCH ends slow start without a loss. The window then
+/// falls to the path's capacity, and keeps the link busy.
 #[test]
 fn search_keeps_what_the_path_holds() {
     for cc in ["reno", "cubic"] {
@@ -79,14 +79,14 @@ fn search_keeps_what_the_path_holds() {
         let (plain, _) = start(cc, "none", 8.0, 5);
         let busy = outcome.links[0].bytes as f64 / plain.links[0].bytes as f64;
         assert!(busy > 0.999, "{cc}: {busy} of what a full buffer sends");
-        // The queue that the overshoot left is gone: five seconds on the mean is a fraction of it.
+        // The overshoot's queue is gone: the mean queue five seconds later is a fraction of it.
         let mean = |outcome: &Outcome| outcome.links[0].delay.mean().expect("packets");
         assert!(mean(&outcome) < mean(&plain) / 5.0, "{cc}");
     }
 }
 
-/// What is lost of the segments that were in flight when slow start ended counts as its overshoot,
-/// though nothing had been found lost by then.
+/// Losses among the segments in flight at the end of slow start count as its overshoot, although
+/// none was detected by then.
 #[test]
 fn the_overshoot_is_counted_to_its_end() {
     for (buffer, lost) in [(2.0, true), (8.0, false)] {

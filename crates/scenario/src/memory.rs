@@ -12,7 +12,7 @@ use tailback_record::{FlowState, LinkState};
 use crate::read::{Diagnostic, Place, Problem, Span};
 use crate::scenario::Scenario;
 
-/// A flow in any case: sender, receiver, names, series keys and counters (4 KiB), and a histogram
+/// Memory of every flow: sender, receiver, names, series keys and counters (4 KiB), and a histogram
 /// of round-trip times of four blocks of 1 KiB.
 const FLOW: u64 = 8 << 10;
 /// Bytes of a histogram for a bucket: for each 256th sample at most, and for no more buckets than

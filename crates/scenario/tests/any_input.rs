@@ -1,12 +1,12 @@
-//! Whatever is in a file or on the command line: an answer, never a panic; and
-//! what every registry entry inherits.
+//! Any content of a file or command line gets an answer, never a panic. Also tests that every
+//! registry entry inherits.
 
 use proptest::prelude::*;
 use tailback_engine::registry::{Kind, Opt};
 use tailback_engine::{aqm, cc, traffic};
 use tailback_scenario::{Override, load};
 
-/// Files that are right, to be spoilt.
+/// Valid files, which the tests then damage.
 const SAMPLES: &[&str] = &[
     include_str!("../../../examples/first.toml"),
     include_str!("../../../examples/codel-dctcp.toml"),
@@ -51,7 +51,7 @@ udp = true
 "#,
 ];
 
-/// Pieces that mean something somewhere.
+/// Pieces of text that have a meaning somewhere in a scenario.
 const PIECES: &[&str] = &[
     "[",
     "]",

@@ -16,7 +16,7 @@ fn names<B>(entries: &[&'static Entry<B>]) -> String {
     names.join(", ")
 }
 
-/// Those that no module of the user's is needed for.
+/// The names that need no module of the user's.
 fn controls_of_linux() -> String {
     let of_linux = |entry: &&&'static Entry<cc::Build>| match entry.kernel {
         Kernel::Module(module) => module.since.is_some(),
@@ -106,7 +106,7 @@ fn check_with(text: &[u8], overrides: &[(&str, &str)], seeds: Option<u64>, expec
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
 
-/// What the help of a diagnostic begins with.
+/// The first words of a diagnostic's help.
 const VERBS: [&str; 8] = [
     "add", "correct", "name", "remove", "rename", "split", "use", "write",
 ];
@@ -1114,8 +1114,7 @@ fn check_kernel(text: &str, judge: Option<&Judge<'_>>, expected: &str) {
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
 
-/// What Linux has nothing like is refused for the kernel engine, each where it
-/// is named.
+/// The kernel engine rejects everything that Linux does not have, each at its place in the file.
 #[test]
 fn what_the_kernel_has_not() {
     fn split<B>(entries: &[&'static Entry<B>]) -> (Vec<&'static str>, Vec<&'static str>) {
@@ -1141,8 +1140,8 @@ fn what_the_kernel_has_not() {
     }
 }
 
-/// What an engine refuses in a plan is reported once, among the other problems, at the
-/// place in the file that the plan's index leads to.
+/// A refusal of an engine is reported once, among the other problems, at the place in the file that
+/// belongs to the plan's index.
 #[test]
 fn refusals_of_an_engine() {
     let judge = |plan: &Plan| {
@@ -1778,7 +1777,7 @@ fn what_is_never_measured_is_warned_of() {
     check_warnings(
         &flow("bytes = \"14480b\"\n"),
         &[
-            "f.toml:10:9: alone it has sent its 14480 bytes at 51584us, and nothing is counted before \
+            "f.toml:10:9: alone it has sent its 14480 bytes at 51.6ms, and nothing is counted before \
            the warm-up ends at 2s; expected a later start, a shorter warm-up or more bytes",
         ],
     );
@@ -1833,7 +1832,7 @@ fn intervals_that_are_too_short_for_the_series_are_warned_of() {
     assert_eq!(warned("interval = \"10ms\""), [""; 0]);
 }
 
-/// The line of a mistake is repeated, but for a file that has no key of a scenario.
+/// An error shows the line of the file, unless the file has no key of a scenario.
 #[test]
 fn only_scenarios_are_quoted() {
     let lines = |text: &str| -> Vec<String> {

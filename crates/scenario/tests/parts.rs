@@ -1,4 +1,4 @@
-//! A run on several cores has the bytes of one.
+//! A run on several cores gives the same bytes as on one.
 
 use std::sync::Arc;
 use std::thread;
@@ -10,7 +10,7 @@ use tailback_engine::network::parts::{Ended, Meeting, Split};
 use tailback_engine::plan::Plan;
 use tailback_record::Outcome;
 
-/// What a run gave: everything counted, and the rows of each series.
+/// The results of a run: all counters, and the rows of each series.
 fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
     // A pipe has an event in each part.
     outcome.events = 0;
@@ -18,7 +18,7 @@ fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
     let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
     let rows = rows.map(|((key, time), value)| (*key, *time, value.to_bits()));
     let mut rows: Vec<_> = rows.collect();
-    // As they are written: one series behind the other.
+    // In the order in which they are written: one series after the other.
     rows.sort_by_key(|(key, _, _)| *key);
     let keys = series.keys.iter().map(|key| format!("{key:?}"));
     let counted = serde_json::to_string(&outcome).expect("an outcome is data");
@@ -31,7 +31,7 @@ fn whole(plan: &Arc<Plan>) -> Outcome {
     network.finish()
 }
 
-/// Why the parts ended, and what they gave.
+/// The reason why the parts ended, and their results.
 fn in_parts(plan: &Arc<Plan>, split: &Split) -> (Vec<Ended>, Outcome) {
     let meeting = Meeting::new(split);
     let play = |own| split.play(plan, 1, own, &meeting, &mut |_| true);
@@ -53,8 +53,8 @@ fn load(text: &str) -> Option<Arc<Plan>> {
     Some(Arc::clone(&scenario.points[0].plan))
 }
 
-/// Ten links in a row, all alike, and flows that begin together: whatever happens happens in many
-/// places in the same nanosecond, as long as the links are idle.
+/// Ten equal links in a row, and flows that begin together: while the links are idle, every event
+/// happens in many places in the same nanosecond.
 #[test]
 fn what_is_simultaneous_keeps_its_order() {
     let mut text =
@@ -80,7 +80,7 @@ fn what_is_simultaneous_keeps_its_order() {
     }
 }
 
-/// Parts are cut at the longest delays that let them be even, and only there.
+/// Parts are cut only at the longest delays that allow parts of equal work.
 #[test]
 fn what_cannot_be_cut_is_not() {
     let lot = |links: &[&str], more: &str| {

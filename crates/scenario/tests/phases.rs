@@ -39,7 +39,7 @@ fn flows_that_share_a_fifo_are_warned_of_at_the_queue() {
     }
     // The default queue is a FIFO: the link is its place.
     assert_eq!(warnings("", "", TWO), [format!("f.toml:2:1: {WARNING}")]);
-    // What follows the hint is warned of no more.
+    // A scenario that follows the hint gets no warning.
     assert_eq!(warnings("\nhost_jitter = \"1ms\"", FIFO, TWO), [""; 0]);
 }
 

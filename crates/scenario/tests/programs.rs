@@ -1,4 +1,4 @@
-//! `[[programs]]`: what is wrong with entries, what they become, and what names their runs.
+//! `[[programs]]`: errors in entries, the resulting plan, and what the ids of their runs depend on.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ rate = "10Mbit"
 both_directions = true
 "#;
 
-/// Files are what `content` says, wherever they are.
+/// `content` gives the content of files, whatever their path.
 fn load_of(
     text: &str,
     engine: EngineKind,
@@ -160,7 +160,7 @@ env = { TESTCASE = "mine", QLOGDIR = "/x" }
         (root, server.cwd.as_deref()),
         (Some("/here/images/a"), Some("/a"))
     );
-    // A side's own wins over the entry's, and that over the kind's.
+    // A value of a side overrides the entry's, and the entry's overrides the kind's.
     assert_eq!(
         (said(server, "QLOGDIR"), said(server, "A")),
         (Some(String::new()), Some("1".into()))

@@ -571,7 +571,7 @@ fn set_wins() {
     assert_eq!(options(&plan.flows[0].cc).float("beta"), 0.7);
     assert_eq!(plan.record.series, SeriesMode::Off);
 
-    // A swept key that is set is swept no longer.
+    // A swept key that `--set` sets is no longer swept.
     let scenario = load_set(&text, &[("bottleneck.rate", "3Mbit")]);
     assert_eq!((scenario.points.len(), scenario.axes.len()), (1, 0));
     assert_eq!(
@@ -594,7 +594,8 @@ fn set_wins() {
         Rate(5_000_000)
     );
 
-    // What is set inside a swept table holds in each value, and labels it.
+    // A value that is set inside a swept table applies to each of its values, and appears in the
+    // label.
     let text = format!(
         "{SMALL}[sweep]\n\"bottleneck.queue\" = [\"codel\", {{ aqm = \"red\", limit = \"100kb\" }}]\n"
     );
@@ -673,7 +674,7 @@ fn connections_of_a_source() {
     for change in changes {
         assert_ne!(web(change).1, id, "{change}");
     }
-    // A table that chooses nothing is as none at all.
+    // A table without a choice is the same as no table.
     assert_eq!(web("sizes = { lognormal = {} }").1, id);
     let (lognormal, other) = web("sizes = { lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }");
     assert_ne!(other, id);
@@ -806,7 +807,7 @@ fn classes_and_samples_are_planned() {
             point.canonical
         );
     }
-    // What is written out as the default is as if it were not there.
+    // A written default is the same as no value.
     let plain = load_ok(SMALL).points[0].run_id.clone();
     let zero = load_set(SMALL, &[("record.statistics", "0s")]);
     assert_eq!(zero.points[0].run_id, plain);
@@ -855,7 +856,7 @@ fn memory() {
     );
 }
 
-/// What nobody slows down piles up before a slow link, as far as the queue lets it.
+/// Traffic without congestion control fills the queue of a slow link to its limit.
 #[test]
 fn memory_of_unresponsive_sources() {
     let bytes = |rate: &str, limit: &str, more: &str| {
@@ -904,7 +905,7 @@ fn a_million_flows_are_loaded_when_there_is_room() {
     );
 }
 
-/// A count is part of a flow's name, and of what it is asked by, where it is above 1.
+/// A count above 1 is part of a flow's name, and of the names that other keys use for it.
 #[test]
 fn members_of_groups_have_numbers_and_names() {
     let text = format!(
@@ -941,7 +942,7 @@ fn members_of_groups_have_numbers_and_names() {
         let text = format!("{text}{assert}\"{name}\"\n");
         load(text.as_bytes(), "f", &[], None).is_ok()
     };
-    // A source of traffic stands for a flow.
+    // Assertions accept a source of traffic in place of a flow.
     for name in ["reno", "reno-2", "reno-2/1", "reno-2/2", "cbr"] {
         assert!(asked(name), "{name}");
     }
@@ -957,7 +958,8 @@ fn members_of_groups_have_numbers_and_names() {
     }
 }
 
-/// The seed is outside the plan: what it does not touch is shared, and written the same.
+/// The seed is not part of the plan, so the runs of all seeds share the plan and its canonical
+/// form.
 #[test]
 fn a_plan_is_the_same_at_any_seed() {
     let of = |seed| {
@@ -1031,7 +1033,7 @@ fn every_key_has_a_path() {
         Some("wred")
     );
 
-    // Each is a path that `--set` takes, where it stands for one that is there.
+    // `--set` accepts each of these paths if the scenario has what the path names.
     let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[programs]]\nname = \"f3\"\nkind = \"ping\"\nsender = { run = [\"x\"] }\nreceiver = { run = [\"x\"] }\nresults = { NAME = { file = \"a\", path = \"b\" } }\n[[assert]]\nmetric = \"jain\"\nmin = 0\n";
     for key in &paths {
         let path = key
@@ -1094,7 +1096,7 @@ count = 2
         .unwrap()
     };
     let scenario = kernel(text, &[], "6.17");
-    // A module is the kernel's without that word.
+    // An algorithm with a module belongs to the kernel even without the word `kernel`.
     let implied = text.replace("kernel = true, module", "module");
     assert_ne!(implied, text);
     assert_eq!(kernel(&implied, &[], "6.17").id, scenario.id);
@@ -1161,7 +1163,7 @@ count = 2
     );
     assert_eq!(one.points[0].canonical, sim.points[0].canonical);
     let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
-    // A version that is known later changes names only.
+    // Setting the engine's version later changes only names.
     assert_eq!(
         ids(&one.clone().versioned(|_| "6.17 b".into())),
         ids(&other)
@@ -1228,7 +1230,7 @@ fn a_program_stands_where_a_flow_does() {
         assert!(found.contains(said), "{found}");
     }
     let plan = request(&text).expect("good").points.swap_remove(0).plan;
-    // Behind the flow; its round-trip time is its own.
+    // The source comes after the flow, and has its own round-trip time.
     let class = &plan.classes_at(0)[0];
     let members: Vec<(u32, u64)> = class
         .flows
@@ -1239,7 +1241,8 @@ fn a_program_stands_where_a_flow_does() {
     assert!(class.sources.is_empty());
 }
 
-/// A parameter tells the units of a key apart where the sweep has several; a label always does.
+/// A parameter distinguishes the units of a key if the sweep has several; a label always has the
+/// unit.
 #[test]
 fn packets_and_bytes_are_no_equal_parameters() {
     let point = |text: &str| {
@@ -1295,7 +1298,7 @@ fn long_values_are_not_cut_to_one() {
     assert_ne!(points[0].labels, points[1].labels);
 }
 
-/// What senders offer, and no more than links carry.
+/// The estimate counts what senders offer, but no more than the links carry.
 #[test]
 fn packets_of_a_run() {
     let packets = |set: &[(&str, &str)]| {
@@ -1312,7 +1315,7 @@ fn packets_of_a_run() {
         packets(&[("flows.reno.bytes", "146000b"), ("flows.reno.count", "3")]),
         303
     );
-    // ACKs for every second of them, on a link of their own.
+    // One ACK for every second segment, on a separate link.
     assert_eq!(packets(&[("bottleneck.both_directions", "true")]), 15_000);
     // Ten segments a round-trip time of 20 ms.
     assert_eq!(

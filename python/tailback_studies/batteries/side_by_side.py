@@ -61,7 +61,7 @@ class BatteryComparison(Comparison):
         }
 
     def place(self, params: Key) -> BatteryPlace:
-        """Where a point is from."""
+        """Return the part and the case of a point."""
         named = dict(params)
         return self.places[str(named["part"]), str(named["case"])]
 

@@ -1,12 +1,13 @@
-//! The ramp of SCE marks, shared with Cake, and SCE marking beside CoDel. ECT(0) becomes ECT(1)
-//! with a probability that is a ramp of the sojourn time.
+//! SCE marks (Some Congestion Experienced): the probability of a mark over the sojourn time (the
+//! ramp), which Cake uses too, and SCE marking in addition to CoDel. ECT(0) becomes ECT(1) with a
+//! probability that is a ramp of the sojourn time.
 //!
 //! Neither Linux nor the SCE reference code has a ramp in its codel or fq_codel. This ramp is the
-//! one of Cake in the reference code, with CoDel's target in place of Cobalt's. Its "above the
-//! target" is CoDel's own: the sojourn time is at least the target, and more than one MTU stays
-//! behind. With `on` the probability rises from 0 at half the target to 1 at the target. With
-//! `single` it is 0 up to the target and rises to 1 at twice the target. There the draft's text
-//! ("the same slope") and the reference code (half the slope) differ; this follows the code.
+//! one of Cake in the reference code, with CoDel's target in place of Cobalt's. "Above the target"
+//! is defined as in CoDel: the sojourn time is at least the target, and more than one MTU stays
+//! queued. With `on` the probability rises from 0 at half the target to 1 at the target. With
+//! `single` it is 0 up to the target and rises to 1 at twice the target. For `single`, the draft's
+//! text ("the same slope") and the reference code (half the slope) differ; this follows the code.
 //!
 //! SCE marks come last, after CE and `ce_threshold`. Only ECT(0) is marked; a CE mark stays.
 

@@ -4,7 +4,7 @@
 //! Among all components that are due at a time, a single core takes the one with the lowest number.
 //! An event of one part makes nothing of another part due at the same time. So the order over all
 //! parts is a merge of the parts' own orders. The merge always takes the part with the lower head.
-//! The head of a part is the largest number that the part has handled so far at this time.
+//! The head of a part is the largest component number that it has handled so far at this time.
 //!
 //! Only pipes are in several parts under one number. Two packets that leave a pipe at the same time
 //! leave in the order in which they entered it. So whatever ordered the packets also orders the
@@ -42,7 +42,7 @@ impl Key {
         }
     }
 
-    /// The key of what a packet with this key causes when it leaves a pipe.
+    /// The key of the next packet: one that is pushed because a packet with this key leaves a pipe.
     fn behind(self, pipe: Component) -> Key {
         let [(last, times), before, _] = self.recent;
         let recent = match last == pipe {

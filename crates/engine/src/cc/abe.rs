@@ -318,7 +318,7 @@ mod tests {
             let mut host = reno(&set, 100);
             host.marked_round(50);
             let first = host.window.ssthresh;
-            // FlightSize is what the first ACK leaves of 100.
+            // FlightSize is the part of 100 segments that the first ACK does not acknowledge.
             let expected = if set.contains(&RFC) { 79 } else { 80 };
             assert_eq!(first, expected, "{set:?}");
             // Marks on what was in flight at the first mark bring no further response.

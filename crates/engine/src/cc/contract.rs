@@ -35,10 +35,10 @@ pub enum Signal {
     Loss,
 }
 
-/// Which ECN a congestion control asks of the connection.
+/// The kind of ECN that a congestion control needs from the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnNeed {
-    /// Works with and without: RFC 3168 if negotiated.
+    /// Works with and without ECN: uses RFC 3168 if negotiated.
     #[default]
     Optional,
     /// Needs ECN on every packet, and an echo of each packet as DCTCP's
@@ -66,7 +66,7 @@ pub enum CeEcho {
 /// What the congestion control does to the window itself; each includes the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Control {
-    /// Growth (`cong_avoid`) and the ssthresh of a reduction. The stack brings
+    /// The growth (`cong_avoid`) and the ssthresh of a reduction. The stack brings
     /// the window there by PRR.
     #[default]
     Growth,

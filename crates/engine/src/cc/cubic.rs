@@ -173,16 +173,16 @@ pub struct Cubic {
     cwnd_prior: u32,
     /// What a segment counts in `Epoch::ack_cnt`.
     pub(super) unit: i64,
-    /// What a timeout resets: the curve.
+    /// The curve, which a timeout resets.
     pub(super) epoch: Epoch,
-    /// What each round of slow start resets: HyStart's observations.
+    /// HyStart's observations, which each round of slow start resets.
     train: Train,
     /// What ends slow start instead of HyStart.
     start: SlowStart,
 }
 
 impl Cubic {
-    /// With these factors and the rest as Linux has it.
+    /// CUBIC with these factors, otherwise as in Linux.
     pub(super) fn new(backoff: Backoff) -> Cubic {
         let beta = backoff.loss;
         Cubic {
@@ -203,7 +203,7 @@ impl Cubic {
 }
 
 impl Cubic {
-    /// An ACK where another than HyStart ends slow start.
+    /// Processes an ACK if a method other than HyStart ends slow start.
     #[cold]
     #[inline(never)] // so that the others save no registers for it
     fn start_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {

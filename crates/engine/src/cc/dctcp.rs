@@ -191,7 +191,7 @@ fn shift_of(g: f64) -> Option<u32> {
     (0..=20).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
 
-/// Fills in what the version decides, and checks what belongs together.
+/// Fills in the options that the version sets, and checks options that depend on each other.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let version = options.word("version");
     let patch = matches!(version, "patch-2012" | "paper-2014");
@@ -318,7 +318,7 @@ pub struct Dctcp {
     cut: Cut,
     /// Growth in CWR.
     grow_in_cwr: bool,
-    /// What is asked of the receiver.
+    /// The echo that the receiver is asked for.
     receiver: CeEcho,
     /// Moving average of the marked fraction, in 2^-bits.
     alpha: u64,

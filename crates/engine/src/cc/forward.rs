@@ -17,9 +17,9 @@
 /// }
 /// ```
 ///
-/// A hook that is written and not named does not compile. A hook that is named and not written
-/// takes its default, and does not compile if it has no default. Hooks that a later version adds
-/// are forwarded as well.
+/// If you write a hook without naming it after `except`, the code does not compile. If you name a
+/// hook without writing it, it has its default; without a default, the code does not compile. Hooks
+/// that a later version adds are forwarded as well.
 #[macro_export]
 macro_rules! forward_hooks {
     ($field:ident) => {

@@ -1,4 +1,4 @@
-//! The hooks of a congestion control by their names, and which of them it leaves to their defaults.
+//! Names the hooks of a congestion control, and finds those that it does not implement.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -51,7 +51,7 @@ thread_local! {
     static NOTES: RefCell<Notes> = RefCell::default();
 }
 
-/// What a probe has seen.
+/// The result of a probe.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     /// Hooks whose defaults were called.
@@ -76,7 +76,7 @@ pub(super) fn made(name: &'static str) {
     }
 }
 
-/// Returns the result of `work`, and what it called meanwhile on this thread.
+/// Returns the result of `work`, and the defaults that it called on this thread.
 pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
     NOTES.take();
     PROBES.fetch_add(1, Ordering::Relaxed);

@@ -244,7 +244,7 @@ pub struct Prague {
     alpha_stamp: Time,
     /// When marks last reduced the window.
     cwr_stamp: Time,
-    /// What the window is to change by, in 2^-20 segments; by one segment with each ACK at most.
+    /// Pending change of the window, in 2^-20 segments; each ACK applies at most one segment of it.
     carry: i64,
     /// Increase of the window per window of unmarked segments, in 2^-20 segments.
     increase: u64,
@@ -346,7 +346,7 @@ impl Prague {
                     return self.rescale(view);
                 }
             }
-            // The resulting window, where it is still on the way down.
+            // The window that a reduction under way will end at.
             let cwnd = (self.window(window).div_ceil(ONE as u64)).max(1);
             let increase = (u64::from(acked) * self.increase + (cwnd >> 1)) / cwnd;
             self.carry += increase.max(u64::from(acked)) as i64;

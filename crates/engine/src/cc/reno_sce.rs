@@ -3,7 +3,7 @@
 //!
 //! A window of ACKs with ESCE lowers the window by its square root, in segments. That root is not
 //! computed: it follows the window a step at a time from 1. It is therefore too small at the end of
-//! slow start, which is kept. The rest, with the deviations, is in `sce.rs`.
+//! slow start, as in the kernel tree. The rest, with the deviations, is in `sce.rs`.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};

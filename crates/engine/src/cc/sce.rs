@@ -9,8 +9,8 @@
 //!
 //! Two unintended effects in that tree are off by default:
 //! - Its counters count bytes and wrap at `rcv_mss` for each segment of the window. A host that
-//!   only sends never measures `rcv_mss`, so it stays at 536. Growth and response are then 1448/536
-//!   of what they should be (`unit_quirk`).
+//!   only sends never measures `rcv_mss`, so it stays at 536. The window then grows, and responds
+//!   to marks, 1448/536 = 2.7 times as much as intended (`unit_quirk`).
 //! - A congestion control applies its factor at the end of CWR and of Recovery. The stack has by
 //!   then brought the window to ssthresh, half of it, so both reductions apply (`cwr_quirk`). ACKs
 //!   with ESCE in between lower ssthresh further.
@@ -83,7 +83,7 @@ pub(super) const BETA_SCE: Opt = Opt {
     tc: None,
 };
 
-/// Two reductions where one is meant.
+/// Applies two reductions where one is intended.
 pub(super) const CWR_QUIRK: Opt = Opt {
     name: "cwr_quirk",
     doc: "As in the kernels of 2019: ECN-Echo and losses halve the window by PRR, and beta_ecn or beta_sce apply to what that leaves.",
@@ -109,7 +109,7 @@ pub(super) trait Response: Send {
 pub(super) struct Sce<R> {
     /// How ESCE counts.
     response: R,
-    /// Part of the response that applies, millionths.
+    /// Share of the response that is applied, millionths.
     gain: u64,
     /// Option of that name; 0 is the MSS.
     unit_quirk: u16,
@@ -426,7 +426,7 @@ mod tests {
             h.ack_esce(1);
             assert_eq!(h.window.ssthresh, ssthresh, "{word}");
         }
-        // What slow start leaves of an ACK counts towards congestion avoidance.
+        // Segments of an ACK that slow start does not use count towards congestion avoidance.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 11);
         h.ack(3);
         assert_eq!((h.window.cwnd, count(&h)), (11, 2 * 1448));
@@ -509,7 +509,7 @@ mod tests {
             h.ack_esce(2);
         }
         assert_eq!(h.window.cwnd, 2);
-        // Nothing is owed for what could not be taken.
+        // A reduction that did not fit is dropped, not carried over.
         assert!(count(&h) > -2 * 1448);
     }
 

@@ -24,7 +24,7 @@ pub fn options(entry: &Entry<Build>, set: &[(&'static str, Value)]) -> Options {
     options
 }
 
-/// What an ACK says of congestion.
+/// The congestion signal of an ACK.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Echo {
     None,
@@ -56,7 +56,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// One whose window of `cwnd` segments was the limit so far.
+    /// A connection that was limited so far by its window of `cwnd` segments.
     pub fn new(cwnd: u32) -> Stack {
         Stack {
             conn: Conn {
@@ -74,7 +74,7 @@ impl Stack {
     }
 }
 
-/// What `cc` reduces a window of `cwnd` to when `out` segments are out.
+/// The window to which `cc` reduces `cwnd` while `out` segments are in flight.
 pub fn ssthresh(cc: &mut dyn CongestionControl, cwnd: u32, out: u32, signal: Signal) -> u32 {
     let (conn, flight) = (Conn::default(), flight(out));
     cc.ssthresh(conn.view(&flight), &window(cwnd), signal)
@@ -247,7 +247,7 @@ impl Host {
         self.send();
     }
 
-    /// Everything is acknowledged, nothing is sent for so long, then a window.
+    /// Acknowledges everything, sends nothing for this long, then sends a window.
     pub fn idle(&mut self, time: Time) {
         if self.flight.in_flight() > 0 {
             self.conn.last_sent = self.conn.now;

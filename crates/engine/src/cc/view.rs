@@ -157,7 +157,7 @@ pub struct Ack {
     /// Segments in flight before it.
     pub prior_in_flight: u32,
     /// RTT of the newest segment it acknowledged, if that was sent once (Linux
-    /// `ack_sample.rtt_us`). Not yet known to `in_ack_event`.
+    /// `ack_sample.rtt_us`). `in_ack_event` does not know it yet.
     pub rtt: Option<Time>,
     /// Segments found lost on it. Known to `cong_control` and `cwr_ack`.
     pub losses: u32,

@@ -53,7 +53,7 @@ impl Window {
         }
     }
 
-    /// What growth counts of an ACK that delivered so many segments.
+    /// The number that growth counts for an ACK that delivered this many segments.
     #[inline]
     pub fn growth_of(&self, delivered: u32) -> u32 {
         match self.growth {

@@ -141,7 +141,7 @@ macro_rules! keys {
                 })*
             }
 
-            /// What an engine does not play of the plain keys; `path` is the path of this table.
+            /// The plain keys that an engine does not play; `path` is the path of this table.
             #[allow(unused_variables, clippy::allow_attributes)]
             pub fn refusals(
                 &self,

@@ -1,4 +1,4 @@
-//! How the keys of a scenario file are declared: once, beside the plan they end up in.
+//! How the keys of a scenario file are declared: once, beside the part of the plan that they fill.
 //!
 //! [`keys!`](crate::keys!) turns one list into a struct of the plan, its defaults, the table of its
 //! keys, what fills it from a file, its canonical form and what an engine rejects in it.
@@ -262,7 +262,7 @@ pub const fn entry(registry: Registry) -> Key {
     key(KeyKind::Entry(registry))
 }
 
-/// Something that an engine cannot play, in a plan that is valid otherwise.
+/// Something that an engine cannot play, in an otherwise valid plan.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
     /// A path of keys as in `[sweep]`, with the indices of the plan where it holds lists:
@@ -276,7 +276,7 @@ pub struct Refusal {
 }
 
 impl Key {
-    /// The same under a name, unless it has one, and with its meaning.
+    /// The same key with this name, unless it has one, and with this documentation.
     pub const fn declared(self, name: &'static str, doc: &'static str) -> Key {
         Key {
             name: if self.name.is_empty() {
@@ -318,7 +318,7 @@ impl Key {
         }
     }
 
-    /// The release that brought it, where it is not the first.
+    /// The release that added it, if that is not the first one.
     pub const fn since(self, since: &'static str) -> Key {
         Key { since, ..self }
     }

@@ -1,9 +1,9 @@
-//! Plans as plain data, for what writes them down.
+//! Plans as plain data, for code that writes them.
 
 use crate::rate::RatePlan;
 use crate::registry::{Algorithm, Options, Value};
 
-/// A part of a plan as plain data, for what writes plans down.
+/// A part of a plan as plain data, for code that writes plans.
 pub enum Part<'a> {
     /// Nothing.
     Null,
@@ -11,7 +11,7 @@ pub enum Part<'a> {
     Value(Value),
     /// A name.
     Text(&'a str),
-    /// The options of the entry that is beside them as `kind`.
+    /// The options of the entry whose name is beside them as `kind`.
     Options(&'a Options),
     /// An algorithm with its options.
     Algorithm(&'a Algorithm),

@@ -1,8 +1,8 @@
 //! Prefetches the memory that the next packets will need while others are handled.
 //!
 //! A packet's ends are found in three steps: the entry of the table, the connection, and what that
-//! keeps elsewhere. Each step needs what the one before has brought, so each packet is looked at
-//! three times as it comes nearer. With few connections all of it is in the caches anyway, and
+//! keeps elsewhere. Each step needs data that the step before has loaded, so each packet is looked
+//! at three times before its turn. With few connections all of it is in the caches anyway, and
 //! nothing is done ([`MANY`]).
 
 use tailback_record::fetch;
@@ -12,7 +12,8 @@ use super::connections::Ends;
 use crate::calendar::Component;
 use crate::packet::{Packet, flags};
 
-/// Connections from which on they are prefetched: some hundred fit the nearer caches.
+/// Number of connections from which on they are prefetched: a few hundred fit into the nearer
+/// caches.
 const MANY: usize = 2048;
 
 /// How many packets before its turn each step is taken, the first step first.

@@ -223,7 +223,8 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
                 if plan.host_jitter == Time::ZERO {
                     return pipes.constant(delay);
                 }
-                // Its own pipes: jitter keeps the order of one host's packets only.
+                // Each flow needs its own pipes, because jitter keeps only the order of one host's
+                // packets.
                 let stream = Stream::new(seed, &member.name(), purpose);
                 let more = More {
                     jitter: Some((plan.host_jitter, stream)),
@@ -302,7 +303,7 @@ fn build_link(
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
-/// The phases of the timers of the two hosts of a flow or source. Nothing else is on these hosts
+/// The phases of the timers of the two hosts of a flow or source. No other flow is on these hosts,
 /// unless the scenario names them.
 fn wheel_phases(
     plan: &Plan,

@@ -28,7 +28,7 @@ pub(super) struct Ids {
 }
 
 impl Network {
-    #[inline(always)] // it has a second caller, whose calls cost nothing by it
+    #[inline(always)] // inlining costs the second caller nothing
     pub(super) fn dispatch(&mut self, component: Component) {
         let ids = self.ids;
         if component < ids.links {

@@ -32,7 +32,7 @@ pub(super) struct More {
 /// A part's copy of a pipe that others have, too: it has the packets that leave it there.
 #[derive(Default)]
 pub(super) struct OfPart {
-    /// What orders each of its packets.
+    /// The key that orders each of its packets.
     pub keys: VecDeque<Key>,
     /// Whether other parts send packets into it.
     pub meets: bool,
@@ -69,7 +69,8 @@ impl More {
         }
     }
 
-    /// When a packet of this length leaves that would otherwise leave at `stamp`.
+    /// The time at which a packet of this length leaves, given that it would leave at `stamp`
+    /// without extras.
     #[inline(never)]
     pub fn leaves(&mut self, mut stamp: Time, len: u16, last: Option<Time>) -> Time {
         if let Some((most, stream)) = &mut self.jitter {
@@ -92,7 +93,7 @@ impl Pipe {
         }
     }
 
-    #[inline(always)] // a call costs more than what it does
+    #[inline(always)] // a call would cost more than its work
     pub fn push(&mut self, mut packet: Packet, now: Time, id: Component, calendar: &mut Calendar) {
         packet.stamp = now + self.delay;
         if let Some(more) = &mut self.more {

@@ -1,4 +1,4 @@
-//! Series and samples: what is looked at every record interval, or at every change.
+//! Series and samples: the values that are recorded every record interval, or at every change.
 
 use tailback_record::{FlowSampler, FlowState, LinkState, SenderSamples};
 
@@ -23,8 +23,8 @@ pub(super) struct Flow {
 }
 
 impl Network {
-    /// A sender has had an ACK or a timer of its own: records its state, or its
-    /// window if that has changed.
+    /// Records the state of a sender after an ACK or one of its timers, or only its window if that
+    /// has changed.
     pub(super) fn record_change(&mut self, index: usize) {
         let (flow, now) = (&mut self.flows[index], self.now.ns());
         let Some(sampler) = &mut flow.sampler else {

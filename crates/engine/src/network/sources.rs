@@ -24,7 +24,7 @@ use crate::traffic::{Source, Step};
 use crate::units::Time;
 use crate::wheel::WheelPhase;
 
-/// A source and what is counted of it since the warm-up.
+/// A source and its counters since the warm-up.
 pub(super) struct Traffic {
     pub source: Box<dyn Source>,
     /// Its number in packets.
@@ -38,7 +38,7 @@ pub(super) struct Traffic {
     pub connections: Option<Connections>,
 }
 
-/// The connections of a source: what they have in common, and what became of them.
+/// The connections of a source: their common set-up, and their results.
 pub(super) struct Connections {
     /// Index of the source's group in the plan.
     pub group: usize,
@@ -154,7 +154,8 @@ impl Network {
         }
     }
 
-    /// A packet of a source has come to its end; with it, maybe, the last byte of a connection.
+    /// Receives a packet of a source at the end of its route, and perhaps with it the last byte of
+    /// a connection.
     pub(super) fn received(&mut self, index: usize, packet: &Packet, completed: bool) {
         let traffic = &mut self.traffic[index];
         if self.now >= self.plan.warmup && !packet.has(flags::SYN) {

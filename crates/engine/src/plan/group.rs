@@ -1,4 +1,4 @@
-//! Groups of flows and sources: what a file gives with a `count`.
+//! Groups of flows and sources: the members that one table of a file with `count` gives.
 //!
 //! A plan has each group once. Its members are numbered through all groups, flows, sources and
 //! programs each from 0; that, and the names of members, is worked out here and nowhere else.

@@ -45,7 +45,8 @@ keys! {
         max: Time = ANY_TIME;
         /// Most packets of a slot; 0: any number.
         packets: u32 = int(0, i32::MAX as i64).default("0");
-        /// Most bytes of a slot, the packet with which they are reached included; default: any number.
+        /// Most bytes of a slot, including the packet that reaches this number; default: any
+        /// number.
         bytes: Bytes = BYTES.kernel(AtMost("2147483647b"), "netem has 31 bits for it");
         /// Delay before a packet may leave in a slot (netem's `delay` beside `slot`).
         delay: Time = ANY_TIME.default("0s");
@@ -143,9 +144,9 @@ keys! {
         /// burst/length + 1 packets leave back to back after idling, and the mean rate does not
         /// change. "tc": what tc computes for a class without a burst, one MTU of 1600 B and the
         /// rate over the kernel's timer frequency (1 GHz), which is 1600 B below 8 Gbit/s. With 0
-        /// nothing is saved up: each packet leaves at the start of its slot. At most 4 GB and what
-        /// the lowest rate sends in 60 s. Not for a wire, a trace or a queue that keeps the rate
-        /// itself (Cake).
+        /// idle time gives no credit: each packet leaves at the start of its slot. At most 4 GB and
+        /// what the lowest rate sends in 60 s. Not for a wire, a trace or a queue that keeps the
+        /// rate itself (Cake).
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Puts an independent instance of the link on the way back, reported as NAME.back.
         key both_directions = BOOL.default("false");
@@ -155,9 +156,9 @@ keys! {
         /// Order-preserving addition to the delay, uniform from 0 to this.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
         /// Slots behind the link and its delay, as of a link that sends in bursts (netem's `slot`).
-        /// A packet waits for a slot, and so many leave at once when one begins. The next slot
-        /// begins a random gap after a full one, or after a packet comes to the head and finds no
-        /// slot ahead.
+        /// A packet waits for a slot. When a slot begins, several packets leave at once. The next
+        /// slot begins a random gap after a full slot, or after a packet becomes the first in the
+        /// queue while no slot is scheduled.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost behind the queue, or { gilbert = { p, r, good, bad } },
         /// which is short for the impairment `burst_loss`.

@@ -20,8 +20,8 @@ keys! {
     /// of the sender's host pass the route, those of the receiver's host the way back. With a kind,
     /// its options are written beside these keys.
     pub struct ProgramPlan as "[[programs]]" {
-        /// A ready-made entry, which says what runs on both sides; default: sender and receiver say
-        /// it.
+        /// A ready-made entry, which sets the programs of both sides; default: the keys sender and
+        /// receiver set them.
         kind: &'static str => key(KeyKind::Word(Registry::Programs));
         /// Name in results; default: the kind, or the first word of what runs, made unique.
         name: String => key(KeyKind::Name);
@@ -73,7 +73,7 @@ keys! {
         date: u64 => key(KeyKind::Date);
         /// Numbers out of files that programs write to /out, { NAME = { file, path, scale } }.
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
-        /// The place of the entry whose host is the side that this one leaves out.
+        /// Index of the entry whose host is the side that this entry leaves out.
         partner: Option<u32>;
         /// Both sides find what endpoints of the QUIC interop runner expect.
         interop: Option<InteropPlan>;

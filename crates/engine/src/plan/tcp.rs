@@ -26,35 +26,36 @@ words! {
         Off = "off",
         /// As `fq` does: at Linux's pacing rate.
         Fq = "fq",
-        /// As `fq` does where TCP joins segments for it (GSO): what a millisecond of that rate
-        /// takes leaves at once, two segments at least.
+        /// As `fq` does if TCP joins segments (GSO): the segments of a millisecond at that rate
+        /// leave together, at least two.
         FqGso = "fq-gso",
     }
 }
 
 words! {
-    /// How a receiver tells of SCE marks, with the ESCE bit of its ACKs.
+    /// How a receiver reports SCE marks with the ESCE bit of its ACKs.
     pub enum SceReceiver {
-        /// As `Split` if the sender's congestion control is one of SCE, else not at all.
+        /// `Split` if the sender's congestion control is one of SCE, otherwise `Off`.
         #[default]
         Auto = "auto",
-        /// Not at all: ECT(1) is ECT(0).
+        /// Never: ECT(1) counts as ECT(0).
         Off = "off",
-        /// When marks begin or end, what was delayed is acknowledged first, and
-        /// what brought the change at once.
+        /// When marks begin or end, delayed segments are acknowledged first, and the segment with
+        /// the change is acknowledged at once.
         Split = "split",
-        /// The same, but what brought the change is delayed as usual.
+        /// The same, but the ACK of the segment with the change is delayed as usual.
         SplitDelayed = "split-delayed",
-        /// ACKs come as usual, and as many segments are acknowledged with ESCE as were marked.
+        /// ACKs come as usual. ESCE is set such that it acknowledges as many segments as were
+        /// marked.
         Dither = "dither",
     }
 }
 
 words! {
-    /// How the two ends of a flow with ECN tell one another of CE.
+    /// How the receiver of a flow with ECN reports CE to the sender.
     pub enum EcnFeedback {
-        /// As the congestion control asks: Accurate ECN for those that need it,
-        /// an echo of each packet for DCTCP, else RFC 3168.
+        /// As the congestion control needs: Accurate ECN, an echo of each packet for DCTCP,
+        /// otherwise RFC 3168.
         #[default]
         Auto = "auto",
         /// Accurate ECN (RFC 9768), whatever the congestion control.
@@ -84,11 +85,11 @@ words! {
 words! {
     /// The receiver's buffer.
     pub enum ReceiveBuffer {
-        /// As large as the receive window asks for from the start.
+        /// Large enough for the receive window from the start.
         #[default]
         Fixed = "fixed",
-        /// Tuned by Linux, from 128 KiB on, to what the application reads in a
-        /// round-trip time.
+        /// Tuned by Linux, from 128 KiB on, to the bytes that the application reads in a round-trip
+        /// time.
         Auto = "auto",
     }
 }
@@ -125,23 +126,24 @@ keys! {
         /// last connection to the same host; 0: at the first congestion.
         initial_ssthresh: u32 = int(0, 1_000_000).default("0")
             .kernel(Only(&["0"]), "Linux no longer begins with an ssthresh that it remembers");
-        /// The receiver's buffer: as large as rwnd asks for from the start ("fixed"), or tuned by
-        /// Linux to what is read in a round-trip time ("auto"). While its window grows the
-        /// receiver acknowledges every segment; the window itself stays rwnd.
+        /// The receiver's buffer: large enough for rwnd from the start ("fixed"), or tuned by Linux
+        /// to the bytes that the application reads in a round-trip time ("auto"). While its window
+        /// grows the receiver acknowledges every segment; the window itself stays rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
         /// How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent). "split":
-        /// by an ACK of its own for what came before a change and one at once for what brought it.
-        /// "split-delayed": the same with the second ACK delayed, as in some versions of the SCE
-        /// kernels. "dither": by setting ESCE on as many segments' ACKs as were marked. "off": not
-        /// at all. "auto": "split" if the congestion control is one of SCE, else "off".
+        /// when marks begin or end, one ACK for the earlier segments and at once another for the
+        /// segment with the change. "split-delayed": the same with the second ACK delayed, as in
+        /// some versions of the SCE kernels. "dither": ESCE is set such that it acknowledges as
+        /// many segments as were marked. "off": not at all. "auto": "split" if the congestion
+        /// control is one of SCE, else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
         /// How the receiver tells the sender of CE: by Accurate ECN ("accecn", RFC 9768), by RFC
         /// 3168 ("rfc3168"), or not at all, being without ECN ("none"). "auto": what the congestion
         /// control asks for, which is Accurate ECN for prague, an echo of each packet for DCTCP,
-        /// else RFC 3168. A congestion control that needs Accurate ECN and does not find it runs
-        /// without ECN.
+        /// else RFC 3168. Without Accurate ECN, a congestion control that needs it runs without
+        /// ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
         /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes. These are Linux's
         /// tcp_ecn_option 0 to 3: never, after CE and three times in a round trip, on every ACK

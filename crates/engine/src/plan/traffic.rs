@@ -108,7 +108,7 @@ keys! {
         dscp: u8 = int(0, 63).default("0");
         /// A class of flows and sources, as of [[flows]]; default: none.
         class: Option<String> => key(KeyKind::Class);
-        /// What its connections are like, if it is TCP; `None`: datagrams.
+        /// Its connections, if it is TCP; `None`: datagrams.
         connections: Option<Box<ConnectionsPlan>>;
         /// Where it opens connections: the congestion control of their servers, as of a flow.
         key cc = entry(Registry::Cc).default("cubic").of_connections();

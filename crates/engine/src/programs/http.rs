@@ -9,7 +9,7 @@ use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 /// Where the client writes its report.
 const REPORT: &str = "curl.json";
 
-/// nginx's configuration, besides what it listens to.
+/// nginx's configuration, without the lines about addresses and ports.
 const CONFIGURATION: &str = "daemon off;\nmaster_process off;\npid /run/nginx.pid;\n\
     error_log stderr;\nevents { worker_connections 512; }\nhttp {\naccess_log off;\nsendfile on;\n\
     keepalive_requests 1000000;\nclient_body_temp_path /tmp/body;\nproxy_temp_path /tmp/proxy;\n\

@@ -1,4 +1,4 @@
-//! What there is to choose from, and its options: one [`Entry`] for each
+//! The choices and their options: one [`Entry`] for each
 //! congestion control, queue and traffic source. The schema, `tailback list`,
 //! the reference pages and the conformance tests come from here.
 
@@ -30,7 +30,7 @@ pub struct Entry<B: 'static> {
     pub options: &'static [Opt],
     /// What the kernel calls it.
     pub kernel: Kernel,
-    /// What else holds for a flow that uses it, and for a sweep.
+    /// Further rules for a flow that uses it, and for a sweep.
     pub rules: Rules,
     /// Fills in options whose defaults depend on others and reports
     /// combinations that make no sense. Runs after every option has been read

@@ -25,7 +25,7 @@ pub struct Standard {
 }
 
 impl Rules {
-    /// Goes with every flow, and has only the standard response.
+    /// Rules of an entry that works with every flow and has only the standard response.
     pub const NONE: Rules = Rules {
         checks: |_| Vec::new(),
         at_link: |_| Vec::new(),

@@ -12,7 +12,7 @@ use crate::cc::{Ack, CaState, Control, Flight};
 use crate::packet::{Packet, Sack, flags};
 use crate::units::Time;
 
-/// What is learned from the segments an ACK newly covers.
+/// The information in the segments that an ACK newly covers.
 #[derive(Default)]
 struct Covered {
     /// Newly delivered.

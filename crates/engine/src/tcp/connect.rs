@@ -45,7 +45,7 @@ impl Sender {
             let rtt = self.handshake.rtt(packet, now);
             self.take_rtt_sample(rtt, rtt);
         } else {
-            // All that was learned of the path is that it is slow. That is no RTT.
+            // The retransmitted SYN shows only that the path is slow. That is no RTT.
             let flight = &self.board.flight;
             self.rtt.sample(Time::from_secs(1), flight.una, flight.nxt);
             self.conn.srtt = self.rtt.srtt();

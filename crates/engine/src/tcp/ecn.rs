@@ -6,7 +6,7 @@ use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::EcnFeedback;
 
-/// What an ACK echoes by its bits.
+/// The echo that an ACK carries in its bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Echo {
     /// ECN-Echo.
@@ -15,7 +15,7 @@ pub(super) struct Echo {
     pub esce: bool,
 }
 
-/// What was negotiated, and what is to be sent.
+/// The negotiated ECN, and the flags to send.
 #[derive(Clone, Debug)]
 pub(super) struct EcnSender {
     /// ECN is in use.

@@ -1,4 +1,4 @@
-//! What a sender waits for: at any time one thing (Linux `tcp_chrono_start`, and more).
+//! Finds what a sender waits for; at any time it is one thing (Linux `tcp_chrono_start`, extended).
 
 use tailback_record::account::{Limit, Reason};
 

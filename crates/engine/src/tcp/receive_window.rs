@@ -12,11 +12,10 @@ const PAYLOAD_SHARE: u64 = 162;
 /// How many segments the window grows by at the start. It begins as half of the receive buffer less
 /// a segment. It rises by two segments for each that arrives until it is [`PAYLOAD_SHARE`] of the
 /// buffer (`tcp_init_buffer_space`, `tcp_measure_rcv_mss`, `tcp_grow_window`). Linux waits while
-/// payload is in the buffer, which moves the last few of them; this is not modelled.
+/// payload is in the buffer, which delays the last few segments of growth; this is not modelled.
 ///
-/// None with `growth = "acks"`: the buffers of Linux 3.2 begin at 87380 bytes
-/// and follow what the application reads, so that its window stops growing
-/// after some tens of segments.
+/// 0 with `growth = "acks"`: the buffers of Linux 3.2 begin at 87380 bytes and follow the bytes
+/// that the application reads, so that its window stops growing after some tens of segments.
 fn growing_segments(plan: &TcpPlan) -> u64 {
     if !plan.quickack || plan.growth == Growth::Acks || plan.rcvbuf == ReceiveBuffer::Auto {
         return 0;
@@ -129,14 +128,16 @@ mod tests {
                 grown[round as usize] += u64::from(tuned.grows(now, ms(100)));
             }
         }
-        // The first segment of the second round ends the first. The window should then have room
-        // for 2 * 101 + 16 segments and for the growth from 10, which is more than its maximum.
+        // The first segment of the second round ends the first round. The window should then have
+        // room for 2 * 101 + 16 segments and for the growth from 10, which is more than its
+        // maximum.
         assert_eq!(tuned.clamp, TUNED_WINDOW.1);
         assert_eq!(grown, [0, 99, 100, 100]);
     }
 
-    /// Linux `tcp_rcv_space_adjust` makes room for twice the segments read in an RTT, plus 16. It
-    /// adds twice that room, times the relative growth of what was read.
+    /// Linux `tcp_rcv_space_adjust` makes room for twice the segments read in an RTT, plus 16. If
+    /// the application reads more than in the round before, it makes more room: twice that number,
+    /// times the relative growth.
     #[test]
     fn the_room_of_a_tuned_buffer_follows_what_was_read() {
         let mut tuned = Tuned::new(1_448);

@@ -1,4 +1,4 @@
-//! What a sender remembers of losses while it repairs them: data only. `rack` finds losses,
+//! A sender's data about losses while it repairs them. `rack` finds losses,
 //! `states` acts on them (Linux `tcp_sock`, the fields of `tcp_input.c`).
 
 use super::prr::Prr;
@@ -39,7 +39,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Of a connection whose first segment has this number.
+    /// The state of a connection whose first segment has this number.
     pub fn new(first: u64) -> Recovery {
         Recovery {
             high_seq: first,

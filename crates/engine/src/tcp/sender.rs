@@ -95,7 +95,7 @@ pub struct TcpInfo {
     pub reordering: u32,
 }
 
-/// What is counted of a sender since the warm-up.
+/// Counters of a sender since the warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct SenderStats {
     /// Data packets sent, retransmissions included.

@@ -20,7 +20,7 @@ impl Sender {
         match &self.account.slow_start {
             None => self.end_slow_start(None, self.window.cwnd),
             Some(end) if end.settled => self.first_ssthresh = 0,
-            // What was in flight when it ended has arrived, or was found lost and sent again.
+            // Everything in flight when it ended has arrived, or was found lost and sent again.
             Some(_) if self.board.flight.una >= self.overshoot_end => {
                 self.first_ssthresh = 0;
                 self.settle_slow_start();
@@ -65,14 +65,14 @@ impl Sender {
             settled: false,
         });
         self.overshoot_end = self.board.flight.nxt;
-        // Of a connection of a source nothing is kept: there is nothing to come back to.
+        // A source keeps nothing of its connections, so there is nothing to complete.
         if self.account.slow_start.is_none() {
             self.first_ssthresh = 0;
         }
     }
 
-    /// A recovery is over, or what was in flight at the end of slow start is: what was lost of it is
-    /// known.
+    /// Called when a recovery is over, or everything that was in flight at the end of slow start:
+    /// its losses are now known.
     pub(super) fn settle_slow_start(&mut self) {
         if let Some(end) = &mut self.account.slow_start
             && !end.settled

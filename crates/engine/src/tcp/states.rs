@@ -12,7 +12,7 @@ use super::timer::{Kind, TIMEOUT_MIN};
 use crate::cc::{CaState, Control, CwndEvent, INFINITE_SSTHRESH, Signal};
 use crate::units::Time;
 
-/// What an ACK brought, as the state machine sees it (Linux `FLAG_*`).
+/// The news in an ACK, as the state machine sees it (Linux `FLAG_*`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Event {
     /// The cumulative acknowledgement advanced.
@@ -32,7 +32,7 @@ pub(super) struct Event {
     pub rearm: bool,
     /// Nothing new at all: a duplicate ACK.
     pub duplicate: bool,
-    /// Data below the recovery point that was never retransmitted got through.
+    /// Data below the recovery point has arrived although it was never retransmitted.
     pub original_delivered: bool,
     /// Echo of the timestamp, if there are any.
     pub echo: Option<Time>,
@@ -431,7 +431,7 @@ impl Sender {
             return None;
         }
         if self.recovery.frto {
-            // Step 3.b: data that was never retransmitted got through.
+            // Step 3.b: data that was never retransmitted has arrived.
             if event.original_delivered && self.try_undo_loss(true, event.echo) {
                 return None;
             }

@@ -19,7 +19,7 @@ impl Port for Wire {
 }
 
 impl Wire {
-    /// What was sent since the last call: segment, and whether again.
+    /// Segments sent since the last call, and whether each is a retransmission.
     fn take(&mut self) -> Vec<(u64, bool)> {
         let sent = std::mem::take(&mut self.0);
         sent.iter()
@@ -305,7 +305,7 @@ fn an_overtaken_ack_tells_of_its_blocks_only() {
     s.on_ack(&ack(2, &[(6, 8)], ms(100)), ms(201), &mut wire);
     assert_eq!((s.info().sacked, s.board.flight.una), (2, 4));
     assert_eq!((s.window.cwnd, s.conn.delivered), (window, delivered + 2));
-    // What has left the network makes room.
+    // Segments that have left the network make room.
     assert_eq!(wire.take().len(), 2);
     s.on_ack(&ack(3, &[], ms(100)), ms(202), &mut wire);
     assert!(wire.take().is_empty());

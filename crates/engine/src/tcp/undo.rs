@@ -1,4 +1,4 @@
-//! Whether a reduction was spurious, and what is needed to undo it (Linux `tcp_init_undo`,
+//! Finds whether a reduction was spurious, and keeps the state to undo it (Linux `tcp_init_undo`,
 //! `tcp_may_undo`).
 
 use super::timestamps;

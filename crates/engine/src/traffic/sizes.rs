@@ -133,8 +133,8 @@ fn size(options: &Options, name: &str) -> Option<u64> {
 
 /// A distribution of sizes.
 pub enum Sizes {
-    /// Pareto, truncated between its least and its largest: not cut off, so
-    /// that no size is more likely than its neighbours.
+    /// Pareto, truncated between its smallest and its largest size. Larger draws are not cut to the
+    /// largest size, which would make that size more likely.
     Pareto {
         least: u64,
         largest: u64,
@@ -149,7 +149,7 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// The one that options choose, [`finish`]ed.
+    /// The distribution that [`finish`]ed options choose.
     pub fn of(options: &Options) -> Sizes {
         let lognormal = options.table("sizes").table("lognormal");
         if let (Some(p5), Some(p95)) = (size(lognormal, "p5"), size(lognormal, "p95")) {

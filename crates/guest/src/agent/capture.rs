@@ -529,7 +529,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// Reads what the wire behind a link loses.
+    /// Reads the packets that the wire behind a link loses.
     fn drain_wire(&mut self, link: usize, tap: &mut LossTap, queue: &mut Queue) {
         let place = (self.places[link][2], self.gates);
         let LossTap { ring, out, wire } = tap;

@@ -57,8 +57,8 @@ pub struct Frame {
     pub source_port: u16,
     /// The ECN field.
     pub ecn: u8,
-    /// Distinguishes it from every other packet of its flow and direction: for TCP, and for
-    /// datagrams of the agent.
+    /// A key that distinguishes the packet from all others of its flow and direction, for TCP and
+    /// for datagrams of the agent.
     pub key: u64,
     /// Sequence number (TCP).
     pub seq: u32,

@@ -47,7 +47,7 @@ const PROGRESS_STEPS: u64 = 500;
 /// Shortest time between two such lines, ns.
 const PROGRESS_NS: u64 = 100_000_000;
 
-/// What is due; of simultaneous entries, the first in this list comes first.
+/// Kinds of entries that become due; simultaneous entries are handled in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Warmup,

@@ -183,7 +183,7 @@ pub struct Told {
     pub sndbuf_limited_ns: u64,
     /// Samples by congestion state: Open, Disorder, CWR, Recovery, Loss.
     pub states: [u64; 5],
-    /// Distance of the samples that showed the reductions; 0: every ACK was examined.
+    /// Time between the samples that show the reductions; 0 if every ACK was examined.
     pub interval_ns: u64,
 }
 

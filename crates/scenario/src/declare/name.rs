@@ -3,7 +3,7 @@
 use super::reader::Reader;
 use crate::read::{Problem, Span, shorten};
 
-/// Whether a text can be a name, of at most so many characters.
+/// Whether a text is a valid name of at most this many characters.
 pub(crate) fn is_name(text: &str, most: usize) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+');
     !text.is_empty() && text.chars().count() <= most && text.chars().all(fits)

@@ -341,13 +341,28 @@ fn warn_of_short(
         return;
     }
     let message = format!(
-        "alone it has sent its {} bytes at {ends}, and nothing is counted before the warm-up ends \
-         at {}",
-        bytes.0, context.warmup
+        "alone it has sent its {} bytes at {}, and nothing is counted before the warm-up ends at {}",
+        bytes.0,
+        about(ends),
+        context.warmup
     );
     let problem = Problem::new(fields.span_of("bytes"), message);
     let expected = "a later start, a shorter warm-up or more bytes";
     reader.warnings.push(problem.expected(expected));
+}
+
+/// A time of three digits for a message: 80.2ms.
+fn about(time: Time) -> String {
+    let digits = time.0.checked_ilog10().unwrap_or(0).saturating_sub(2);
+    let unit = 10_u64.pow(digits);
+    let rounded = (time.0.saturating_add(unit / 2) / unit).saturating_mul(unit);
+    let (scale, unit) = match rounded {
+        n if n >= 1_000_000_000 => (1e9, "s"),
+        n if n >= 1_000_000 => (1e6, "ms"),
+        n if n >= 1_000 => (1e3, "us"),
+        _ => (1.0, "ns"),
+    };
+    format!("{}{unit}", rounded as f64 / scale)
 }
 
 /// How long a transfer takes without competitors: rounds of slow start, then the slowest link.

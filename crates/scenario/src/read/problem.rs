@@ -63,10 +63,10 @@ impl Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Characters of a list of names that is repeated beside the nearest of them.
+/// Longest list of names, in characters, that is printed beside the nearest name.
 const MAX_LISTED: usize = 80;
 
-/// What to do, out of what was expected and the nearest valid name.
+/// The advice, from the expected values and the nearest valid name.
 fn instruction(expected: Option<&str>, nearest: Option<&str>) -> Option<String> {
     let Some(nearest) = nearest else {
         return expected.map(use_or_remove);
@@ -111,7 +111,7 @@ pub(crate) struct Problem {
     pub message: String,
     pub expected: Option<String>,
     pub nearest: Option<String>,
-    /// What to do, where `expected` and `nearest` do not tell.
+    /// The advice, if it does not follow from `expected` and `nearest`.
     pub help: Option<String>,
     /// Whether the error can be judged from the place itself. Other errors (something is missing, a
     /// name refers to nothing) mean little while the file has syntax errors.

@@ -1,7 +1,8 @@
 //! Laws: how a change of a scenario must affect its results, or that it must not.
 //!
 //! Each law draws a scenario from a seed, changes it in a way whose effect is known, and compares.
-//! A law says where it is exact. A scenario beyond that counts as outside, never as held.
+//! A law says where it is exact. A scenario to which a law does not apply is counted separately,
+//! not as one for which it holds.
 //!
 //! | module | the law | where it is exact |
 //! |---|---|---|

@@ -39,8 +39,8 @@ const INVERSE_ROOTS: [u32; 16] = [
 /// time after a long silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// As in Linux: 1/sqrt(0) is still 0 and a late clock is set to now, so the second packet over
-    /// the target is marked.
+    /// As in Linux: 1/sqrt(0) is still 0 and a late clock is set to the current time, so the second
+    /// packet over the target is marked.
     Linux,
     /// As CoDel intends: the first signal comes one interval later.
     Interval,

@@ -1,5 +1,5 @@
-//! Tins: the mapping of each DSCP to a tin, and the share of the rate that each tin may take before
-//! the others come first.
+//! Tins: the tin of each DSCP, and each tin's share of the rate. A tin above its share waits for
+//! tins with packets that are below theirs.
 
 /// The classes a packet may be put into (tc's `besteffort` and so on).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +18,10 @@ pub enum Tins {
 
 /// Lower effort (RFC 8622).
 const LE: u8 = 1;
-/// The old TOS "maximise throughput" and "minimise delay".
+/// The DSCPs that the old TOS bits "maximise throughput" and "minimise delay" make.
 const TOS2: u8 = 2;
 const TOS4: u8 = 4;
-/// Expedited forwarding and voice admission.
+/// The DSCPs of expedited forwarding and of voice admission.
 const EF: u8 = 46;
 const VA: u8 = 44;
 
@@ -30,7 +30,7 @@ const fn cs(n: u8) -> u8 {
     n << 3
 }
 
-/// Assured forwarding class n, its three drop precedences.
+/// The DSCPs of assured forwarding class n, in its three drop precedences.
 const fn af(n: u8) -> [u8; 3] {
     [n * 8 + 2, n * 8 + 4, n * 8 + 6]
 }

@@ -11,7 +11,7 @@ use crate::units::Time;
 
 /// Options of fq_codel that say which packets its `ce_threshold` marks.
 pub const SELECTOR: &str = "ce_threshold_selector";
-/// The bits of the ECN field that are compared with it.
+/// The bits of the ECN field that are compared with the selector.
 pub const MASK: &str = "ce_threshold_mask";
 
 /// Most packets dropped in one dequeue; drops due beyond that are forgiven.
@@ -53,7 +53,8 @@ pub struct Params {
     interval: u64,
     /// Sojourn time above which ECN-capable packets are marked, ticks.
     ce_threshold: Option<u64>,
-    /// What the ECN field must be in the bits of the second for that; both 0: anything.
+    /// The packets that `ce_threshold` marks: the ECN field must equal the first number in the bits
+    /// of the second; if both are 0, all packets.
     select: [u8; 2],
     /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,

@@ -114,7 +114,7 @@ fn versions_preset_their_options() {
             "dualpi2-2019-refactored: 15000000ns 16000000ns 0.16015625 3.19921875 10000p div127 jiffies credit enqueue 2 drop - 10 -",
         ]
     );
-    // Explicit options override the presets.
+    // Options that a scenario sets override the presets.
     let own = options(&[
         version("dualpi2-2019-02-21"),
         ("target", Value::Time(MS(15))),
@@ -302,7 +302,8 @@ fn overload_in_each_of_its_forms() {
         near(shares(&p, 0.5, true, true), [1.0, 0.0, 0.0]);
         near(shares(&p, 0.5, false, true), [0.25, 0.0, 0.0]);
     }
-    // l_drop 60: from k p = 0.6 on, no packet counts as ECN-capable and none is marked.
+    // l_drop 60: from k p = 0.6 on the queue ignores ECN, so it drops packets instead of marking
+    // them.
     let p = params(&[version("dualpi2-2019-02-21"), ("l_drop", Value::Int(60))]);
     near(shares(&p, 0.299, true, true), [0.598, 0.0, 0.0]);
     near(shares(&p, 0.301, true, true), [0.0, 0.0, 0.301 * 0.301]);

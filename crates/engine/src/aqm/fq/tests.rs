@@ -45,7 +45,7 @@ impl Bench {
         Some(packet)
     }
 
-    /// The flows of so many packets.
+    /// The flow of each of the next `n` packets.
     fn order(&mut self, ns: u64, n: usize) -> Vec<u32> {
         let mut get = || self.get(ns).expect("a packet").flow;
         (0..n).map(|_| get()).collect()
@@ -95,7 +95,8 @@ fn limits_of_a_flow_and_of_all() {
     assert_eq!(bench.queue.backlog().packets, 150);
 }
 
-/// Packets are marked above the threshold, to the nanosecond; those that cannot be are left alone.
+/// Packets are marked above the threshold, to the nanosecond; packets that are not ECN-capable pass
+/// unmarked.
 #[test]
 fn marks_above_the_threshold() {
     let threshold = ("ce_threshold", Value::Time(Time::from_ms(1)));

@@ -201,7 +201,7 @@ impl Bbr {
         let over = if self.pacing_gain == Gain::ONE {
             full_length
         } else if self.pacing_gain > Gain::ONE {
-            // Until the gain has its effect, or losses show that it cannot.
+            // Lasts until the gain has its effect, or losses show that it cannot.
             full_length
                 && (ack.losses > 0 || in_flight() >= self.inflight(view, window, self.pacing_gain))
         } else {
@@ -398,7 +398,8 @@ impl CongestionControl for Bbr {
         self.idle_restart = true;
         self.aggregation.restart(view.now);
         match self.phase {
-            // Not faster than the known rate of the path: there is not much to send.
+            // The application had little to send, so pace no faster than the known rate of the
+            // path.
             Phase::ProbeBw(_) => self.set_pacing_rate(view, window, Gain::ONE),
             Phase::ProbeRtt(probe) if probe.is_over(view.now) => {
                 self.leave_probe_rtt(view, window);
@@ -411,7 +412,7 @@ impl CongestionControl for Bbr {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full.bw = Bandwidth::ZERO;
-            // A timeout is like the end of a round, and a loss.
+            // A timeout ends the round and counts as a loss.
             self.round_start = true;
             self.sample_long_term(view, 1);
         }

@@ -11,7 +11,7 @@ const ROUNDS: u32 = 4;
 const LOSS: u64 = 50;
 /// Intervals are alike if their bandwidths differ by less than 1/8, or by this, bytes/s.
 const DIFFERENCE: u64 = 4000 / 8;
-/// Rounds for which a policer is believed in.
+/// Number of rounds for which a detected policer is assumed.
 const USE_ROUNDS: u32 = 48;
 
 /// What a sample tells.
@@ -21,7 +21,7 @@ pub(super) enum Verdict {
     None,
     /// There is a policer.
     Found,
-    /// There may be no policer any more.
+    /// The policer may be gone by now.
     Forgotten,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct LongTerm {
 }
 
 impl LongTerm {
-    /// The policer's rate, while one is believed in.
+    /// The policer's rate, while a policer is assumed.
     pub(super) fn bandwidth(&self) -> Option<Bandwidth> {
         self.in_use.then_some(self.bw)
     }
@@ -55,7 +55,7 @@ impl LongTerm {
         self.rounds = 0;
     }
 
-    /// An ACK on which so many segments were found lost; `probing`: in PROBE_BW.
+    /// Processes an ACK on which this many segments were found lost; `probing`: in PROBE_BW.
     pub(super) fn sample(
         &mut self,
         view: View<'_>,
@@ -93,7 +93,7 @@ impl LongTerm {
             self.reset(view);
             return Verdict::None;
         }
-        // It ends with a loss, too.
+        // An interval ends with a loss, too.
         if losses == 0 {
             return Verdict::None;
         }

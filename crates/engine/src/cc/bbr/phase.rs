@@ -9,7 +9,7 @@ const CYCLE: u32 = 8;
 /// The first phase is any but the one that drains.
 const CYCLE_RAND: u64 = 7;
 
-/// Where a cycle of PROBE_BW is: phase 0 probes, 1 drains what that has queued,
+/// Position in a cycle of PROBE_BW: phase 0 probes, phase 1 drains the queue that the probe built,
 /// the others cruise.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
@@ -39,7 +39,7 @@ impl Cycle {
 pub(super) enum Phase {
     /// Looking for the bandwidth.
     Startup,
-    /// Draining what that has queued.
+    /// Draining the queue that STARTUP has built.
     Drain,
     /// At the bandwidth, with probes.
     ProbeBw(Cycle),

@@ -112,9 +112,10 @@ fn packets_are_conserved_in_the_first_round_of_recovery() {
     stack.conn.ca_state = CaState::Recovery;
     stack.flight.nxt = 500;
     stack.with(|view, window| cc.set_cwnd(view, window, &ack));
-    // What was delivered may be sent, however much was lost.
+    // As much may be sent as was delivered, however much was lost.
     assert_eq!((stack.window.cwnd, cc.packet_conservation), (502, true));
-    // The next round: slow start towards the target, less what is lost.
+    // In the next round the window grows towards the target as in slow start, less the lost
+    // segments.
     cc.packet_conservation = false;
     stack.with(|view, window| cc.set_cwnd(view, window, &Ack { losses: 0, ..ack }));
     assert_eq!(stack.window.cwnd, 504);

@@ -1,11 +1,11 @@
-//! Bounds of the model, and what the latest round says of congestion.
+//! Bounds of the model, and the signs of congestion in the latest round.
 
 use crate::cc::bbr_model::Bandwidth;
 
 /// A volume that is not bounded.
 pub(super) const NO_BOUND: u32 = u32::MAX;
 
-/// What congestion says of bandwidth and volume, segments.
+/// Upper bounds that congestion puts on bandwidth and volume, segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// From round to round.
@@ -22,7 +22,7 @@ impl Bounds {
         inflight_hi: NO_BOUND,
     };
 
-    /// A probe forgets what the rounds before it said.
+    /// A probe forgets the bounds of earlier rounds.
     pub(super) fn reset_lower(&mut self) {
         self.bw_lo = Bandwidth::UNBOUNDED;
         self.inflight_lo = NO_BOUND;
@@ -36,7 +36,7 @@ impl Bounds {
     }
 }
 
-/// What was seen since a round and since a probe began.
+/// Signs of congestion since the round began, and since the probe began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signals {
     pub loss_in_round: bool,

@@ -1,4 +1,4 @@
-//! What each ACK says of rounds, bandwidth and congestion.
+//! Updates rounds, bandwidth and congestion from each ACK.
 
 use super::bounds::NO_BOUND;
 use super::phase::Phase;
@@ -114,7 +114,7 @@ impl Bbr3 {
         )
     }
 
-    /// The round has losses. It is counted from here, to see what the path delivers.
+    /// The round has losses. Counting starts again here, to measure what the path delivers.
     pub(super) fn note_loss(&mut self, view: View<'_>) {
         if !self.signals.loss_in_round {
             self.loss_round.next = view.delivered;

@@ -1,4 +1,4 @@
-//! Marks: the share of them, as DCTCP has it, and what it allows.
+//! Marks: their share, as in DCTCP, and the volume that it allows.
 
 use super::params::Params;
 use crate::cc::bbr_model::{Gain, us};
@@ -31,7 +31,7 @@ impl Marks {
         }
     }
 
-    /// A round has passed; whether its marks, and those before, end STARTUP.
+    /// Ends a round; returns whether its marks, and those of the rounds before, end STARTUP.
     pub(super) fn end_round(
         &mut self,
         params: &Params,
@@ -64,7 +64,7 @@ impl Marks {
         self.rounds >= FULL_ROUNDS
     }
 
-    /// What is left of a volume after a marked round.
+    /// The volume that remains after a marked round.
     pub(super) fn cut(&self, params: &Params) -> Gain {
         Gain::ONE - self.alpha.times(params.ecn_factor)
     }

@@ -14,7 +14,7 @@ pub(super) struct Params {
     pub up_cwnd_gain: Gain,
     pub down_gain: Gain,
     pub loss_threshold: Gain,
-    /// What is left of a bound after a round with losses.
+    /// Factor of a bound after a round with losses.
     pub loss_cut: Gain,
     pub headroom: Gain,
     pub startup_losses: u32,

@@ -1,10 +1,10 @@
-//! Phases and what each keeps.
+//! Phases, and the state that each keeps.
 
 use super::bounds::NO_BOUND;
 use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
 use crate::units::Time;
 
-/// Doublings of a probe's slope at most.
+/// Most doublings of a probe's slope.
 pub(super) const MAX_SLOPE: u32 = 30;
 /// Rounds are counted up to this.
 const MAX_ROUNDS: u32 = 255;
@@ -44,7 +44,7 @@ pub(super) struct Up {
     slope: u32,
     /// Segments to be acknowledged for one more in flight.
     count: u32,
-    /// Segments acknowledged towards the next.
+    /// Segments acknowledged towards the next one in flight.
     acks: u32,
 }
 
@@ -65,7 +65,7 @@ impl Up {
         self.count = (cwnd / growth).max(1);
     }
 
-    /// So many segments were acknowledged; how many more may be in flight.
+    /// Counts acknowledged segments; returns how many more may be in flight.
     pub(super) fn acked(&mut self, segments: u32) -> u32 {
         self.acks = self.acks.saturating_add(segments);
         let more = self.acks / self.count;
@@ -79,7 +79,7 @@ impl Up {
 pub(super) enum ProbeBw {
     /// More and more in flight.
     Up(Up),
-    /// Draining what that has queued.
+    /// Draining the queue that the phase before has built.
     Down(Wait),
     /// At the bandwidth, below the bounds.
     Cruise(Wait),
@@ -112,7 +112,7 @@ impl ProbeBw {
 pub(super) enum Phase {
     /// Looking for the bandwidth.
     Startup,
-    /// Draining what that has queued.
+    /// Draining the queue that the phase before has built.
     Drain,
     /// At the bandwidth, with probes.
     ProbeBw(ProbeBw),
@@ -125,7 +125,7 @@ impl Phase {
         matches!(self, Phase::ProbeBw(ProbeBw::Up(_)))
     }
 
-    /// Whether more may be sent than is known to fit.
+    /// Whether more may be sent than the path is known to hold.
     pub(super) fn is_probing(&self) -> bool {
         matches!(
             self,
@@ -144,7 +144,7 @@ impl Phase {
     }
 }
 
-/// What ACKs tell of the probe (Linux `bbr_ack_phase`).
+/// What the current ACKs show about the probe (Linux `bbr_ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -157,10 +157,10 @@ pub(super) enum AckPhase {
 /// How the last probe went.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// Samples come from a probe that has not yet shown an excess.
+    /// The probe has shown no excess so far.
     pub samples: bool,
     pub was_too_high: bool,
-    /// It stopped where an earlier probe was too much.
+    /// The probe stopped at the level that was too much in an earlier one.
     pub stopped_risky: bool,
 }
 

@@ -1,4 +1,4 @@
-//! PROBE_BW: when to probe, how far, and what a probe taught.
+//! PROBE_BW: when to probe, how far, and the result of a probe.
 
 use super::bounds::{NO_BOUND, Signals};
 use super::phase::{AckPhase, MAX_SLOPE, Phase, ProbeBw, Up, Wait};
@@ -27,7 +27,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(slope, window.cwnd)));
     }
 
-    /// Down, and the wait for the next probe begins.
+    /// Enters the phase DOWN; the wait for the next probe begins.
     pub(super) fn start_down(&mut self, view: View<'_>) -> Wait {
         self.signals = Signals::default();
         let rounds = self.random.below(RANDOM_ROUNDS) as u32;
@@ -112,7 +112,7 @@ impl Bbr3 {
                 self.inflight_too_high(view, window, view.rate.tx_in_flight, view.rate.app_limited);
             }
         } else if self.bounds.inflight_hi != NO_BOUND {
-            // A level that proves safe in any phase counts: losses may be random.
+            // A level that proves safe counts in any phase, because losses may be random.
             self.bounds.inflight_hi = self.bounds.inflight_hi.max(view.rate.tx_in_flight);
             self.raise_inflight_hi(view, window, ack);
         }
@@ -163,7 +163,7 @@ impl Bbr3 {
             ProbeBw::Up(_) => {
                 let mut done = false;
                 if self.probe.was_too_high && in_flight >= self.bounds.inflight_hi {
-                    // As far as last time: what was sent by now may well be too much.
+                    // Goes as far as last time: the volume sent by now may already be too much.
                     self.probe.stopped_risky = true;
                     done = true;
                 } else if view.cwnd_limited && window.cwnd >= self.bounds.inflight_hi {

@@ -1,4 +1,4 @@
-//! The state of BBR, and what it makes of path and bounds.
+//! The state of BBR: its model of the path, and the bounds.
 
 use super::bounds::{Bounds, NO_BOUND, Signals};
 use super::marks::Marks;
@@ -146,7 +146,7 @@ impl Bbr3 {
         in_network_at_departure(view, in_flight, self.bandwidth(), burst)
     }
 
-    /// What should be in flight, unless congestion says less.
+    /// The volume that should be in flight, unless congestion allows less.
     pub(super) fn target_inflight(&self, view: View<'_>, window: &Window) -> u32 {
         self.inflight(view, window, self.bandwidth())
             .min(window.cwnd)

@@ -107,7 +107,7 @@ fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
     // Once per probe.
     stack.with(|view, window| cc.on_lost(view, window, &lost(200)));
     assert_eq!(cc.bounds.inflight_hi, 510);
-    // 15 % are left to others, but while probing.
+    // 15 % are left to other flows, except while probing.
     assert_eq!(cc.with_headroom(), 510 - 75);
     cc.phase = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
     stack.with(|_, window| cc.bound_cwnd(window));

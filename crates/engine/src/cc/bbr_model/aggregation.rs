@@ -63,7 +63,7 @@ impl Aggregation {
         *best = (*best).max(extra);
     }
 
-    /// What the window grows by for it, segments: what comes in 100 ms at most.
+    /// Segments added to the window for it: at most those that arrive in 100 ms.
     pub(in crate::cc) fn window(&self, bw: Bandwidth) -> u32 {
         let most = bw.segments_in(EXTRA_ACKED_MAX_US);
         self.extra[0].max(self.extra[1]).min(most)

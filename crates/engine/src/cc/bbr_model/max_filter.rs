@@ -13,7 +13,7 @@ impl MaxFilter {
         self.0[0].1
     }
 
-    /// Takes a value at time `t` (rounds) into a window of so many.
+    /// Adds a value at time `t` (rounds) to a window of this many rounds.
     pub(in crate::cc) fn update(&mut self, window: u32, t: u32, value: Bandwidth) {
         let new = (t, value);
         let age = |s: (u32, Bandwidth)| t.wrapping_sub(s.0);
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(seen[10..], [97, 97, 97]);
         filter.update(10, 14, Bandwidth(98));
         assert_eq!(filter.get().0, 98);
-        // Nothing for longer than the window: the new value, whatever it is.
+        // After a pause longer than the window, the maximum is the new value, whatever it is.
         filter.update(10, 40, Bandwidth(3));
         assert_eq!(filter.get().0, 3);
     }

@@ -7,9 +7,9 @@ use crate::units::Time;
 /// How far it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct ProbeRtt {
-    /// When it may end; `None`: more is in flight than there should be.
+    /// When it may end; `None` while too much is in flight.
     until: Option<Time>,
-    /// A round has passed with so few.
+    /// A round has passed with this little in flight.
     round_done: bool,
 }
 
@@ -25,7 +25,7 @@ pub(in crate::cc) enum Progress {
 }
 
 impl ProbeRtt {
-    /// An ACK; few are `most` segments in flight, for `time`.
+    /// Processes an ACK. PROBE_RTT needs at most `most` segments in flight, for `time`.
     pub(in crate::cc) fn on_ack(
         &mut self,
         view: View<'_>,
@@ -35,7 +35,7 @@ impl ProbeRtt {
         time: Time,
     ) -> Progress {
         let in_flight = view.flight.in_flight();
-        // What is measured now is not what the path has.
+        // Rates measured now are below what the path can carry.
         window.app_limited = (view.delivered + u64::from(in_flight)).max(1);
         if self.until.is_some() {
             self.round_done |= round_start;

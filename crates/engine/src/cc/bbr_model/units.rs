@@ -32,7 +32,7 @@ impl Gain {
         Gain(libm::floor(value * 256.0 + 1e-6) as u32)
     }
 
-    /// The share that `part` has in `whole`, rounded down.
+    /// `part` over `whole`, rounded down.
     pub fn share(part: u64, whole: u64) -> Gain {
         Gain((part * 256 / whole) as u32)
     }
@@ -41,22 +41,22 @@ impl Gain {
         Gain(256 * 256 / self.0)
     }
 
-    /// So much of a number, rounded down.
+    /// This factor times a number, rounded down.
     pub fn of(self, number: u32) -> u32 {
         (u64::from(number) * u64::from(self.0) / 256) as u32
     }
 
-    /// So much of a number, rounded up.
+    /// This factor times a number, rounded up.
     pub fn of_up(self, number: u32) -> u32 {
         (u64::from(number) * u64::from(self.0)).div_ceil(256) as u32
     }
 
-    /// The number of which this is so much, rounded down.
+    /// A number over this factor, rounded down.
     pub fn whole(self, part: u32) -> u32 {
         (u64::from(part) * 256 / u64::from(self.0)) as u32
     }
 
-    /// So much of another gain, rounded down.
+    /// This factor times another gain, rounded down.
     pub fn times(self, other: Gain) -> Gain {
         Gain(self.of(other.0))
     }
@@ -96,12 +96,12 @@ impl Bandwidth {
     /// As in Linux's 32 bits: 3 Tbit/s.
     const MAX: Bandwidth = Bandwidth(u32::MAX as u64);
 
-    /// So many segments in so many us, rounded down.
+    /// The rate of this many segments in this many us, rounded down.
     pub fn of(segments: u64, us: u64) -> Bandwidth {
         Bandwidth(segments * Bandwidth::UNIT / us)
     }
 
-    /// That of a rate sample.
+    /// The rate of a rate sample.
     pub fn sampled(segments: u32, us: u64) -> Bandwidth {
         Bandwidth::of(u64::from(segments), us).min(Bandwidth::MAX)
     }
@@ -131,12 +131,12 @@ impl Bandwidth {
             .min(u128::from(WINDOW_MAX)) as u32
     }
 
-    /// What is delivered in so many us, segments.
+    /// Segments delivered at this rate in this many us.
     pub fn segments_in(self, us: u64) -> u32 {
         (u128::from(self.0) * u128::from(us) / u128::from(Self::UNIT)).min(1 << 31) as u32
     }
 
-    /// So much of it, rounded down.
+    /// This share of the rate, rounded down.
     pub fn times(self, gain: Gain) -> Bandwidth {
         Bandwidth(self.0 * u64::from(gain.0) / 256)
     }

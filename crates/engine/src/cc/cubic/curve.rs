@@ -57,7 +57,7 @@ pub(in crate::cc) fn jiffies_of(ticks: u64) -> u64 {
     (ticks * HZ) >> BICTCP_HZ
 }
 
-/// The curve, and what it is computed from.
+/// The curve, and the values that it is computed from.
 #[derive(Debug, Default)]
 pub(in crate::cc) struct Epoch {
     /// Segments to acknowledge per segment of increase.
@@ -148,7 +148,7 @@ impl Epoch {
         } else {
             cwnd.saturating_mul(100)
         };
-        // Nothing is known yet of the bandwidth: at least 5 % per RTT.
+        // The bandwidth is unknown so far: grow by at least 5 % per RTT.
         if self.last_max_cwnd == 0 {
             cnt.min(20)
         } else {

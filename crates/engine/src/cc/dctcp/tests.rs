@@ -53,7 +53,7 @@ fn alpha_by_hand() {
     // 1024 - 64, 960 - 60, 900 - 56 + 32, 876 - 54 + 9, 831 - 51 + 64
     let seen = [(20, 0), (20, 0), (20, 10), (20, 3), (20, 20)];
     assert_eq!(windows(&[], 10, &seen), [960, 900, 876, 831, 844]);
-    // More marks than segments cannot be.
+    // There cannot be more marks than segments.
     assert_eq!(windows(&[], 10, &[(0, 20)]), [1024]);
 }
 
@@ -355,7 +355,7 @@ fn versions() {
          patch-2012 0.0625 0 10 shift window false reno immediate cwnd false\n\
          paper-2014 0.00390625 0 20 shift ack false reno progressive cwnd-1 true\n"
     );
-    // What is set by hand stays.
+    // Options that a scenario sets stay as they are.
     let options = options(
         &ENTRY,
         &[word("version", "paper-2014"), word("loss", "none")],

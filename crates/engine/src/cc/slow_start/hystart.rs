@@ -17,7 +17,7 @@ const HYSTART_DELAY: (u32, u32) = (4_000, 16_000);
 /// Largest burst handed to a device, bytes (Linux `sk_gso_max_size`: 64 KiB less headers).
 const GSO_MAX_SIZE: u64 = 65_536 - 321;
 
-/// HyStart's view of the current round.
+/// HyStart's observations of the current round.
 #[derive(Debug, Default)]
 pub(in crate::cc) struct Train {
     /// Start of the round, us.
@@ -44,9 +44,9 @@ impl Train {
         };
     }
 
-    /// What bursts may add to a train of ACKs, us: four of the largest bursts, at most 1 ms. Their
-    /// rate is the one Linux would pace at (twice the window per RTT in slow start, 1.2 times it
-    /// later).
+    /// Time that bursts may add to a train of ACKs, us: four of the largest bursts, at most 1 ms.
+    /// Their rate is the one Linux would pace at (twice the window per RTT in slow start, 1.2 times
+    /// it later).
     fn burst_delay(view: View<'_>, window: &Window) -> u64 {
         let percent = if window.cwnd < window.ssthresh / 2 {
             200
@@ -117,7 +117,7 @@ pub(in crate::cc) struct HyStart {
     train: Train,
     /// Smallest RTT since the connection began or the last timeout, us; 0: none yet.
     delay_min: u32,
-    /// It has ended a slow start since.
+    /// Whether it has ended a slow start since then.
     found: bool,
 }
 

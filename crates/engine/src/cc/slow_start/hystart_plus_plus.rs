@@ -1,7 +1,7 @@
-//! HyStart++ (RFC 9406): a rise of the RTT does not end slow start but slows it down, for five
-//! rounds, in which the RTT may prove that the rise was none.
+//! HyStart++ (RFC 9406): a rise of the RTT does not end slow start at once. It slows slow start
+//! down for five rounds; if the RTT falls again in that time, slow start continues as before.
 //!
-//! Windows count segments here; the quarter of a segment that an ACK leaves is kept for the next.
+//! Windows count segments here; quarters of a segment are carried over to the next ACK.
 //! As section 4.3 advises it acts in the first slow start only.
 
 use crate::cc::view::{Ack, View};
@@ -11,16 +11,16 @@ use crate::units::Time;
 /// Bounds of the rise of the RTT that counts, and its divisor (section 4.2).
 const THRESHOLD: (Time, Time) = (Time::from_ms(4), Time::from_ms(16));
 const MIN_RTT_DIVISOR: u64 = 8;
-/// RTT samples of a round before it is judged.
+/// RTT samples that a round needs before it can be compared.
 const SAMPLES: u32 = 8;
-/// Conservative slow start grows by one segment for so many.
+/// Acknowledged segments for each segment of growth in conservative slow start.
 const CSS_GROWTH_DIVISOR: u32 = 4;
-/// Conservative slow start lasts so many rounds, the one in which it begins included.
+/// Rounds of conservative slow start, including the one in which it begins.
 const CSS_ROUNDS: u32 = 5;
 /// Segments that an ACK counts for at most, where packets are not paced (`L`).
 const MOST_UNPACED: u32 = 8;
 
-/// The phases and what each round shows.
+/// The phase, and the RTTs of the rounds.
 #[derive(Debug)]
 pub(in crate::cc) struct HyStartPlusPlus {
     /// ssthresh of the first slow start.
@@ -37,7 +37,7 @@ pub(in crate::cc) struct HyStartPlusPlus {
 
 #[derive(Debug)]
 struct Conservative {
-    /// The RTT below which the rise was none.
+    /// The RTT from before the rise: a later RTT below it ends conservative slow start.
     baseline: Time,
     /// Rounds that are over.
     rounds: u32,

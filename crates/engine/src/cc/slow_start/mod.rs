@@ -103,8 +103,8 @@ fn over_rtt(view: View<'_>, segments: u32) -> u64 {
         .unwrap_or(0) as u64
 }
 
-/// Brings CUBIC's `slow_start` together with its older option `hystart`, which is Linux's switch
-/// for two of its words: what is the same has one spelling, and one run.
+/// Reconciles CUBIC's `slow_start` with its older option `hystart`, Linux's switch between
+/// `hystart` and `none`. Equal settings get one spelling, and so one run.
 pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>> {
     finish(options)?;
     let Some(Value::Word(word)) = options.get("slow_start") else {
@@ -175,7 +175,7 @@ impl SlowStart {
         }
     }
 
-    /// The hook of that name: may set ssthresh, and says why then.
+    /// The hook of that name: may set ssthresh, and then gives the reason.
     #[inline]
     pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         match self {
@@ -188,7 +188,7 @@ impl SlowStart {
         }
     }
 
-    /// What of an ACK's segments slow start counts.
+    /// The number of an ACK's segments that slow start counts.
     #[inline]
     pub fn counted(&mut self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         match self {

@@ -1,6 +1,6 @@
 //! SEARCH (draft-chung-ccwg-search-09): slow start ends when what is delivered lags behind what was
-//! sent a round trip before. Where the link has room, a window's worth that was sent is delivered a
-//! round trip later; where it has none, the queue takes the rest.
+//! sent a round trip before. While the link has room, everything that was sent is delivered a round
+//! trip later. Once it has none, a part stays in the queue.
 //!
 //! Sent and delivered segments are summed up in bins of 0.35 of the first RTT. At the end of a bin
 //! the last ten bins of deliveries are compared with the ten bins of sending that end one RTT (the
@@ -116,7 +116,7 @@ impl Search {
         self.delivered[i] = view.delivered;
     }
 
-    /// One or more bins are over; whether they say anything.
+    /// Ends one or more bins; returns whether they allow a comparison.
     fn turn(&mut self, view: View<'_>) -> bool {
         let passed = (view.now - self.end).ns() / self.bin.ns() + 1;
         if passed > BINS {
@@ -134,7 +134,8 @@ impl Search {
         true
     }
 
-    /// How far deliveries are behind what was sent one RTT earlier; None: the bins do not reach.
+    /// How far deliveries lag behind the segments sent one RTT earlier; None if the bins do not
+    /// reach back so far.
     fn lag(&self, rtt: Time) -> Option<f64> {
         let back = rtt.ns() / self.bin.ns();
         let before = self.index.checked_sub(back)?;

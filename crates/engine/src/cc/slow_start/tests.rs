@@ -121,7 +121,7 @@ fn a_rise_that_passes_was_none() {
     assert_eq!(host.window.left_slow_start, None);
 }
 
-/// After the first reduction it has no part in slow start (section 4.3).
+/// After the first reduction it no longer affects slow start (section 4.3).
 #[test]
 fn only_in_the_first_slow_start() {
     let mut host = host("hystart++", 40);
@@ -151,8 +151,8 @@ fn a_stretched_ack_counts_for_eight() {
     assert_eq!(grown(0, "none"), 10);
 }
 
-/// A path with room for so many segments in 100 ms, behind a queue without end: what it delivers
-/// in a round trip is a window until that is more than the room; then the queue grows.
+/// A path that delivers `room` segments in 100 ms, with an unlimited queue. It delivers each window
+/// within a round trip until the window exceeds `room`; then the queue grows.
 fn path(word: &'static str, room: u32) -> Host {
     let mut host = host(word, 100);
     for _ in 0..12 {
@@ -167,8 +167,8 @@ fn path(word: &'static str, room: u32) -> Host {
     host
 }
 
-/// SEARCH notices once a quarter of what was sent does not come back in time, and goes down to
-/// what the path holds: its room for one first RTT.
+/// SEARCH ends slow start once a quarter of the sent segments is not delivered in time. The window
+/// then falls to what the path delivers in the first RTT.
 #[test]
 fn search_ends_at_what_the_path_holds() {
     for room in [200, 1_000, 5_000] {
@@ -198,7 +198,7 @@ fn search_drains_by_half() {
     assert!(reduced.window.ssthresh == after && reduced.window.cwnd <= after + 1);
 }
 
-/// Nothing ends a slow start whose path has room.
+/// While the path has room, no option ends slow start.
 #[test]
 fn search_waits_for_the_path() {
     let host = path("search", 1 << 30);
@@ -227,7 +227,7 @@ fn reno_has_the_hystart_of_cubic() {
     }
 }
 
-/// Two spellings of one thing are one scenario; a contradiction is one.
+/// Two spellings of one setting are the same run; contradictory spellings are an error.
 #[test]
 fn cubic_has_one_spelling_of_each() {
     let complete = |set: &[(&'static str, Value)]| {

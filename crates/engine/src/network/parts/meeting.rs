@@ -1,4 +1,4 @@
-//! Where parts meet between windows: a barrier, mailboxes, and why a run ends.
+//! Synchronises parts between windows: a barrier, mailboxes, and the reason why a run ends.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,15 +38,15 @@ pub(super) const GOES_ON: u8 = 0;
 pub(super) const STOPPED: u8 = 1;
 pub(super) const UNORDERED: u8 = 2;
 
-/// Where parts meet, between windows. Before they meet they write to one of two sides, by turns, as
-/// the other is still being read.
+/// Where parts meet, between windows. Parts write to one of two mailboxes by turns, because the
+/// others may still read the other one.
 pub struct Meeting {
     window: Time,
     arrived: AtomicUsize,
     turn: AtomicUsize,
     broken: AtomicBool,
     halt: [AtomicU8; 2],
-    /// When each part has something to do, and rows that it has recorded.
+    /// For each part: the time of its next event, and the number of rows that it has recorded.
     next: [Vec<AtomicU64>; 2],
     rows: [Vec<AtomicU64>; 2],
     /// Packets by sender and receiver.
@@ -91,7 +91,7 @@ impl Meeting {
         self.next[0].len()
     }
 
-    /// Publishes what this part says, and reads what all of them say. Returns when the next window
+    /// Publishes the state of this part, and reads the states of all. Returns when the next window
     /// begins, or why no window follows.
     pub(super) fn meet(&self, side: usize, own: usize, says: &Says) -> Result<Time, Ended> {
         self.next[side][own].store(says.next.ns(), Ordering::Release);
@@ -158,9 +158,9 @@ impl Drop for Present<'_> {
     }
 }
 
-/// What a part says to the others between windows.
+/// The state that a part publishes between windows.
 pub(super) struct Says {
-    /// When it next has something to do, or when a packet does that it has sent.
+    /// Time of its next event, or of the first packet that it has sent if that is earlier.
     pub next: Time,
     /// Rows that it has recorded.
     pub rows: usize,

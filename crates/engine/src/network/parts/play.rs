@@ -1,4 +1,4 @@
-//! One part at work, in step with the others, and the whole put together in the end.
+//! Plays one part in step with the others, and assembles the whole network at the end.
 
 use std::mem::{replace, swap, take};
 use std::sync::Arc;
@@ -26,9 +26,10 @@ pub(in crate::network) struct Part {
     out: Vec<Vec<Sent>>,
     /// The earliest time at which one of them leaves its pipe.
     sent: Time,
-    /// While packets are taken over: those of each pipe of `meeting` so far, and of another part.
+    /// Scratch lists for taking over packets: those of each pipe of `meeting` so far, and those of
+    /// another part.
     lists: [Vec<Entering>; 2],
-    /// Where two lists are made one.
+    /// Scratch list for merging two lists.
     merged: Entering,
 }
 
@@ -262,7 +263,7 @@ impl Network {
             .enumerate()
             .filter(|(_, out)| !out.is_empty())
         {
-            // What is there is empty: it was read.
+            // The mailbox is empty, because it was read.
             swap(&mut *meeting.mail(side, own, to), out);
         }
         for pipe in &part.meeting {
@@ -316,7 +317,7 @@ impl Network {
                     pipe.packets.push_back(packet);
                     copy.keys.push_back(key);
                 }
-                // Its memory goes back to where it came from.
+                // The vector is returned to its owner, so that its memory is reused.
                 swap(list, &mut copy.own);
             }
         }

@@ -37,7 +37,7 @@ impl Kernel {
         }
     }
 
-    /// Whether the kernel engine can play it, given the modules.
+    /// Whether the kernel engine can play it with the available modules.
     pub fn has(&self) -> bool {
         matches!(self, Kernel::Agent) || self.name().is_some()
     }

@@ -15,9 +15,9 @@ pub struct Module {
     pub version: Option<&'static str>,
     /// Options that the module takes. The others have to be at their defaults.
     pub parameters: &'static [Parameter],
-    /// What plays options that Linux does not have.
+    /// The module that plays options that Linux does not have.
     pub stand_in: Option<StandIn>,
-    /// What plays the kernel's own algorithm where windows grow by ACKs.
+    /// The module that plays the kernel's own algorithm if windows grow by ACKs.
     pub acks: Option<StandIn>,
     /// What TCP_CC_INFO tells.
     pub gauges: &'static [Gauge],
@@ -89,7 +89,7 @@ impl Module {
         if let Some(version) = self.version
             && options.word("version") != version
         {
-            // The version decides the rest: one refusal says all.
+            // One refusal is enough, because the version decides the other options.
             let message = format!(
                 "the kernel's {name} is not that of {}",
                 options.word("version")
@@ -113,8 +113,8 @@ impl Module {
         )
     }
 
-    /// Those of `table` that `told` chooses as a module's parameters; any other option has to be
-    /// at its default.
+    /// The options of `table` that `told` chooses, as a module's parameters; every other option has
+    /// to be at its default.
     fn spell(
         &self,
         module: &str,
@@ -140,7 +140,7 @@ impl Module {
         }
         for (option, value) in options.iter() {
             let mapped = table.iter().any(|p| p.option == option);
-            // What a version decides are the other options.
+            // A version decides the other options.
             let decides = self.version.is_some() && option == "version";
             if mapped || decides || defaults.get(option) == Some(value) {
                 continue;

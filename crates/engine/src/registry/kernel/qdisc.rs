@@ -65,8 +65,8 @@ pub struct Shaper {
     pub rate: fn(Rate) -> String,
     /// Words of what the link adds to each packet of IP, bytes, with its header.
     pub overhead: fn(i32) -> String,
-    /// What is wrong with its words below a link that adds so many bytes; if the flag is true,
-    /// packets have to stay whole. The findings name keys of the link.
+    /// Finds what is wrong with its words behind a link that adds this many bytes; if the flag is
+    /// true, packets must not be split. The findings name keys of the link.
     pub check: fn(&str, i32, bool) -> Vec<Refused>,
 }
 
@@ -131,7 +131,7 @@ impl Qdisc {
 pub struct Spelled {
     /// Kind.
     pub kind: &'static str,
-    /// What follows it; meaningless if something is refused.
+    /// The words after the kind; meaningless if something is refused.
     pub words: String,
     /// What tc or Linux cannot do.
     pub refused: Vec<Refused>,

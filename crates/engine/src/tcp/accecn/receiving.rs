@@ -214,7 +214,7 @@ mod tests {
                 }
             }
         }
-        // As far as is known, an ACK of something else in between has got through.
+        // An ACK of something else came in between, and it is taken to have got through.
         let mut receiver = Receiving::new(AccEcnOption::Full, true);
         receiver.on_duplicate(3);
         acknowledge(&mut receiver, Time::ZERO, true);

@@ -34,7 +34,7 @@ impl End {
         }
     }
 
-    /// A segment arrives; the ACKs it brings about.
+    /// Delivers a segment; returns the ACKs that it causes.
     fn data(&mut self, seq: u64, at: Time, ecn: Ecn, set: u16) -> Vec<Packet> {
         let mut packet = Packet::new(0, 1514, ecn);
         packet.seq = seq;
@@ -120,7 +120,7 @@ fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
     assert_eq!(others, [(1, 5), (3, 6), (5, 0), (6, 0)]);
 }
 
-/// What each of these packets, 1 ms apart, brings: (acknowledged, ECE, ESCE).
+/// The ACK for each of these packets, which come 1 ms apart: (acknowledged, ECE, ESCE).
 fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, bool)>> {
     let mut end = End::new(echo);
     end.receiver.echo_sce(sce);

@@ -12,7 +12,7 @@ use crate::agent::sys::process;
 /// Where a root is made. Every process has file systems of its own, so all use this path.
 pub const NEW: &str = "/tmp";
 
-/// Limits of what a program may write in memory, apart from its output.
+/// Limits of the files in memory that a program may write, not counting its output folder.
 const OPTIONS: &str = "mode=755,size=256m,nr_inodes=100k";
 
 /// The folder whose files are kept.
