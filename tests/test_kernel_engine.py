@@ -770,5 +770,6 @@ def test_lists_say_which_engine_has_what(tailback: Tailback) -> None:
     assert rows["aqm", "codel"] == rows["cc", "dctcp"] == rows["traffic", "cbr"] == "sim, kernel"
     assert rows["aqm", "fifo"] == "sim, kernel (pfifo)"
     assert rows["aqm", "wred"] == "sim, kernel"
-    assert rows["aqm", "pi2"] == "sim"
+    assert rows["aqm", "pi2"] == rows["aqm", "step"] == "sim, kernel"
+    assert rows["cc", "reno-sce"] == "sim"
     assert rows["aqm", "sfq"] == rows["cc", "vegas"] == "kernel"

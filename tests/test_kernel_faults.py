@@ -44,7 +44,6 @@ def has_landlock() -> bool:
             r"8:9: this kernel has no queue discipline fq_codl\n(.*\n){2}  use one of fq_codel, ",
         ),
         ('queue = { aqm = "codel", module = "no" }', "8:35: the kernel kit has no module no"),
-        ('queue = { aqm = "pi2" }', "8:17: the kernel has nothing like pi2"),
     ],
 )
 def test_a_queue_the_kernel_lacks_has_its_place(

@@ -1123,17 +1123,16 @@ fn what_the_kernel_has_not() {
         let names = |list: Vec<&Entry<B>>| list.iter().map(|entry| entry.name).collect();
         (names(without), names(with))
     }
-    let (without, with) = split(aqm::ENTRIES);
+    let (without, with) = split(cc::ENTRIES);
     assert!(
-        without.contains(&"step") && with.contains(&"codel"),
+        without.contains(&"reno-sce") && with.contains(&"dctcp"),
         "{without:?} {with:?}"
     );
     for name in without {
-        let text = format!(
-            "duration = \"1s\"\nbottleneck.rate = \"1Mbit\"\nbottleneck.queue = \"{name}\"\n[[flows]]\ncc = \"reno\"\n"
-        );
+        let text =
+            format!("duration = \"1s\"\nbottleneck.rate = \"1Mbit\"\n[[flows]]\ncc = \"{name}\"\n");
         let expected = format!(
-            "f.toml:3:20: the kernel has nothing like {name}; expected --engine sim, or one of {}",
+            "f.toml:4:6: the kernel has nothing like {name}; expected --engine sim, or one of {}",
             with.join(", ")
         );
         check_kernel(&text, None, &expected);

@@ -97,7 +97,7 @@ WEIGHTED = (("reno",), ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"), ("reno
 TWINS = (("reno", "reno"), ("cubic", "cubic"))
 # 2, 8 and 64 flows where queues are fair.
 FAIR = (("reno", "cubic"), ("cubic",) * 8, ("reno",) * 32 + ("cubic",) * 32)
-# Both queues of a dual one: DCTCP in L, the others in C.
+# DCTCP is marked, the others are dropped: in both queues of a dual one, or in one.
 COUPLED = (
     *ALONE,
     *(("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp")),
@@ -126,6 +126,13 @@ QUEUES = (
     GridQueue("RED", "red-ecn", True, EVERY, (("reno", "dctcp"),)),
     GridQueue("WRED", "wred", "dctcp", WEIGHTED, (("reno", "dctcp"),)),
     GridQueue("WRED", "wred-step", "dctcp", WEIGHTED, (("reno", "dctcp"),)),
+    GridQueue("step", "step", "dctcp", (("dctcp",), ("dctcp", "dctcp")), (("dctcp",),)),
+    GridQueue("PI2", "pi2", False, MIXED, (("reno",),)),
+    GridQueue(
+        *("PI2", "pi2-coupled", "dctcp", COUPLED[3:5]),
+        base="pi2",
+        sets={"bottleneck.queue": {"aqm": "pi2", "scalable": "any"}},
+    ),
     GridQueue("fair queues", "fq_codel", False, FAIR, FAIR[:1]),
     GridQueue("fair queues", "fq_codel-ecn", True, FAIR, FAIR[1:2]),
     GridQueue("fair queues", "fq_pie", False, FAIR, FAIR[:1]),

@@ -43,7 +43,9 @@ def page(validation: Validation) -> Page:
             [Text(_RUN), tables.cost(validation), tables.settings(facts)],
         ),
     ]
-    return Page(TITLE, lead, sections, facts)
+    families = dict.fromkeys(b.queue.family for b in validation.ran.batches)
+    title = f"{TITLE}: {', '.join(families)}" if _queues(validation) else TITLE
+    return Page(title, lead, sections, facts)
 
 
 _GOALS = """

@@ -11,6 +11,7 @@ from typing import Any
 
 from pages import EVIDENCE, ROOT, results
 from tailback_studies import experiments
+from tailback_studies.reproduction.published import RESULTS
 from tailback_studies.validation import grid
 
 STUDIES = ROOT / "python" / "tailback_studies" / "experiments"
@@ -41,25 +42,39 @@ def of(kind: str, name: str) -> Iterator[str]:
 
 
 def _against_linux(kind: str, name: str) -> Iterator[str]:
-    columns, rows = _table(FAMILIES)
-    # A family that the grid has gained since the page was written is not on it.
-    families = [f for f in grid.FAMILIES if f in rows and (kind, name) in _entries_of(f)]
-    if not families:
+    wanted = [f for f in grid.FAMILIES if (kind, name) in _entries_of(f)]
+    nowhere = True
+    for page in _pages():
+        columns, rows = _table(page, FAMILIES)
+        # A family that the grid has gained since a page was written is not on it, but perhaps on
+        # a page of its own.
+        families = [f for f in wanted if f in rows]
+        wanted = [f for f in wanted if f not in rows]
+        if not families:
+            continue
+        nowhere = False
+        yield (
+            f"In [{_title(page).replace('The', 'the', 1)}](../../evidence/{page}.md) it is part "
+            "of these families of cells. Each number is how many cells are within the limit, of "
+            "how many.\n"
+        )
+        used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
+        yield "| " + " | ".join(columns[i] for i in used) + " |"
+        yield "|---" * len(used) + "|"
+        for family in families:
+            yield "| " + " | ".join(rows[family][i] for i in used) + " |"
+        yield ""
+    if nowhere:
         yield (
             "No cell of [the simulator against Linux](../../evidence/validation.md) has it: it has "
             "not been compared with Linux.\n"
         )
-        return
-    yield (
-        "In [the simulator against Linux](../../evidence/validation.md) it is part of these "
-        "families of cells. Each number is how many cells are within the limit, of how many.\n"
-    )
-    used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
-    yield "| " + " | ".join(columns[i] for i in used) + " |"
-    yield "|---" * len(used) + "|"
-    for family in families:
-        yield "| " + " | ".join(rows[family][i] for i in used) + " |"
-    yield ""
+
+
+def _pages() -> list[str]:
+    """The pages of the validation: of the whole grid, then of some queues."""
+    some = sorted(file.name for file in EVIDENCE.glob(f"validation-*{RESULTS}"))
+    return ["validation", *(name.removesuffix(RESULTS) for name in some)]
 
 
 def _signals(name: str) -> Iterator[str]:
@@ -94,9 +109,9 @@ def _title(study: str) -> str:
 
 
 @cache
-def _table(title: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Columns and rows, by their first cell, of a table of the validation's results."""
-    table = next(results.tables(EVIDENCE, "validation", title))
+def _table(page: str, title: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Columns and rows, by their first cell, of a table of a page of the validation."""
+    table = next(results.tables(EVIDENCE, page, title))
     return table["columns"], {row[0]: row for row in table["rows"]}
 
 

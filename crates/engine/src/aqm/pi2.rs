@@ -3,9 +3,12 @@
 //! Classic packets are dropped (with `ecn`: marked) with probability p squared. With `scalable`,
 //! packets of scalable senders are marked with k p. The arithmetic and the defaults are those of
 //! Linux's sch_dualpi2 (see dualpi2.rs); the delay is the head's sojourn time. Linux has no PI2
-//! alone. Above k p = 1 with scalable marking, ECN-capable packets are dropped with p squared too.
+//! alone; the kernel engine runs it as a module of tailback's own, `sch_pi2`. Above k p = 1 with
+//! scalable marking, ECN-capable packets are dropped with p squared too.
 //!
 //! No known deviations.
+
+mod kernel;
 
 use tailback_record::Cause;
 
@@ -15,7 +18,7 @@ use super::fifo::{Limit, Packets};
 use super::pie;
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::{Ecn, Packet};
-use crate::registry::kernel::{Kernel, Qdisc};
+use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::rng::Stream;
@@ -71,7 +74,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::Qdisc(&KERNEL),
+    kernel: Kernel::Qdisc(&kernel::KERNEL),
     rules: Rules::NONE,
     finish: no_finish,
     build: |options, context| {
@@ -98,9 +101,6 @@ pub const ENTRY: Entry<Build> = Entry {
         })
     },
 };
-
-/// Linux has no such discipline.
-const KERNEL: Qdisc = Qdisc { ..Qdisc::DEFAULT };
 
 /// The discipline.
 #[derive(Debug)]

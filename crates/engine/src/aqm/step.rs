@@ -5,14 +5,17 @@
 //! on arrival (Alizadeh et al. 2010). A threshold in time is compared with the packet's sojourn
 //! time when it leaves (as `step_thresh` of DualPI2 and `ce_threshold` of fq_codel). Linux has no
 //! discipline that does only this; `red` with min = max and weight 1, or `codel` with
-//! `ce_threshold`, come near. Packets that are not ECN-capable pass by default.
+//! `ce_threshold`, come near. The kernel engine runs it as a module of tailback's own, `sch_step`.
+//! Packets that are not ECN-capable pass by default.
+
+mod kernel;
 
 use tailback_record::Cause;
 
 use super::fifo::{Limit, Packets};
 use super::{Backlog, Build, Dequeue, Queue, Sink};
 use crate::packet::Packet;
-use crate::registry::kernel::{Kernel, Qdisc};
+use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Value};
 use crate::units::Time;
@@ -62,7 +65,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::Qdisc(&KERNEL),
+    kernel: Kernel::Qdisc(&kernel::KERNEL),
     rules: Rules::NONE,
     finish: |options| {
         let time = matches!(options.get("threshold"), Some(Value::Time(_)));
@@ -93,9 +96,6 @@ pub const ENTRY: Entry<Build> = Entry {
         })
     },
 };
-
-/// Linux has no such discipline.
-const KERNEL: Qdisc = Qdisc { ..Qdisc::DEFAULT };
 
 /// What the queue compares.
 #[derive(Clone, Copy, Debug)]

@@ -328,7 +328,7 @@ fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
         in_order: queue.in_order(),
         keeps_order: queue.keeps_order(),
         loss_namespace: at.loss,
-        drops_at: queue.drops_at(),
+        drops_at: queue.drops_at,
         kind: queue.kind,
         namespace: at.namespace,
         device: "out".to_owned(),

@@ -21,18 +21,22 @@ pub(super) struct Qdisc {
     pub limit: Limit,
     /// Whether it is RED with the timer of its adaptive mode to be started.
     pub adapts: bool,
+    /// Where its algorithm drops.
+    pub drops_at: DropsAt,
     /// What the registry knows about the kind.
     face: Option<&'static kernel::Qdisc>,
 }
 
 impl Qdisc {
     fn new(kind: &str, words: String, limit: Limit) -> Qdisc {
+        let face = aqm::face(kind);
         Qdisc {
             kind: kind.to_owned(),
             words,
             limit,
             adapts: false,
-            face: aqm::face(kind),
+            drops_at: drops_at(face, &Options::default()),
+            face,
         }
     }
 
@@ -55,14 +59,6 @@ impl Qdisc {
     /// Whether packets of a flow keep their order; false for an unknown kind.
     pub fn keeps_order(&self) -> bool {
         self.face.is_some()
-    }
-
-    /// Where its algorithm drops.
-    pub fn drops_at(&self) -> DropsAt {
-        match self.face {
-            Some(face) if face.drops_at_dequeue => DropsAt::Dequeue,
-            _ => DropsAt::Enqueue,
-        }
     }
 
     /// Rejects what a queue with its own shaper does not support, and what the captures cannot
@@ -106,6 +102,7 @@ pub(super) fn queue(
             refusals.at(&at, spelled.refused);
             Qdisc {
                 adapts: options.get("adaptive") == Some(&Value::Bool(true)),
+                drops_at: drops_at(Some(face), options),
                 ..Qdisc::new(spelled.kind, spelled.words, limit(options))
             }
         }
@@ -125,6 +122,17 @@ pub(super) fn stand_in<'a>(queue: &'a Algorithm, module: Option<&'a str>) -> Opt
             _ => None,
         }
     })
+}
+
+fn drops_at(face: Option<&kernel::Qdisc>, options: &Options) -> DropsAt {
+    let on_arrival = |face: &kernel::Qdisc| {
+        let known = face.drops_on_arrival_if;
+        known.is_some_and(|(option, word)| options.get(option) == Some(&Value::Word(word)))
+    };
+    match face {
+        Some(face) if face.drops_at_dequeue && !on_arrival(face) => DropsAt::Dequeue,
+        _ => DropsAt::Enqueue,
+    }
 }
 
 fn limit(options: &Options) -> Limit {

@@ -707,14 +707,14 @@ fn refusals_name_their_place() {
             "links[0].jitter",
             Box::new(|p| p.links[0].jitter = Time::from_secs(5)),
         ),
-        (
-            "links[0].queue.aqm",
-            Box::new(|p| p.links[0] = link(1_000_000, "pi2", &[])),
-        ),
-        // The module is ours, and this kit does not have it.
+        // The modules are ours, and this kit does not have them.
         (
             "links[0].queue.module",
             Box::new(|p| p.links[0] = link(1_000_000, "wred", &[])),
+        ),
+        (
+            "links[0].queue.module",
+            Box::new(|p| p.links[0] = link(1_000_000, "step", &[])),
         ),
         (
             "links[0].queue.sce",
@@ -812,7 +812,7 @@ fn refusals_name_their_place() {
             Box::new(|p| p.links[0] = link(1_000_000, "dualpi2", &[("l_drop", Value::Int(100))])),
         ),
         (
-            "links[0].queue.aqm",
+            "links[0].queue.module",
             Box::new(|p| p.links[0] = link(1_000_000, "pi2", &[])),
         ),
         (
@@ -1232,6 +1232,51 @@ fn weighted_red_is_a_module_of_ours() {
     let long = curve(&[("max", Value::Bytes(Bytes(1 << 33)))]);
     plan.links[0] = link(10_000_000, "wred", &[("ecn", long)]);
     assert_eq!(judge(&plan, &kit)[0].path, "links[0].queue.ecn");
+}
+
+/// A threshold and a controller that Linux does not have alone: modules of ours, and where they
+/// drop follows from an option.
+#[test]
+fn step_and_pi2_are_modules_of_ours() {
+    let mut kit = kit();
+    for module in ["sch_step", "sch_pi2"] {
+        let path = format!("/extra/{module}/{module}.ko");
+        kit.extra.insert(module.to_owned(), vec![path]);
+    }
+    let of = |name: &str, set: &[(&'static str, Value)]| {
+        let mut plan = simple();
+        plan.links[0] = link(10_000_000, name, set);
+        let job = map(&plan, 1, &kit).expect("the kit has it");
+        let lines = job.setup.iter().filter(|batch| batch.tool == Tool::Qdisc);
+        let lines: Vec<_> = lines.flat_map(|batch| batch.lines.clone()).collect();
+        let words = lines[0].split_once("handle 10: ").expect("a leaf").1;
+        (words.to_owned(), job.links[0].drops_at)
+    };
+    let late = crate::job::DropsAt::Dequeue;
+    let dequeue = ("at", Value::Word("dequeue"));
+    let words =
+        "step limit 1000p threshold 1000000n at_dequeue 1 include_arriving 0 drop_not_ect 0";
+    assert_eq!(of("step", &[dequeue]), (words.to_owned(), late));
+    let length = [
+        ("limit", Value::Bytes(Bytes(90_000))),
+        ("threshold", Value::Packets(20)),
+        ("at", Value::Word("enqueue")),
+        ("include_arriving", Value::Bool(true)),
+        ("not_ect", Value::Word("drop")),
+    ];
+    let words = "step limit 90000b threshold 20p at_dequeue 0 include_arriving 1 drop_not_ect 1";
+    let early = crate::job::DropsAt::Enqueue;
+    assert_eq!(of("step", &length), (words.to_owned(), early));
+    let scalable = [("scalable", Value::Word("any")), ("ecn", Value::Bool(true))];
+    let words =
+        "pi2 limit 10000 target 15000000 tupdate 16000000 alpha 41 beta 819 k 2 ecn 1 scalable 2";
+    assert_eq!(of("pi2", &scalable), (words.to_owned(), late));
+    // A size that the modules do not count.
+    for name in ["step", "pi2"] {
+        let mut plan = simple();
+        plan.links[0] = link(10_000_000, name, &[("limit", Value::Packets(1 << 33))]);
+        assert_eq!(judge(&plan, &kit)[0].path, "links[0].queue.limit");
+    }
 }
 
 /// Linux's own takes tc's words, what it does not have is a module of ours.

@@ -22,6 +22,8 @@ pub struct Qdisc {
     pub order: Order,
     /// Whether it drops as packets are about to leave, and not as they arrive.
     pub drops_at_dequeue: bool,
+    /// The option and its word with which it drops as they arrive, although `drops_at_dequeue`.
+    pub drops_on_arrival_if: Option<(&'static str, &'static str)>,
     /// Whether it drops for no other reason than a full buffer.
     pub tail_drop: bool,
     /// If it keeps the link's rate itself.
@@ -92,6 +94,7 @@ impl Qdisc {
         shown: &[],
         order: Order::Arrival,
         drops_at_dequeue: false,
+        drops_on_arrival_if: None,
         tail_drop: false,
         shaper: None,
         xstats: Xstats {

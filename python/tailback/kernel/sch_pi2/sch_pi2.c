@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pi2: the controller of DualPI2 over one queue (De Schepper et al., CoNEXT 2016).
+ *
+ * Follows tailback's simulator (crates/engine/src/aqm/pi2.rs). The arithmetic is that of Linux 7.3
+ * sch_dualpi2.c; the delay is the sojourn time of the packet at the head. Classic packets are
+ * dropped (with "ecn 1": marked if they are ECN-capable) with probability p squared. With
+ * "scalable", packets of scalable senders are marked with k p. Above k p = 1 they are dropped with
+ * p squared, too, and the survivors are marked.
+ *
+ * Options are text in one attribute, NAME VALUE ..., because tc does not know the kind. A GSO
+ * packet counts as one. The licence is in ../patches/COPYING.
+ */
+#include <linux/hrtimer.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/skbuff.h>
+#include <linux/string.h>
+#include <linux/version.h>
+#include <net/inet_ecn.h>
+#include <net/netlink.h>
+#include <net/pkt_sched.h>
+
+#define ONE	U32_MAX		/* probability 1 */
+#define PARTS	8		/* gains are given in 256ths of a Hz */
+#define SHIFT	6		/* and kept in 64ths of a probability unit per ns */
+
+enum { PI2_TEXT = 1, PI2_ATTRS };
+
+/* Whose packets are marked the scalable way. */
+enum { NOBODYS, ECT_1, ANY_ECT };
+
+/* What tailback reads: its order is that of aqm/pi2/kernel.rs. */
+struct pi2_xstats {
+	u32	prob;
+	u32	delay;		/* us */
+	u32	marks;
+	u32	drops;
+	u32	overflow;
+};
+
+struct pi2_data {
+	u64	limit;		/* packets */
+	u64	target;		/* ns */
+	u64	tupdate;	/* ns */
+	u64	alpha;		/* 256ths of a Hz; in units of the controller once they are read */
+	u64	beta;
+	u64	k;
+	u64	ecn;
+	u64	scalable;
+
+	struct hrtimer timer;
+	struct Qdisc *sch;
+	u64	last;		/* delay at the last update, ns */
+	u64	head_ts;	/* when the head arrived; 0: nothing is queued */
+	u32	prob;
+	struct pi2_xstats stats;
+
+	/* dropped on the way out, not yet told to the parents */
+	u32	late_drops;
+	u32	late_bytes;
+};
+
+#define NUMBER(name, min, max) { #name, offsetof(struct pi2_data, name), min, max }
+static const struct {
+	const char *name;
+	size_t at;
+	u64 min;
+	u64 max;
+} numbers[] = {
+	NUMBER(limit, 1, U32_MAX),
+	NUMBER(target, 0, S64_MAX),
+	NUMBER(tupdate, 1000, S64_MAX / 2),
+	NUMBER(alpha, 1, S32_MAX),
+	NUMBER(beta, 1, S32_MAX),
+	NUMBER(k, 1, U8_MAX),
+	NUMBER(ecn, 0, 1),
+	NUMBER(scalable, NOBODYS, ANY_ECT),
+};
+
+struct pi2_cb {
+	u64	arrived;	/* ns */
+};
+
+static struct pi2_cb *cb_of(struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct pi2_cb));
+	return (struct pi2_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* --- controller --------------------------------------------------------------------------- */
+
+static u64 head_delay(const struct pi2_data *q, u64 now)
+{
+	return q->head_ts ? now - q->head_ts : 0;
+}
+
+static void update(struct pi2_data *q, u64 delay)
+{
+	/* Sums wrap, as signed ones of Linux do. */
+	s64 delta = (delay - q->target) * q->alpha + (delay - q->last) * q->beta;
+	u32 before = q->prob, prob;
+
+	q->last = delay;
+	/* Cut to 32 bits: a change of p by more than 1 wraps. */
+	if (delta > 0) {
+		prob = before + (u32)((u64)delta >> SHIFT);
+		if (prob < before)
+			prob = ONE;
+	} else {
+		prob = before - (u32)(-(u64)delta >> SHIFT);
+		if (prob > before)
+			prob = 0;
+	}
+	WRITE_ONCE(q->prob, prob);
+}
+
+static enum hrtimer_restart on_timer(struct hrtimer *timer)
+{
+	struct pi2_data *q = container_of(timer, struct pi2_data, timer);
+	spinlock_t *lock;
+	u64 now;
+
+	rcu_read_lock();
+	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
+	spin_lock(lock);
+	now = ktime_get_ns();
+	update(q, head_delay(q, now));
+	hrtimer_set_expires(timer, ns_to_ktime(now + q->tupdate));
+	spin_unlock(lock);
+	rcu_read_unlock();
+	return HRTIMER_RESTART;
+}
+
+/* --- one packet --------------------------------------------------------------------------- */
+
+static bool roll(u64 prob)
+{
+	return get_random_u32() <= prob;
+}
+
+static bool roll_squared(const struct pi2_data *q)
+{
+	return roll(q->prob) && roll(q->prob);
+}
+
+static u8 ecn_of(struct sk_buff *skb)
+{
+	const u8 *end = skb_tail_pointer(skb), *header = skb_network_header(skb);
+
+	switch (skb_protocol(skb, true)) {
+	case htons(ETH_P_IP):
+		if (header + sizeof(struct iphdr) <= end)
+			return ipv4_get_dsfield(ip_hdr(skb)) & INET_ECN_MASK;
+		break;
+	case htons(ETH_P_IPV6):
+		if (header + sizeof(struct ipv6hdr) <= end)
+			return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
+		break;
+	}
+	return INET_ECN_NOT_ECT;
+}
+
+static bool is_scalable(const struct pi2_data *q, u8 ecn)
+{
+	switch (q->scalable) {
+	case ECT_1:
+		return ecn & INET_ECN_ECT_1;
+	case ANY_ECT:
+		return ecn != INET_ECN_NOT_ECT;
+	}
+	return false;
+}
+
+static void mark(struct pi2_data *q, struct sk_buff *skb, u8 ecn)
+{
+	if (ecn != INET_ECN_CE && INET_ECN_set_ce(skb))
+		q->stats.marks++;
+}
+
+/* Marks or drops by p; whether the packet, which has left the queue, is still wanted. */
+static bool survives(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct pi2_data *q = qdisc_priv(sch);
+	/* Without coupling p is never above its limit. */
+	u64 coupled = (u64)q->prob * (q->scalable ? q->k : 1);
+	bool overload = coupled > ONE;
+	u8 ecn = ecn_of(skb);
+
+	/* Two frames are no standing queue. */
+	if (sch->qstats.backlog < 2 * psched_mtu(qdisc_dev(sch)))
+		return true;
+	if (is_scalable(q, ecn)) {
+		if (overload && roll_squared(q))
+			return false;
+		if (overload || roll(coupled))
+			mark(q, skb, ecn);
+		return true;
+	}
+	if (!roll_squared(q))
+		return true;
+	if (!q->ecn || ecn == INET_ECN_NOT_ECT || overload)
+		return false;
+	mark(q, skb, ecn);
+	return true;
+}
+
+/* --- queue -------------------------------------------------------------------------------- */
+
+static int pi2_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct pi2_data *q = qdisc_priv(sch);
+
+	if (sch->q.qlen >= q->limit) {
+		q->stats.overflow++;
+		return qdisc_drop(skb, sch, to_free);
+	}
+	cb_of(skb)->arrived = ktime_get_ns();
+	if (!sch->q.qlen)
+		q->head_ts = cb_of(skb)->arrived;
+	return qdisc_enqueue_tail(skb, sch);
+}
+
+static void tell_parents(struct Qdisc *sch)
+{
+	struct pi2_data *q = qdisc_priv(sch);
+
+	if (!q->late_drops)
+		return;
+	/* An htb of before 6.17 fails if its leaf becomes empty while it asks it for a packet. */
+	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0) && !sch->q.qlen)
+		return;
+	qdisc_tree_reduce_backlog(sch, q->late_drops, q->late_bytes);
+	q->late_drops = 0;
+	q->late_bytes = 0;
+}
+
+static struct sk_buff *pi2_dequeue(struct Qdisc *sch)
+{
+	struct pi2_data *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+
+	while ((skb = __qdisc_dequeue_head(&sch->q)) != NULL) {
+		q->head_ts = sch->q.head ? cb_of(sch->q.head)->arrived : 0;
+		qdisc_qstats_backlog_dec(sch, skb);
+		if (survives(sch, skb)) {
+			qdisc_bstats_update(sch, skb);
+			break;
+		}
+		q->stats.drops++;
+		q->late_drops++;
+		q->late_bytes += qdisc_pkt_len(skb);
+		qdisc_qstats_drop(sch);
+		kfree_skb(skb);
+	}
+	tell_parents(sch);
+	return skb;
+}
+
+/* --- the qdisc ---------------------------------------------------------------------------- */
+
+static int read_option(struct pi2_data *q, const char *name, const char *value)
+{
+	u64 number;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
+		if (strcmp(name, numbers[i].name))
+			continue;
+		if (kstrtou64(value, 10, &number) || number < numbers[i].min ||
+		    number > numbers[i].max)
+			return -EINVAL;
+		*(u64 *)((char *)q + numbers[i].at) = number;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static u64 scale_gain(u64 parts)
+{
+	return div_u64(parts * ONE >> (PARTS - SHIFT), NSEC_PER_SEC);
+}
+
+static const struct nla_policy policy[PI2_ATTRS] = {
+	[PI2_TEXT] = { .type = NLA_NUL_STRING },
+};
+
+static int read_options(struct pi2_data *q, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct nlattr *attrs[PI2_ATTRS];
+	char *text, *rest, *name, *value;
+	int error;
+
+	if (!opt)
+		return -EINVAL;
+	error = nla_parse_nested_deprecated(attrs, PI2_TEXT, opt, policy, extack);
+	if (error < 0)
+		return error;
+	if (!attrs[PI2_TEXT])
+		return -EINVAL;
+	text = nla_strdup(attrs[PI2_TEXT], GFP_KERNEL);
+	if (!text)
+		return -ENOMEM;
+	rest = text;
+	while (!error && (name = strsep(&rest, " ")) != NULL) {
+		value = strsep(&rest, " ");
+		error = value ? read_option(q, name, value) : -EINVAL;
+		if (error)
+			pr_warn("pi2: option %s\n", name);
+	}
+	kfree(text);
+	return !error && q->limit && q->tupdate && q->alpha && q->beta && q->k ? 0 : -EINVAL;
+}
+
+static int pi2_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct pi2_data *q = qdisc_priv(sch);
+	int error;
+
+	/* Before what may fail: it is cancelled then, too. */
+	hrtimer_setup(&q->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
+	q->sch = sch;
+	error = read_options(q, opt, extack);
+	if (error)
+		return error;
+	q->alpha = scale_gain(q->alpha);
+	q->beta = scale_gain(q->beta);
+	hrtimer_start(&q->timer, ns_to_ktime(ktime_get_ns() + q->tupdate),
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
+	return 0;
+}
+
+static int pi2_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
+
+	return nest ? nla_nest_end(skb, nest) : -EMSGSIZE;
+}
+
+static int pi2_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct pi2_data *q = qdisc_priv(sch);
+
+	q->stats.prob = READ_ONCE(q->prob);
+	q->stats.delay = div_u64(head_delay(q, ktime_get_ns()), NSEC_PER_USEC);
+	return gnet_stats_copy_app(d, &q->stats, sizeof(q->stats));
+}
+
+static void pi2_reset(struct Qdisc *sch)
+{
+	struct pi2_data *q = qdisc_priv(sch);
+
+	qdisc_reset_queue(sch);
+	memset(&q->stats, 0, sizeof(q->stats));
+	q->prob = 0;
+	q->last = 0;
+	q->head_ts = 0;
+	q->late_drops = 0;
+	q->late_bytes = 0;
+}
+
+static void pi2_destroy(struct Qdisc *sch)
+{
+	struct pi2_data *q = qdisc_priv(sch);
+
+	hrtimer_cancel(&q->timer);
+}
+
+static struct Qdisc_ops pi2_ops __read_mostly = {
+	.id		= "pi2",
+	.priv_size	= sizeof(struct pi2_data),
+	.enqueue	= pi2_enqueue,
+	.dequeue	= pi2_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= pi2_init,
+	.destroy	= pi2_destroy,
+	.reset		= pi2_reset,
+	.dump		= pi2_dump,
+	.dump_stats	= pi2_dump_stats,
+	.owner		= THIS_MODULE,
+};
+
+static int __init pi2_start(void)
+{
+	return register_qdisc(&pi2_ops);
+}
+
+static void __exit pi2_stop(void)
+{
+	unregister_qdisc(&pi2_ops);
+}
+
+module_init(pi2_start)
+module_exit(pi2_stop)
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("PI2 over one queue");
+MODULE_ALIAS("net-sch-pi2");
