@@ -224,6 +224,21 @@ def test_causes_are_what_was_measured() -> None:
     assert causes.judged(miss, [other]) == causes.Cause(causes.PHASES, 0.0, (5.0, 6.0), (5.0, 6.0))
 
 
+def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
+    (miss,) = misses([alone([summary(5.0)] * 5, [summary(6.0)] * 5)])
+
+    def found(sim: tuple[float, ...], kernel: tuple[float, ...]) -> bool:
+        again = alone([summary(mbit) for mbit in sim], [summary(mbit) for mbit in kernel])
+        return causes.settles(miss, [again])
+
+    assert found((5.0, 5.0, 5.1, 6.0), (5.1, 6.0, 6.0, 6.0))
+    # A state that only one engine has; one state; every run a state of its own.
+    assert not found((5.0, 5.0, 6.0, 6.0), (5.0, 5.0, 6.0, 7.0))
+    assert not found((5.0, 5.1, 5.2, 5.3), (5.0, 5.1, 5.2, 5.3))
+    assert not found((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0))
+    assert not causes.settles(miss, [])
+
+
 def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
     """Values that belong to a rate stay with it; nothing runs if nothing is due."""
     found = []

@@ -1,12 +1,14 @@
 """Why a cell is beyond its limit, as far as it can be measured.
 
-The causes come from three checks, none of them written by hand. First, whether identical flows
+The causes come from four checks, none of them written by hand. First, whether identical flows
 agree in order of throughput though not one by one: chance decides which of them is slow. Second,
 whether the seeds of either engine differ as much: noise. Third, whether both engines agree in the
 neighbourhood of the cell. Neighbours have a round-trip time that is 1 or 2 % off: an experimenter
 would call them the same cell. Where the means over the neighbourhood agree, one engine falls into a
-pattern of phases in this cell and the other does not; their rules do not differ. A miss that none
-of these explains has no known cause.
+pattern of phases in this cell and the other does not; their rules do not differ. Fourth, whether
+runs settle: with more seeds the values of both engines lie in the same few groups, with gaps wider
+than the limit between them, and the seed decides which. A window of DCTCP, for example, freezes
+where alpha is too small to cut a segment. A miss that none of these explains has no known cause.
 """
 
 from __future__ import annotations
@@ -27,9 +29,15 @@ from tailback_studies.validation.verdicts import ORDER, THROUGHPUT, Miss
 RTTS = (0.98, 0.99, 1.01, 1.02)
 """Round-trip times of neighbours, relative to the cell's."""
 
+MORE_SEEDS = 25
+"""Seeds of a cell where runs may settle in several states."""
+
+MOST_STATES = 4
+
 NOISE = "noise of the seeds is as large"
 DRAWN = "each seed makes another of the identical flows the slow one; sorted, they agree"
 PHASES = "phases: over the neighbourhood both engines agree"
+SETTLED = "each run settles in one of a few states; with more seeds both engines have the same"
 UNKNOWN = "not known"
 NOT_RUN = "not known; the neighbours are not run"
 
@@ -57,8 +65,16 @@ def explain(
     causes = [_alone(miss) for miss in misses]
     left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c is None}
     near = neighbours(list(left.values()), ran, options, stored=stored)
-    return [
+    causes = [
         cause if cause is not None else judged(miss, near[miss.cell.id])
+        for miss, cause in zip(misses, causes, strict=True)
+    ]
+    left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c.text == UNKNOWN}
+    again = neighbours(
+        *(list(left.values()), ran, options), rtts=(1,), seeds=MORE_SEEDS, stored=stored
+    )
+    return [
+        replace(cause, text=SETTLED) if settles(miss, again.get(miss.cell.id, ())) else cause
         for miss, cause in zip(misses, causes, strict=True)
     ]
 
@@ -94,6 +110,24 @@ def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
     return Cause(cause, miss.limit.error(over), *ends)
 
 
+def settles(miss: Miss, again: Sequence[Cell]) -> bool:
+    """Whether the runs of a cell with more seeds lie in the same few groups on both engines."""
+    wanted = miss.measure
+    for measure in (m for one in again for m in one.of(wanted.quantity) if m.flow == wanted.flow):
+        by_engine = (("sim", measure.sim), ("kernel", measure.kernel))
+        runs = sorted((value, engine) for engine, side in by_engine for value in side)
+        groups: list[set[str]] = []
+        last = 0.0
+        for value, engine in runs:
+            known = value - last if measure.logarithmic else value / last - 1 if last > 0 else 1.0
+            if not groups or known > miss.limit.relative:
+                groups.append(set())
+            groups[-1].add(engine)
+            last = value
+        return 2 <= len(groups) <= MOST_STATES and all(len(group) == 2 for group in groups)
+    return False
+
+
 def _sides(found: Sequence[Measure]) -> list[list[tuple[float, ...]]]:
     return [[measure.sim for measure in found], [measure.kernel for measure in found]]
 
@@ -107,18 +141,23 @@ def neighbours(
     ran: grid.GridRuns,
     options: RunOptions,
     *,
+    rtts: Sequence[float] = RTTS,
+    seeds: int | None = None,
     stored: bool = False,
 ) -> dict[str, list[Cell]]:
-    """Return the cells around some cells; with `stored` neighbours that are not stored are
+    """Return the cells around some cells, at round-trip times relative to theirs and with their
+    number of seeds unless another one is passed. With `stored`, neighbours that are not stored are
     missing.
     """
+    if not cells:
+        return {}
     runners = [engines.get(name) for name in grid.ENGINES]
     queues = {queue.name: queue for queue in grid.QUEUES}
     loaded = [
         scenarios.load(
             queues[centre.queue].file,
-            scenarios.texts(around(queues[centre.queue], centre)),
-            max(len(ids) for ids in centre.runs.values()),
+            scenarios.texts(around(queues[centre.queue], centre, rtts)),
+            seeds or seeds_of(centre),
             runner,
         )
         for centre in cells
@@ -133,32 +172,45 @@ def neighbours(
         except RunsFailed as failed:
             results = failed.results
     return {
-        centre.id: list(_paired(queues[centre.queue], centre, *results[2 * i : 2 * i + 2]))
+        centre.id: _paired(
+            *(queues[centre.queue], centre, *results[2 * i : 2 * i + 2]),
+            seeds=seeds or seeds_of(centre),
+            cells=len(rtts),
+        )
         for i, centre in enumerate(cells)
     }
 
 
-def around(queue: grid.GridQueue, centre: Cell) -> dict[str, object]:
+def seeds_of(centre: Cell) -> int:
+    """How many seeds a cell has on each engine."""
+    return max(len(ids) for ids in centre.runs.values())
+
+
+def around(
+    queue: grid.GridQueue, centre: Cell, factors: Sequence[float] = RTTS
+) -> dict[str, object]:
     """Return the changes to the scenario of a cell's queue that give its neighbours: the cell's
     rate, with the values that depend on it, at other round-trip times.
     """
+    rtts = [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in factors]
     if queue.fixed:
-        return {"sweep": {"path.rtt": [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in RTTS]}}
+        return {"sweep": {"path.rtt": rtts}}
     with queue.file.open("rb") as file:
         (zipped,) = tomllib.load(file)["sweep"]["zip"]
     rates = [float(rate.removesuffix("Mbit")) * 1e6 for rate in zipped["bottleneck.rate"]]
     at = rates.index(centre.rate_bit)
-    rtts = [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in RTTS]
     own = {path: [values[at]] for path, values in zipped.items()}
     return {**grid.sets(queue, centre.mix), "sweep": {"path.rtt": rtts, "zip": [own]}}
 
 
-def _paired(queue: grid.GridQueue, centre: Cell, sim: Results, kernel: Results) -> list[Cell]:
+def _paired(
+    queue: grid.GridQueue, centre: Cell, sim: Results, kernel: Results, *, seeds: int, cells: int
+) -> list[Cell]:
     """The neighbours that have all their runs on both engines."""
     batch = grid.GridBatch(
         *(queue, centre.mix, {"sim": sim, "kernel": kernel}),
-        seeds=max(len(ids) for ids in centre.runs.values()),
-        cells=len(RTTS),
+        seeds=seeds,
+        cells=cells,
     )
     return [
         cell(
