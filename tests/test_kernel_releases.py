@@ -15,10 +15,11 @@ import pytest
 import tailback as tb
 from conftest import Archive, Tailback
 from tailback.errors import InputError, ScenarioError, TailbackError
-from tailback.kernel import build, confine, contents, guest, modules, releases, source
+from tailback.kernel import build, confine, contents, guest, modules, own, releases, source
 from tailback.kernel import config as configs
 from tailback.kernel import kit as kits
 from tailback.kernel.kit import Kit
+from tailback.kernel.steps import Steps
 from tailback.running.engines.kernel import Kernel
 
 SCENARIO = """\
@@ -63,6 +64,30 @@ def made_up(cache: Path, version: str, qdiscs: tuple[str, ...]) -> Kit:
     manifest["hash"] = kits.content_hash(manifest)
     (folder / kits.MANIFEST).write_text(json.dumps(manifest))
     return kits.load(folder)
+
+
+def test_a_module_of_ours_that_an_older_kernel_does_not_build_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = []
+
+    def compile_all_but_one(_kit: Path, name: str, _source: Path, **_options: int) -> None:
+        if name == "sch_wred":
+            message = f"module {name} does not build:\nno such function"
+            raise TailbackError(message)
+        built.append(name)
+
+    monkeypatch.setattr(modules, "build", compile_all_but_one)
+    older = made_up(tmp_path, "6.1.176", ())
+    own.add(older.path, jobs=1, steps=Steps(enabled=True))
+    assert {"sch_step", "sch_pi2"} < set(built)
+    told = capsys.readouterr().err
+    assert "this kit does not have sch_wred" in told
+    assert "no such function" in told
+    # The newest kernel has to have all of them.
+    newest = made_up(tmp_path, "7.3.4", ())
+    with pytest.raises(TailbackError, match="sch_wred"):
+        own.add(newest.path, jobs=1, steps=Steps(enabled=False))
 
 
 @pytest.fixture

@@ -73,9 +73,12 @@ def test_every_entry_has_a_head_and_names_its_deviations() -> None:
 
 
 def test_what_the_validation_covers_is_told_from_what_it_does_not() -> None:
-    told = {name: "".join(trials.of("aqm", name)) for name in ("codel", "wred")}
+    told = {name: "".join(trials.of("aqm", name)) for name in ("codel", "wred", "fq")}
     assert "| CoDel |" in told["codel"]
-    assert "has not been compared with Linux" in told["wred"]
+    # On a page of some queues.
+    assert "| WRED |" in told["wred"]
+    assert "evidence/validation-wred.md" in told["wred"]
+    assert "has not been compared with Linux" in told["fq"]
     assert "evidence/dctcp-internet-2014.md" in told["wred"]
     assert "ACK by ACK" in "".join(trials.of("cc", "reno"))
 

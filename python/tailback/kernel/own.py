@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from tailback import registry
+from tailback.errors import TailbackError
 from tailback.kernel import contents, kit, manifest, modules, process, releases
 from tailback.kernel.steps import Steps
 
@@ -30,7 +31,11 @@ def names(version: str | None = None) -> tuple[str, ...]:
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
-    """Add parts that are missing, are not as built, or have other sources."""
+    """Add parts that are missing, are not as built, or have other sources.
+
+    A module that does not build for an older kernel is left out, and a scenario that needs it is
+    rejected before boot.
+    """
     path = folder / kit.MANIFEST
     facts = manifest.read(path, manifest.KIT)
     before = dict(facts["programs"])
@@ -49,4 +54,9 @@ def add(folder: Path, *, jobs: int, steps: Steps) -> None:
         manifest.write(path, facts)
     for name in names(facts["kernel"]):
         steps.step(f"building module {name}")
-        modules.build(folder, name, kit.HERE / name, jobs=jobs)
+        try:
+            modules.build(folder, name, kit.HERE / name, jobs=jobs)
+        except TailbackError as error:
+            if name == kit.SCHEDULE or releases.of(facts["kernel"]) >= releases.COMPAT:
+                raise
+            steps.note(f"this kit does not have {name}: {error}")
