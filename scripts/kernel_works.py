@@ -1,9 +1,11 @@
-"""Prints how published experiments come out on the simulator and on Linux, a row for each part.
+"""Prints docs/evidence/kernel-works.md: how published experiments come out on both engines.
 
-    python scripts/kernel_works.py dualpi2-2022 dualpi2-2019-wrr --quick --out results
+    python scripts/kernel_works.py > docs/evidence/kernel-works.md
+    python scripts/kernel_works.py dualpi2-2022 dualpi2-2019-wrr --out results/kernel-works
 
-Runs what is not stored. Errors are of published numbers; where nothing is published, the difference
-of the engines remains. Both engines run the same scenarios, with the congestion controls of Linux.
+Runs what is not stored; each experiment has a folder of its own in `--out`. Errors are of published
+numbers; where nothing is published, the difference of the engines remains. Both engines run the
+same scenarios.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tailback.base import toml
@@ -22,16 +24,98 @@ from tailback.metrics.statistics import median, nearest_rank
 from tailback.running.options import RunOptions
 from tailback_studies import batteries, experiments
 from tailback_studies.batteries.side_by_side import run_battery
+from tailback_studies.experiments.dctcp_internet_2014.parts import BEYOND, PARTS
 from tailback_studies.experiments.versions import Versions
 from tailback_studies.reproduction.experiment import ALL_CELLS
+from tailback_studies.reproduction.judges import COLUMNS
+from tailback_studies.reproduction.judges import FILE as GOALS
 
 ENGINES = ("sim", "kernel")
-HEAD = (
-    "| experiment | part | cells | error, simulator | error, Linux | difference of the engines |\n"
-    "|---|---|---|---|---|---|"
-)
+FULL_PARTS = {"dctcp-internet-2014": ("table1",)}
+"""Parts that also run with every seed and second, by experiment."""
 
-COST = "| engine | runs in the folder | processor time |\n|---|---|---|"
+QUICK_PARTS = {"dctcp-internet-2014": tuple(part for part in PARTS if part not in BEYOND)}
+"""The parts of a quick run, of experiments that have further ones beyond their source."""
+
+SHOWN = ("utilisation", "delay_ms.mean", "rate_mbit.mean", "class_rate_ratio")
+"""Quantities of the versions of 2019 that are on the page."""
+
+BESIDE = "**Linux and simulator in the figures**"
+"""The title of a table in the reports of the kernel engine that the page quotes."""
+
+INTRODUCTION = """\
+# Published experiments on Linux
+
+The experiments that define a queue or a congestion control run on Linux itself, in virtual time,
+beside the simulator. `python scripts/kernel_works.py` prints this page. Most rows are of quick runs
+(`reproduce NAME --quick`): shorter, with fewer seeds and points than on the page of the experiment.
+The column "runs" says which rows have every seed.
+"""
+
+ERRORS = """\
+## Errors and differences
+
+Percentages are the median and the 90th percentile over cells. Errors are relative to published
+numbers; where a source has figures only, the difference of the engines remains.
+"""
+
+HEAD = """\
+| experiment | part | runs | cells | error, simulator | error, Linux | difference of the engines |
+|---|---|---|--:|--:|--:|--:|"""
+
+VERSIONS = """\
+The versions of DualPI2 of 2019 have one row for each part and for each of four quantities. The
+command prints them over all versions. One seed includes what seeds differ by.
+"""
+
+CRITERIA = """\
+## Cells within their criteria
+
+The criteria are those of the experiment's own page.
+"""
+
+CRITERIA_HEAD = """\
+| experiment | runs | criterion | limit | cells | within, simulator | within, Linux |
+|---|---|---|---|--:|--:|--:|"""
+
+FIGURES = """\
+## {name}: distance of the engines in the figures
+
+The distance of Linux from the simulator at each point of a figure. Both have the same frames and
+seeds.
+"""
+
+COSTS = """\
+## Time
+
+Processor time of all runs behind the rows. On two idle cores a row takes half of it.
+"""
+
+COSTS_HEAD = """\
+| experiment | runs | engine | number | processor time |
+|---|---|---|--:|--:|"""
+
+CRITERION = COLUMNS[0]
+"""The column of a criterion's name."""
+
+NOTES = {
+    "dctcp-internet-2014": """\
+`dctcp-internet-2014` runs on Linux with `sch_wred`, `tcp_dctcp_2014` and `tcp_reno_acks`. Frames of
+Linux carry a little less payload than those of the paper, because Ethernet's header is among them.
+""",
+    "dualpi2-2022": """\
+A cell of `dualpi2-2022` is any column of the source. Minima and deviations of one-second samples
+are among them, and the source cut some of its samples short; they make the 90th percentiles large.
+The simulator paces what TCP joins, as the source's hosts did; Linux paces segment by segment here.
+Rows with Prague are not in the table: Linux has no Prague, and the report of
+`reproduce dualpi2-2022 --engine kernel` lists each with the reason.
+""",
+    "dualpi2-2019-wrr": """\
+The versions of 2019 run on Linux by the module `sch_dualpi2_2019`, and DCTCP of Linux 3.19 by
+`tcp_dctcp_2014`. Losses are found by today's stack on both engines.
+""",
+}
+"""What a reader has to know of an experiment's rows."""
 
 
 @dataclass(frozen=True)
@@ -44,72 +128,123 @@ class WorkCell:
     kernel: float
 
 
+@dataclass
+class Work:
+    """An experiment on both engines."""
+
+    name: str
+    runs: str
+    """Quick, or every seed."""
+    folder: Path
+    """The results."""
+    cells: list[WorkCell] = field(default_factory=list)
+    goals: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
+    """Criterion, its limit, number of cells, and how many are within it on each engine."""
+    figures: list[str] = field(default_factory=list)
+    """The lines of the table of distances in the figures."""
+
+
 def main() -> None:
-    """Print the table of the experiments named, and what their runs cost."""
+    """Run the experiments and print the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="+", choices=experiments.NAMES)
-    parser.add_argument("--quick", action="store_true", help="shorter runs and fewer points")
-    parser.add_argument("--out", type=Path, default=Path("results"))
-    parser.add_argument("--seeds", type=int)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments [default: all]")
+    parser.add_argument("--out", type=Path, default=Path("results/kernel-works"))
+    parser.add_argument("--quick", action="store_true", help="no part with every seed")
     asked = parser.parse_args()
-    print(HEAD)
-    for name in asked.names:
-        options = RunOptions(out=asked.out, seeds=asked.seeds, progress=False)
-        experiment = experiments.get(name)
-        if isinstance(experiment, Versions):
-            cells = list(of_versions(experiment, options, quick=asked.quick))
-        else:
-            cells = list(of_reports(name, options, quick=asked.quick))
-        for part in dict.fromkeys(cell.part for cell in cells):
-            print(row(name, part, [cell for cell in cells if cell.part == part]))
-    print(f"\n{COST}")
-    for engine in ENGINES:
-        seconds = list(costs(asked.out, engine))
-        print(f"| {engine} | {len(seconds)} | {math.fsum(seconds):.0f} s |")
+    known = [name for name in experiments.NAMES if has_both_engines(name)]
+    if wrong := [name for name in asked.names if name not in known]:
+        parser.error(f"{', '.join(wrong)}: use one of {', '.join(known)}")
+    works = []
+    for name in asked.names or known:
+        works += list(worked(name, asked.out, full=not asked.quick))
+    print("\n".join(page(works)))
 
 
-def of_versions(study: Versions, options: RunOptions, *, quick: bool) -> Iterator[WorkCell]:
+def has_both_engines(name: str) -> bool:
+    """Whether an experiment has a published source and runs on both engines."""
+    return name in NOTES or name in OTHERS or isinstance(experiments.get(name), Versions)
+
+
+OTHERS = ("abe-2017", "l4s-tests-2020", "ccafct-2020", "sce-2019")
+"""Experiments on both engines without a note."""
+
+
+def worked(name: str, out: Path, *, full: bool) -> Iterator[Work]:
+    """Run an experiment on both engines: all of it quickly, and with `full` some parts in full."""
+    experiment = experiments.get(name)
+    work = Work(name, "quick", out / name)
+    options = RunOptions(out=work.folder, progress=False)
+    if isinstance(experiment, Versions):
+        work.cells = list(of_versions(experiment, options))
+    else:
+        read_reports(work, options, QUICK_PARTS.get(name), quick=True)
+    yield work
+    if full and (parts := FULL_PARTS.get(name)):
+        whole = Work(name, "every seed", out / f"{name}-full")
+        read_reports(whole, replace(options, out=whole.folder), parts, quick=False)
+        yield whole
+
+
+def of_versions(study: Versions, options: RunOptions) -> Iterator[WorkCell]:
     """Run every version on both engines, in one battery."""
     variants = [
         Variant(f"{name} {engine}", {p: toml.value(v) for p, v in sets.items()}, engine)
         for name, sets in study.versions.items()
         for engine in ENGINES
     ]
-    made = run_battery(
+    ran = run_battery(
         batteries.get(study.battery),
         variants,
-        replace(options, seeds=options.seeds or 1),
+        replace(options, seeds=1),
         presets=study.presets,
-        base=study.base_on("kernel"),
-        quick=quick,
+        base=study.base,
+        quick=True,
     )
-    for cell in made.cells:
+    for cell in ran.cells:
         for name in study.versions:
             sim, kernel = (cell.values[f"{name} {engine}"].mean for engine in ENGINES)
-            if sim is not None and kernel is not None:
+            if cell.quantity in SHOWN and sim is not None and kernel is not None:
                 yield WorkCell(f"{cell.params['part']}, {cell.quantity}", None, sim, kernel)
 
 
-def of_reports(name: str, options: RunOptions, *, quick: bool) -> Iterator[WorkCell]:
+def read_reports(
+    work: Work, options: RunOptions, parts: tuple[str, ...] | None, *, quick: bool
+) -> None:
     """Reproduce the experiment on both engines; its cells by the first word of their ids."""
-    found = []
+    cells, goals = [], []
     for engine in ENGINES:
-        done = experiments.get(name).run(None, replace(options, engine=engine), quick=quick)
+        experiment = experiments.get(work.name)
+        done = experiment.run(parts, replace(options, engine=engine), quick=quick)
         text = (done.report_dir / ALL_CELLS).read_text(encoding="utf-8")
-        found.append({tuple(line[:3]): line for line in by_cell(text)})
-    sim, kernel = found
+        cells.append({tuple(line[:3]): line for line in by_cell(text)})
+        criteria = done.report_dir / GOALS
+        goals.append(list(csv.DictReader(criteria.open())) if criteria.exists() else [])
+        work.figures = list(table_of(done.report_dir / "report.md"))
+    sim, kernel = cells
     for place, line in sim.items():
         if place in kernel and line[-1] and kernel[place][-1]:
             published = float(line[3]) if line[3] else None
-            yield WorkCell(place[0], published, float(line[-1]), float(kernel[place][-1]))
+            work.cells.append(
+                WorkCell(place[0], published, float(line[-1]), float(kernel[place][-1]))
+            )
+    by_name = {goal[CRITERION]: goal for goal in goals[1]}
+    for goal in goals[0]:
+        other = by_name.get(goal[CRITERION])
+        if other and goal["within"] and other["within"] and goal["cells"] == other["cells"]:
+            within = [goal["within"], other["within"]]
+            work.goals.append((goal[CRITERION], goal["limit"], goal["cells"], within))
 
 
-def costs(out: Path, engine: str) -> Iterator[float]:
-    """Yield the processor time of every run of an engine in a folder of results, s."""
-    for file in sorted((out / "runs").glob("*/timing.json")):
-        manifest = json.loads(file.with_name("manifest.json").read_text(encoding="utf-8"))
-        if manifest["engine"] == engine:
-            yield json.loads(file.read_text(encoding="utf-8"))["cpu_s"]
+def table_of(report: Path) -> Iterator[str]:
+    """Yield the lines of the table of distances in a report; none if it has no such table."""
+    lines = iter(report.read_text(encoding="utf-8").splitlines())
+    for line in lines:
+        if line == BESIDE:
+            next(lines)
+            for row in lines:
+                if not row.startswith("|"):
+                    return
+                yield row
 
 
 def by_cell(text: str) -> Iterator[list[str]]:
@@ -120,7 +255,52 @@ def by_cell(text: str) -> Iterator[list[str]]:
         yield [part, rest, line.get("quantity", ""), line["published"], line["measured"]]
 
 
-def row(name: str, part: str, cells: list[WorkCell]) -> str:
+def page(works: list[Work]) -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield INTRODUCTION
+    yield ERRORS
+    yield HEAD
+    for work in works:
+        for part in dict.fromkeys(cell.part for cell in work.cells):
+            yield row(work, part, [cell for cell in work.cells if cell.part == part])
+    yield ""
+    names = dict.fromkeys(work.name for work in works)
+    yield "\n".join(NOTES[name] for name in names if name in NOTES)
+    if any(isinstance(experiments.get(name), Versions) for name in names):
+        yield VERSIONS
+    if any(work.goals for work in works):
+        yield CRITERIA
+        yield CRITERIA_HEAD
+        for work in works:
+            for criterion, limit, cells, within in work.goals:
+                yield f"| {work.name} | {work.runs} | {criterion} | {limit} | {cells} | " + (
+                    " | ".join(within) + " |"
+                )
+        yield ""
+    for work in works:
+        if work.figures and work.runs == "quick":
+            yield FIGURES.format(name=work.name)
+            yield "\n".join(work.figures)
+            yield ""
+    yield COSTS
+    yield COSTS_HEAD
+    for work in works:
+        for engine in ENGINES:
+            seconds = list(costs(work.folder, engine))
+            yield f"| {work.name} | {work.runs} | {engine} | {len(seconds)} | " + (
+                f"{math.fsum(seconds):.0f} s |"
+            )
+
+
+def costs(out: Path, engine: str) -> Iterator[float]:
+    """Yield the processor time of every run of an engine in a folder of results, s."""
+    for file in sorted((out / "runs").glob("*/timing.json")):
+        manifest = json.loads(file.with_name("manifest.json").read_text(encoding="utf-8"))
+        if manifest["engine"] == engine:
+            yield json.loads(file.read_text(encoding="utf-8"))["cpu_s"]
+
+
+def row(work: Work, part: str, cells: list[WorkCell]) -> str:
     """A row of the table: medians and 90th percentiles of sizes, in percent."""
     held = [cell for cell in cells if cell.published]
     errors = [
@@ -128,7 +308,8 @@ def row(name: str, part: str, cells: list[WorkCell]) -> str:
         for values in ([(c.sim, c) for c in held], [(c.kernel, c) for c in held])
     ]
     apart = shown(abs(cell.kernel / cell.sim - 1) for cell in cells if cell.sim)
-    return f"| {name} | {part} | {len(cells)} | {errors[0]} | {errors[1]} | {apart} |"
+    words = [work.name, part, work.runs, str(len(cells)), *errors, apart]
+    return "| " + " | ".join(words) + " |"
 
 
 def shown(sizes: Iterable[float]) -> str:

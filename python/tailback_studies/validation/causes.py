@@ -65,17 +65,17 @@ def explain(
     causes = [_alone(miss) for miss in misses]
     left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c is None}
     near = neighbours(list(left.values()), ran, options, stored=stored)
-    causes = [
+    judgements = [
         cause if cause is not None else judged(miss, near[miss.cell.id])
         for miss, cause in zip(misses, causes, strict=True)
     ]
-    left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c.text == UNKNOWN}
+    left = {m.cell.id: m.cell for m, c in zip(misses, judgements, strict=True) if c.text == UNKNOWN}
     again = neighbours(
         *(list(left.values()), ran, options), rtts=(1,), seeds=MORE_SEEDS, stored=stored
     )
     return [
         replace(cause, text=SETTLED) if settles(miss, again.get(miss.cell.id, ())) else cause
-        for miss, cause in zip(misses, causes, strict=True)
+        for miss, cause in zip(misses, judgements, strict=True)
     ]
 
 
@@ -173,7 +173,10 @@ def neighbours(
             results = failed.results
     return {
         centre.id: _paired(
-            *(queues[centre.queue], centre, *results[2 * i : 2 * i + 2]),
+            queues[centre.queue],
+            centre,
+            results[2 * i],
+            results[2 * i + 1],
             seeds=seeds or seeds_of(centre),
             cells=len(rtts),
         )
