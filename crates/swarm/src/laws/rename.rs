@@ -29,7 +29,7 @@ pub(super) const LAW: Law = Law {
 /// Other seeds that must give the same result before names must.
 const SEEDS: u64 = 2;
 /// More seeds before a difference counts: a rare event may not occur with few seeds.
-const MORE_SEEDS: u64 = 200;
+const MORE_SEEDS: u64 = 30;
 
 /// Most scenarios draw something at random; these seldom do.
 fn draw(seed: u64) -> Table {

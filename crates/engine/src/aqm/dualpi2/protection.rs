@@ -64,7 +64,11 @@ pub(super) struct Protection {
 impl Protection {
     /// Returns empty scores for a link of this rate; `key` seeds the hash of flows.
     pub fn new(rate: Rate, key: u64) -> Protection {
-        let floor = rate.time_for(2 * LARGEST);
+        // A trace may be too slow for a rate.
+        let floor = match rate.0 {
+            0 => Time::ZERO,
+            _ => rate.time_for(2 * LARGEST),
+        };
         Protection {
             key,
             min: Time(CRITICAL.ns() - RANGE.ns()).max(floor),
@@ -187,6 +191,13 @@ mod tests {
         assert!(queue.admits(&packet(1), Time::ZERO, start + Time(1)));
         assert!(!queue.admits(&packet(1), Time::from_us(1_001), start + Time::from_secs(4)));
         assert!(queue.admits(&packet(1), Time::from_us(1_001), start + Time::from_secs(6)));
+    }
+
+    /// A link without a nominal rate has a ramp all the same.
+    #[test]
+    fn a_link_without_a_rate_is_protected() {
+        let queue = Protection::new(Rate(0), 7);
+        assert_eq!(queue.min, Time(CRITICAL.ns() - RANGE.ns()));
     }
 
     /// A hundred flows do not fit into 32 buckets: the others add to one score.
