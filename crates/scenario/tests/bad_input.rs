@@ -1133,7 +1133,7 @@ fn what_the_kernel_has_not() {
             format!("duration = \"1s\"\nbottleneck.rate = \"1Mbit\"\n[[flows]]\ncc = \"{name}\"\n");
         let expected = format!(
             "f.toml:4:6: the kernel has nothing like {name}; expected --engine sim, or one of {}",
-            with.join(", ")
+            controls_of_linux()
         );
         check_kernel(&text, None, &expected);
     }
