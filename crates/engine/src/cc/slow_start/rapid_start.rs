@@ -188,7 +188,7 @@ impl RapidStart {
     /// A timeout: the window begins at one segment and ssthresh is beta times the window before.
     pub fn timeout(&mut self, window: &mut Window) {
         if let Phase::Convergence(convergence) = self.phase {
-            window.ssthresh = convergence.reduced as u32;
+            window.ssthresh = convergence.reduced.max(MIN_WINDOW) as u32;
         }
         self.finish(window);
     }

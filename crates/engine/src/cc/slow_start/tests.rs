@@ -389,6 +389,18 @@ fn rapid_start_ends_at_beta_times_the_path() {
     }
 }
 
+/// A timeout halves the window, not by the first recovery's factors, and leaves two segments.
+#[test]
+fn rapid_start_ends_at_a_timeout() {
+    for (window, expected) in [(100, 50), (1, 2)] {
+        let mut host = host("rapid-start", 100);
+        host.window.cwnd = window;
+        host.timeout();
+        assert_eq!((host.window.cwnd, host.window.ssthresh), (1, expected));
+        assert!(host.window.paced_by_stack);
+    }
+}
+
 /// Every word of the option is known to the constructors.
 #[test]
 fn every_word_makes_its_own() {
