@@ -267,7 +267,7 @@ def test_a_panic_costs_its_run_and_says_where(shelf: Path, tmp_path: Path) -> No
 
 def test_without_cargo(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(TailbackError, match=r"cargo is not there, which compiles my-cc; Rust 1\."):
+    with pytest.raises(TailbackError, match="cargo, which compiles my-cc, is not there; install"):
         workspace.build([crate.read(shelf / "my-cc")])
     done = command(shelf, "build", "--with", "my-cc")
     assert done.returncode == 1
