@@ -11,7 +11,6 @@ use tailback_engine::network::Network;
 use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::plan::*;
 use tailback_engine::registry::Value;
-use tailback_engine::traffic;
 use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_record::class::Interval;
 use tailback_record::{Cause, ClassOutcome, Histogram, Summary};
@@ -19,26 +18,9 @@ use tailback_record::{Cause, ClassOutcome, Histogram, Summary};
 /// A link so fast that it has no effect.
 const FAST: u64 = 100_000_000_000;
 
-/// Constant bit rate over link 0 from time 0 on, without a delay before the link.
+/// [`common::cbr`] with packets of this size, bytes.
 fn cbr(name: &str, rate: u64, size: i64) -> TrafficPlan {
-    let entry = traffic::cbr::ENTRY;
-    let mut options = tailback_engine::registry::defaults(entry.options);
-    options.set("rate", Value::Rate(Rate(rate)));
-    options.set("packet_size", Value::Int(size));
-    TrafficPlan {
-        name: name.into(),
-        count: 1,
-        kind: entry.name,
-        options,
-        start: Time::ZERO,
-        stop: None,
-        rtt: Time::ZERO,
-        route: vec![0],
-        connections: None,
-        hosts: None,
-        dscp: 0,
-        class: None,
-    }
+    common::cbr(name, rate, &[("packet_size", Value::Int(size))])
 }
 
 fn with_traffic(until: Time, links: Vec<LinkPlan>, traffic: Vec<TrafficPlan>) -> Plan {

@@ -3,10 +3,9 @@
 mod common;
 
 use common::*;
-use tailback_engine::plan::{Plan, TrafficPlan};
-use tailback_engine::registry::{Value, defaults};
-use tailback_engine::traffic;
-use tailback_engine::units::{Rate, Time};
+use tailback_engine::plan::Plan;
+use tailback_engine::registry::Value;
+use tailback_engine::units::Time;
 
 const RATE: u64 = 40_000_000;
 
@@ -21,28 +20,6 @@ fn prague(set: &[(&'static str, Value)]) -> Plan {
     p
 }
 
-/// A source of ECT(1) packets that does not respond to marks.
-fn unresponsive(rate: u64) -> TrafficPlan {
-    let entry = traffic::cbr::ENTRY;
-    let mut options = defaults(entry.options);
-    options.set("rate", Value::Rate(Rate(rate)));
-    options.set("ecn", Value::Word("ect1"));
-    TrafficPlan {
-        name: "u".into(),
-        count: 1,
-        kind: entry.name,
-        options,
-        start: Time::ZERO,
-        stop: None,
-        rtt: Time::ZERO,
-        route: vec![0],
-        connections: None,
-        hosts: None,
-        dscp: 0,
-        class: None,
-    }
-}
-
 /// RTT of the Prague flow, ms.
 fn rtt(plan: &Plan) -> f64 {
     let outcome = run(network(plan));
@@ -53,7 +30,8 @@ fn rtt(plan: &Plan) -> f64 {
 fn protection_keeps_a_flood_out_of_the_queue_of_others() {
     let with = |protection| {
         let mut p = prague(&[("queue_protection", Value::Bool(protection))]);
-        p.traffic = vec![unresponsive(50_000_000)];
+        let ect1 = [("ecn", Value::Word("ect1"))];
+        p.traffic = vec![cbr("flood", 50_000_000, &ect1)];
         rtt(&p)
     };
     let (protected, open) = (with(true), with(false));

@@ -106,7 +106,7 @@ def _said(error: BaseException) -> int:
 
 
 def _mended(problem: complaints.Problem) -> complaints.Problem:
-    """The last of what is damaged, with what to do about all of it."""
+    """Return a problem of damaged results with what to do, if it does not say so itself."""
     if isinstance(problem, str) and complaints.split(problem)[1] is None:
         return f"{problem}; run the scenario again, which repeats damaged runs"
     return problem

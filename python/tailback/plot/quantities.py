@@ -89,7 +89,7 @@ def unknown(name: str, recorded: Recorded) -> InputError:
     hint = f'; did you mean "{near[0]}"?' if near else "; run: tailback list metrics"
     return InputError(
         f'"{line(name)}" is no metric, no distribution (delay_ms, rtt_ms) and no series '
-        f"({', '.join(_names(recorded)) or 'none is recorded here'}){hint}"
+        f"({', '.join(_names(recorded)) or 'the run has none'}){hint}"
     )
 
 

@@ -222,7 +222,7 @@ impl Receiver {
         port.send(syn);
     }
 
-    /// Asks for more data: sends the ACK of what has arrived, with so many bytes of payload.
+    /// Sends a request for more data: an ACK with `payload` bytes.
     pub fn ask(&mut self, payload: u16, port: &mut impl Port) {
         self.send_ack(self.rcv_nxt, &mut Asking { port, payload });
     }

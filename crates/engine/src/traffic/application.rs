@@ -238,7 +238,7 @@ mod tests {
         all
     }
 
-    /// A segment of 1000 bytes takes 1 ms; the end of what there is may be shorter.
+    /// A segment of 1000 bytes takes 1 ms; the last segment may be shorter.
     #[test]
     fn a_rate_is_kept_segment_by_segment() {
         let writes = Writes::Rate {

@@ -12,6 +12,7 @@ use tailback_engine::plan::*;
 use tailback_engine::registry::{
     OptionError, Options, Value, complete_defaults, defaults, find, read_texts,
 };
+use tailback_engine::traffic;
 use tailback_engine::units::{Rate, Time};
 use tailback_record::{Cause, Outcome};
 
@@ -85,6 +86,28 @@ pub fn impairment_options(kind: &str, set: &[(&str, &str)]) -> Result<Options, V
     (values.iter()).for_each(|(name, value)| options.set(name, value.clone()));
     (entry.finish)(&mut options)?;
     Ok(options)
+}
+
+/// Constant bit rate over link 0 from time 0 on, without a delay before the link.
+pub fn cbr(name: &str, rate: u64, set: &[(&'static str, Value)]) -> TrafficPlan {
+    let entry = traffic::cbr::ENTRY;
+    let mut options = defaults(entry.options);
+    options.set("rate", Value::Rate(Rate(rate)));
+    set.iter().for_each(|(n, v)| options.set(n, v.clone()));
+    TrafficPlan {
+        name: name.into(),
+        count: 1,
+        kind: entry.name,
+        options,
+        start: Time::ZERO,
+        stop: None,
+        rtt: Time::ZERO,
+        route: vec![0],
+        connections: None,
+        hosts: None,
+        dscp: 0,
+        class: None,
+    }
 }
 
 /// A plan without warm-up and jitter, in which every timer starts with the run.

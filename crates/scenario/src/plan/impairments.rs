@@ -58,7 +58,7 @@ pub(super) fn read(reader: &mut Reader<'_>, item: &Item, bdp: Bdp) -> Vec<Impair
     impairments
 }
 
-/// Whether windows are in order, and none is empty or touches another.
+/// Whether each window ends after it begins, and begins after the one before it ends.
 fn ascend(windows: &Windows) -> bool {
     let times = windows.0.iter().flat_map(|(from, to)| [*from, *to]);
     times.is_sorted_by(|a, b| a < b)

@@ -220,7 +220,7 @@ impl SlowStart {
         }
     }
 
-    /// Takes the estimate of what the path holds, segments, where the first reduction has just shown it.
+    /// Takes the estimate of the path's capacity, segments. Only the first reduction provides one.
     pub fn take_path(&mut self) -> Option<u32> {
         match self {
             SlowStart::RapidStart(rapid) => rapid.take_path(),

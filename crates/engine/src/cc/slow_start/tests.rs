@@ -295,7 +295,7 @@ fn careful_resume_wants_the_saved_rtt() {
     assert_eq!(resumed((40, 100)).window.cwnd, 20);
 }
 
-/// A loss of the jump: half of what the path has carried, not half of the window.
+/// After a loss in the jump, ssthresh is half of PipeSize instead of half of the window.
 #[test]
 fn careful_resume_retreats_to_half_of_the_pipe() {
     let mut host = resumed((1_000, 100));
