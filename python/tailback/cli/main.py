@@ -20,7 +20,7 @@ from tailback.cli import boundary
 PURPOSES = {
     "Run": ("new", "check", "run", "tune"),
     "Understand": ("explain", "plot", "report", "export"),
-    "Compare": ("compare", "baseline"),
+    "Compare": ("compare", "baseline", "evaluate"),
     "Keep": ("results", "merge", "verify"),
     "Engines and plugins": ("kernel", "build"),
     "Help": ("list", "completion"),

@@ -1,0 +1,138 @@
+"""`tailback evaluate`: an algorithm, section by section of a standard."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tailback.base import terminal
+from tailback.cli.boundary import FAILED, OK
+from tailback.cli.help import Group
+from tailback.cli.options import json_option, run_options
+from tailback.errors import InputError
+
+if TYPE_CHECKING:
+    from tailback.running.options import RunOptions
+
+
+@click.group(cls=Group)
+def evaluate() -> None:
+    """Evaluate an algorithm by a standard: a verdict and its number for each section.
+
+    Exit status: 0 done, 1 a section fails or is worse, 2 bad input.
+    """
+
+
+_OPTIONS = (
+    click.option("--quick", is_flag=True, help="Run less: under a minute on two cores."),
+    click.option(
+        "--worst",
+        is_flag=True,
+        help="Decide by the worst seed of each section instead of the mean.",
+    ),
+    click.option(
+        "--part",
+        "parts",
+        multiple=True,
+        metavar="SECTION",
+        help="Evaluate only this section [default: all]. Can be repeated.",
+    ),
+    click.option(
+        "--junit",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Write the verdicts as JUnit XML.",
+    ),
+)
+
+
+def _suite(command: Callable[..., Any]) -> Callable[..., int]:
+    """Add the options of every suite; the command's own body is its help text only."""
+
+    @functools.wraps(command)
+    def run(
+        name: str,
+        *,
+        quick: bool,
+        worst: bool,
+        parts: tuple[str, ...],
+        junit: Path | None,
+        options: RunOptions,
+        as_json: bool,
+    ) -> int:
+        from tailback.evaluate import suites
+        from tailback.evaluate.model import Request
+
+        if junit is not None and not junit.absolute().parent.is_dir():
+            raise InputError(
+                f"--junit {junit}: there is no folder {junit.parent}; name one that exists"
+            )
+        request = Request(name, options, quick=quick, worst=worst, parts=parts)
+        evaluation = suites.evaluate(command.__name__, request)
+        if junit is not None:
+            from tailback.evaluate.junit import write
+
+            write(evaluation, junit)
+        if as_json:
+            terminal.out_json(evaluation.to_dict())
+        else:
+            from tailback.cli.tables import evaluation as table
+
+            table.show(evaluation, None)
+        return FAILED if evaluation.is_bad else OK
+
+    decorated: Callable[..., int] = json_option(run)
+    seeds = "Number of seeds [default: that of the suite]."
+    decorated = run_options(seeds_help=seeds, cores=False, spread=False, read_only=True)(decorated)
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return click.argument("name", metavar="NAME")(decorated)
+
+
+@evaluate.command(
+    examples=(
+        ("evaluate cc cubic --quick", "evaluate CUBIC in a minute"),
+        ("evaluate cc my-cc --with my-cc --json", "evaluate a plugin"),
+    )
+)
+@_suite
+def cc() -> None:
+    """Evaluate a congestion control by RFC 9743.
+
+    NAME is one of `tailback list cc`, or one of a plugin. Exit status: 0 done, 1 a section fails or
+    is worse, 2 bad input.
+    """
+
+
+@evaluate.command(
+    examples=(
+        ("evaluate queue codel --quick", "evaluate CoDel in a minute"),
+        ("evaluate queue my-queue --with my-queue", "evaluate a plugin"),
+    )
+)
+@_suite
+def queue() -> None:
+    """Evaluate a queue discipline by RFC 7928.
+
+    NAME is one of `tailback list aqm`, or one of a plugin. Exit status: 0 done, 1 a section fails
+    or is worse, 2 bad input.
+    """
+
+
+@evaluate.command(
+    examples=(
+        ("evaluate bbr bbr3 --quick", "evaluate BBRv3 in a minute"),
+        ("evaluate bbr bbr3 --part A.1 --json", "evaluate one case"),
+    )
+)
+@_suite
+def bbr() -> None:
+    """Evaluate a BBR by the test cases in the appendix of its draft.
+
+    NAME is one of `tailback list cc`, or one of a plugin. Exit status: 0 done, 1 a section fails or
+    is worse, 2 bad input.
+    """

@@ -1,0 +1,55 @@
+"""The table at the end of `evaluate`: sections by verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from tailback.base.numbers import short
+from tailback.cli.tables.layout import new_console, print_table
+from tailback.evaluate.model import VERDICTS, Evaluation, SectionVerdict
+from tailback.evaluate.text import number
+
+STYLES: dict[SectionVerdict, str] = {
+    "pass": "green",
+    "fail": "bold red",
+    "worse": "bold red",
+    "no worse": "green",
+    "undecided": "yellow",
+    "not observable": "dim",
+}
+
+
+def show(evaluation: Evaluation, page: Path | None) -> None:
+    """One row for each section, then how many have each verdict."""
+    console = new_console()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("section", "title", "verdict", "measure"):
+        table.add_column(title)
+    for title in ("value [95 %]", "bound"):
+        table.add_column(title, justify="right")
+    for section in evaluation.sections:
+        table.add_row(
+            section.id,
+            section.title,
+            Text(section.verdict, STYLES[section.verdict]),
+            section.measure,
+            number(section) if section.measure else "",
+            "" if section.bound is None else short(section.bound, 3),
+        )
+    print_table(table)
+    console.print()
+    counts = {verdict: len(evaluation.of(verdict)) for verdict in VERDICTS}
+    console.print(
+        ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        or "no sections",
+        soft_wrap=True,
+    )
+    for section in evaluation.of("fail", "worse"):
+        console.print(f"{section.id} {section.verdict}: {section.note}", soft_wrap=True)
+    for note in evaluation.notes:
+        console.print(note, soft_wrap=True)
+    if page is not None:
+        console.print(f"report: {page}", soft_wrap=True)

@@ -1,0 +1,12 @@
+"""Evaluates an algorithm section by section of a standard, each with a verdict and its number.
+
+| module | what |
+|---|---|
+| `model` | the result of a section, the whole evaluation, its JSON and exit status |
+| `suites` | the registered suites and their sections |
+| `text` | the table that the command prints |
+| `junit` | JUnit XML |
+| `cc` | congestion controls, by RFC 9743 |
+| `queue` | queue disciplines, by RFC 7928 |
+| `bbr` | BBR, by the appendix of its draft |
+"""

@@ -1,0 +1,130 @@
+"""The result of an evaluation: a verdict for each section, with the number that decided it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from tailback.running.options import RunOptions
+
+if TYPE_CHECKING:
+    from tailback.report.model import Block
+
+SectionVerdict = Literal["pass", "fail", "worse", "no worse", "undecided", "not observable"]
+
+VERDICTS: tuple[SectionVerdict, ...] = (
+    "pass",
+    "fail",
+    "worse",
+    "no worse",
+    "undecided",
+    "not observable",
+)
+"""`pass` and `fail` are for requirements with a bound; `worse` and `no worse` compare with a
+reference; `undecided`: the seeds cannot tell; `not observable`: nothing that runs can tell."""
+
+BAD: frozenset[SectionVerdict] = frozenset(("fail", "worse"))
+"""Verdicts that make the command exit with status 1."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to evaluate, and how."""
+
+    name: str
+    """The subject: a name of the registry, of a plugin or of a kernel module."""
+    run: RunOptions = field(default_factory=RunOptions)
+    """Engine, seeds, jobs, folder of results, plugins."""
+    quick: bool = False
+    """Shorter runs, fewer points and seeds."""
+    worst: bool = False
+    """Decide by the worst seed instead of the mean."""
+    parts: tuple[str, ...] = ()
+    """Sections to evaluate; empty: all."""
+
+
+@dataclass(frozen=True)
+class SectionResult:
+    """What a section of a standard asks, and what was found."""
+
+    id: str
+    """The section's number, with a suffix if it has several criteria: `5.1.1`, `5.2-silence`."""
+    title: str
+    source: str
+    """The document and its section: `RFC 9743 section 5.1.1`."""
+    verdict: SectionVerdict
+    measure: str
+    """What the number is, with its unit."""
+    value: float | None
+    bound: float | None
+    """The limit that `value` is compared with; None without a limit."""
+    ci95: tuple[float, float] | None
+    """95 % interval of `value` over seeds; None for one seed or identical runs."""
+    scenario: str
+    """The file name of the scenario that runs by itself; empty if nothing was run."""
+    note: str = ""
+    """One plain sentence: what was found, or why it is not observable."""
+    sweeps: tuple[str, ...] = ()
+    """Ids of the sweeps that were run, below the folder of results."""
+    blocks: Callable[[], Sequence[Block]] | None = field(default=None, compare=False, repr=False)
+    """Makes the figures and tables of the report; called only if a report is written."""
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"{self.verdict!r} is no verdict")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The section as `--json` prints it; numbers that are not finite are null."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "source": self.source,
+            "verdict": self.verdict,
+            "measure": self.measure,
+            "value": _finite(self.value),
+            "bound": _finite(self.bound),
+            "ci95": None if self.ci95 is None else [_finite(end) for end in self.ci95],
+            "scenario": self.scenario,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All sections of a suite for one subject."""
+
+    suite: str
+    """`cc`, `queue` or `bbr`."""
+    subject: str
+    engine: str
+    version: str
+    """The engine's version, with the hashes of plugins."""
+    sections: tuple[SectionResult, ...]
+    notes: tuple[str, ...] = ()
+    """Plain sentences about the whole: seeds, margins, what the engine does not support."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "suite": self.suite,
+            "subject": self.subject,
+            "engine": self.engine,
+            "version": self.version,
+            "sections": [section.to_dict() for section in self.sections],
+            "notes": list(self.notes),
+        }
+
+    def of(self, *verdicts: SectionVerdict) -> list[SectionResult]:
+        """The sections with one of these verdicts."""
+        return [section for section in self.sections if section.verdict in verdicts]
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether a section fails or is worse."""
+        return any(section.verdict in BAD for section in self.sections)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,45 @@
+"""The suites of `tailback evaluate`, one package each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from tailback.base.names import unknown
+from tailback.errors import InputErrors
+from tailback.evaluate.model import Evaluation, Request
+
+SUITES = ("cc", "queue", "bbr")
+"""Each is the name of a package beside this file, which has an `evaluate` and a `sections`."""
+
+
+class Suite(Protocol):
+    """What the package of a suite offers."""
+
+    def evaluate(self, request: Request) -> Evaluation:
+        """Run the requested sections of one subject.
+
+        Raises `InputError` for a subject that does not exist, with the nearest name.
+        """
+
+    def sections(self) -> Sequence[tuple[str, str]]:
+        """Id and title of every section, in the order of the source."""
+
+
+def get(name: str) -> Suite:
+    """The suite of this name."""
+    return cast("Suite", import_module(f"tailback.evaluate.{name}"))
+
+
+def evaluate(suite: str, request: Request) -> Evaluation:
+    """Evaluate a subject by a suite.
+
+    Raises `InputError` for an unknown section or subject before anything runs.
+    """
+    chosen = get(suite)
+    known = [section for section, _ in chosen.sections()]
+    wrong = [part for part in request.parts if part not in known]
+    if wrong:
+        raise InputErrors(*(f"--part: {unknown('section', part, known)}" for part in wrong))
+    return chosen.evaluate(request)

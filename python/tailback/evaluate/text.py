@@ -1,0 +1,24 @@
+"""A section's number and verdict in words."""
+
+from __future__ import annotations
+
+from tailback.base.numbers import short
+from tailback.evaluate.model import SectionResult
+
+
+def number(section: SectionResult) -> str:
+    """The value with its interval; a dash without one."""
+    if section.value is None or section.ci95 is None:
+        return short(section.value, 3)
+    low, high = section.ci95
+    return f"{short(section.value, 3)} [{short(low, 3)}, {short(high, 3)}]"
+
+
+def sentence(section: SectionResult) -> str:
+    """Verdict, measure, number, bound and note on one line."""
+    text: str = section.verdict
+    if section.measure:
+        text += f": {section.measure} {number(section)}"
+    if section.bound is not None:
+        text += f", bound {short(section.bound, 3)}"
+    return f"{text}. {section.note}" if section.note else text
