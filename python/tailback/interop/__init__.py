@@ -18,6 +18,8 @@ _MODULES = {
     "csv": "tailback.interop.csv",
     "flent": "tailback.interop.flent",
     "pcapng": "tailback.interop.pcapng",
+    "qlog": "tailback.interop.qlog",
+    "qlog-0.3": "tailback.interop.qlog_old",
 }
 
 NAMES = tuple(_MODULES)

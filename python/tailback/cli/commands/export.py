@@ -18,10 +18,17 @@ from tailback.errors import InputError
     examples=(
         ("export latest --format flent", "write a data file for Flent"),
         ("export latest --format pcapng --interface bottleneck.in", "write what came to one link"),
+        ("export latest --format qlog", "write a qlog file for each flow"),
     ),
 )
 @click.argument("run", shell_complete=run_ids)
-@click.option("--format", "name", required=True, metavar="FORMAT", help="flent, pcapng or csv.")
+@click.option(
+    "--format",
+    "name",
+    required=True,
+    metavar="FORMAT",
+    help="csv, flent, pcapng, qlog or qlog-0.3.",
+)
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -61,6 +68,11 @@ def export(
     its queue, NAME.out behind it, NAME.drop with the cause as comment.
     Wireshark takes a packet at two interfaces for one that was sent twice. For its analysis of TCP
     choose one interface, e.g. with --interface bottleneck.in.
+
+    qlog: a file for each flow, FILE or NAME.FLOW.sqlog if there are more, in the
+    current schema: windows, RTT and states of the sender, why slow start ended and
+    why the window was reduced. record.series = "acks" gives every ACK, record.events
+    every drop and mark. qlog-0.3 is the older JSON that qvis reads.
     """
     from tailback import interop
     from tailback.store import layout

@@ -1,0 +1,108 @@
+"""The congestion states of a sender, as qlog names them.
+
+BBR's states are its phases. Other senders have those of RFC 9002: slow start, congestion avoidance
+and recovery. With `record.series = "acks"` they follow from the congestion state and the window of
+each ACK. Without it only the end of the first slow start is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SLOW_START, AVOIDANCE, RECOVERY = "slow_start", "congestion_avoidance", "recovery"
+
+CWR, FAST_RECOVERY, LOSS = 2, 3, 4
+"""Congestion states of Linux that are recovery."""
+
+TRIGGERS = {CWR: "ecn", FAST_RECOVERY: "fast_recovery", LOSS: "timeout"}
+
+MODES = ("startup", "drain", "probe_bw", "probe_rtt")
+PHASES = ("probe_bw_up", "probe_bw_down", "probe_bw_cruise", "probe_bw_refill")
+
+Row = tuple[int, str | None, str, float]
+"""Time in ns, link, quantity, value."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A change of state."""
+
+    at_ns: int
+    old: str | None
+    new: str
+    trigger: str | None
+
+
+def states(rows: Sequence[Row], accounted: Mapping[str, Any]) -> Iterator[State]:
+    """Return the changes of a sender's state; `accounted` is its account."""
+    found = _of_bbr(rows) or _of_acks(rows, accounted) or _of_account(accounted)
+    before: str | None = None
+    for at, name, trigger in found:
+        if name != before:
+            yield State(at, before, name, trigger if before is not None else None)
+            before = name
+
+
+def bbr_state(mode: float, phase: float | None, version_3: bool) -> str:
+    """Return the name of BBR's state; version 1 has gain cycles instead of named phases."""
+    name = MODES[int(mode)] if 0 <= mode < len(MODES) else f"mode_{mode:g}"
+    if name == "probe_bw" and version_3 and phase is not None and 0 <= phase < len(PHASES):
+        return PHASES[int(phase)]
+    return name
+
+
+def _of_bbr(rows: Sequence[Row]) -> list[tuple[int, str, str | None]]:
+    version_3 = any(quantity == "inflight_hi" for _, _, quantity, _ in rows)
+    found: list[tuple[int, str, str | None]] = []
+    mode: float | None = None
+    phase: float | None = None
+    at_last = 0
+    for at, _, quantity, value in rows:
+        if quantity not in ("mode", "phase"):
+            continue
+        # Both are recorded at one time, the mode first.
+        if mode is not None and at != at_last:
+            found.append((at_last, bbr_state(mode, phase, version_3), None))
+        at_last = at
+        if quantity == "mode":
+            mode = value
+        else:
+            phase = value
+    if mode is not None:
+        found.append((at_last, bbr_state(mode, phase, version_3), None))
+    return found
+
+
+def _of_acks(
+    rows: Sequence[Row], accounted: Mapping[str, Any]
+) -> list[tuple[int, str, str | None]]:
+    if not any(quantity == "ca_state" for _, _, quantity, _ in rows):
+        return []
+    end = accounted.get("slow_start")
+    found: list[tuple[int, str, str | None]] = []
+    latest: dict[str, float] = {}
+    for at, _, quantity, value in rows:
+        if quantity not in ("cwnd", "ssthresh", "ca_state"):
+            continue
+        latest[quantity] = value
+        if quantity != "ca_state":
+            continue
+        state = int(value)
+        if state in TRIGGERS:
+            found.append((at, RECOVERY, TRIGGERS[state]))
+        elif latest["cwnd"] < latest.get("ssthresh", float("inf")):
+            found.append((at, SLOW_START, None))
+        else:
+            first = end is not None and all(name == SLOW_START for _, name, _ in found[-1:])
+            why = end["why"] if end is not None and first and at >= end["at_ns"] else None
+            found.append((at, AVOIDANCE, why))
+    return found
+
+
+def _of_account(accounted: Mapping[str, Any]) -> list[tuple[int, str, str | None]]:
+    end = accounted.get("slow_start")
+    if end is None:
+        return []
+    return [(0, SLOW_START, None), (end["at_ns"], AVOIDANCE, end["why"])]

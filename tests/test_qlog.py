@@ -1,0 +1,290 @@
+"""Exports to qlog: the two schemas, the run that they tell of, and what they leave out.
+
+The schemas here are those of draft-ietf-quic-qlog-main-schema-13 and -quic-events-13, and of qlog
+0.3, as far as tailback writes them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import tailback as package
+from conftest import Tailback
+from tailback.programs import qlog
+
+SCENARIO = """\
+duration = "4s"
+host_jitter = "1ms"
+warmup   = "500ms"
+
+[bottleneck]
+rate  = "10Mbit"
+queue = { aqm = "fifo", limit = "40p" }
+
+[path]
+rtt = "40ms"
+
+[record]
+series = "acks"
+events = true
+
+[[flows]]
+cc = "cubic"
+
+[[flows]]
+cc    = "bbr3"
+count = 2
+"""
+MSS = 1448
+
+_METRICS = {
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": False,
+    "properties": {
+        "min_rtt": {"type": "number", "exclusiveMinimum": 0},
+        "smoothed_rtt": {"type": "number", "exclusiveMinimum": 0},
+        "congestion_window": {"type": "integer", "minimum": 1},
+        "bytes_in_flight": {"type": "integer", "minimum": 0},
+        "packets_in_flight": {"type": "integer", "minimum": 0},
+        "ssthresh": {"type": "integer", "minimum": 1},
+        "pacing_rate": {"type": "integer", "minimum": 1},
+    },
+}
+_STATE = {
+    "type": "object",
+    "required": ["new"],
+    "additionalProperties": False,
+    "properties": {key: {"type": "string"} for key in ("old", "new", "trigger")},
+}
+_MARKER = {
+    "type": "object",
+    "required": ["type", "message"],
+    "properties": {key: {"type": "string"} for key in ("type", "message", "trigger", "link")},
+}
+
+
+def _event(metrics: str, state: str) -> dict[str, Any]:
+    named = {metrics: _METRICS, state: _STATE, "simulation:marker": _MARKER}
+    return {
+        "type": "object",
+        "required": ["time", "name", "data"],
+        "properties": {
+            "time": {"type": "number", "minimum": 0},
+            "name": {"enum": list(named)},
+        },
+        "allOf": [
+            {
+                "if": {"properties": {"name": {"const": name}}},
+                "then": {"properties": {"data": schema}},
+            }
+            for name, schema in named.items()
+        ],
+    }
+
+
+EVENT = _event("quic:recovery_metrics_updated", "quic:congestion_state_updated")
+OLD_EVENT = _event("recovery:metrics_updated", "recovery:congestion_state_updated")
+
+_VANTAGE_POINT = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {
+        "name": {"type": "string"},
+        "type": {"enum": ["client", "server", "network", "unknown"]},
+    },
+}
+HEAD = {
+    "type": "object",
+    "required": ["file_schema", "serialization_format", "trace"],
+    "properties": {
+        "file_schema": {"const": "urn:ietf:params:qlog:file:sequential"},
+        "serialization_format": {"const": "application/qlog+json-seq"},
+        "title": {"type": "string"},
+        "description": {"type": "string"},
+        "trace": {
+            "type": "object",
+            "required": ["event_schemas"],
+            "properties": {
+                "title": {"type": "string"},
+                "vantage_point": _VANTAGE_POINT,
+                "event_schemas": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {"type": "string", "pattern": "^urn:ietf:params:qlog:events:"},
+                },
+                "common_fields": {
+                    "type": "object",
+                    "properties": {
+                        "time_format": {
+                            "enum": ["relative_to_epoch", "relative_to_previous_event"]
+                        },
+                        # A monotonic clock has no known epoch.
+                        "reference_time": {
+                            "properties": {
+                                "clock_type": {"const": "monotonic"},
+                                "epoch": {"const": "unknown"},
+                            },
+                            "required": ["clock_type", "epoch"],
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+OLD = {
+    "type": "object",
+    "required": ["qlog_version", "qlog_format", "traces"],
+    "properties": {
+        "qlog_version": {"const": "0.3"},
+        "qlog_format": {"const": "JSON"},
+        "traces": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["vantage_point", "events", "common_fields"],
+                "properties": {
+                    "vantage_point": _VANTAGE_POINT,
+                    "common_fields": {
+                        "required": ["time_format", "reference_time"],
+                        "properties": {
+                            "time_format": {"const": "relative"},
+                            "reference_time": {"type": "number"},
+                        },
+                    },
+                    "events": {"type": "array", "items": OLD_EVENT},
+                },
+            },
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> package.Run:
+    """A run with a sample of every ACK, and every drop."""
+    out = tmp_path_factory.mktemp("results")
+    return package.run(SCENARIO, out=out, progress=False).points[0]
+
+
+Exported = Callable[..., list[Path]]
+
+
+@pytest.fixture
+def exported(tmp_path: Path, tailback: Tailback) -> Exported:
+    """A function that exports a run with the command and returns the files that it names."""
+
+    def export(run: package.Run, form: str, name: str) -> list[Path]:
+        done = tailback("export", run.path, "--format", form, "--out", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        return [Path(line) for line in done.stdout.splitlines()]
+
+    return export
+
+
+def records(file: Path) -> list[dict[str, Any]]:
+    """The records of a JSON text sequence: RS, JSON, line feed."""
+    texts = file.read_bytes().split(b"\x1e")
+    assert texts[0] == b""
+    assert all(text.endswith(b"\n") for text in texts[1:])
+    return [json.loads(text) for text in texts[1:]]
+
+
+def test_every_flow_is_a_sequence_of_the_current_schema(
+    run: package.Run, exported: Exported
+) -> None:
+    files = exported(run, "qlog", "all.sqlog")
+    names = ["all.cubic.sqlog", "all.bbr3-1.sqlog", "all.bbr3-2.sqlog"]
+    assert [file.name for file in files] == names
+    check = jsonschema.Draft202012Validator(EVENT)
+    for file in files:
+        head, *events = records(file)
+        jsonschema.validate(head, HEAD)
+        assert len(events) > 100
+        for event in events:
+            check.validate(event)
+        times = [event["time"] for event in events]
+        assert times == sorted(times)
+
+
+def test_the_older_schema_tells_the_same(run: package.Run, exported: Exported) -> None:
+    new = exported(run, "qlog", "new.sqlog")
+    old = exported(run, "qlog-0.3", "old.qlog")
+    for current, former in zip(new, old, strict=True):
+        whole = json.loads(former.read_bytes())
+        jsonschema.validate(whole, OLD)
+        events = records(current)[1:]
+        theirs = whole["traces"][0]["events"]
+        assert [(e["time"], e["data"]) for e in events] == [(e["time"], e["data"]) for e in theirs]
+
+
+def test_the_reader_finds_the_windows_of_the_run(run: package.Run, exported: Exported) -> None:
+    series = run.series()
+    for name, file in zip(
+        ("cubic", "bbr3/1", "bbr3/2"), exported(run, "qlog", "x.sqlog"), strict=True
+    ):
+        [trace] = qlog.parse(file.read_bytes(), file)
+        rows = series.filter((series["flow"] == name) & (series["quantity"] == "cwnd")).sort(
+            "time_ns"
+        )
+        # Only changes are written.
+        expected, last = [], None
+        for at, value in zip(rows["time_ns"], rows["value"], strict=True):
+            if value != last:
+                expected.append((at / 1e6, value * MSS))
+            last = value
+        assert trace.cwnd == expected
+        assert trace.vantage == "client"
+        assert trace.epoch_ms is None
+        assert len(trace.smoothed_rtt) > 10
+        assert trace.latest_rtt == []
+
+
+def test_states_and_annotations(run: package.Run, exported: Exported) -> None:
+    cubic, bbr, _ = exported(run, "qlog", "x.sqlog")
+    states = [e["data"] for e in records(cubic)[1:] if e["name"].endswith("state_updated")]
+    assert states[0] == {"new": "slow_start"}
+    assert all(a["new"] == b["old"] for a, b in itertools.pairwise(states))
+    assert {"recovery", "congestion_avoidance"} <= {state["new"] for state in states}
+    assert {s["trigger"] for s in states if s["new"] == "recovery"} == {"fast_recovery"}
+    markers = [e["data"] for e in records(cubic)[1:] if e["name"] == "simulation:marker"]
+    kinds = [marker["type"] for marker in markers]
+    assert kinds.count("slow_start_exit") == 1
+    drops = run.summary["flows"][0]["drops"]
+    dropped = [e for e in records(cubic)[1:] if e["data"].get("type") == "packet_dropped"]
+    assert sum(event["time"] >= 500 for event in dropped) == drops > 0
+    account = json.loads((run.path / "account.json").read_bytes())["flows"][0]["reductions"]
+    undone = ("undo_dsack", "undo_original")
+    assert kinds.count("reduction") == sum(r not in undone for r in account["reason"]) > 0
+    phases = [e["data"]["new"] for e in records(bbr)[1:] if e["name"].endswith("state_updated")]
+    assert phases[:2] == ["startup", "drain"]
+    assert "probe_bw_up" in phases
+
+
+def test_what_was_not_recorded_is_absent(tmp_path: Path, exported: Exported) -> None:
+    text = SCENARIO.replace('series = "acks"\nevents = true', 'series = "off"')
+    run = package.run(text, out=tmp_path / "results", progress=False).points[0]
+    cubic = exported(run, "qlog", "x.sqlog")[0]
+    events = records(cubic)[1:]
+    names = {event["name"] for event in events}
+    assert names == {"quic:congestion_state_updated", "simulation:marker"}
+    states = [e["data"]["new"] for e in events if e["name"] == "quic:congestion_state_updated"]
+    assert states == ["slow_start", "congestion_avoidance"]
+
+
+def test_a_run_without_a_sender_is_rejected(tmp_path: Path, tailback: Tailback) -> None:
+    text = 'duration = "1s"\n[bottleneck]\nrate = "1Mbit"\n[[traffic]]\nkind = "cbr"\n'
+    run = package.run(text, out=tmp_path / "results", progress=False).points[0]
+    done = tailback("export", run.path, "--format", "qlog")
+    assert done.returncode == 2
+    assert "no TCP flow" in done.stderr
