@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tailback.running.options import RunOptions
@@ -68,6 +69,8 @@ class SectionResult:
     """One plain sentence: what was found, or why it is not observable."""
     sweeps: tuple[str, ...] = ()
     """Ids of the sweeps that were run, below the folder of results."""
+    command: str = ""
+    """The command that runs the scenario with the subject."""
     blocks: Callable[[], Sequence[Block]] | None = field(default=None, compare=False, repr=False)
     """Makes the figures and tables of the report; called only if a report is written."""
 
@@ -102,6 +105,8 @@ class Evaluation:
     version: str
     """The engine's version, with the hashes of plugins."""
     sections: tuple[SectionResult, ...]
+    scenarios: Path | None = None
+    """The folder of the scenario files."""
     notes: tuple[str, ...] = ()
     """Plain sentences about the whole: seeds, margins, what the engine does not support."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -39,7 +40,17 @@ def evaluate(suite: str, request: Request) -> Evaluation:
     """
     chosen = get(suite)
     known = [section for section, _ in chosen.sections()]
-    wrong = [part for part in request.parts if part not in known]
+    parts = {
+        part: [section for section in known if _is_in(section, part)] for part in request.parts
+    }
+    wrong = [part for part, sections in parts.items() if not sections]
     if wrong:
         raise InputErrors(*(f"--part: {unknown('section', part, known)}" for part in wrong))
-    return chosen.evaluate(request)
+    wanted = {section for sections in parts.values() for section in sections}
+    ordered = tuple(section for section in known if section in wanted)
+    return chosen.evaluate(replace(request, parts=ordered))
+
+
+def _is_in(section: str, part: str) -> bool:
+    """Whether a section is the part, or within it: 5.2.1 and 5.2-silence are within 5.2."""
+    return section == part or section.startswith((f"{part}.", f"{part}-"))

@@ -68,6 +68,11 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Listing(Text):
+    """Lines of a file, shown as they are. Unlike other texts they are data."""
+
+
+@dataclass(frozen=True)
 class ReportFigure:
     """A chart with its caption."""
 

@@ -21,9 +21,9 @@ import vl_convert
 
 from tailback.base import folders
 from tailback.figures import drawing, export
-from tailback.report.model import Mark, Report, ReportFigure, Table, Text
+from tailback.report.model import Listing, Mark, Report, ReportFigure, Table, Text
 from tailback.report.tables import labels
-from tailback.report.text import is_words, paragraphs, pieces, show
+from tailback.report.text import is_words, paragraphs, pieces, show, shown_lines
 
 PAGE_WIDTH = 482.0
 """The width between margins of 2 cm on A4, points."""
@@ -77,7 +77,9 @@ def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
     for section in report.sections:
         blocks: list[dict[str, Any]] = []
         for block in section.blocks:
-            if isinstance(block, Text):
+            if isinstance(block, Listing):
+                blocks.append({"kind": "listing", "lines": shown_lines(block.text)})
+            elif isinstance(block, Text):
                 lines = [pieces(p) for p in paragraphs(block.text)]
                 blocks.append({"kind": "text", "paragraphs": lines})
             elif isinstance(block, ReportFigure):

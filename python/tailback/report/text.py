@@ -42,6 +42,11 @@ def code(text: object) -> str:
     return f"`{_one_line(text).replace('`', chr(39))}`"
 
 
+def shown_lines(text: str) -> str:
+    """Lines of data, with everything escaped that a terminal would obey."""
+    return "\n".join(shown(line) for line in text.rstrip().split("\n"))
+
+
 def _one_line(text: object) -> str:
     return shown(" ".join(str(text).split()))
 

@@ -26,9 +26,18 @@ from tailback.base.foreign import shown
 from tailback.figures import drawing, export
 from tailback.figures.interactive import interactive
 from tailback.figures.theme import DARK
-from tailback.report.model import Mark, Report, ReportFigure, Section, Table, TableCell, Text
+from tailback.report.model import (
+    Listing,
+    Mark,
+    Report,
+    ReportFigure,
+    Section,
+    Table,
+    TableCell,
+    Text,
+)
 from tailback.report.tables import labels
-from tailback.report.text import inline_html, is_words, paragraphs, plain, show
+from tailback.report.text import inline_html, is_words, paragraphs, plain, show, shown_lines
 from tailback.store import layout, marker
 
 _PDF: ContextVar[bool] = ContextVar("pdf", default=False)
@@ -172,7 +181,9 @@ def _section(
     """A section with its texts as HTML and its numbers formatted, without the page's opening."""
     blocks: list[dict[str, Any]] = []
     for block in section.blocks:
-        if isinstance(block, Text):
+        if isinstance(block, Listing):
+            blocks.append({"kind": "listing", "lines": shown_lines(block.text)})
+        elif isinstance(block, Text):
             made = [inline_html(p) for p in paragraphs(block.text)]
             blocks.append({"kind": "text", "paragraphs": made})
         elif isinstance(block, Table):
@@ -222,6 +233,10 @@ def to_markdown(report: Report) -> str:
         out += ["", f"## {plain(section.title)}"]
         for block in section.blocks:
             out.append("")
+            if isinstance(block, Listing):
+                lines = shown_lines(block.text).replace("```", "'''")
+                out.append(f"```\n{lines}\n```")
+                continue
             if isinstance(block, Text):
                 out.append("\n\n".join(paragraphs(block.text)))
                 continue

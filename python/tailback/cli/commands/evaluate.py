@@ -12,10 +12,11 @@ import click
 from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.help import Group
-from tailback.cli.options import json_option, run_options
+from tailback.cli.options import json_option, pdf_option, run_options
 from tailback.errors import InputError
 
 if TYPE_CHECKING:
+    from tailback.evaluate.model import Evaluation
     from tailback.running.options import RunOptions
 
 
@@ -39,7 +40,8 @@ _OPTIONS = (
         "parts",
         multiple=True,
         metavar="SECTION",
-        help="Evaluate only this section [default: all]. Can be repeated.",
+        help="Evaluate only this section and those within it: 5.2 has 5.2.1 [default: all]. Can be "
+        "repeated.",
     ),
     click.option(
         "--junit",
@@ -47,6 +49,15 @@ _OPTIONS = (
         metavar="FILE",
         help="Write the verdicts as JUnit XML.",
     ),
+    click.option(
+        "--report",
+        "report_folder",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Folder of the report [default: evaluations/SUITE-NAME of the results].",
+    ),
+    click.option("--no-report", is_flag=True, help="Do not write a report."),
+    pdf_option,
 )
 
 
@@ -61,6 +72,9 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
         worst: bool,
         parts: tuple[str, ...],
         junit: Path | None,
+        report_folder: Path | None,
+        no_report: bool,
+        pdf: bool,
         options: RunOptions,
         as_json: bool,
     ) -> int:
@@ -77,12 +91,15 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
             from tailback.evaluate.junit import write
 
             write(evaluation, junit)
+        page = None
+        if not (no_report or (options.read_only and report_folder is None)):
+            page = _report(evaluation, report_folder, options.out, pdf)
         if as_json:
             terminal.out_json(evaluation.to_dict())
         else:
             from tailback.cli.tables import evaluation as table
 
-            table.show(evaluation, None)
+            table.show(evaluation, page)
         return FAILED if evaluation.is_bad else OK
 
     decorated: Callable[..., int] = json_option(run)
@@ -91,6 +108,16 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return click.argument("name", metavar="NAME")(decorated)
+
+
+def _report(evaluation: Evaluation, folder: Path | None, out: Path, pdf: bool) -> Path:
+    """Write the report; return the path of its page."""
+    from tailback.evaluate import report
+    from tailback.report import also_pdf
+
+    name = f"{evaluation.suite}-{evaluation.subject}"
+    with also_pdf(pdf):
+        return report.write(evaluation, folder or out / "evaluations" / name)
 
 
 @evaluate.command(

@@ -1,18 +1,83 @@
-"""Evaluates congestion controls, by RFC 9743."""
+"""Evaluates congestion controls, by RFC 9743: a module for each section, in the order of the RFC.
+
+A new section is a module with a `CRITERION`, a scenario in `scenarios`, and a line in `CRITERIA`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from tailback.errors import InputError
+from tailback.evaluate import execution, subject
+from tailback.evaluate.cc import (
+    aqm,
+    aqm_delay,
+    bulk,
+    bulk_delay,
+    ce,
+    change,
+    change_delay,
+    collapse,
+    constrained,
+    delay_steps,
+    fairness,
+    long,
+    loss,
+    queueing,
+    range_of_paths,
+    rate_limited,
+    realtime,
+    reordering,
+    short,
+    short_own,
+    silence,
+    starvation,
+    text,
+    timeout,
+    transient,
+    wireless,
+)
+from tailback.evaluate.criteria import Criterion
 from tailback.evaluate.model import Evaluation, Request
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+
+CRITERIA: tuple[Criterion, ...] = (
+    collapse.CRITERION,
+    timeout.CRITERION,
+    queueing.CRITERION,
+    loss.CRITERION,
+    fairness.CRITERION,
+    short_own.CRITERION,
+    silence.CRITERION,
+    starvation.CRITERION,
+    bulk.CRITERION,
+    bulk_delay.CRITERION,
+    realtime.CRITERION,
+    short.CRITERION,
+    range_of_paths.CRITERION,
+    wireless.CRITERION,
+    aqm.CRITERION,
+    aqm_delay.CRITERION,
+    ce.CRITERION,
+    delay_steps.CRITERION,
+    constrained.CRITERION,
+    long.CRITERION,
+    reordering.CRITERION,
+    transient.CRITERION,
+    change.CRITERION,
+    change_delay.CRITERION,
+    rate_limited.CRITERION,
+    *text.CRITERIA,
+)
 
 
 def sections() -> Sequence[tuple[str, str]]:
     """Id and title of every section."""
-    return ()
+    return [(one.id, one.title) for one in CRITERIA]
 
 
 def evaluate(request: Request) -> Evaluation:
-    """Run the requested sections."""
-    raise InputError(f"evaluate cc {request.name}: it has no sections yet; run: tailback --help")
+    """Run the requested sections of a congestion control."""
+    chosen = subject.resolve("cc", request)
+    return execution.evaluate("cc", CRITERIA, SCENARIOS, chosen, request)

@@ -1,0 +1,16 @@
+"""RFC 9743 section 7.1: a response to CE if ECT is set."""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import Within
+
+CRITERION = Within(
+    id="7.1-ce",
+    title="Response to CE where ECT is set",
+    source="RFC 9743 section 7.1, RFC 3168 section 5",
+    scenario="7.1-ce.toml",
+    measure="share of the link that a flow takes while every packet is marked",
+    value=measures.of_link("utilisation"),
+    bound=0.2,
+)

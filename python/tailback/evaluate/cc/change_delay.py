@@ -1,0 +1,17 @@
+"""RFC 9743 section 7.9: the queue after sudden changes of the path."""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import Against
+
+CRITERION = Against(
+    id="7.9-delay",
+    title="Sudden changes of the path: delay",
+    source="RFC 9743 section 7.9",
+    scenario="7.9-change.toml",
+    measure="increase of the mean queue delay over CUBIC's, as a share",
+    value=measures.of_link("delay_ms.mean"),
+    unit=" ms",
+    margin=0.25,
+)

@@ -1,0 +1,20 @@
+"""RFC 9743 section 5.1.4: fair to itself."""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import Against
+
+CRITERION = Against(
+    id="5.1.4",
+    title="Fairness among its own flows",
+    source="RFC 9743 section 5.1.4",
+    scenario="5.1.4-fairness.toml",
+    quick={"duration": "50s"},
+    subject_at=("flows.subject.cc", "flows.joiner.cc"),
+    measure="Jain's index of CUBIC less that of the subject, flows join later",
+    value=measures.jain,
+    better="more",
+    share=False,
+    margin=0.1,
+)

@@ -1,0 +1,18 @@
+"""RFC 9743 section 5.1.2: no needless queue."""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import Against
+
+CRITERION = Against(
+    id="5.1.2",
+    title="Queueing delay",
+    source="RFC 9743 section 5.1.2",
+    scenario="5.1.2-queue.toml",
+    quick={"duration": "40s", "sweep": {"bottleneck.queue.limit": ["1bdp", "4bdp"]}},
+    measure="increase of the mean queue delay over CUBIC's, as a share",
+    value=measures.of_link("delay_ms.mean"),
+    unit=" ms",
+    margin=0.25,
+)

@@ -1,0 +1,29 @@
+"""RFC 9743 sections 6 and 6.1: a range of rates, delays and buffers."""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import PERFORMANCE, Against
+
+CRITERION = Against(
+    id="6.1",
+    title="Range of paths with tail drop",
+    source="RFC 9743 section 6.1",
+    scenario="6.1-range.toml",
+    quick={
+        "duration": "40s",
+        "sweep": {
+            "zip": [
+                {
+                    "bottleneck.rate": ["2Mbit", "10Mbit", "100Mbit"],
+                    "path.rtt": ["50ms", "200ms", "10ms"],
+                }
+            ]
+        },
+    },
+    measure="loss of throughput against CUBIC, as a share",
+    value=measures.total_mbit("subject"),
+    better="more",
+    unit=" Mbit/s",
+    margin=PERFORMANCE,
+)

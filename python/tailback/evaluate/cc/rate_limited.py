@@ -1,0 +1,40 @@
+"""The rule for senders that their application limits (draft-ietf-ccwg-ratelimited-increase)."""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import Within
+from tailback.store.results import Run
+
+FIRST = 10.0
+"""The initial window, which counts as the first flight, segments."""
+
+
+RATE_MBIT = 2.0
+"""What the application of the scenario writes."""
+
+
+def _growth(run: Run) -> float | None:
+    """The largest window over what the rule allows, twice the largest flight; of a control that
+    estimates a rate, its mean estimate over twice the rate of the application.
+    """
+    if rates := measures.series(run, "bw_mbit"):
+        late = [value for when, value in rates if when > run.summary["duration_s"] / 2]
+        return None if not late else sum(late) / len(late) / (2 * RATE_MBIT)
+    window, flight = (measures.series(run, what) for what in ("cwnd", "in_flight"))
+    if not window or not flight:
+        return None
+    most = max(FIRST, max(value for _, value in flight))
+    return max(value for _, value in window) / (2 * most)
+
+
+CRITERION = Within(
+    id="rate-limited",
+    title="Growth while the application is the limit",
+    source="draft-ietf-ccwg-ratelimited-increase-10 section 3",
+    scenario="rate-limited.toml",
+    quick={"duration": "20s"},
+    measure="largest window over twice the largest flight (or rate over twice the application's)",
+    value=_growth,
+    bound=1.0,
+)

@@ -1,0 +1,19 @@
+"""RFC 9743 section 5.1.5: short and long flows of one kind."""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import Against
+
+CRITERION = Against(
+    id="5.1.5",
+    title="Short flows beside long flows of its own",
+    source="RFC 9743 section 5.1.5",
+    scenario="5.1.5-short-own.toml",
+    quick={"duration": "40s"},
+    subject_at=("flows.subject.cc", "traffic.short.cc"),
+    measure="increase of the mean completion time over CUBIC's, as a share",
+    value=measures.requests("short"),
+    unit=" s",
+    margin=0.25,
+)

@@ -1,0 +1,16 @@
+"""RFC 9743 section 5.2: feedback is lost for good."""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import Within
+
+CRITERION = Within(
+    id="5.2-silence",
+    title="Loss of feedback",
+    source="RFC 9743 section 5.2",
+    scenario="5.2-silence.toml",
+    measure="packets sent in the 29 s that begin 1 s after feedback ended",
+    value=measures.of_flows("subject", "packets"),
+    bound=10.0,
+)

@@ -1,0 +1,32 @@
+"""RFC 9743 section 5.1.1 and RFC 5681 section 3.1: begin with few packets after timeouts."""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import Within
+from tailback.store.results import Run
+
+BACK_S, RTT_S = 12.0, 0.05
+"""When packets pass again in the scenario, and its round trip without queues."""
+
+
+def _flight_after_outage(run: Run) -> float | None:
+    """Most segments in flight within a round trip from the first delivery after the outage."""
+    delivered = measures.series(run, "delivered_bytes")
+    before = measures.last_before(delivered, BACK_S)
+    first = next((when for when, value in delivered if when > BACK_S and value != before), None)
+    if first is None:
+        return None
+    flight = measures.series(run, "in_flight")
+    return max((v for when, v in flight if first <= when <= first + RTT_S), default=None)
+
+
+CRITERION = Within(
+    id="5.1.1-timeout",
+    title="Congestion collapse: after timeouts",
+    source="RFC 9743 section 5.1.1, RFC 5681 section 3.1",
+    scenario="5.1.1-timeout.toml",
+    measure="segments in flight in the first round trip after an outage of 2 s",
+    value=_flight_after_outage,
+    bound=10.0,
+)

@@ -1,0 +1,405 @@
+"""Kinds of sections: a comparison with a reference, harm to others, a bound, text only.
+
+A section declares a scenario, what to measure in a run, and a limit. The scenario as it is runs by
+itself; the subject replaces what `subject_at` names.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from tailback.base.numbers import short
+from tailback.evaluate.decision import Decision, PointOutcome, decide
+from tailback.evaluate.model import Request, SectionResult, SectionVerdict
+from tailback.evaluate.subject import Subject
+from tailback.metrics.harm import harm
+from tailback.running.batch import Job
+from tailback.running.scenarios import texts
+from tailback.store.results import Results, Run
+
+if TYPE_CHECKING:
+    from tailback.report.model import Block
+
+Measure = Callable[[Run], float | None]
+Better = Literal["less", "more"]
+
+QUICK_SEEDS, SEEDS = 10, 30
+"""Seeds of every point unless `--seeds` sets them."""
+
+MARGIN = 0.05
+"""Largest harm, as a share, that counts as no worse."""
+
+PERFORMANCE = 0.2
+"""Largest loss of the subject's own throughput against the reference that counts as no worse."""
+
+
+CUBIC = Subject("cubic", "cubic")
+
+
+class Criterion(Protocol):
+    """A section of a standard that can be evaluated."""
+
+    @property
+    def id(self) -> str:
+        """Its number."""
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+
+    @property
+    def scenario(self) -> str:
+        """The file name of its scenario; empty without one."""
+
+    def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
+        """What to run, by a name of its own."""
+
+    def outcome(
+        self, subject: Subject, request: Request, results: Mapping[str, Results]
+    ) -> SectionResult:
+        """The verdict from the results of its jobs."""
+
+    def unsupported(self, why: str) -> SectionResult:
+        """The verdict if the engine cannot run it."""
+
+    def command(self, subject: Subject, request: Request) -> str:
+        """The command that runs the scenario with the subject."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What every section has."""
+
+    id: str
+    title: str
+    source: str
+    scenario: str = ""
+    quick: Mapping[str, object] = field(default_factory=dict)
+    """Values that `--quick` replaces, by path."""
+    subject_at: tuple[str, ...] = ("flows.subject.cc",)
+    """Paths of the scenario that the subject replaces."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Options of the subject, such as `ecn` of a queue."""
+    key: str = "name"
+    """The word for the subject's name in a table: `name` of a congestion control, `aqm`."""
+
+    def job(
+        self, folder: Path, request: Request, values: Mapping[str, object], **own: object
+    ) -> Job:
+        """The scenario with these values."""
+        quick = self.quick if request.quick else {}
+        seeds = request.run.seeds or (QUICK_SEEDS if request.quick else SEEDS)
+        return Job(folder / self.scenario, {**quick, **values, **own}, seeds)
+
+    def placed(self, subject: Subject) -> dict[str, object]:
+        """The values that put a subject into the scenario."""
+        value = subject.with_options(self.key, **self.options)
+        return dict.fromkeys(self.subject_at, value)
+
+    def command(self, subject: Subject, request: Request) -> str:
+        """The command that runs the scenario with the subject."""
+        if not self.scenario:
+            return ""
+        words = ["tailback", "run", self.scenario]
+        for path, value in texts(self.placed(subject)):
+            words += ["--set", f"{path}={value}"]
+        if request.run.engine != "sim":
+            words += ["--engine", request.run.engine]
+        return shlex.join(words)
+
+    def unsupported(self, why: str) -> SectionResult:
+        """The verdict if the engine cannot run it."""
+        return self.result("not observable", "", None, None, None, why)
+
+    def result(
+        self,
+        verdict: SectionVerdict,
+        measure: str,
+        value: float | None,
+        bound: float | None,
+        ci95: tuple[float, float] | None,
+        note: str,
+        results: Mapping[str, Results] | None = None,
+    ) -> SectionResult:
+        """The section's result."""
+        sweeps = tuple(dict.fromkeys(one.id for one in (results or {}).values()))
+        return SectionResult(
+            self.id,
+            self.title,
+            self.source,
+            verdict,
+            measure,
+            value,
+            bound,
+            ci95,
+            self.scenario,
+            note,
+            sweeps,
+        )
+
+    def decided(
+        self,
+        decision: Decision,
+        measure: str,
+        bound: float,
+        points: Sequence[PointOutcome],
+        results: Mapping[str, Results],
+        against: str = "",
+    ) -> SectionResult:
+        """The section's result, with its figure."""
+        note = _note(decision, points)
+        result = self.result(
+            decision.verdict, measure, decision.value, bound, decision.interval, note, results
+        )
+
+        def blocks() -> Sequence[Block]:
+            from tailback.evaluate.drawn import points_figure
+
+            return points_figure(self.id, measure, bound, points, against)
+
+        return replace(result, blocks=blocks)
+
+
+def _note(decision: Decision, points: Sequence[PointOutcome]) -> str:
+    point = decision.point
+    missing = sum(one.missing for one in points)
+    parts = []
+    if point is not None:
+        parts.append(": ".join(text for text in (point.label, point.says) if text))
+    if missing:
+        runs = missing + sum(len(one.values) for one in points)
+        parts.append(f"{missing} of {runs} pairs of runs have no value")
+    return "; ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Within(Asked):
+    """A requirement: what the subject does stays within a bound."""
+
+    measure: str
+    value: Measure
+    bound: float
+    better: Better = "less"
+    """`less`: no value may be above the bound; `more`: none below."""
+
+    def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
+        """The scenario with the subject."""
+        return {"subject": self.job(folder, request, self.placed(subject))}
+
+    def outcome(
+        self,
+        subject: Subject,  # noqa: ARG002
+        request: Request,
+        results: Mapping[str, Results],
+    ) -> SectionResult:
+        """Whether the bound holds at every point."""
+        sign = 1 if self.better == "less" else -1
+        points = [
+            _point(_label(group), [_signed(self.value(run), sign) for run in group])
+            for group in results["subject"].groups()
+        ]
+        found = decide(
+            points,
+            sign * self.bound,
+            ("fail", "pass"),
+            worst=request.worst,
+            one_seed_decides=True,
+        )
+        if sign < 0:
+            found = _negated(found)
+            points = [
+                PointOutcome(p.label, tuple(-v for v in p.values), p.missing, p.says)
+                for p in points
+            ]
+        return self.decided(found, self.measure, self.bound, points, results)
+
+
+def _signed(value: float | None, sign: int) -> float | None:
+    return None if value is None else sign * value
+
+
+def _negated(decision: Decision) -> Decision:
+    interval = decision.ci95
+    return Decision(
+        decision.verdict,
+        None if decision.value is None else -decision.value,
+        None if interval is None else (-interval[1], -interval[0]),
+        decision.point,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Against(Asked):
+    """A comparison with a reference in the same place, seed by seed."""
+
+    measure: str
+    value: Measure
+    better: Better = "less"
+    margin: float = MARGIN
+    share: bool = True
+    """Whether the difference is a share of the larger value, as harm is; otherwise absolute."""
+    reference: Subject | None = CUBIC
+    """None: the scenario as it is."""
+    reference_name: str = "cubic"
+    unit: str = ""
+
+    def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
+        """The scenario with the subject, and with the reference."""
+        reference = {} if self.reference is None else self.placed(self.reference)
+        return {
+            "subject": self.job(folder, request, self.placed(subject)),
+            "reference": self.job(folder, request, reference),
+        }
+
+    def outcome(
+        self, subject: Subject, request: Request, results: Mapping[str, Results]
+    ) -> SectionResult:
+        """Whether the subject does worse than the reference at any point."""
+        points = []
+        for label, pairs in aligned(results["subject"], results["reference"]):
+            values = [(self.value(new), self.value(old)) for new, old in pairs]
+            says = (
+                f"{subject.name} {_mean(new for new, _ in values)}{self.unit}, "
+                f"{self.reference_name} {_mean(old for _, old in values)}{self.unit}"
+            )
+            points.append(_point(label, [self._loss(new, old) for new, old in values], says))
+        found = decide(points, self.margin, ("worse", "no worse"), worst=request.worst)
+        return self.decided(found, self.measure, self.margin, points, results, self.reference_name)
+
+    def _loss(self, new: float | None, old: float | None) -> float | None:
+        if new is None or old is None:
+            return None
+        if new == old:
+            return 0.0
+        if self.share:
+            return harm(old, new, self.better)
+        return new - old if self.better == "less" else old - new
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarmTo(Asked):
+    """Harm to incumbents, less the harm that they do to themselves, seed by seed."""
+
+    measure: str
+    value: Measure
+    """Measured at the incumbent."""
+    better: Better
+    margin: float = MARGIN
+    incumbents: tuple[str, ...] = ("cubic", "reno")
+    quick_incumbents: tuple[str, ...] | None = None
+    incumbent_at: str = "flows.incumbent.cc"
+    absent: Mapping[str, object] = field(
+        default_factory=lambda: {"flows.subject.start": "0s", "flows.subject.stop": "1ms"}
+    )
+    """What takes the competitor out, for the run of the incumbent alone."""
+
+    def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
+        """For each incumbent: alone, beside itself, and beside the subject."""
+        made = {}
+        for name in self._names(request):
+            own = self.placed(Subject(name, name))
+            base: dict[str, object] = {}
+            if self.incumbent_at:
+                base[self.incumbent_at] = name
+            made[f"{name}, alone"] = self.job(folder, request, {**base, **own, **self.absent})
+            made[f"{name}, itself"] = self.job(folder, request, {**base, **own})
+            made[f"{name}, subject"] = self.job(folder, request, base | self.placed(subject))
+        return made
+
+    def _names(self, request: Request) -> tuple[str, ...]:
+        quick = self.quick_incumbents if request.quick else None
+        return self.incumbents if quick is None else quick
+
+    def outcome(
+        self, subject: Subject, request: Request, results: Mapping[str, Results]
+    ) -> SectionResult:
+        """Whether an incumbent suffers more from the subject than from itself."""
+        points = []
+        for name in self._names(request):
+            own = (results[f"{name}, {what}"] for what in ("alone", "itself", "subject"))
+            for label, runs in aligned(*own):
+                harms = [
+                    (self._harm(beside, alone), self._harm(itself, alone))
+                    for alone, itself, beside in runs
+                ]
+                values = [None if a is None or b is None else a - b for a, b in harms]
+                says = (
+                    f"harm by {subject.name} {_mean(a for a, _ in harms)}, "
+                    f"by {name} itself {_mean(b for _, b in harms)}"
+                )
+                where = ", ".join(text for text in (f"to {name}", label) if text)
+                points.append(_point(where, values, says))
+        found = decide(points, self.margin, ("worse", "no worse"), worst=request.worst)
+        return self.decided(
+            found, self.measure, self.margin, points, results, "the incumbent itself"
+        )
+
+    def _harm(self, beside: Run, alone: Run) -> float | None:
+        contended, free = self.value(beside), self.value(alone)
+        if contended is None or free is None:
+            return None
+        return 0.0 if contended == free else harm(free, contended, self.better)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOnly(Asked):
+    """A section that no run can decide."""
+
+    write: str
+    """What the author has to write."""
+
+    def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:  # noqa: ARG002
+        """Nothing."""
+        return {}
+
+    def outcome(
+        self,
+        subject: Subject,  # noqa: ARG002
+        request: Request,  # noqa: ARG002
+        results: Mapping[str, Results],  # noqa: ARG002
+    ) -> SectionResult:
+        """What to write."""
+        return self.unsupported(self.write)
+
+
+def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
+    """The runs of several results of one sweep, point by point, together by seed.
+
+    What only one of them replaces (the subject) is no axis, so their points have the same keys.
+    """
+    out = []
+    by_key = [{(_label([run]), run.seed): run for run in one} for one in results]
+    for group in results[0].groups():
+        label = _label(group)
+        rows = []
+        for run in group:
+            found = [known.get((label, run.seed)) for known in by_key]
+            rows.append(tuple(one for one in found if one is not None))
+        out.append((label, [row for row in rows if len(row) == len(results)]))
+    return out
+
+
+def _label(group: Sequence[Run]) -> str:
+    return ", ".join(f"{_short(path)} {label}" for path, label in group[0].labels.items())
+
+
+def _short(path: str) -> str:
+    """The last words of a path, enough for a label."""
+    parts = path.replace("[", ".").replace("]", "").split(".")
+    known = {"bottleneck", "links", "flows", "path", "traffic"}
+    kept = [part for part in parts if part not in known and not part.isdigit()]
+    return " ".join(kept[-2:])
+
+
+def _point(label: str, values: Sequence[float | None], says: str = "") -> PointOutcome:
+    known = tuple(value for value in values if value is not None)
+    return PointOutcome(label, known, len(values) - len(known), says)
+
+
+def _mean(values: object) -> str:
+    known = [value for value in values if value is not None]  # type: ignore[attr-defined]
+    return short(sum(known) / len(known), 3) if known else "–"

@@ -1,0 +1,114 @@
+"""From values at each seed to a verdict.
+
+A section may have several points, such as rates or buffers. Its intervals are simultaneous: with k
+points each has level 1 - 0.05/k (Bonferroni), so all of them hold together in 95 % of cases. The
+point with the largest value decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailback.evaluate.model import SectionVerdict
+
+LEVEL = 0.05
+"""Share of sections in which an interval may miss the mean of all seeds."""
+
+
+@dataclass(frozen=True)
+class PointOutcome:
+    """The values of one point, an entry for each seed; larger is worse."""
+
+    label: str
+    values: tuple[float, ...]
+    missing: int = 0
+    """Seeds without a value."""
+    says: str = ""
+    """The numbers behind the value, in words."""
+
+    @property
+    def mean(self) -> float:
+        """The mean over seeds."""
+        return math.fsum(self.values) / len(self.values)
+
+    def ends(self, points: int) -> tuple[float, float] | None:
+        """The interval of the mean beside that many points; None for one seed.
+
+        Identical values have an interval of length 0.
+        """
+        n = len(self.values)
+        if n < 2:
+            return None
+        variance = math.fsum((value - self.mean) ** 2 for value in self.values) / (n - 1)
+        half = _t(n - 1, points) * math.sqrt(variance / n)
+        return self.mean - half, self.mean + half
+
+
+def _t(freedom: int, points: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 1 - LEVEL / (2 * points)))
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict of a section, and the point that decided."""
+
+    verdict: SectionVerdict
+    value: float | None
+    ci95: tuple[float, float] | None
+    point: PointOutcome | None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval, unless all seeds gave the same value."""
+        return None if self.ci95 is None or self.ci95[0] == self.ci95[1] else self.ci95
+
+
+def decide(
+    points: Sequence[PointOutcome],
+    limit: float,
+    words: tuple[SectionVerdict, SectionVerdict],
+    *,
+    worst: bool = False,
+    one_seed_decides: bool = False,
+) -> Decision:
+    """The verdict for values of which none may be above the limit.
+
+    `words` are the verdicts for values above and for values within the limit. A verdict needs the
+    whole interval on one side: that of one point above, or those of all points within. `worst`
+    takes the largest value over seeds, without an interval. `one_seed_decides` lets a single seed
+    decide, for requirements that no random number affects.
+    """
+    known = [point for point in points if point.values]
+    if not known:
+        return Decision("undecided", None, None, None)
+    bad, good = words
+    whole = all(not point.missing and point.values for point in points)
+    if worst:
+        largest = max(known, key=lambda point: max(point.values))
+        value = max(largest.values)
+        verdict: SectionVerdict = bad if value > limit else good if whole else "undecided"
+        return Decision(verdict, value, None, largest)
+    ends = {point.label: point.ends(len(known)) for point in known}
+
+    def low(point: PointOutcome) -> float:
+        interval = ends[point.label]
+        alone = point.mean if one_seed_decides else -math.inf
+        return alone if interval is None else interval[0]
+
+    def high(point: PointOutcome) -> float:
+        interval = ends[point.label]
+        alone = point.mean if one_seed_decides else math.inf
+        return alone if interval is None else interval[1]
+
+    above = [point for point in known if low(point) > limit]
+    if above:
+        point = max(above, key=lambda one: one.mean)
+        return Decision(bad, point.mean, ends[point.label], point)
+    open_ = [point for point in known if high(point) > limit]
+    point = max(open_ or known, key=lambda one: one.mean)
+    verdict = "undecided" if open_ or not whole else good
+    return Decision(verdict, point.mean, ends[point.label], point)

@@ -1,0 +1,111 @@
+"""Runs every section of a suite at once, and gathers the verdicts."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tailback.errors import InputError, RunsFailed, ScenarioWarning
+from tailback.evaluate.criteria import Criterion
+from tailback.evaluate.model import Evaluation, Request, SectionResult
+from tailback.evaluate.subject import Subject
+from tailback.running import engines
+from tailback.running.batch import Job, run_jobs
+from tailback.running.scenarios import load, texts
+from tailback.store import layout
+from tailback.store.results import Results
+
+
+def evaluate(
+    suite: str,
+    criteria: Sequence[Criterion],
+    folder: Path,
+    subject: Subject,
+    request: Request,
+    notes: Sequence[str] = (),
+) -> Evaluation:
+    """Run the requested sections; stored runs are used again.
+
+    A section that the engine rejects is not observable, with the reason.
+    """
+    chosen = [one for one in criteria if not request.parts or one.id in request.parts]
+    jobs: dict[tuple[str, str], Job] = {}
+    rejected: dict[str, str] = {}
+    for criterion in chosen:
+        own = criterion.jobs(folder, subject, request)
+        why = _rejection(own.values(), request)
+        if why:
+            rejected[criterion.id] = why
+        else:
+            jobs |= {(criterion.id, name): job for name, job in own.items()}
+    failures: list[str] = []
+    try:
+        with _without_warnings():
+            found = run_jobs(list(jobs.values()), request.run)
+    except RunsFailed as error:
+        found, failures = error.results, error.failures
+    by_section: dict[str, dict[str, Results]] = {}
+    for (section, name), results in zip(jobs, found, strict=True):
+        by_section.setdefault(section, {})[name] = results
+    sections = []
+    for criterion in chosen:
+        if criterion.id in rejected:
+            sections.append(criterion.unsupported(rejected[criterion.id]))
+            continue
+        own_results = by_section.get(criterion.id, {})
+        result = criterion.outcome(subject, request, own_results)
+        result = replace(result, command=criterion.command(subject, request))
+        sections.append(_with_failures(result, own_results.values(), failures))
+    version = found[0].version if found else engines.get(request.run.engine).version
+    return Evaluation(
+        suite,
+        subject.name,
+        request.run.engine,
+        version,
+        tuple(sections),
+        folder,
+        (*notes, *(f"run failed: {failure}" for failure in failures)),
+    )
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Suppress warnings about scenarios: the absence of a competitor is unusual but meant."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScenarioWarning)
+        yield
+
+
+def _rejection(jobs: Iterable[Job], request: Request) -> str:
+    """Why the engine cannot run a section; empty if it can."""
+    runner = engines.get(request.run.engine)
+    for job in jobs:
+        try:
+            with _without_warnings():
+                load(job.scenario, texts(job.set), job.seeds, runner, plugins=request.run.plugins)
+        except InputError as error:
+            if request.run.engine == "sim":
+                raise
+            return str(error.problems[0]).splitlines()[0]
+    return ""
+
+
+def _with_failures(
+    result: SectionResult, own: Iterable[Results], failures: Sequence[str]
+) -> SectionResult:
+    """A section of which runs failed fails: the subject did not survive it."""
+    absent = {run_id for one in own for run_id in _absent(one)} if failures else set()
+    lost = [failure for failure in failures if any(run_id in failure for run_id in absent)]
+    if not lost:
+        return result
+    note = f"{len(lost)} runs failed: {lost[0].splitlines()[0]}"
+    return replace(result, verdict="fail", note=note)
+
+
+def _absent(results: Results) -> list[str]:
+    index = layout.read_index(layout.index_path(results.root, results.id))
+    stored = {run.run_id for run in results}
+    return [point.run_id for point in index.points if point.run_id not in stored]

@@ -1,0 +1,112 @@
+"""What sections measure in a run. Every function returns None where a run has no value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tailback.metrics import requests as _requests
+from tailback.store.results import Run
+
+Part = Mapping[str, Any]
+
+
+def named(run: Run, name: str) -> list[Part]:
+    """The flows of a name: `subject`, or `subject/1`, `subject/2` and so on."""
+    return [flow for flow in run.summary["flows"] if flow["name"].partition("/")[0] == name]
+
+
+def at(part: Part, path: str) -> float | None:
+    """The number at a path such as `rtt_ms.p99`."""
+    value: Any = part
+    for key in path.split("."):
+        if value is None:
+            return None
+        value = value.get(key)
+    return None if value is None else float(value)
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean; None without values, or if one is missing."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(found) else None
+
+
+def of_flows(name: str, path: str) -> Callable[[Run], float | None]:
+    """The mean of a number over the flows of a name."""
+    return lambda run: mean(at(flow, path) for flow in named(run, name))
+
+
+def requests(name: str) -> Callable[[Run], float | None]:
+    """The mean completion time of the requests of a source of traffic."""
+    [whole] = [metric for metric in _requests.METRICS if metric.path == "requests_completion_s"]
+
+    def value(run: Run) -> float | None:
+        found = [one for one in run.summary["traffic"] if one["name"].partition("/")[0] == name]
+        return mean(whole.value(one) for one in found)
+
+    return value
+
+
+def of_link(path: str, link: str = "bottleneck") -> Callable[[Run], float | None]:
+    """A number of a link."""
+    return lambda run: at(run.summary["queues"][link], path)
+
+
+def total_mbit(name: str) -> Callable[[Run], float | None]:
+    """The sum of the throughputs of the flows of a name."""
+
+    def value(run: Run) -> float | None:
+        found = [at(flow, "throughput_mbit") for flow in named(run, name)]
+        known = [one for one in found if one is not None]
+        return math.fsum(known) if known and len(known) == len(found) else None
+
+    return value
+
+
+def lost_share(run: Run) -> float | None:
+    """Drops at the bottleneck over packets that arrived there."""
+    queue = run.summary["queues"]["bottleneck"]
+    arrived = queue["packets"] + queue["drops"]
+    return queue["drops"] / arrived if arrived else None
+
+
+def jain(run: Run) -> float | None:
+    """Jain's index of all flows."""
+    return at(run.summary, "jain")
+
+
+def lowest_share(run: Run) -> float | None:
+    """The lowest throughput of a flow over the fair share."""
+    found = [at(flow, "throughput_mbit") for flow in run.summary["flows"]]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found) or not known or not math.fsum(known):
+        return None
+    return min(known) * len(known) / math.fsum(known)
+
+
+def series(run: Run, quantity: str, name: str = "subject") -> list[tuple[float, float]]:
+    """Time in s and value of a recorded series of the first flow of a name."""
+    import polars as pl
+
+    flows = [flow["name"] for flow in named(run, name)]
+    frame = run.series().filter(
+        pl.col("quantity") == quantity, pl.col("flow") == flows[0] if flows else pl.lit(False)
+    )
+    return [
+        (time / 1e9, value)
+        for time, value in zip(frame["time_ns"].to_list(), frame["value"].to_list(), strict=True)
+    ]
+
+
+def last_before(samples: Sequence[tuple[float, float]], time: float) -> float | None:
+    """The value of a series at a time."""
+    known = [value for when, value in samples if when <= time]
+    return known[-1] if known else None
+
+
+def first_after(samples: Sequence[tuple[float, float]], time: float) -> float | None:
+    """The first value of a series from a time on."""
+    return next((value for when, value in samples if when >= time), None)

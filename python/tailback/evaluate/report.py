@@ -1,0 +1,123 @@
+"""The report of an evaluation: the matrix of verdicts first, then each section."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailback.base.numbers import short
+from tailback.evaluate.drawn import matrix
+from tailback.evaluate.model import VERDICTS, Evaluation, SectionResult, SectionVerdict
+from tailback.evaluate.text import number
+from tailback.report.model import (
+    Block,
+    Column,
+    Facts,
+    Listing,
+    Mark,
+    Report,
+    Section,
+    Status,
+    Table,
+    Text,
+    Value,
+)
+from tailback.report.tables import csv_text, left
+from tailback.report.text import code, plain
+
+_STATUS: dict[SectionVerdict, Status] = {
+    "pass": "pass",
+    "no worse": "pass",
+    "fail": "miss",
+    "worse": "miss",
+    "undecided": "info",
+    "not observable": "info",
+}
+
+
+def write(evaluation: Evaluation, folder: Path) -> Path:
+    """Write the report; return the path of its page."""
+    from tailback.report.write import write as write_report
+
+    return write_report(of(evaluation), folder)
+
+
+def of(evaluation: Evaluation) -> Report:
+    """The parts of the report."""
+    counts = {verdict: len(evaluation.of(verdict)) for verdict in VERDICTS}
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    files = _scenarios(evaluation)
+    sections = [
+        Section(
+            "verdicts", "Verdicts", [matrix(evaluation), _table(evaluation), *_notes(evaluation)]
+        )
+    ]
+    sections += [_section(evaluation, one, files) for one in evaluation.sections]
+    return Report(
+        name=f"evaluate-{evaluation.suite}",
+        title=f"Evaluation of {evaluation.subject}",
+        lead=f"By {_STANDARDS[evaluation.suite]}, section by section: {said}.",
+        meta=[("subject", evaluation.subject), ("suite", evaluation.suite)],
+        sections=sections,
+        first="matrix",
+        files={"verdicts.csv": _csv(evaluation), **files},
+        facts=Facts(engine=f"{evaluation.engine} {evaluation.version}"),
+    )
+
+
+def _scenarios(evaluation: Evaluation) -> dict[str, str]:
+    """The text of every scenario, by the name of its file."""
+    folder = evaluation.scenarios
+    names = sorted({one.scenario for one in evaluation.sections if one.scenario})
+    if folder is None:
+        return {}
+    return {name: (folder / name).read_text(encoding="utf-8") for name in names}
+
+
+_STANDARDS = {"cc": "RFC 9743", "queue": "RFC 7928", "bbr": "the appendix of draft-ietf-ccwg-bbr"}
+
+
+def _table(evaluation: Evaluation) -> Table:
+    columns = [*left("section", "title", "verdict"), *left("measure")]
+    columns += [Column("value [95 %]"), Column("bound")]
+    rows: list[list[Value]] = [
+        [
+            one.id,
+            one.title,
+            Mark(one.verdict, _STATUS[one.verdict]),
+            one.measure,
+            number(one) if one.measure else "",
+            "" if one.bound is None else short(one.bound, 3),
+        ]
+        for one in evaluation.sections
+    ]
+    return Table("verdicts-table", "Numbers of every section", columns, rows)
+
+
+def _notes(evaluation: Evaluation) -> list[Block]:
+    return [Text(plain(note)) for note in evaluation.notes]
+
+
+def _section(evaluation: Evaluation, one: SectionResult, files: dict[str, str]) -> Section:
+    blocks: list[Block] = [Text(f"**{one.verdict}** ({plain(one.source)}). {plain(one.note)}")]
+    if one.blocks is not None:
+        blocks += one.blocks()
+    if one.scenario in files:
+        blocks.append(Text(f"The scenario is beside this page, as {code(one.scenario)}."))
+        blocks.append(Listing(files[one.scenario]))
+    if one.scenario:
+        part = f"tailback evaluate {evaluation.suite} {evaluation.subject} --part {one.id}"
+        alone = f"{code(one.command)} runs it, " if one.command else ""
+        blocks.append(Text(f"{alone}{code(part)} repeats the verdict."))
+    return Section(f"section-{one.id}".replace(".", "-"), f"{one.id} {one.title}", blocks)
+
+
+def _csv(evaluation: Evaluation) -> str:
+    head = ["id", "title", "source", "verdict", "measure", "value", "bound", "low", "high"]
+    rows = [
+        [
+            *(one.id, one.title, one.source, one.verdict, one.measure, one.value, one.bound),
+            *(one.ci95 or (None, None)),
+        ]
+        for one in evaluation.sections
+    ]
+    return csv_text([head, *rows])

@@ -1,0 +1,158 @@
+"""`tailback evaluate`: the rules of verdicts, the command, and an algorithm that breaks a rule."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import tailback as tb
+from conftest import COMMAND
+from tailback.evaluate import cc, decision, execution, report, suites
+from tailback.evaluate.decision import PointOutcome
+from tailback.evaluate.model import VERDICTS, Evaluation, Request, SectionVerdict
+from tailback.evaluate.subject import Subject
+from tailback.running.options import RunOptions
+
+WORDS: tuple[SectionVerdict, SectionVerdict] = ("worse", "no worse")
+
+
+def point(*values: float, label: str = "a", missing: int = 0) -> PointOutcome:
+    return PointOutcome(label, values, missing)
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ((0.20, 0.22, 0.21), "worse"),
+        ((0.01, 0.02, 0.00), "no worse"),
+        ((0.00, 0.10, 0.05), "undecided"),
+        ((0.05, 0.05), "no worse"),
+        ((0.06, 0.06), "worse"),
+        ((0.50,), "undecided"),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval(values: tuple[float, ...], verdict: str) -> None:
+    assert decision.decide([point(*values)], 0.05, WORDS).verdict == verdict
+
+
+def test_intervals_of_several_points_hold_together() -> None:
+    # Student's t with 2 degrees of freedom: 4.303 at 97.5 %, 8.860 at 97.5/100 of five points.
+    [one] = [point(1.0, 2.0, 3.0)]
+    ends, wider = one.ends(1), one.ends(5)
+    assert ends is not None
+    assert wider is not None
+    assert ends[1] == pytest.approx(2 + 4.3027 / 3**0.5, abs=1e-3)
+    assert wider[1] == pytest.approx(2 + 9.9248 / 3**0.5, abs=1e-3)
+
+
+def test_one_bad_point_decides_and_an_open_one_leaves_it_open() -> None:
+    bad, good = point(0.3, 0.31, 0.3, label="bad"), point(0.0, 0.001, 0.0, label="good")
+    found = decision.decide([good, bad], 0.05, WORDS)
+    assert (found.verdict, found.point) == ("worse", bad)
+    missing = point(0.0, 0.0, label="few", missing=1)
+    assert decision.decide([good, missing], 0.05, WORDS).verdict == "undecided"
+    assert decision.decide([], 0.05, WORDS).verdict == "undecided"
+
+
+def test_the_worst_seed_decides_if_asked() -> None:
+    values = point(0.0, 0.0, 0.3, 0.0)
+    assert decision.decide([values], 0.05, WORDS).verdict == "undecided"
+    found = decision.decide([values], 0.05, WORDS, worst=True)
+    assert (found.verdict, found.value, found.ci95) == ("worse", 0.3, None)
+
+
+@pytest.mark.parametrize("suite", ["cc"])
+def test_every_scenario_runs_by_itself(suite: str) -> None:
+    package = suites.get(suite)
+    for criterion in package.CRITERIA:  # type: ignore[attr-defined]
+        if criterion.scenario:
+            tb.check(package.SCENARIOS / criterion.scenario)  # type: ignore[attr-defined]
+        else:
+            found = criterion.outcome(Subject("x", "x"), Request("x"), {})
+            assert (found.verdict, found.value) == ("not observable", None)
+            assert found.note.startswith("Write ")
+
+
+def evaluated(out: Path, subject: Subject, *parts: str) -> dict[str, str]:
+    request = Request(
+        subject.name, RunOptions.of(out=out, seeds=2, progress=False), quick=True, parts=parts
+    )
+    found = execution.evaluate("cc", cc.CRITERIA, cc.SCENARIOS, subject, request)
+    return {one.id: one.verdict for one in found.sections}
+
+
+def test_a_window_that_is_never_validated_is_found_where_it_should_be(tmp_path: Path) -> None:
+    parts = ("5.1.1-timeout", "5.2-silence", "7.1-ce", "7.5", "rate-limited")
+    clean = evaluated(tmp_path, Subject("cubic", "cubic"), *parts)
+    assert clean == dict(zip(parts, ["pass", "pass", "pass", "no worse", "pass"], strict=True))
+    broken = Subject("broken", {"name": "cubic", "limited_growth": "none"})
+    assert evaluated(tmp_path, broken, *parts) == clean | {"rate-limited": "fail"}
+
+
+def test_bbr_does_not_respond_to_ce(tmp_path: Path) -> None:
+    assert evaluated(tmp_path, Subject("bbr", "bbr"), "7.1-ce") == {"7.1-ce": "fail"}
+
+
+def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, "evaluate", *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_json_is_fixed_and_a_failure_is_status_1(tmp_path: Path) -> None:
+    words = ("--quick", "--part", "7.1-ce", "--part", "8", "--seeds", "2", "--junit", "j.xml")
+    done = command(tmp_path, "cc", "bbr", *words, "--json", "-q")
+    assert done.returncode == 1, done.stderr
+    found = json.loads(done.stdout)
+    assert found["subject"] == "bbr"
+    assert found["engine"] == "sim"
+    assert found["version"] == tb.engine_version()
+    ce, security = found["sections"]
+    wanted = {"id", "title", "source", "verdict", "measure", "value", "bound", "ci95", "scenario"}
+    assert wanted <= set(ce)
+    assert ce["verdict"] == "fail"
+    assert ce["value"] > 0.9 > 0.2 == ce["bound"]
+    assert (security["verdict"], security["value"]) == ("not observable", None)
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "1")
+    folder = tmp_path / "results/evaluations/cc-bbr"
+    page = (folder / "report.md").read_text(encoding="utf-8")
+    assert "**fail** (RFC 9743 section 7.1, RFC 3168 section 5)" in page
+    assert 'threshold = "1b"' in page
+    again = command(tmp_path, "cc", "cubic", *words[:-2], "--no-report", "-q")
+    assert again.returncode == 0
+    assert "1 pass, 1 not observable" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "messages"),
+    [
+        (("cc", "cubik"), ('congestion control "cubik" does not exist', 'write "cubic"')),
+        (("cc", "cubic", "--part", "5.9"), ('--part: section "5.9" does not exist', 'write "7.9"')),
+        (("cc", "cubic", "--engine", "simm"), ('engine "simm" does not exist', 'write "sim"')),
+        (("cc", "cubic", "--junit", "no/j.xml"), ("there is no folder no",)),
+    ],
+)
+def test_bad_input(tmp_path: Path, words: tuple[str, ...], messages: tuple[str, ...]) -> None:
+    done = command(tmp_path, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    for message in messages:
+        assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_begins_with_the_matrix() -> None:
+    text = [one.outcome(Subject("x", "x"), Request("x"), {}) for one in cc.text.CRITERIA]
+    made = report.of(Evaluation("cc", "x", "sim", "1", tuple(text)))
+    opening = made.opening()
+    assert opening is not None
+    assert opening.id == "matrix"
+    assert [row[2].text for row in made.sections[0].blocks[1].rows] == [  # type: ignore[union-attr]
+        "not observable"
+    ] * len(text)
+    assert "not observable" in VERDICTS
