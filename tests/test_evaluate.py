@@ -12,6 +12,7 @@ import pytest
 import tailback as tb
 from conftest import COMMAND
 from tailback.evaluate import cc, decision, execution, report, suites
+from tailback.evaluate.criteria import Against
 from tailback.evaluate.decision import PointOutcome
 from tailback.evaluate.model import VERDICTS, Evaluation, Request, SectionVerdict
 from tailback.evaluate.subject import Subject
@@ -65,7 +66,7 @@ def test_the_worst_seed_decides_if_asked() -> None:
     assert (found.verdict, found.value, found.ci95) == ("worse", 0.3, None)
 
 
-@pytest.mark.parametrize("suite", ["cc"])
+@pytest.mark.parametrize("suite", ["cc", "queue"])
 def test_every_scenario_runs_by_itself(suite: str) -> None:
     package = suites.get(suite)
     for criterion in package.CRITERIA:  # type: ignore[attr-defined]
@@ -75,6 +76,17 @@ def test_every_scenario_runs_by_itself(suite: str) -> None:
             found = criterion.outcome(Subject("x", "x"), Request("x"), {})
             assert (found.verdict, found.value) == ("not observable", None)
             assert found.note.startswith("Write ")
+
+
+def test_a_difference_is_a_share_of_the_larger_value() -> None:
+    less, more = (
+        Against(id="x", title="", source="", measure="", value=lambda _: 0.0, better=better)
+        for better in ("less", "more")
+    )
+    for new, old, wanted in ((2.0, 1.0, 0.5), (1.0, 2.0, -0.5), (1.0, 1.0, 0.0), (0.0, 0.0, 0.0)):
+        assert less.loss(new, old) == wanted
+        assert more.loss(old, new) == wanted
+    assert less.loss(None, 1.0) is None
 
 
 def evaluated(out: Path, subject: Subject, *parts: str) -> dict[str, str]:
@@ -95,6 +107,25 @@ def test_a_window_that_is_never_validated_is_found_where_it_should_be(tmp_path: 
 
 def test_bbr_does_not_respond_to_ce(tmp_path: Path) -> None:
     assert evaluated(tmp_path, Subject("bbr", "bbr"), "7.1-ce") == {"7.1-ce": "fail"}
+
+
+def test_queues_with_and_without_ecn(tmp_path: Path) -> None:
+    def verdicts(name: str) -> dict[str, str]:
+        chosen = Request(
+            name, RunOptions.of(out=tmp_path, seeds=2, progress=False), quick=True, parts=("4.5",)
+        )
+        return {one.id: one.verdict for one in suites.evaluate("queue", chosen).sections}
+
+    assert verdicts("codel") == {"4.5": "pass"}
+    assert verdicts("fifo") == {"4.5": "not observable"}
+
+
+def test_against_an_earlier_version(tmp_path: Path) -> None:
+    options = RunOptions.of(out=tmp_path, seeds=3, progress=False)
+    request = Request("reno", options, quick=True, parts=("7.1",), against="reno")
+    same, delay, ce = suites.evaluate("cc", request).sections
+    assert (same.value, delay.value, ce.verdict) == (0.0, 0.0, "pass")
+    assert same.measure == "loss of throughput against reno, as a share"
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

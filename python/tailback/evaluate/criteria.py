@@ -37,9 +37,6 @@ PERFORMANCE = 0.2
 """Largest loss of the subject's own throughput against the reference that counts as no worse."""
 
 
-CUBIC = Subject("cubic", "cubic")
-
-
 class Criterion(Protocol):
     """A section of a standard that can be evaluated."""
 
@@ -80,6 +77,8 @@ class Asked:
     scenario: str = ""
     quick: Mapping[str, object] = field(default_factory=dict)
     """Values that `--quick` replaces, by path."""
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    """Values that the section replaces, by path."""
     subject_at: tuple[str, ...] = ("flows.subject.cc",)
     """Paths of the scenario that the subject replaces."""
     options: Mapping[str, object] = field(default_factory=dict)
@@ -93,7 +92,7 @@ class Asked:
         """The scenario with these values."""
         quick = self.quick if request.quick else {}
         seeds = request.run.seeds or (QUICK_SEEDS if request.quick else SEEDS)
-        return Job(folder / self.scenario, {**quick, **values, **own}, seeds)
+        return Job(folder / self.scenario, {**self.fixed, **quick, **values, **own}, seeds)
 
     def placed(self, subject: Subject) -> dict[str, object]:
         """The values that put a subject into the scenario."""
@@ -105,7 +104,7 @@ class Asked:
         if not self.scenario:
             return ""
         words = ["tailback", "run", self.scenario]
-        for path, value in texts(self.placed(subject)):
+        for path, value in texts({**self.fixed, **self.placed(subject)}):
             words += ["--set", f"{path}={value}"]
         if request.run.engine != "sim":
             words += ["--engine", request.run.engine]
@@ -199,7 +198,7 @@ class Within(Asked):
         """Whether the bound holds at every point."""
         sign = 1 if self.better == "less" else -1
         points = [
-            _point(_label(group), [_signed(self.value(run), sign) for run in group])
+            _point(label_of(group), [_signed(self.value(run), sign) for run in group])
             for group in results["subject"].groups()
         ]
         found = decide(
@@ -241,43 +240,45 @@ class Against(Asked):
     better: Better = "less"
     margin: float = MARGIN
     share: bool = True
-    """Whether the difference is a share of the larger value, as harm is; otherwise absolute."""
-    reference: Subject | None = CUBIC
-    """None: the scenario as it is."""
-    reference_name: str = "cubic"
+    """Whether the difference is a share of the larger value; otherwise it is absolute."""
+    reference_name: str = "CUBIC"
+    """The reference is what the scenario has as it is."""
     unit: str = ""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         """The scenario with the subject, and with the reference."""
-        reference = {} if self.reference is None else self.placed(self.reference)
+        own = subject.against
         return {
             "subject": self.job(folder, request, self.placed(subject)),
-            "reference": self.job(folder, request, reference),
+            "reference": self.job(folder, request, {} if own is None else self.placed(own)),
         }
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
         """Whether the subject does worse than the reference at any point."""
+        name = self.reference_name if subject.against is None else subject.against.name
         points = []
         for label, pairs in aligned(results["subject"], results["reference"]):
             values = [(self.value(new), self.value(old)) for new, old in pairs]
             says = (
                 f"{subject.name} {_mean(new for new, _ in values)}{self.unit}, "
-                f"{self.reference_name} {_mean(old for _, old in values)}{self.unit}"
+                f"{name} {_mean(old for _, old in values)}{self.unit}"
             )
-            points.append(_point(label, [self._loss(new, old) for new, old in values], says))
+            points.append(_point(label, [self.loss(new, old) for new, old in values], says))
         found = decide(points, self.margin, ("worse", "no worse"), worst=request.worst)
-        return self.decided(found, self.measure, self.margin, points, results, self.reference_name)
+        measure = self.measure.replace(self.reference_name, name)
+        return self.decided(found, measure, self.margin, points, results, name)
 
-    def _loss(self, new: float | None, old: float | None) -> float | None:
+    def loss(self, new: float | None, old: float | None) -> float | None:
+        """How much worse the new value is; None if one is missing."""
         if new is None or old is None:
             return None
-        if new == old:
-            return 0.0
-        if self.share:
-            return harm(old, new, self.better)
-        return new - old if self.better == "less" else old - new
+        loss = new - old if self.better == "less" else old - new
+        if not self.share or loss == 0:
+            return loss
+        larger = max(new, old)
+        return loss / larger if larger > 0 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,9 +373,9 @@ def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
     What only one of them replaces (the subject) is no axis, so their points have the same keys.
     """
     out = []
-    by_key = [{(_label([run]), run.seed): run for run in one} for one in results]
+    by_key = [{(label_of([run]), run.seed): run for run in one} for one in results]
     for group in results[0].groups():
-        label = _label(group)
+        label = label_of(group)
         rows = []
         for run in group:
             found = [known.get((label, run.seed)) for known in by_key]
@@ -383,7 +384,8 @@ def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
     return out
 
 
-def _label(group: Sequence[Run]) -> str:
+def label_of(group: Sequence[Run]) -> str:
+    """The swept values of a point, in words."""
     return ", ".join(f"{_short(path)} {label}" for path, label in group[0].labels.items())
 
 

@@ -41,6 +41,8 @@ def evaluate(
             rejected[criterion.id] = why
         else:
             jobs |= {(criterion.id, name): job for name, job in own.items()}
+    if rejected and not jobs:
+        raise InputError(f"{subject.name}: no section can run: {next(iter(rejected.values()))}")
     failures: list[str] = []
     try:
         with _without_warnings():
@@ -87,8 +89,6 @@ def _rejection(jobs: Iterable[Job], request: Request) -> str:
             with _without_warnings():
                 load(job.scenario, texts(job.set), job.seeds, runner, plugins=request.run.plugins)
         except InputError as error:
-            if request.run.engine == "sim":
-                raise
             return str(error.problems[0]).splitlines()[0]
     return ""
 

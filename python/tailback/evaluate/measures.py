@@ -34,6 +34,13 @@ def mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known and len(known) == len(found) else None
 
 
+def total(values: Iterable[float | None]) -> float | None:
+    """The sum; None without values, or if one is missing."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return math.fsum(known) if known and len(known) == len(found) else None
+
+
 def of_flows(name: str, path: str) -> Callable[[Run], float | None]:
     """The mean of a number over the flows of a name."""
     return lambda run: mean(at(flow, path) for flow in named(run, name))
@@ -57,13 +64,7 @@ def of_link(path: str, link: str = "bottleneck") -> Callable[[Run], float | None
 
 def total_mbit(name: str) -> Callable[[Run], float | None]:
     """The sum of the throughputs of the flows of a name."""
-
-    def value(run: Run) -> float | None:
-        found = [at(flow, "throughput_mbit") for flow in named(run, name)]
-        known = [one for one in found if one is not None]
-        return math.fsum(known) if known and len(known) == len(found) else None
-
-    return value
+    return lambda run: total(at(flow, "throughput_mbit") for flow in named(run, name))
 
 
 def lost_share(run: Run) -> float | None:

@@ -42,6 +42,8 @@ class Request:
     """Shorter runs, fewer points and seeds."""
     worst: bool = False
     """Decide by the worst seed instead of the mean."""
+    against: str | None = None
+    """What the subject is compared with; None: the reference of the suite."""
     parts: tuple[str, ...] = ()
     """Sections to evaluate; empty: all."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from tailback import _native, registry
+from tailback import registry
 from tailback.base.names import unknown
 from tailback.errors import InputError
 from tailback.evaluate.model import Request
@@ -22,6 +22,11 @@ class Subject:
     name: str
     value: str | Mapping[str, object]
     """What a scenario writes for it."""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Its options by name, as the registry has them; empty if it is unknown there."""
+
+    against: Subject | None = None
+    """What it is compared with; None: the reference of the suite."""
 
     def with_options(self, key: str, **options: object) -> Mapping[str, object] | str:
         """What a scenario writes for it with options; `key` is the word for its name."""
@@ -32,31 +37,35 @@ class Subject:
 
 
 def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
-    """The subject of a request.
+    """The subject of a request, with what it is compared with.
 
     Raises `InputError` for a name that neither the registry nor a plugin has. With the kernel
     engine such a name is one that only the kernel has.
     """
-    name = request.name
-    known = [entry["name"] for entry in registry.entries(kind)] + _of_plugins(kind, request)
+    known = {entry["name"]: entry for entry in (*registry.entries(kind), *_added(kind, request))}
+    against = None if request.against is None else _named(request.against, kind, request, known)
+    return replace(_named(request.name, kind, request, known), against=against)
+
+
+def _named(
+    name: str, kind: str, request: Request, known: Mapping[str, Mapping[str, Any]]
+) -> Subject:
     if name in known:
-        return Subject(name, name)
-    if request.run.engine != "sim" and registry_is_free(name):
+        return Subject(name, name, {one["name"]: one for one in known[name]["options"]})
+    if request.run.engine != "sim" and _may_be_a_kernels(name):
         word = "name" if kind == "cc" else "aqm"
         return Subject(name, {word: name, "kernel": True})
-    raise InputError(unknown(KINDS[kind], name, known))
+    raise InputError(unknown(KINDS[kind], name, list(known)))
 
 
-def registry_is_free(name: str) -> bool:
+def _may_be_a_kernels(name: str) -> bool:
     """Whether a name can be one of the kernel's: letters, digits, underscores."""
     return name.isascii() and name.replace("_", "").isalnum()
 
 
-def _of_plugins(kind: str, request: Request) -> list[str]:
+def _added(kind: str, request: Request) -> list[dict[str, Any]]:
+    """The entries of plugins."""
     from tailback.plugins import asked, copies
 
     folders = [*map(Path, request.run.plugins), *asked.by_environment()]
-    if not folders:
-        return []
-    copy = copies.native(folders)
-    return [] if copy is _native else [one["name"] for one in copies.entries(copy)[kind]]
+    return copies.entries(copies.native(folders))[kind] if folders else []

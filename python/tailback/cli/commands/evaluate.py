@@ -36,6 +36,12 @@ _OPTIONS = (
         help="Decide by the worst seed of each section instead of the mean.",
     ),
     click.option(
+        "--against",
+        metavar="NAME",
+        help="Compare with this algorithm, such as the version before, instead of the reference "
+        "of the suite (CUBIC, a FIFO).",
+    ),
+    click.option(
         "--part",
         "parts",
         multiple=True,
@@ -70,6 +76,7 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
         *,
         quick: bool,
         worst: bool,
+        against: str | None,
         parts: tuple[str, ...],
         junit: Path | None,
         report_folder: Path | None,
@@ -85,7 +92,7 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
             raise InputError(
                 f"--junit {junit}: there is no folder {junit.parent}; name one that exists"
             )
-        request = Request(name, options, quick=quick, worst=worst, parts=parts)
+        request = Request(name, options, quick=quick, worst=worst, against=against, parts=parts)
         evaluation = suites.evaluate(command.__name__, request)
         if junit is not None:
             from tailback.evaluate.junit import write

@@ -1,18 +1,54 @@
-"""Evaluates queue disciplines, by RFC 7928."""
+"""Evaluates queue disciplines, by RFC 7928 and, for dual queues, RFC 9332.
+
+The reference is a FIFO of one bandwidth-delay product at the largest round-trip time. A new section
+is a module with a criterion, a scenario in `scenarios`, and a line in `CRITERIA`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from tailback.errors import InputError
+from tailback.evaluate import execution, subject
+from tailback.evaluate.criteria import Criterion
 from tailback.evaluate.model import Evaluation, Request
+from tailback.evaluate.queue import (
+    capacity,
+    ecn,
+    l4s,
+    levels,
+    round_trips,
+    series,
+    short,
+    single,
+    text,
+    two_way,
+    unresponsive,
+)
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+
+CRITERIA: tuple[Criterion, ...] = (
+    ecn.CRITERION,
+    *single.CRITERIA,
+    short.CRITERION,
+    *unresponsive.CRITERIA,
+    round_trips.CRITERION,
+    *levels.CRITERIA,
+    *capacity.CRITERIA,
+    *two_way.CRITERIA,
+    *series.CRITERIA,
+    *l4s.CRITERIA,
+    *text.CRITERIA,
+)
 
 
 def sections() -> Sequence[tuple[str, str]]:
     """Id and title of every section."""
-    return ()
+    return [(one.id, one.title) for one in CRITERIA]
 
 
 def evaluate(request: Request) -> Evaluation:
-    """Run the requested sections."""
-    raise InputError(f"evaluate queue {request.name}: it has no sections yet; run: tailback --help")
+    """Run the requested sections of a queue discipline."""
+    chosen = subject.resolve("aqm", request)
+    return execution.evaluate("queue", CRITERIA, SCENARIOS, chosen, request)

@@ -1,0 +1,54 @@
+"""RFC 7928 section 4.5 and RFC 3168 section 5: marks instead of drops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailback.evaluate.model import Request, SectionResult
+from tailback.evaluate.queue.placed import QueueWithin
+from tailback.evaluate.subject import Subject
+from tailback.running.batch import Job
+from tailback.store.results import Results, Run
+
+
+def _dropped_share(run: Run) -> float | None:
+    """Drops that the queue decided, over those and marks; overflow does not count."""
+    causes = run.summary["queues"]["bottleneck"]["causes"]
+    drops = sum(causes.get(cause, 0) for cause in ("aqm", "blue", "overload"))
+    marks = sum(causes.get(cause, 0) for cause in ("mark", "step_mark"))
+    return drops / (drops + marks) if drops + marks else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Marks(QueueWithin):
+    """Only for queues that signal at all."""
+
+    def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
+        """The scenario with the subject; nothing for a plain FIFO."""
+        return {} if subject.name == "fifo" else super().jobs(folder, subject, request)
+
+    def outcome(
+        self, subject: Subject, request: Request, results: Mapping[str, Results]
+    ) -> SectionResult:
+        """Whether ECN-capable packets are marked."""
+        if not results:
+            return self.unsupported("A FIFO neither marks nor decides to drop.")
+        found = super().outcome(subject, request, results)
+        if found.value is None:
+            return self.unsupported("The queue neither marked nor decided to drop.")
+        return found
+
+
+CRITERION = _Marks(
+    id="4.5",
+    title="Marks instead of drops",
+    source="RFC 7928 section 4.5, RFC 3168 section 5",
+    scenario="4.5-ecn.toml",
+    quick={"duration": "40s"},
+    ecn=True,
+    measure="drops of ECN-capable packets that the queue decided, over those and marks",
+    value=_dropped_share,
+    bound=0.05,
+)

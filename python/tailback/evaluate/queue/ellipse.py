@@ -1,0 +1,107 @@
+"""The ellipses of RFC 7928 section 2.7: goodput against queue delay.
+
+Each point is an interval of one second: the mean queue delay of the class over the smallest round
+trip, and the goodput of its flows. An ellipse is the contour of a two-dimensional Gaussian with the
+points' mean and covariance that holds 68 % of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import altair as alt
+import polars as pl
+
+from tailback.evaluate.criteria import label_of
+from tailback.figures.theme import WIDTH, colour_scale
+from tailback.report.model import ReportFigure
+from tailback.store.results import Results, Run
+
+SHARE = 0.68
+STEPS = 60
+
+
+def figure(section: str, sides: Mapping[str, Results], rtt_ms: float) -> list[ReportFigure]:
+    """The ellipses of both sides, at every point of the sweep."""
+    rows: list[dict[str, object]] = []
+    centres: list[dict[str, object]] = []
+    names = list(dict.fromkeys(sides))
+    for name, results in sides.items():
+        for group in results.groups():
+            points = [pair for run in group for pair in _points(run, rtt_ms)]
+            if len(points) < 3:
+                continue
+            label = label_of(group)
+            shown = f"{name}, {label}" if label else name
+            (x, y), outline = _contour(points)
+            centres.append({"side": name, "point": shown, "x": x, "y": y})
+            rows += [
+                {"side": name, "point": shown, "x": a, "y": b, "step": i}
+                for i, (a, b) in enumerate(outline)
+            ]
+    if not rows:
+        return []
+    x_title, y_title = "mean queue delay over the smallest RTT", "goodput, Mbit/s"
+    colour = alt.Color("side:N", scale=colour_scale(names), legend=alt.Legend(title=None))
+    lines = (
+        alt.Chart(pl.DataFrame(rows))
+        .mark_line(strokeWidth=1.5)
+        .encode(
+            x=alt.X("x:Q", title=x_title),
+            y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False)),
+            order="step:O",
+            detail="point:N",
+            color=colour,
+        )
+    )
+    dots = (
+        alt.Chart(pl.DataFrame(centres))
+        .mark_point(filled=True, size=50, opacity=1)
+        .encode(x="x:Q", y="y:Q", color=colour, tooltip=["point:N", "x:Q", "y:Q"])
+    )
+    chart = alt.layer(lines, dots).properties(width=WIDTH, height=280)
+    caption = (
+        "An ellipse for each point: the contour of a Gaussian that holds 68 % of the seconds of "
+        "all seeds; the dot is their mean. Left and high is better."
+    )
+    name = f"section-{section.replace('.', '-')}-ellipse"
+    return [ReportFigure(name, "Goodput against queue delay", chart, caption)]
+
+
+def _points(run: Run, rtt_ms: float) -> list[tuple[float, float]]:
+    """Delay and goodput of each second."""
+    frame = run.series()
+    delays = frame.filter(pl.col("quantity").str.ends_with(".delay_ms"))
+    rates = frame.filter(pl.col("quantity") == "rate_mbit")
+    if delays.is_empty() or rates.is_empty():
+        return []
+    both = (
+        delays.group_by("time_ns")
+        .agg(pl.col("value").mean().alias("delay"))
+        .join(rates.group_by("time_ns").agg(pl.col("value").sum().alias("rate")), on="time_ns")
+        .sort("time_ns")
+    )
+    return [(delay / rtt_ms, rate) for delay, rate in both.select("delay", "rate").rows()]
+
+
+def _contour(
+    points: list[tuple[float, float]],
+) -> tuple[tuple[float, float], list[tuple[float, float]]]:
+    """The mean, and the contour around it."""
+    n = len(points)
+    mean_x, mean_y = (math.fsum(point[i] for point in points) / n for i in (0, 1))
+    xx = math.fsum((x - mean_x) ** 2 for x, _ in points) / (n - 1)
+    yy = math.fsum((y - mean_y) ** 2 for _, y in points) / (n - 1)
+    xy = math.fsum((x - mean_x) * (y - mean_y) for x, y in points) / (n - 1)
+    # Cholesky's factor of the covariance maps a circle to the contour.
+    a = math.sqrt(xx)
+    b = xy / a if a else 0.0
+    c = math.sqrt(max(yy - b * b, 0.0))
+    radius = math.sqrt(-2 * math.log(1 - SHARE))
+    outline = []
+    for step in range(STEPS + 1):
+        angle = 2 * math.pi * step / STEPS
+        u, v = radius * math.cos(angle), radius * math.sin(angle)
+        outline.append((mean_x + a * u, mean_y + b * u + c * v))
+    return (mean_x, mean_y), outline

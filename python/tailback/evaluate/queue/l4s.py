@@ -1,0 +1,86 @@
+"""RFC 9332: what can be measured of a dual queue for L4S."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailback.evaluate.measures import at
+from tailback.evaluate.model import Request, SectionResult
+from tailback.evaluate.queue.placed import QueueWithin
+from tailback.evaluate.subject import Subject
+from tailback.running.batch import Job
+from tailback.store.results import Results, Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Dual(QueueWithin):
+    """Only for queues with a coupling between two queues."""
+
+    buffer: int = 1000
+
+    def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
+        """The scenario with the subject; nothing for other queues."""
+        dual = "coupling_factor" in subject.options
+        return super().jobs(folder, subject, request) if dual else {}
+
+    def outcome(
+        self, subject: Subject, request: Request, results: Mapping[str, Results]
+    ) -> SectionResult:
+        """Whether the bound holds."""
+        if not results:
+            return self.unsupported("For dual queues with coupling only.")
+        return super().outcome(subject, request, results)
+
+
+def _of_class(run: Run, name: str, path: str) -> float | None:
+    return next((at(one, path) for one in run.summary["classes"] if one["name"] == name), None)
+
+
+def _ratio(run: Run) -> float | None:
+    """The larger of both throughputs over the smaller."""
+    rates = [at(flow, "throughput_mbit") for flow in run.summary["flows"]]
+    known = [rate for rate in rates if rate]
+    return max(known) / min(known) if len(known) == 2 else None
+
+
+def _overload_drops(run: Run) -> float | None:
+    """Share of the unresponsive packets that was dropped."""
+    [udp] = run.summary["traffic"]
+    return udp["drops"] / udp["sent_packets"] if udp["sent_packets"] else None
+
+
+CRITERIA = (
+    _Dual(
+        id="L4S-share",
+        title="Dual queue: rates of Prague and CUBIC",
+        source="RFC 9332 section 2.1",
+        scenario="l4s-share.toml",
+        quick={"duration": "40s"},
+        measure="larger over smaller throughput of Prague and CUBIC at one RTT",
+        value=_ratio,
+        bound=2.0,
+    ),
+    _Dual(
+        id="L4S-delay",
+        title="Dual queue: delay of the L4S queue",
+        source="RFC 9332 section 2.5.2.2",
+        scenario="l4s-share.toml",
+        quick={"duration": "40s"},
+        measure="99th percentile of the delay of the L4S queue, ms",
+        value=lambda run: _of_class(run, "L", "delay_ms.p99"),
+        bound=2.0,
+    ),
+    _Dual(
+        id="L4S-overload",
+        title="Dual queue: drops at overload",
+        source="RFC 9332 section 2.5.1",
+        scenario="l4s-overload.toml",
+        quick={},
+        measure="share of unresponsive ECT(1) packets at 1.5 times the rate that is dropped",
+        value=_overload_drops,
+        bound=0.25,
+        better="more",
+    ),
+)

@@ -1,0 +1,131 @@
+"""Sections about queues: the subject replaces the FIFO of the scenario, with the same buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tailback.evaluate.criteria import PERFORMANCE, Against, Asked, Within
+from tailback.evaluate.measures import at, named, total
+from tailback.evaluate.model import Request, SectionResult
+from tailback.evaluate.subject import Subject
+from tailback.store.results import Results, Run
+
+if TYPE_CHECKING:
+    from tailback.report.model import Block
+
+FRAME = 1514
+"""Bytes of a full frame."""
+BUFFER = 165
+"""The bandwidth-delay product of 20 Mbit/s and 100 ms, packets."""
+
+REFERENCE = "FIFO"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Placed(Asked):
+    subject_at: tuple[str, ...] = ("bottleneck.queue",)
+    buffer: int = BUFFER
+    """Limit of the subject, if it has one, in packets: that of the FIFO."""
+    ecn: bool = False
+    """Whether marks are switched on."""
+
+    def placed(self, subject: Subject) -> dict[str, object]:
+        """The values that put a queue into the scenario."""
+        options: dict[str, object] = {}
+        limit = subject.options.get("limit")
+        if limit is not None:
+            packets = limit.get("packets", True)
+            options["limit"] = f"{self.buffer}p" if packets else f"{self.buffer * FRAME}b"
+        if self.ecn and subject.options.get("ecn", {}).get("type") == "bool":
+            options["ecn"] = True
+        value = subject.with_options("aqm", **options)
+        return dict.fromkeys(self.subject_at, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueAgainst(_Placed, Against):
+    """A comparison with the FIFO of the scenario."""
+
+    reference_name: str = REFERENCE
+    ellipse_rtt_ms: float | None = None
+    """The smallest round trip, if the report shows ellipses of delay and goodput."""
+
+    def outcome(
+        self, subject: Subject, request: Request, results: Mapping[str, Results]
+    ) -> SectionResult:
+        """Whether the subject does worse than the reference at any point."""
+        found = super().outcome(subject, request, results)
+        rtt, made = self.ellipse_rtt_ms, found.blocks
+        if rtt is None or made is None:
+            return found
+        other = REFERENCE if subject.against is None else subject.against.name
+
+        def blocks() -> Sequence[Block]:
+            from tailback.evaluate.queue.ellipse import figure
+
+            sides = {subject.name: results["subject"], other: results["reference"]}
+            return [*figure(self.id, sides, rtt), *made()]
+
+        return replace(found, blocks=blocks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueWithin(_Placed, Within):
+    """A requirement of a queue."""
+
+
+def delay_ms(run: Run) -> float | None:
+    """The mean queue delay of every link of the run, added up."""
+    return total(at(queue, "delay_ms.mean") for queue in run.summary["queues"].values())
+
+
+def goodput_mbit(run: Run) -> float | None:
+    """The throughput of all flows."""
+    return total(at(flow, "throughput_mbit") for flow in run.summary["flows"])
+
+
+def pair(
+    number: str,
+    title: str,
+    scenario: str,
+    *,
+    quick: Mapping[str, object],
+    subject_at: tuple[str, ...] = ("bottleneck.queue",),
+    buffer: int = BUFFER,
+    fixed: Mapping[str, object] | None = None,
+    rtt_ms: float | None = 100.0,
+) -> tuple[QueueAgainst, QueueAgainst]:
+    """A section's two verdicts: its queue delay and its goodput against the FIFO's."""
+    delay = QueueAgainst(
+        id=number,
+        title=f"{title}: delay",
+        source=f"RFC 7928 section {number}",
+        scenario=scenario,
+        quick=quick,
+        fixed=fixed or {},
+        subject_at=subject_at,
+        buffer=buffer,
+        measure=f"increase of the mean queue delay over that of {REFERENCE}, as a share",
+        value=delay_ms,
+        unit=" ms",
+        ellipse_rtt_ms=rtt_ms,
+    )
+    goodput = replace(
+        delay,
+        id=f"{number}-goodput",
+        title=f"{title}: goodput",
+        measure=f"loss of goodput against {REFERENCE}, as a share",
+        value=goodput_mbit,
+        better="more",
+        margin=PERFORMANCE,
+        unit=" Mbit/s",
+        ellipse_rtt_ms=None,
+    )
+    return delay, goodput
+
+
+def of_short(run: Run) -> float | None:
+    """The completion time of the short flow, s."""
+    return at(named(run, "short")[0], "completion_s")

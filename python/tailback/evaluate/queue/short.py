@@ -1,0 +1,16 @@
+"""RFC 7928 section 5.1.2: short flows beside a long one."""
+
+from __future__ import annotations
+
+from tailback.evaluate.queue.placed import REFERENCE, QueueAgainst, of_short
+
+CRITERION = QueueAgainst(
+    id="5.1.2",
+    title="Short flows beside a long flow",
+    source="RFC 7928 section 5.1.2",
+    scenario="5.1.2-short.toml",
+    measure=f"increase of the completion time over that with {REFERENCE}, as a share",
+    value=of_short,
+    unit=" s",
+    margin=0.1,
+)

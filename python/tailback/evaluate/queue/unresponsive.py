@@ -1,0 +1,14 @@
+"""RFC 7928 section 5.3: unresponsive traffic."""
+
+from __future__ import annotations
+
+from tailback.evaluate.queue.placed import pair
+
+CRITERIA = pair(
+    "5.3",
+    "Unresponsive traffic",
+    "5.3-unresponsive.toml",
+    quick={"duration": "40s", "sweep": {"traffic.udp.rate": ["10Mbit", "24Mbit"]}},
+)[:1]
+"""Delay only: which goodput is left beside traffic that takes the whole link is no merit of a
+queue without flow queues."""

@@ -1,0 +1,13 @@
+//! Copies of CUBIC and CoDel with one bug each, and clean copies: what `tailback evaluate` has to
+//! find, and where it must find nothing.
+
+use tailback_engine::crates::Registry;
+
+mod codel;
+mod cubic;
+
+/// Registers everything in this crate with tailback.
+pub fn register(registry: &mut Registry) {
+    cubic::register(registry);
+    codel::register(registry);
+}
