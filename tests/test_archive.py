@@ -74,6 +74,10 @@ def test_a_sweep_is_found_as_the_latest_and_by_the_beginning_of_its_id(root: Pat
 
 def test_sweeps_of_one_title_are_known_as_namesakes(root: Path) -> None:
     later, earlier = ids(root)
+    # They were begun years apart, as runs of an edited file are.
+    assert archive.namesakes(later, root) == []
+    for identity in (later, earlier):
+        os.utime(root / "sweeps" / identity / "index.json", (2e9, 2e9))
     assert archive.namesakes(later, root) == [earlier]
     other = tb.run(SCENARIO, set={"title": "another"}, out=root, progress=False)
     assert archive.namesakes(other.id, root) == []

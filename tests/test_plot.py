@@ -71,7 +71,7 @@ def test_the_default_of_a_sweep_is_its_metric_over_its_numbers(grid: tailback.Re
         "--facet bottleneck.rate"
     )
     said = texts(made)
-    assert {"queue delay, 99th percentile (ms)", "path RTT (ms), log scale"} <= set(said)
+    assert {"queue delay, 99th percentile (ms)", "path RTT (ms)"} <= set(said)
     assert {"bottleneck rate 4 Mbit/s", "bottleneck rate 10 Mbit/s"} <= set(said)
     assert {"codel", "pie", "queue"} <= set(said)
     # 0.02s is 20 ms: one axis has one unit.
@@ -267,7 +267,7 @@ def test_everything_that_is_wrong_is_said_at_once(grid: tailback.Results) -> Non
     [
         ({"y": "completion_s"}, 'nothing has a value of "completion_s"'),
         ({"y": "throughput_mbit", "where": {"flow": "renoo"}}, "where flow is renoo"),
-        ({"kind": "time", "y": "delay_ms"}, "is not recorded over time; expected one of "),
+        ({"kind": "time", "y": "delay_ms.p99"}, "is not recorded over time; expected one of "),
         ({"kind": "cdf", "x": "rtt"}, "--x: cdf has the values of --y there; expected none"),
         ({"kind": "line", "x": "jain"}, '"jain" is no key; --kind scatter draws over a metric'),
         ({"y": "path.rtt"}, '"path.rtt" is a key; expected a metric or a series'),

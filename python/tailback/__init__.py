@@ -29,6 +29,7 @@ from tailback.errors import (
 
 if TYPE_CHECKING:
     from tailback.comparison import Comparison, compare
+    from tailback.grading import grade
     from tailback.running.batch import Job, run, run_many, sweep
     from tailback.running.cluster import on_cluster
     from tailback.running.scenarios import check
@@ -53,6 +54,7 @@ __all__ = [
     "check",
     "compare",
     "engine_version",
+    "grade",
     "merge",
     "on_cluster",
     "open_results",
@@ -64,6 +66,7 @@ __all__ = [
 
 PLACES = {
     "comparison": ("Comparison", "compare"),
+    "grading": ("grade",),
     "running.batch": ("Job", "run", "run_many", "sweep"),
     "running.cluster": ("on_cluster",),
     "running.scenarios": ("check",),

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tailback._native import Diagnostic
+    from tailback.base.located import Located
     from tailback.store.results import Results
 
 
@@ -19,7 +20,7 @@ class InputError(TailbackError, ValueError):
     """Bad input other than a scenario: an unknown name, an engine that does not exist."""
 
     @property
-    def problems(self) -> list[Diagnostic | str]:
+    def problems(self) -> list[Diagnostic | Located | str]:
         """Everything that is wrong, one by one."""
         return [str(self)]
 
@@ -27,12 +28,12 @@ class InputError(TailbackError, ValueError):
 class InputErrors(InputError):
     """Several things are wrong with an input."""
 
-    def __init__(self, *problems: Diagnostic | str) -> None:
+    def __init__(self, *problems: Diagnostic | Located | str) -> None:
         super().__init__("\n".join(map(str, problems)))
         self._problems = list(problems)
 
     @property
-    def problems(self) -> list[Diagnostic | str]:
+    def problems(self) -> list[Diagnostic | Located | str]:
         """Everything that is wrong, one by one."""
         return list(self._problems)
 
@@ -49,7 +50,7 @@ class ScenarioError(InputError):
         self.diagnostics = list(diagnostics)
 
     @property
-    def problems(self) -> list[Diagnostic | str]:
+    def problems(self) -> list[Diagnostic | Located | str]:
         """Everything that is wrong, one by one."""
         return list(self.diagnostics)
 

@@ -14,8 +14,9 @@ import click
 from tailback._native import Diagnostic
 from tailback.base import names, terminal
 from tailback.base.foreign import shown
+from tailback.base.located import Located
 
-Problem = Diagnostic | str
+Problem = Diagnostic | Located | str
 
 INDENT = "  "
 
@@ -113,11 +114,11 @@ def _imperative(expected: str | None, nearest: str | None) -> str:
     return f"{written}, or another of {others}"
 
 
-def _excerpt(diagnostic: Diagnostic) -> list[str]:
+def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
     """The source line of the error, and carets under the place in it."""
     begin = diagnostic.column - 1
     # A Python table was converted to text; the user never saw those lines.
-    is_there = diagnostic.place.endswith(f":{diagnostic.line}:{diagnostic.column}")
+    is_there = re.search(rf":\d+:{diagnostic.column}$", diagnostic.place) is not None
     # A key that the whole file lacks has no place, so the first line is not shown.
     is_there = is_there and (begin > 0 or diagnostic.width > 0)
     if not is_there or not diagnostic.source.strip():

@@ -67,6 +67,12 @@ def _examples(_context: click.Context) -> Iterable[tuple[str, str]]:
     return ((name, examples.title(name)) for name in examples.names())
 
 
+def _lessons(_context: click.Context) -> Iterable[tuple[str, str]]:
+    from tailback import lessons
+
+    return ((name, lessons.title(name)) for name in lessons.NAMES)
+
+
 def _metrics(_context: click.Context) -> Iterable[tuple[str, str]]:
     from tailback import metrics
 
@@ -120,6 +126,7 @@ def _kinds(_context: click.Context) -> Iterable[tuple[str, str]]:
 engine_names = completer(_engines)
 list_words = completer(_lists)
 example_names = completer(_examples)
+lesson_names = completer(_lessons)
 sweep_ids = completer(_sweeps)
 run_ids = completer(_runs)
 swept_keys = completer(_keys)

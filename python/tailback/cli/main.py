@@ -21,6 +21,7 @@ PURPOSES = {
     "Run": ("new", "check", "run", "tune"),
     "Understand": ("explain", "plot", "report", "export"),
     "Compare": ("compare", "baseline", "evaluate"),
+    "Teach": ("grade",),
     "Keep": ("results", "merge", "verify"),
     "Engines and plugins": ("kernel", "build"),
     "Help": ("list", "completion"),

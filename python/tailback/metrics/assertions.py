@@ -2,15 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tailback import metrics
 from tailback.base.numbers import short
 from tailback.metrics import Metric, On, parts, pooling, results
 from tailback.metrics.base import refuse_of_two
 from tailback.metrics.pooling import Reading
+
+Side = Literal["min", "max"]
+
+
+@dataclass(frozen=True)
+class BoundVerdict:
+    """Whether a bound holds in a run, or for the mean over the seeds of a point."""
+
+    metric: str
+    on: On
+    name: str | None
+    """The flow, link or class; None: the whole run."""
+    params: Mapping[str, Any]
+    seed: int | None
+    """None: the mean over seeds."""
+    value: float | None
+    """None: a run has no value, so there is no mean over all of them."""
+    side: Side
+    bound: float
+    n: int
+    """Runs with a value."""
+    ci95: tuple[float, float] | None = None
+    """Of a mean over several seeds."""
+
+    @property
+    def held(self) -> bool:
+        """Whether the value is within the bound; a missing value is not."""
+        if self.value is None:
+            return False
+        return self.value >= self.bound if self.side == "min" else self.value <= self.bound
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "metric": self.metric,
+            **({self.on: self.name} if self.name is not None else {}),
+            "params": dict(self.params),
+            "seed": self.seed,
+            "value": self.value,
+            "side": self.side,
+            "bound": self.bound,
+            "held": self.held,
+            "n": self.n,
+            "ci95": None if self.ci95 is None else list(self.ci95),
+        }
 
 
 @dataclass(frozen=True)
@@ -31,7 +76,8 @@ class Assertion:
             for word, bound in (("least", self.min), ("most", self.max))
             if bound is not None
         )
-        for subject, reading in self._readings(summary):
+        for _, on, name, reading in self._readings(summary):
+            subject = f" of {on} {name}" if on else ""
             value = reading.value
             holds = (
                 value is not None
@@ -46,22 +92,53 @@ class Assertion:
                 at = ", ".join([*params, f"seed {summary['seed']}"])
                 yield f"{self.metric}{subject} is {text}, expected {bounds} ({at})"
 
-    def _readings(self, summary: Mapping[str, Any]) -> Iterator[tuple[str, Reading]]:
+    def verdicts(self, summaries: Sequence[Mapping[str, Any]]) -> Iterator[BoundVerdict]:
+        """Whether each bound holds in each run of one point, then for their mean."""
+        sides: list[tuple[Side, float]] = []
+        if self.min is not None:
+            sides.append(("min", self.min))
+        if self.max is not None:
+            sides.append(("max", self.max))
+        params = summaries[0]["params"] if summaries else {}
+        by_part: dict[tuple[On, str | None], dict[int, Reading]] = {}
+        metric = metrics.find(self.metric, self._on())
+        for number, summary in enumerate(summaries):
+            for on, _, name, reading in self._readings(summary):
+                by_part.setdefault((on, name), {})[number] = reading
+        for (on, name), readings in by_part.items():
+            every = [readings.get(number, pooling.NOTHING) for number in range(len(summaries))]
+            pooled = pooling.over_runs(metric, every)
+            for side, bound in sides:
+                for summary, reading in zip(summaries, every, strict=True):
+                    value, seed = reading.value, summary["seed"]
+                    n = int(value is not None)
+                    yield BoundVerdict(self.metric, on, name, params, seed, value, side, bound, n)
+                # A mean over some of the runs says nothing about the others.
+                mean = pooled.mean if pooled.whole else None
+                ci95 = pooled.ci95 if pooled.whole else None
+                yield BoundVerdict(
+                    self.metric, on, name, params, None, mean, side, bound, pooled.n, ci95
+                )
+
+    def _readings(
+        self, summary: Mapping[str, Any]
+    ) -> Iterator[tuple[On, str, str | None, Reading]]:
+        """What each part is, in JSON and in words, its name, and its value."""
         metric = metrics.find(self.metric, self._on())
         refuse_of_two(metric, "[[assert]]")
         match metric.on:
             case "flow":
                 for what, flow in self._flows(metric, summary):
-                    yield f" of {what} {flow['name']}", pooling.read(metric, flow)
+                    yield "flow", what, flow["name"], pooling.read(metric, flow)
             case "link":
                 name = self.link if self.link is not None else next(iter(summary["queues"]), "")
-                yield f" of link {name}", pooling.read(metric, summary["queues"].get(name))
+                yield "link", "link", name, pooling.read(metric, summary["queues"].get(name))
             case "class":
                 for part in parts.of(summary, "class"):
                     if self.class_name in (None, part["name"]):
-                        yield f" of class {part['name']}", pooling.read(metric, part)
+                        yield "class", "class", part["name"], pooling.read(metric, part)
             case _:
-                yield "", pooling.read(metric, summary)
+                yield "run", "", None, pooling.read(metric, summary)
 
     def _flows(
         self, metric: Metric, summary: Mapping[str, Any]

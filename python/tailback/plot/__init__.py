@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from tailback.base.names import unknown
 from tailback.errors import InputError, InputErrors
+from tailback.plot import look as looks
 from tailback.plot import style
+from tailback.plot.look import FigureLook
 from tailback.plot.plan import PlotPlan, PlotRequest, Scale
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from tailback.plot.layout import LaidOut
     from tailback.store.results import Results
 
-FONT_SIZE = 8.0
 LEAST_FONT, MOST_FONT = 4.0, 40.0
 
 
@@ -69,10 +70,16 @@ def figure(
     *,
     width: str | None = None,
     height: str | None = None,
-    font_size: float = FONT_SIZE,
+    font_size: float | None = None,
+    style_name: str = "paper",
 ) -> Figure:
     """Draw the requested figure from results."""
     wrong: list[str] = []
+    looks.check(asked.look)
+    if style_name not in style.STYLES:
+        wrong.append(f"--style: {unknown('style', style_name, list(style.STYLES))}")
+    chosen = style.STYLES.get(style_name, style.PAPER)
+    font_size = chosen.points if font_size is None else font_size
     wide = high = None
     for option, text in (("--width", width), ("--height", height)):
         try:
@@ -96,7 +103,7 @@ def figure(
     from tailback.plot.resolve import resolve
 
     try:
-        plan = resolve(results, asked)
+        plan = looks.resolved(asked.look, resolve(results, asked))
     except InputError as error:
         wrong += map(str, error.problems)
     if wrong:
@@ -104,8 +111,11 @@ def figure(
     from tailback.plot.layout import Size, laid_out
 
     if wide is None:
-        wide = style.length(style.PAGE if plan.faceted else style.COLUMN, "--width")
-    drawn = laid_out(plan, plan.kind.draw(plan), Size(wide, high, font_size))
+        wide = style.length(chosen.page if plan.faceted else chosen.column, "--width")
+    if high is None and chosen.height is not None:
+        high = style.length(chosen.height, "--height")
+    size = Size(wide, high, font_size, chosen.weight)
+    drawn = laid_out(plan, plan.kind.draw(plan), size)
     return Figure(drawn, plan)
 
 
@@ -120,9 +130,17 @@ def plot(
     where: Mapping[str, Any] | None = None,
     width: str | None = None,
     height: str | None = None,
-    font_size: float = FONT_SIZE,
+    font_size: float | None = None,
     x_scale: Scale = "auto",
     y_scale: Scale = "auto",
+    style: str = "paper",
+    title: str = "",
+    begin: str | None = None,
+    end: str | None = None,
+    x_limits: str | None = None,
+    y_limits: str | None = None,
+    rules: str | Sequence[str] = (),
+    events: str | Sequence[str] = (),
 ) -> Any:
     """A chart of results; see `Results.plot`."""
     asked = PlotRequest(
@@ -134,8 +152,19 @@ def plot(
         where={key: _words(value) for key, value in (where or {}).items()},
         x_scale=x_scale,
         y_scale=y_scale,
+        look=FigureLook(
+            begin=begin,
+            end=end,
+            rules=(rules,) if isinstance(rules, str) else tuple(rules),
+            x_limits=x_limits,
+            y_limits=y_limits,
+            title=title,
+            events=(events,) if isinstance(events, str) else tuple(events),
+        ),
     )
-    return figure(results, asked, width=width, height=height, font_size=font_size).chart
+    return figure(
+        results, asked, width=width, height=height, font_size=font_size, style_name=style
+    ).chart
 
 
 def _words(value: Any) -> tuple[str, ...]:

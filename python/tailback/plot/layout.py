@@ -39,6 +39,8 @@ class Size:
     height: float | None
     points: float
     """Size of the letters in titles; other letters are a point smaller."""
+    weight: float = 1.0
+    """How thick lines are, in those on paper."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
             letter,
             own_x="column" not in plan.roles,
             own_y="row" not in plan.roles and not wrapped,
+            weight=size.weight,
             rough=rough,
         )
         chart = _chart(plan, drawing.layers(panel), panel, size, columns, per_row)
@@ -140,7 +143,7 @@ def _grid(plan: PlotPlan, size: Size) -> tuple[int, int]:
 def _height(width: float, rows: int, size: Size, letter: float) -> float:
     if size.height is not None:
         return max(LEAST_PANEL, (size.height - 9 * letter) / rows - 8)
-    return max((9 if rows == 1 else 6) * letter, min(TALLEST, SHAPE * width))
+    return max((9 if rows == 1 else 6) * letter, min(TALLEST * size.points / 8, SHAPE * width))
 
 
 def _legend_columns(plan: PlotPlan, size: Size) -> int:
@@ -150,7 +153,7 @@ def _legend_columns(plan: PlotPlan, size: Size) -> int:
     letter = (size.points - 1) * style.POINT
     longest = max(len(text) for text in plan.series.texts)
     title = len(plan.series.title) * style.LETTER * size.points * style.POINT + 8
-    entry = longest * style.LETTER * letter + 30
+    entry = longest * style.LETTER * letter + 30 * size.weight**0.75
     most = max(1, int((size.width - title - 8) / entry))
     rows = -(-len(plan.series.texts) // most)
     return -(-len(plan.series.texts) // rows)
@@ -198,7 +201,13 @@ def _chart(
         chart = _lifted(chart, facet=alt.Facet("column:N", **facet), columns=columns).properties(
             spacing={"row": round(1.2 * panel.letter, 1), "column": spacing}, title=beside
         )
-    config = style.config(size.points)
+    if plan.look.title:
+        text = panel.lines(plan.look.title, 0.9 * size.width)
+        bold = alt.Title(text, fontWeight="bold", frame="group")
+        taken = chart.title is not alt.Undefined
+        # Panels in several rows have the title of their axis there.
+        chart = alt.vconcat(chart, title=bold) if taken else chart.properties(title=bold)
+    config = style.config(size.points, size.weight)
     legend = {**config["legend"], "orient": "top", "direction": "horizontal", "titleOrient": "left"}
     if plan.kind.coloured:
         legend |= {"columns": per_row, "symbolOpacity": 1}
@@ -206,7 +215,11 @@ def _chart(
             # Otherwise the outline of a symbol has the dashes of its line.
             legend |= {"symbolStrokeWidth": 0}
         if plan.kind.lines:
-            legend |= {"symbolType": "stroke", "symbolSize": 130, "symbolStrokeWidth": 1.4}
+            legend |= {
+                "symbolType": "stroke",
+                "symbolSize": 130 * size.weight**1.5,
+                "symbolStrokeWidth": 1.4 * size.weight,
+            }
     else:
         legend |= {"titleOrient": "top"}
     config["legend"] = legend

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tailback.metrics import On
 from tailback.plot.dimensions import Dimension
+from tailback.plot.look import FigureLook, ResolvedLook
 from tailback.plot.quantities import PlotQuantity
 from tailback.plot.style import LETTER
 
@@ -37,6 +38,7 @@ class PlotRequest:
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
+    look: FigureLook = field(default_factory=FigureLook)
 
     @property
     def nothing(self) -> bool:
@@ -71,6 +73,7 @@ class PlotPlan:
     """For a map, the dimension of its rows."""
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
+    look: ResolvedLook = field(default_factory=ResolvedLook)
     notes: Sequence[str] = ()
     """Choices that the user did not make."""
     missing: list[str] = field(default_factory=list)
@@ -131,6 +134,8 @@ class PlotPanel:
     own_x: bool = True
     own_y: bool = True
     """Whether the axis has its title here; many panels share one title."""
+    weight: float = 1.0
+    """How thick lines are, in those of a figure on paper."""
     rough: bool = False
     """Whether it is drawn only to be measured: its content does not matter."""
 

@@ -16,8 +16,9 @@ from tailback.metrics.base import refuse_of_two
 from tailback.plot import words
 from tailback.registry import entries
 
-Source = Literal["metric", "histogram", "series", "rate"]
-"""`rate`: the growth of a series of bytes, over intervals."""
+Source = Literal["metric", "histogram", "series", "rate", "drain"]
+"""`rate`: the growth of a series of bytes, over intervals; `drain`: how long the link takes to send
+a series of bytes."""
 
 Recorded = Mapping[str, tuple[On, frozenset[str]]]
 """The recorded series: the scope of each, and the parts that have it."""
@@ -58,6 +59,19 @@ RATE = PlotQuantity(
     "throughput_mbit", "throughput", "Mbit/s", "flow", "rate", "delivered_bytes", 1e6 / 8
 )
 
+DRAIN = PlotQuantity(
+    "delay_ms", "queue delay, backlog over rate", "ms", "link", "drain", "backlog_bytes"
+)
+"""The delay of a packet that arrives now at a queue of one line, for every queue discipline."""
+
+STATES = {
+    "mode": ("STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"),
+    "phase": ("UP", "DOWN", "CRUISE", "REFILL"),
+    "ca_state": ("Open", "Disorder", "CWR", "Recovery", "Loss"),
+    "codel_dropping": ("not dropping", "dropping"),
+}
+"""The names of the states of series that number them."""
+
 
 def find(
     name: str, recorded: Recorded, *, over_time: bool = False, classes: Collection[str] = ()
@@ -70,6 +84,8 @@ def find(
     if over_time:
         if name in ("throughput", RATE.name) and RATE.stored in recorded:
             return RATE
+        if name in ("delay", DRAIN.name) and DRAIN.stored in recorded and series is None:
+            return DRAIN
         if series is not None:
             return series
         if _metric(name) or _distribution(name, classes):

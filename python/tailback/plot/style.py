@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tailback.base.foreign import quoted
@@ -20,6 +21,28 @@ COLUMN, PAGE = "85mm", "178mm"
 """Widths of a column and of a page of most journals and proceedings."""
 LEAST, MOST = 113.0, 3780.0
 """Limits of a length: 30 mm and a metre, pixels."""
+
+SLIDE, SLIDE_HEIGHT = "254mm", "143mm"
+"""A slide of 16:9, as presentation programs have it."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """Sizes of a figure for one use."""
+
+    points: float
+    """Size of letters."""
+    weight: float
+    """How thick lines are, in those on paper."""
+    column: str
+    page: str
+    """Width of a figure, and of one with panels."""
+    height: str | None = None
+    """None: a height that suits the width."""
+
+
+PAPER = Style(8.0, 1.0, COLUMN, PAGE)
+STYLES = {"paper": PAPER, "slides": Style(24.0, 3.0, SLIDE, SLIDE, SLIDE_HEIGHT)}
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 """The first font ships with the drawing library, so that lines break alike on every machine."""
@@ -51,8 +74,10 @@ def length(text: str, option: str) -> float:
     return pixels
 
 
-def config(points: float) -> dict[str, Any]:
-    """The configuration of a figure with letters of this size."""
+def config(points: float, weight: float = 1.0) -> dict[str, Any]:
+    """The configuration of a figure with letters of this size and lines of this weight."""
+    # Frames and ticks grow less than what is drawn.
+    thin = weight**0.5
     title, label = points * POINT, (points - 1) * POINT
     axis = {
         "labelFontSize": label,
@@ -63,13 +88,14 @@ def config(points: float) -> dict[str, Any]:
         "titlePadding": 4,
         "labelPadding": 2,
         "gridColor": FAINT,
-        "gridWidth": 0.6,
+        "gridWidth": 0.6 * thin,
         "domainColor": INK,
-        "domainWidth": 0.7,
+        "domainWidth": 0.7 * thin,
         "tickColor": INK,
-        "tickWidth": 0.7,
-        "tickSize": 3,
+        "tickWidth": 0.7 * thin,
+        "tickSize": 3 * thin,
         "labelOverlap": True,
+        "labelLimit": 22 * label,
     }
     return {
         "background": "white",
@@ -95,14 +121,20 @@ def config(points: float) -> dict[str, Any]:
             "titleColor": INK,
             "labelLimit": 0,
             "titleLimit": 0,
-            "symbolSize": 36,
-            "symbolStrokeWidth": 0.7,
+            "symbolSize": 36 * weight,
+            "symbolStrokeWidth": 0.7 * thin,
             "rowPadding": 1,
             "columnPadding": 8,
             "titlePadding": 3,
             "offset": 5,
         },
-        "title": {"fontSize": title, "fontWeight": "normal", "color": INK, "anchor": "start"},
+        "title": {
+            "fontSize": title,
+            "fontWeight": "normal",
+            "color": INK,
+            "anchor": "start",
+            "offset": 0.6 * title,
+        },
         "facet": {"spacing": 8},
     }
 

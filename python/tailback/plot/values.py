@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tailback.base.foreign import line
+from tailback.errors import InputError
 from tailback.metrics import Estimate, On, estimate, group_of, pooling, series
 from tailback.metrics.pooling import Reading
 from tailback.plot.dimensions import SEED, parts, text_at
+from tailback.plot.look import EVENTS
 from tailback.plot.plan import ROLES, Member, PlotPlan
 from tailback.plot.quantities import PlotQuantity, Recorded
 from tailback.store import frames
@@ -193,6 +196,50 @@ def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     return where.join(scaled, on=["run", "part"], how="inner", maintain_order="left_right")
 
 
+def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+    """Moments of drops, marks and the ends of slow start: the roles, time_s, event.
+
+    Also which kinds the runs did not record. An event of a flow that is not drawn is left out.
+    """
+    import polars as pl
+
+    stored = frames.series([member.run.stored for member in plan.members])
+    tables, missing = [], []
+    for kind in kinds:
+        if EVENTS[kind]:
+            rows = stored.filter(pl.col("quantity").str.starts_with(EVENTS[kind]))
+            asked = any(
+                member.run.manifest["canonical"]["record"].get("events") for member in plan.members
+            )
+            if rows.is_empty() and not asked:
+                missing.append(kind)
+        else:
+            rows = _slow_start_exits(stored)
+        tables.append(rows.with_columns(pl.lit(kind).alias("event")))
+    every = pl.concat(tables) if tables else stored.clear().with_columns(event=pl.lit(""))
+    sites = list(places(plan, plan.y))
+    where = _of_places(sites)
+    by = "flow" if plan.y.on == "flow" else "link"
+    if by == "link":
+        # The moment at which a flow leaves slow start belongs to no link.
+        links = pl.col("link").fill_null(pl.lit(sites[0].part if sites else ""))
+        every = every.with_columns(links)
+    found = where.join(
+        every.rename({by: "part"}), on=["run", "part"], how="inner", maintain_order="left_right"
+    )
+    time_s = (pl.col("time_ns") / NS).alias("time_s")
+    return found.select(*ROLES[1:], time_s, "event"), missing
+
+
+def _slow_start_exits(stored: pl.DataFrame) -> pl.DataFrame:
+    """When each flow first has a threshold, or when BBR leaves STARTUP."""
+    import polars as pl
+
+    name, value = pl.col("quantity"), pl.col("value")
+    left = stored.filter((name == "ssthresh") | ((name == "mode") & (value > 0)))
+    return left.group_by("run", "flow", maintain_order=True).first().select(stored.columns)
+
+
 def _held(quantity: PlotQuantity) -> series.Held:
     return "growth" if quantity.source == "rate" else series.held(quantity.stored)
 
@@ -245,12 +292,47 @@ def over_time(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
             (pl.col("value") / quantity.scale).alias("value"),
         )
     )
+    if quantity.source == "drain":
+        rows = _drained(plan, rows)
     if quantity.source == "rate":
         over = ["run", "part"]
         growth = pl.col("value").diff().over(over) / pl.col("time_s").diff().over(over)
         rows = rows.with_columns(growth.alias("value")).drop_nulls("value")
     where = _of_places(list(places(plan, quantity)))
     return where.join(rows, on=["run", "part"], how="inner", maintain_order="left_right")
+
+
+def _drained(plan: PlotPlan, rows: pl.DataFrame) -> pl.DataFrame:
+    """Backlogs as the time that their links take to send them, ms."""
+    import polars as pl
+
+    steps: dict[str, list[Any]] = {"run": [], "part": [], "time_ns": [], "rate": []}
+    for number, member in enumerate(plan.members):
+        for name, begin, rate in _rates(member):
+            for column, value in zip(steps, (number, name, begin, rate), strict=True):
+                steps[column].append(value)
+    types = {"run": pl.UInt32, "part": pl.String, "time_ns": pl.Int64, "rate": pl.Float64}
+    rates = pl.DataFrame(steps, schema=types).sort("time_ns")
+    joined = rows.sort("time_ns", maintain_order=True).join_asof(
+        rates, on="time_ns", by=["run", "part"], check_sortedness=False
+    )
+    known = joined.filter(pl.col("rate") > 0)
+    return known.with_columns(pl.col("value") * 8e3 / pl.col("rate")).drop("rate")
+
+
+def _rates(member: Member) -> Iterator[tuple[str, int, float]]:
+    """The rates of the links of a run, bit/s, each from a time on, ns."""
+    for link in member.run.manifest["canonical"]["links"]:
+        rate = link["rate"]
+        steps = rate.get("steps") if isinstance(rate, dict) else [[0, rate]]
+        if steps is None or link.get("slots") is not None:
+            raise InputError(
+                f'--y: the rate of "{line(link["name"])}" follows a trace, so its backlog has no '
+                "one delay; use --y backlog_bytes"
+            )
+        for name in (link["name"], f"{link['name']}.back"):
+            for begin, value in steps:
+                yield name, int(begin), float(value)
 
 
 def _part(quantity: PlotQuantity) -> pl.Expr:

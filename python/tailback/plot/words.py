@@ -88,6 +88,17 @@ _SAME = {
 }
 
 
+def converted(number: float, unit: str, wanted: str) -> float | None:
+    """A number in another unit; one without a unit has the wanted one. None: not comparable."""
+    if unit in ("", wanted):
+        return number
+    if unit == "%" and not wanted:
+        return number / 100
+    if unit not in _SAME or wanted not in _SAME or _SAME[unit][0] != _SAME[wanted][0]:
+        return None
+    return float(f"{number * _SAME[unit][1] / _SAME[wanted][1]:.12g}")
+
+
 def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
     """The values of a key as numbers of one unit; None if they are names or cannot be compared."""
     found = [split(label) for label in labels]
@@ -200,6 +211,9 @@ _SERIES = {
     "completion": "completion time",
     "rate": "rate",
     "ca_state": "congestion state",
+    "mode": "phase of BBR",
+    "phase": "phase of PROBE_BW",
+    "codel_dropping": "state of CoDel",
 }
 
 

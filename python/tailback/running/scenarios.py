@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -68,14 +69,18 @@ def load(
     runner: engines.Engine | None = None,
     *,
     plugins: Sequence[Path | str] = (),
+    asserts: Path | None = None,
 ) -> _native.Scenario:
     """Like `check`, the `values` by path being TOML text or bare words.
 
     Without an engine it is validated for the simulator. Plugins are those of the scenario, those
-    given here and those of the environment. Allowed but unusual settings give a `ScenarioWarning`.
+    given here and those of the environment. `asserts` is a file with more tables `[[assert]]`.
+    Allowed but unusual settings give a `ScenarioWarning`.
     """
     text, name, folder = _read(scenario)
     placed = _in_table(scenario) if isinstance(scenario, Mapping) else _in_file
+    if asserts is not None:
+        text, placed = _with_assertions(text, name, asserts)
     try:
         loaded = _loaded(text, name, folder, values, seeds, runner, plugins)
     except ScenarioError as error:
@@ -109,6 +114,33 @@ def _loaded(
         return loaded
 
     return chosen.load(read)
+
+
+def _with_assertions(
+    text: bytes, name: str, asserts: Path
+) -> tuple[bytes, Callable[[_native.Diagnostic], _native.Diagnostic]]:
+    """Append the tables of a file to a scenario; mistakes in them keep their place in that file."""
+    more = foreign.read(asserts)
+    try:
+        tables = tomllib.loads(more.decode())
+    except (UnicodeDecodeError, ValueError):
+        # The validator reports the place.
+        tables = {}
+    others = [key for key in tables if key != "assert"]
+    if others:
+        raise InputError(
+            f'{foreign.line(asserts)}: the file of --assert has "{foreign.line(others[0])}"; '
+            "expected only tables [[assert]]"
+        )
+    begun = text if text.endswith(b"\n") else text + b"\n"
+    before = begun.count(b"\n")
+
+    def placed(one: _native.Diagnostic) -> _native.Diagnostic:
+        if one.file != name or one.line <= before:
+            return one
+        return one.at(f"{foreign.line(asserts)}:{one.line - before}:{one.column}")
+
+    return begun + more, placed
 
 
 def _in_file(diagnostic: _native.Diagnostic) -> _native.Diagnostic:

@@ -94,17 +94,27 @@ RECENT = 8
 """Sweeps that `namesakes` looks at: enough for the variants of a comparison."""
 
 
+TOGETHER_S = 1.0
+"""One command writes the indexes of its sweeps within this time, before its first run."""
+
+
 def namesakes(sweep_id: str, root: Path) -> list[str]:
-    """The ids of other recent sweeps with the title of this one, as variants of `compare` have."""
-    titles = {}
+    """The ids of other sweeps that the same command began, with the title of this one: the variants
+    of `compare`. Later runs of an edited file have the title too, and are no choice to be made.
+    """
+    begun: dict[str, tuple[str, float]] = {}
     for file in layout.sweeps(root)[:RECENT]:
         try:
-            titles[file.parent.name] = layout.read_index(file).title
-        except DamagedResults:
+            begun[file.parent.name] = layout.read_index(file).title, file.stat().st_mtime
+        except (DamagedResults, OSError):
             # Commands that list sweeps warn of it.
             continue
-    mine = titles.pop(sweep_id, None)
-    return [identity for identity, title in titles.items() if title == mine]
+    title, when = begun.pop(sweep_id, (None, 0.0))
+    return [
+        identity
+        for identity, (other, then) in begun.items()
+        if other == title and abs(when - then) <= TOGETHER_S
+    ]
 
 
 def find(name: str, root: Path) -> Path:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tailback.figures.theme import Chart
-    from tailback.metrics.assertions import Assertion
+    from tailback.metrics.assertions import Assertion, BoundVerdict
 
 FEW_FLOWS = 60
 """The most flows of a run in a short view."""
@@ -197,6 +197,7 @@ class Results:
             "engine": self.engine,
             "version": self.version,
             "points": [run.summary for run in self.points],
+            "assertions": [verdict.to_dict() for verdict in self.verdicts()],
         }
 
     def groups(self) -> list[list[Run]]:
@@ -418,6 +419,16 @@ class Results:
             for run in self.points
             for assertion in self.asserts
             for message in assertion.failures(run.summary)
+        ]
+
+    def verdicts(self) -> list[BoundVerdict]:
+        """Whether each bound of each assertion holds: in each run, and for the mean over the seeds
+        of each point (`seed` is None)."""
+        return [
+            verdict
+            for runs in self.groups()
+            for assertion in self.asserts
+            for verdict in assertion.verdicts([run.summary for run in runs])
         ]
 
     def _run(self, run: Run | int) -> Run:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from tailback import _native
 from tailback.base import toml
+from tailback.base.located import Located
 from tailback.base.names import unknown
 from tailback.errors import InputError, InputErrors, ScenarioError, ScenarioWarning
 from tailback.running import engines, scenarios
@@ -160,7 +161,7 @@ class _Reader:
     sets: tuple[tuple[str, str], ...]
     runner: engines.Engine
     plugins: tuple[Path | str, ...]
-    wrong: dict[str, _native.Diagnostic | str] = field(default_factory=dict)
+    wrong: dict[str, _native.Diagnostic | Located | str] = field(default_factory=dict)
     """By their sentences, each once, in order."""
 
     def note(self, error: InputError | str) -> None:

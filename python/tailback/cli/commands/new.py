@@ -1,4 +1,4 @@
-"""`tailback new`: a scenario to begin with."""
+"""`tailback new`: a scenario, a lesson or a plugin to begin with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from tailback.base import terminal
 from tailback.cli.boundary import OK
-from tailback.cli.completing import example_names
+from tailback.cli.completing import example_names, lesson_names
 from tailback.cli.help import Command
 
 
@@ -16,29 +16,61 @@ from tailback.cli.help import Command
     cls=Command,
     examples=(
         ("new > first.toml", "write the first example to a file"),
+        ("new --lesson codel-law", "write a lesson to the folder codel-law"),
         ("new --crate cc my-cc", "start a plugin with a congestion control"),
     ),
 )
-@click.argument("name", metavar="[NAME]", default="first", shell_complete=example_names)
-@click.option("--list", "listed", is_flag=True, help="List the scenarios and their titles.")
+@click.argument("name", metavar="[NAME]", required=False, shell_complete=example_names)
+@click.option(
+    "--list", "listed", is_flag=True, help="List the scenarios and lessons and their titles."
+)
+@click.option(
+    "--lesson",
+    metavar="LESSON",
+    shell_complete=lesson_names,
+    help="Write a lesson to the folder NAME [default: its own name]: a scenario, a question, the "
+    "answer.",
+)
 @click.option(
     "--crate",
     "kind",
     type=click.Choice(("cc", "queue", "traffic")),
     help="Start a plugin for an algorithm of your own, in the folder NAME.",
 )
-def new(name: str, listed: bool, kind: str | None) -> int:
-    """Print a scenario that comes with tailback [default: first], or start a plugin."""
+def new(name: str | None, listed: bool, lesson: str | None, kind: str | None) -> int:
+    """Print a scenario that comes with tailback [default: first], write a lesson, or start a
+    plugin."""
+    if lesson is not None and kind is not None:
+        raise click.UsageError("--lesson and --crate do not go together; expected one of them")
     if kind is not None:
+        if name is None:
+            raise click.UsageError(f"--crate {kind} needs a folder; name it, e.g. my-{kind}")
         return _begin(kind, name)
-    from tailback import examples
+    if lesson is not None:
+        return _teach(lesson, name)
+    from tailback import examples, lessons
 
     if listed:
-        width = max(map(len, examples.names()))
-        for one in examples.names():
-            terminal.out(f"{one:{width}}  {examples.title(one)}")
+        titles = {one: examples.title(one) for one in examples.names()}
+        taught = {one: lessons.title(one) for one in lessons.NAMES}
+        width = max(map(len, (*titles, *taught)))
+        for heading, found in (("", titles), ("lessons (--lesson)", taught)):
+            if heading:
+                terminal.out(f"\n{heading}")
+            for one, title in found.items():
+                terminal.out(f"{one:{width}}  {title}")
     else:
-        terminal.out(examples.text(name), end="")
+        terminal.out(examples.text(name or "first"), end="")
+    return OK
+
+
+def _teach(lesson: str, name: str | None) -> int:
+    from tailback import lessons
+
+    folder = Path(name or lesson)
+    for path in lessons.write(lesson, folder):
+        terminal.out(path)
+    terminal.err(f"begin with {folder / lessons.QUESTION}; run it in the folder {folder}")
     return OK
 
 

@@ -38,6 +38,10 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
             "plot --x path.rtt --y delay_ms.p99 --color bottleneck.queue.aqm --out delay.svg",
             "draw a metric over a swept key",
         ),
+        (
+            "plot --kind time --y delay_ms --from 2s --to 8s --rule y=5ms --style slides",
+            "draw the queue delay over time, for a slide",
+        ),
     ),
 )
 @click.argument(
@@ -110,10 +114,35 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
 @click.option(
     "--font-size",
     type=float,
-    default=8.0,
-    show_default=True,
     metavar="POINTS",
-    help="Size of titles; numbers are a point smaller.",
+    help="Size of titles; numbers are a point smaller [default: 8, on slides 24].",
+)
+@click.option(
+    "--style",
+    "style_name",
+    default="paper",
+    show_default=True,
+    metavar="STYLE",
+    help="paper, or slides: thick lines and large letters on a page of 16:9.",
+)
+@click.option("--title", default="", metavar="TEXT", help="Title above the figure.")
+@click.option("--from", "begin", metavar="TIME", help="Begin of the time axis, e.g. 2s.")
+@click.option("--to", "end", metavar="TIME", help="End of the time axis.")
+@click.option(
+    "--x-limits", metavar="LOW:HIGH", help="Ends of the x axis; one of them may be left out."
+)
+@click.option("--y-limits", metavar="LOW:HIGH", help="Ends of the y axis, e.g. 0:20ms.")
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="AXIS=VALUE",
+    help="Draw a line at a value, e.g. y=5ms. Can be repeated.",
+)
+@click.option(
+    "--events",
+    metavar="KIND[,KIND...]",
+    help="Ticks over time for drops, marks and slow-start-exit; all for every kind.",
 )
 @with_option
 @quiet_option
@@ -130,7 +159,15 @@ def plot(
     out: Path | None,
     width: str | None,
     height: str | None,
-    font_size: float,
+    font_size: float | None,
+    style_name: str,
+    title: str,
+    begin: str | None,
+    end: str | None,
+    x_limits: str | None,
+    y_limits: str | None,
+    rules: tuple[str, ...],
+    events: str | None,
 ) -> int:
     """Draw a figure of a sweep: any metric or series over what was swept.
 
@@ -141,6 +178,7 @@ def plot(
     docs/how-to/plot.md shows every kind.
     """
     from tailback.plot import PlotRequest, figure, output
+    from tailback.plot.look import FigureLook
     from tailback.store import archive, layout
 
     if out is not None:
@@ -162,8 +200,19 @@ def plot(
         where=where,
         x_scale=x_scale,  # type: ignore[arg-type]
         y_scale=y_scale,  # type: ignore[arg-type]
+        look=FigureLook(
+            begin=begin,
+            end=end,
+            rules=rules,
+            x_limits=x_limits,
+            y_limits=y_limits,
+            title=title,
+            events=tuple(word for word in (events or "").split(",") if word),
+        ),
     )
-    drawing = figure(sweep, asked, width=width, height=height, font_size=font_size)
+    drawing = figure(
+        sweep, asked, width=width, height=height, font_size=font_size, style_name=style_name
+    )
     drawing.save(target, sweep.title)
     terminal.out(target)
     if not is_quiet():

@@ -31,15 +31,29 @@ if TYPE_CHECKING:
 )
 @click.argument("file")
 @set_option
+@click.option(
+    "--assert",
+    "asserts",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File with more tables [[assert]]: what must hold in every run.",
+)
 @run_options(read_only=True)
 @json_option
-def run(file: str, overrides: tuple[str, ...], options: RunOptions, as_json: bool) -> int:
+def run(
+    file: str,
+    overrides: tuple[str, ...],
+    asserts: Path | None,
+    options: RunOptions,
+    as_json: bool,
+) -> int:
     """Run a scenario or a sweep. Stored runs are reused."""
     from tailback.running import engines, execution, scenarios
     from tailback.store import layout
 
     runner = engines.get(options.engine)
-    job = scenarios.load(Path(file), scenarios.overrides(overrides), options.seeds, runner)
+    values = scenarios.overrides(overrides)
+    job = scenarios.load(Path(file), values, options.seeds, runner, asserts=asserts)
     failures: list[str] = []
     wanted = {point.run_id for point in job.points}
     reused = sum(os.path.lexists(layout.run_path(options.out, run_id)) for run_id in wanted)

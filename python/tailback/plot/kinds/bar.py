@@ -24,7 +24,14 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
     def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=False, up=up)
-        scale, axis, (start, _) = common.value_axis(ends, up, panel.height, panel.letter, zero=True)
+        scale, axis, (start, _) = common.value_axis(
+            [*ends, *plan.look.at("y")],
+            up,
+            panel.height,
+            panel.letter,
+            zero=True,
+            limits=plan.look.y,
+        )
         common.name_log(plan, y=scale)
         # A logarithmic axis has no zero: bars begin at its lower end.
         bottom = alt.datum(start) if up == "log" else alt.datum(0)
@@ -37,11 +44,11 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             common.of_value(plan.y.label),
             alt.Tooltip("n:Q", title="runs"),
         )
-        bars = base.mark_bar(stroke=style.INK, strokeWidth=0.6, clip=True, **plain).encode(
-            y=y, y2=bottom, tooltip=tips, **common.fill(plan)
-        )
+        bars = base.mark_bar(
+            stroke=style.INK, strokeWidth=0.6 * panel.weight, clip=True, **plain
+        ).encode(y=y, y2=bottom, tooltip=tips, **common.fill(plan))
         spans = base.transform_filter("isValid(datum.low)").mark_rule(
-            strokeWidth=1, color=style.INK, clip=True
+            strokeWidth=panel.weight, color=style.INK, clip=True
         )
         marks = [
             bars,
@@ -49,6 +56,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
                 y=alt.Y("low:Q", scale=scale, axis=axis, title=panel.up(plan.up or "")), y2="high:Q"
             ),
         ]
+        marks += common.rules(plan, panel, x=None, y=y)
         return alt.layer(*marks, data=common.data(rows, panel))
 
     return PlannedDrawing(layers, common.free(y=up))

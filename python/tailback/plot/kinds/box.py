@@ -40,7 +40,14 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
     def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=False, up=up)
-        scale, axis, (start, _) = common.value_axis(ends, up, panel.height, panel.letter)
+        scale, axis, (start, _) = common.value_axis(
+            [*ends, *plan.look.at("y")],
+            up,
+            panel.height,
+            panel.letter,
+            limits=plan.look.y,
+            centre=common.centre(plan.y),
+        )
         common.name_log(plan, y=scale)
 
         def y(name: str) -> alt.Y:
@@ -48,7 +55,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
         slots = 1 if common.repeats(plan) or plan.series is None else len(plan.series.texts)
         wide = 0.62 * panel.width / max(1, len(plan.roles["x"].texts)) / slots
-        size = max(2.5, min(16.0, wide))
+        size = max(2.5, min(16.0 * panel.weight, wide))
         base = alt.Chart().encode(x=x, **common.beside(plan))
         box = base.transform_filter("isValid(datum.p50)")
         plain: dict[str, Any] = {} if plan.series is not None else {"fill": style.COLOURS[4]}
@@ -58,24 +65,34 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             *(common.of_value(title, name) for name, title in _TIPS),
             alt.Tooltip("n:Q", title="values"),
         )
-        rule: dict[str, Any] = {"strokeWidth": 0.8, "color": style.INK, "clip": True}
+        rule: dict[str, Any] = {"strokeWidth": 0.8 * panel.weight, "color": style.INK, "clip": True}
         boxes = box.mark_bar(
-            size=size, stroke=style.INK, strokeWidth=0.7, clip=True, **plain
+            size=size, stroke=style.INK, strokeWidth=0.7 * panel.weight, clip=True, **plain
         ).encode(y=y("p25"), y2="p75", tooltip=tips, **common.fill(plan))
         marks = [
             box.mark_rule(**rule).encode(y=y("low"), y2="high"),
             boxes,
             # A white line under a black one is visible on dark boxes too.
-            box.mark_tick(thickness=2.4, size=size, color="white", clip=True).encode(y=y("p50")),
-            box.mark_tick(thickness=1.2, size=size, color="black", clip=True).encode(y=y("p50")),
+            box.mark_tick(thickness=2.4 * panel.weight, size=size, color="white", clip=True).encode(
+                y=y("p50")
+            ),
+            box.mark_tick(thickness=1.2 * panel.weight, size=size, color="black", clip=True).encode(
+                y=y("p50")
+            ),
         ]
         if few:
             dots = base.transform_filter("isValid(datum.dot)").encode(y=y("dot"))
             marks.append(
                 dots.mark_point(
-                    filled=True, size=7, color="black", stroke="white", strokeWidth=0.4, opacity=1
+                    filled=True,
+                    size=7 * panel.weight,
+                    color="black",
+                    stroke="white",
+                    strokeWidth=0.4 * panel.weight,
+                    opacity=1,
                 )
             )
+        marks += common.rules(plan, panel, x=None, y=y("p50"))
         return alt.layer(
             *marks, data=common.data(_from(rows, start) if up == "log" else rows, panel)
         )

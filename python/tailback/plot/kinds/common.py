@@ -10,17 +10,17 @@ import altair as alt
 
 from tailback.plot import style
 from tailback.plot.dimensions import Dimension
+from tailback.plot.look import Limits, Rule
 from tailback.plot.plan import ROLES, PlotPanel, PlotPlan, Rows, Scale
+from tailback.plot.quantities import PlotQuantity
 from tailback.plot.values import Roles
 
 MOST_ROWS = 4500
 """The most rows of a figure: Altair draws at most 5,000."""
-LOG_SPAN = 50.0
-"""Values with a larger span have a logarithmic axis, unless another is requested."""
+LOG_SPAN = 100.0
+"""Values that span more than two decades have a logarithmic axis, unless another is requested."""
 DEEP = 2000.0
 """The largest span of a logarithmic axis; smaller values are drawn at its beginning."""
-LOG_KEYS = 8.0
-"""The same for the values of a swept key."""
 ROOM = 0.05
 """Margin beside the largest and the smallest value, as a share of the axis."""
 
@@ -98,7 +98,7 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 def number(largest: float) -> str:
     """The format of numbers up to this, in d3's syntax: without exponents."""
-    return "~s" if largest >= 1e4 else ".4~r"
+    return "~s" if largest >= 1e6 else ",.6~r"
 
 
 def reach(mean: float | None, interval: tuple[float, float] | None) -> dict[str, float | None]:
@@ -110,21 +110,31 @@ def reach(mean: float | None, interval: tuple[float, float] | None) -> dict[str,
 
 
 def value_axis(
-    values: Sequence[float], scale: Scale, panel: float, letter: float, *, zero: bool | None = None
+    values: Sequence[float],
+    scale: Scale,
+    panel: float,
+    letter: float,
+    *,
+    zero: bool | None = None,
+    limits: Limits = (None, None),
+    centre: float | None = None,
 ) -> tuple[alt.Scale, alt.Axis, tuple[float, float]]:
     """Scale, axis and ends for quantities. `zero`: whether the axis begins there (default: unless
     that leaves most of it empty); `panel` is its length. If panels have their own ends (`free`),
-    Vega chooses them.
+    Vega chooses them. `limits` are ends that the user has set. A ratio has its `centre` in the
+    middle, and logarithmic steps: half and twice are equally far from 1.
     """
     log = is_log(values, scale)
+    if centre is not None and scale in ("auto", "linear") and min(values, default=0.0) > 0:
+        return _ratio_axis(values, centre, panel, letter, limits)
     found = [value for value in values if value > 0] if log else list(values)
-    count = max(2, min(6, int(panel / (4.5 * letter))))
-    if not found:
+    count = max(3, min(6, int(panel / (4.5 * letter))))
+    if not found and limits == (None, None):
         return alt.Scale(zero=True), alt.Axis(tickCount=count), (0.0, 1.0)
-    low, high = min(found), max(found)
+    low, high = min(found, default=0.0), max(found, default=1.0)
     if log:
         # An axis that begins at zero could be mostly empty.
-        low, high = max(low, high / DEEP) / 1.15, high * 1.15
+        low, high = _within(limits, max(low, high / DEEP) / 1.15, high * 1.15)
         marks = ticks(low, high, max(2, int(panel / (2.8 * letter))))
         axis = alt.Axis(values=marks, format=number(high), labelOverlap="greedy")
         return alt.Scale(type="log", domain=[low, high], nice=False, clamp=True), axis, (low, high)
@@ -132,15 +142,94 @@ def value_axis(
         zero = low >= 0 and low < 0.6 * high
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    if scale == "free":
-        return alt.Scale(zero=zero, nice=True), alt.Axis(tickCount=count, format="~s"), (low, high)
+    if scale == "free" and limits == (None, None):
+        return (
+            alt.Scale(zero=zero, nice=True),
+            alt.Axis(tickCount=count, format=number(max(abs(low), abs(high)))),
+            (low, high),
+        )
     room = ROOM * (high - low or abs(high) or 1.0)
     low, high = (
         (low if zero and low == 0 else low - room),
         (high if zero and high == 0 else high + room),
     )
+    low, high = _within(limits, low, high)
     axis = alt.Axis(tickCount=count, format=number(max(abs(low), abs(high))))
     return alt.Scale(domain=[low, high], nice=False, zero=False), axis, (low, high)
+
+
+def _within(limits: Limits, low: float, high: float) -> tuple[float, float]:
+    """The ends of an axis, those that the user has set in place of ours."""
+    low = low if limits[0] is None else limits[0]
+    high = high if limits[1] is None else limits[1]
+    return low, high if high > low else low + (abs(low) or 1.0)
+
+
+def _ratio_axis(
+    values: Sequence[float], centre: float, panel: float, letter: float, limits: Limits
+) -> tuple[alt.Scale, alt.Axis, tuple[float, float]]:
+    reach = max(max(values) / centre, centre / min(values), 1.02) ** 1.08
+    low, high = _within(limits, centre / reach, centre * reach)
+    most = max(3, int(panel / (2.8 * letter)))
+    if reach > 3:
+        marks = [*ticks(low, high, most), centre]
+    else:
+        # Close to 1 each side has the inverse of the other's values.
+        step = next((s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if reach - 1 <= 2.5 * s), 1.0)
+        steps = [1 + step * n for n in range(1, int((reach - 1) / step + 1e-9) + 1)]
+        marks = [1.0, *steps, *(float(f"{1 / one:.3g}") for one in steps)]
+        marks = [centre * mark for mark in marks]
+    axis = alt.Axis(values=sorted(set(marks)), format=",.3~r", labelOverlap="greedy")
+    return alt.Scale(type="log", domain=[low, high], nice=False, clamp=True), axis, (low, high)
+
+
+RATIOS = ("throughput_ratio", "throughput_gain")
+"""Metrics of which 1 means no difference."""
+
+
+def centre(quantity: PlotQuantity) -> float | None:
+    """The value of a ratio that means no difference; None: not a ratio."""
+    named = quantity.metric is not None and quantity.metric.path in RATIOS
+    return 1.0 if named else None
+
+
+def rules(plan: PlotPlan, panel: PlotPanel, *, x: alt.X | None, y: alt.Y | None) -> list[Any]:
+    """The reference lines with their values; `x` and `y` are the axes that have numbers."""
+    layers: list[Any] = []
+    if y is not None and centre(plan.y) is not None and not plan.kind.up:
+        layers += _rule(panel, Rule("y", 1.0, ""), y, "y")
+    for rule in plan.look.rules:
+        channel = x if rule.axis == "x" else y
+        if channel is not None:
+            layers += _rule(panel, rule, channel, rule.axis)
+    return layers
+
+
+def _rule(panel: PlotPanel, rule: Rule, channel: Any, axis: str) -> list[Any]:
+    at = channel.copy(deep=False)
+    at["shorthand"] = "at:Q"
+    here = alt.Chart(alt.InlineData(values=[{"at": rule.value, "text": rule.text}]))
+    dashed = here.mark_rule(
+        color=style.INK,
+        strokeDash=[4 * panel.weight, 3 * panel.weight],
+        strokeWidth=0.8 * panel.weight,
+        clip=True,
+    ).encode(**{axis: at})
+    if not rule.text:
+        return [dashed]
+    said: dict[str, Any] = {
+        "align": "right" if axis == "y" else "left",
+        "baseline": "bottom",
+        "dx": -2 if axis == "y" else 3,
+        "dy": -2,
+        "fontSize": 0.9 * panel.letter,
+        "color": style.INK,
+    }
+    # The white outline is drawn under the letters.
+    outline = here.mark_text(stroke="white", strokeWidth=2.5, **said)
+    end = {"x": alt.value(panel.width)} if axis == "y" else {"y": alt.value(panel.height)}
+    text = {axis: at, "text": "text:N", **end}
+    return [dashed, outline.encode(**text), here.mark_text(**said).encode(**text)]
 
 
 def name_log(plan: PlotPlan, **scales: alt.Scale) -> None:
@@ -173,15 +262,18 @@ def key_axis(
             axis=alt.Axis(grid=False, ticks=False, domain=line and gaps, **_angle(texts, panel)),
         ), False
     numbers = sorted(set(key.numbers))
-    log = is_log(numbers, plan.x_scale, LOG_KEYS - 0.001)
-    low, high = numbers[0], numbers[-1]
+    log = is_log(numbers, plan.x_scale, LOG_SPAN - 0.001)
+    shown = [*numbers, *plan.look.at("x")]
+    low, high = min(shown), max(shown)
     if log and low > 0:
         # The ends are equally far from the frame on both sides.
         room = (high / low) ** 0.06 if high > low else 2.0
-        scale = alt.Scale(type="log", domain=[low / room, high * room], nice=False)
+        ends = _within(plan.look.x, low / room, high * room)
+        scale = alt.Scale(type="log", domain=list(ends), nice=False)
     else:
         gap = 0.06 * (high - low) if high > low else 0.5 * abs(high) or 1.0
-        scale = alt.Scale(domain=[low - gap, high + gap], nice=False, zero=False)
+        ends = _within(plan.look.x, low - gap, high + gap)
+        scale = alt.Scale(domain=list(ends), nice=False, zero=False)
     name_log(plan, x=scale)
     title = panel.across(plan.across or "")
     few = len(numbers) <= max(3, int(panel.width / (3 * panel.letter)))

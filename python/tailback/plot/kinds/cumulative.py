@@ -41,11 +41,12 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
 
     def layers(panel: PlotPanel) -> Any:
         scale, axis, (start, _) = common.value_axis(
-            [low, high],
+            [low, high, *plan.look.at("x")],
             across,
             panel.width,
             panel.letter,
             zero=None if log else low < 0.5 * high,
+            limits=plan.look.x,
         )
         common.name_log(plan, x=scale)
         x = alt.X("x:Q", title=panel.across(plan.across or ""), scale=scale, axis=axis)
@@ -67,9 +68,12 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
         tips = common.tooltips(
             plan, common.of_value(plan.y.label, "x"), common.of_value("share", number=".3~%")
         )
-        lines = base.mark_line(interpolate="step-after", strokeWidth=1.3, clip=True, **ink)
+        lines = base.mark_line(
+            interpolate="step-after", strokeWidth=1.3 * panel.weight, clip=True, **ink
+        )
         y = alt.Y("y:Q", title=title, scale=y_scale, axis=y_axis)
         marks.append(lines.encode(y=y, tooltip=tips, **common.dash(plan)))
+        marks += common.rules(plan, panel, x=x, y=y)
         return alt.layer(*marks, data=common.data(shown, panel))
 
     return PlannedDrawing(layers, common.free(x=plan.x_scale))

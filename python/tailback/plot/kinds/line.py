@@ -27,13 +27,20 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
     def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=numeric, up=up)
-        scale, axis, _ = common.value_axis(ends, up, panel.height, panel.letter)
+        scale, axis, _ = common.value_axis(
+            [*ends, *plan.look.at("y")],
+            up,
+            panel.height,
+            panel.letter,
+            limits=plan.look.y,
+            centre=common.centre(plan.y),
+        )
         common.name_log(plan, y=scale)
         y = alt.Y("y:Q", title=panel.up(plan.up or ""), scale=scale, axis=axis)
         base = alt.Chart().encode(x=x, **common.colour(plan))
         ink = common.first_colour(plan)
         spans = base.transform_filter("isValid(datum.low)").mark_rule(
-            strokeWidth=1, opacity=0.75, clip=True, **ink
+            strokeWidth=panel.weight, opacity=0.75, clip=True, **ink
         )
         marks = [
             spans.encode(
@@ -41,7 +48,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             )
         ]
         if numeric:
-            lines = base.mark_line(strokeWidth=1.3, clip=True, **ink)
+            lines = base.mark_line(strokeWidth=1.3 * panel.weight, clip=True, **ink)
             marks.append(lines.encode(y=y, **common.dash(plan, legend=False)))
         tips = common.tooltips(
             plan,
@@ -51,8 +58,11 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             common.of_value("to", "high"),
             alt.Tooltip("n:Q", title="runs"),
         )
-        points = base.mark_point(filled=True, size=18, opacity=1, clip=True, **ink)
+        points = base.mark_point(
+            filled=True, size=18 * panel.weight**1.5, opacity=1, clip=True, **ink
+        )
         marks.append(points.encode(y=y, tooltip=tips, **common.shape(plan)))
+        marks += common.rules(plan, panel, x=x if numeric else None, y=y)
         return alt.layer(*marks, data=common.data(rows, panel))
 
     return PlannedDrawing(layers, common.free(y=up))

@@ -34,11 +34,27 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             x, _ = common.key_axis(plan, panel, numeric=numeric)
             span = None
         else:
-            scale, axis, _ = common.value_axis(across, wide, panel.width, panel.letter, zero=False)
+            scale, axis, _ = common.value_axis(
+                [*across, *plan.look.at("x")],
+                wide,
+                panel.width,
+                panel.letter,
+                zero=False,
+                limits=plan.look.x,
+                centre=common.centre(plan.x) if plan.x is not None else None,
+            )
             common.name_log(plan, x=scale)
             x = alt.X("x:Q", title=panel.across(plan.across or ""), scale=scale, axis=axis)
             span = alt.X("x_low:Q", title=panel.across(plan.across or ""), scale=scale, axis=axis)
-        y_scale, y_axis, _ = common.value_axis(upwards, up, panel.height, panel.letter, zero=False)
+        y_scale, y_axis, _ = common.value_axis(
+            [*upwards, *plan.look.at("y")],
+            up,
+            panel.height,
+            panel.letter,
+            zero=False,
+            limits=plan.look.y,
+            centre=common.centre(plan.y),
+        )
         common.name_log(plan, y=y_scale)
 
         def y(name: str) -> alt.Y:
@@ -46,7 +62,12 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
         ink = common.first_colour(plan)
         base = alt.Chart().encode(**common.colour(plan))
-        rule: dict[str, Any] = {"strokeWidth": 0.8, "opacity": 0.6, "clip": True, **ink}
+        rule: dict[str, Any] = {
+            "strokeWidth": 0.8 * panel.weight,
+            "opacity": 0.6,
+            "clip": True,
+            **ink,
+        }
         upright = base.transform_filter("isValid(datum.low)").mark_rule(**rule)
         marks = [upright.encode(x=x, y=y("low"), y2="high:Q")]
         if span is not None:
@@ -60,8 +81,11 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             common.of_value(plan.y.label),
             *([alt.Tooltip("point:N", title="point")] if any(r["point"] for r in rows) else []),
         )
-        points = base.mark_point(filled=True, size=24, opacity=0.95, clip=True, **ink)
+        points = base.mark_point(
+            filled=True, size=24 * panel.weight**1.5, opacity=0.95, clip=True, **ink
+        )
         marks.append(points.encode(x=x, y=y("y"), tooltip=tips, **common.shape(plan)))
+        marks += common.rules(plan, panel, x=x if numeric else None, y=y("y"))
         return alt.layer(*marks, data=common.data(rows, panel))
 
     return PlannedDrawing(layers, common.free(x=wide, y=up))

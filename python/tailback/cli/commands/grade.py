@@ -1,0 +1,79 @@
+"""`tailback grade`: submissions to a task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailback.base import foreign, terminal
+from tailback.base.progress import is_quiet
+from tailback.cli import complaints
+from tailback.cli.boundary import OK
+from tailback.cli.help import Command
+from tailback.cli.options import jobs_option, json_option, quiet_option, seeds_option
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        ("grade codel-law/task.toml submissions/", "grade every file of a folder"),
+        (
+            "grade codel-law/task.toml submissions/ --csv > grades.csv",
+            "write the grades for a spreadsheet",
+        ),
+    ),
+)
+@click.argument("task", type=click.Path(path_type=Path))
+@click.argument("submissions", type=click.Path(path_type=Path))
+@seeds_option
+@jobs_option
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder of results [default: graded].",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV and nothing else.")
+@json_option
+@quiet_option
+def grade(
+    task: Path,
+    submissions: Path,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    as_csv: bool,
+    as_json: bool,
+) -> int:
+    """Grade submissions to a task by the assertions of its scenario.
+
+    TASK is a file, or a folder with task.toml. It names a scenario and the keys that a submission
+    may set. SUBMISSIONS is a folder with a file NAME.toml for each submission, which has only such
+    keys. An assertion holds if the mean over seeds is within its bound. A submission that is not
+    valid is listed with file, line and column, and costs only its own row.
+
+    docs/how-to/teach.md has the format.
+    """
+    from tailback import grading
+
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json do not go together; expected one of them")
+    found = grading.grade(task, submissions, seeds=seeds, jobs=jobs, out=out or grading.FOLDER)
+    if as_json:
+        terminal.out_json(found.to_dict())
+    elif as_csv:
+        terminal.out(found.csv(), end="")
+    else:
+        from tailback.cli.tables import grades
+
+        grades.show(found)
+    for one in found.wrong:
+        problems: list[complaints.Problem] = [*one.problems, *one.failures]
+        for problem in problems:
+            complaints.error(problem)
+    if found.skipped and not is_quiet():
+        names = ", ".join(foreign.line(name) for name in found.skipped[:5])
+        more = f" and {len(found.skipped) - 5} more" if len(found.skipped) > 5 else ""
+        terminal.err(f"note: not graded, since the name does not end in .toml: {names}{more}")
+    return OK

@@ -1,0 +1,148 @@
+"""A task: a scenario, the keys that a submission may set, and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailback.base import names
+from tailback.base.located import Located
+from tailback.errors import InputErrors
+from tailback.grading.reading import Misread, PlacedDocument, read
+
+NAME = "task.toml"
+"""The file of a task that is named by its folder."""
+
+TIMES, LEAST_CPU_S = 10.0, 5.0
+"""The runs of a submission may take this many times the CPU time of the task's own scenario, and
+may always take 5 s, unless the task says otherwise (`max_cpu_s`)."""
+
+MEMORY = 1 << 30
+"""Memory that a run of a submission may take, bytes."""
+
+CLOSED = ("with", "programs", "assert", "sweep", "record", "trace", "files", "root", "kernel")
+"""Keys that no task can open and no submission can set: they name files, run code, decide what is
+graded, or what is stored."""
+
+_KEYS = ("scenario", "opens", "seeds", "max_cpu_s")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task, checked."""
+
+    file: Path
+    scenario: Path
+    tables: Mapping[str, Any]
+    """The scenario as it is written."""
+    opens: Sequence[str]
+    """Paths of keys of the scenario."""
+    seeds: int | None
+    """Seeds of every submission; None: as many as the scenario says."""
+    max_cpu_s: float | None
+    """CPU time that the runs of a submission may take together; None: decided by the scenario."""
+
+    def most_cpu_s(self, own_s: float) -> float:
+        """The cap, if the task's own scenario takes `own_s`."""
+        return max(LEAST_CPU_S, TIMES * own_s) if self.max_cpu_s is None else self.max_cpu_s
+
+
+def closed(path: str) -> str | None:
+    """The part of a path that no submission can set."""
+    return next((part for part in path.replace("[", ".").split(".") if part in CLOSED), None)
+
+
+def load(path: Path) -> Task:
+    """Read a task, a file or a folder with `task.toml`; raises `InputErrors` with every mistake."""
+    file = path / NAME if path.is_dir() else path
+    try:
+        document = read(file)
+    except Misread as error:
+        raise InputErrors(error.problem) from None
+    wrong: list[Located] = []
+    for key in document.tables:
+        if key not in _KEYS:
+            near = names.nearest(key, _KEYS)
+            valid = ", ".join(_KEYS)
+            wrong.append(
+                document.problem(
+                    (key,),
+                    f'unknown key "{key}" in a task',
+                    f'write "{near}", or another of {valid}' if near else f"use one of {valid}",
+                )
+            )
+    scenario = _text(document, wrong)
+    opens = _opens(document, wrong)
+    seeds = _number(document, "seeds", wrong)
+    max_cpu_s = _number(document, "max_cpu_s", wrong)
+    if wrong:
+        raise InputErrors(*wrong)
+    return Task(
+        file,
+        file.parent / scenario,
+        _tables(file.parent / scenario),
+        opens,
+        None if seeds is None else int(seeds),
+        max_cpu_s,
+    )
+
+
+def _tables(scenario: Path) -> Mapping[str, Any]:
+    """The tables of the scenario; without any if it is no TOML, which the validator reports."""
+    try:
+        return read(scenario).tables
+    except Misread:
+        return {}
+
+
+def _text(document: PlacedDocument, wrong: list[Located]) -> str:
+    found = document.tables.get("scenario")
+    if not isinstance(found, str) or not found:
+        wrong.append(
+            document.problem(
+                ("scenario",),
+                "a task needs the name of its scenario",
+                'add scenario = "scenario.toml"',
+            )
+        )
+        return ""
+    return found
+
+
+def _opens(document: PlacedDocument, wrong: list[Located]) -> list[str]:
+    found: Any = document.tables.get("opens")
+    if not (isinstance(found, list) and found and all(isinstance(one, str) for one in found)):
+        wrong.append(
+            document.problem(
+                ("opens",),
+                "a task needs the keys that a submission may set",
+                'add opens = ["bottleneck.queue.target"]',
+            )
+        )
+        return []
+    for path in found:
+        if (word := closed(path)) is not None:
+            wrong.append(
+                document.problem(
+                    ("opens",),
+                    f'a task cannot open "{path}": "{word}" names files, runs code or decides what '
+                    "is graded",
+                    f'remove "{path}"',
+                )
+            )
+    return list(found)
+
+
+def _number(document: PlacedDocument, key: str, wrong: list[Located]) -> float | None:
+    found: Any = document.tables.get(key)
+    if found is None:
+        return None
+    whole = key == "seeds"
+    right = isinstance(found, int if whole else (int, float)) and not isinstance(found, bool)
+    if not right or not 0 < found < 1e9:
+        kind = "a whole number of at least 1" if whole else "a number of seconds above 0"
+        wrong.append(document.problem((key,), f"wrong value for {key}", f"use {kind}"))
+        return None
+    return float(found)

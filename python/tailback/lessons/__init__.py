@@ -1,0 +1,63 @@
+"""Lessons that come with tailback: `tailback new --lesson NAME` writes one as a folder."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from tailback.base.foreign import line
+from tailback.base.names import unknown
+from tailback.errors import InputError
+from tailback.store import layout
+
+SCENARIO, QUESTION, ANSWER = "scenario.toml", "lesson.md", "answer.md"
+
+NAMES = (
+    "standing-queue",
+    "codel-law",
+    "pie",
+    "ecn-against-drops",
+    "dctcp-starves-reno",
+    "dualpi2",
+    "bbr-phases",
+    "rtt-unfairness",
+)
+"""In the order in which they build on one another."""
+
+
+def title(name: str) -> str:
+    """The title of a lesson."""
+    text = _folder(name).joinpath(QUESTION).read_text(encoding="utf-8")
+    return text.partition("\n")[0].removeprefix("# ")
+
+
+def write(name: str, folder: Path) -> list[Path]:
+    """Write the files of a lesson to a folder that is new or empty; returns their paths."""
+    source = _folder(name)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{line(folder)}: is there already; name a folder that is new or empty")
+    written: list[Path] = []
+    for inside, file in _files(source, Path()):
+        target = folder / inside
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with layout.replacing(target) as part:
+            part.write_bytes(file.read_bytes())
+        written.append(target)
+    return written
+
+
+def _folder(name: str) -> Traversable:
+    if name not in NAMES:
+        raise InputError(unknown("lesson", name, NAMES))
+    return files(__name__).joinpath(name)
+
+
+def _files(folder: Traversable, inside: Path) -> list[tuple[Path, Traversable]]:
+    found: list[tuple[Path, Traversable]] = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            found += _files(entry, inside / entry.name)
+        else:
+            found.append((inside / entry.name, entry))
+    return found
