@@ -536,6 +536,28 @@ def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
     }
 
 
+def test_a_competitor_is_taken_out_by_its_name(tmp_path: Path, tailback: Tailback) -> None:
+    file = tmp_path / "two.toml"
+    # It starts late, so that its stop alone would be an error.
+    rival = '\n[[flows]]\nname = "rival"\ncc = "cubic"\nstart = "100ms"\n'
+    file.write_text(SCENARIO + rival, encoding="utf-8")
+    words = ("--seeds", 3, "--no-report", "--json")
+    done = tailback("compare", file, "--without", "rival", *words)
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+    found = json.loads(done.stdout)
+    assert [one["name"] for one in found["variants"]] == ["without rival", "with rival"]
+    harm = [one for one in found["cells"] if one["quantity"] == "harm.throughput"]
+    assert harm
+    assert all(0 < one["values"]["with rival"]["mean"] < 1 for one in harm)
+    wrong = tailback("compare", file, "--without", "rivale", *words)
+    assert wrong.returncode == 2
+    assert 'flow or source of traffic "rivale" does not exist' in wrong.stderr
+    assert 'write "rival"' in wrong.stderr
+    battery = tailback("compare", "l4s-battery", "--without", "rival")
+    assert "--without: it is for one scenario file" in battery.stderr
+
+
 def test_sides_with_other_numbers_of_seeds_say_so(tailback: Tailback, tmp_path: Path) -> None:
     names = []
     for control, seeds in (("reno", 3), ("cubic", 2)):

@@ -132,7 +132,8 @@ def load_one(
             # It overrides the file, like any other key of the scenario.
             values.append(("kernel", toml.value(variant.kernel)))
         runner = engines.get(variant.engine)
-        return scenarios.load(scenario, values, seeds, runner, plugins=plugins)
+        with scenarios.quiet(variant.quiet):
+            return scenarios.load(scenario, values, seeds, runner, plugins=plugins)
     except ScenarioError as error:
         raise ScenarioError([_of_variant(one, variant) for one in error.diagnostics]) from None
 

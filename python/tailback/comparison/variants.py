@@ -21,6 +21,8 @@ class Variant:
     engine: str = "sim"
     kernel: str | None = None
     """Name of a kernel kit, for engine kernel."""
+    quiet: bool = False
+    """Whether warnings about the scenario are suppressed: what is unusual in it is meant."""
 
 
 def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:

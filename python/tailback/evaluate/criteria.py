@@ -7,7 +7,7 @@ itself; the subject replaces what `subject_at` names.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -32,6 +32,10 @@ QUICK_SEEDS, SEEDS = 10, 30
 
 MARGIN = 0.05
 """Largest harm, as a share, that counts as no worse."""
+
+DELAY = 1 / 3
+"""Largest increase of the delay of the subject's own queue that counts as no worse, as a share of
+the larger one: half as much again."""
 
 PERFORMANCE = 0.2
 """Largest loss of the subject's own throughput against the reference that counts as no worse."""
@@ -191,16 +195,13 @@ class Within(Asked):
 
     def outcome(
         self,
-        subject: Subject,  # noqa: ARG002
+        subject: Subject,
         request: Request,
         results: Mapping[str, Results],
     ) -> SectionResult:
         """Whether the bound holds at every point."""
         sign = 1 if self.better == "less" else -1
-        points = [
-            _point(label_of(group), [_signed(self.value(run), sign) for run in group])
-            for group in results["subject"].groups()
-        ]
+        points = [self._outcome_of(group, subject, sign) for group in results["subject"].groups()]
         found = decide(
             points,
             sign * self.bound,
@@ -215,6 +216,11 @@ class Within(Asked):
                 for p in points
             ]
         return self.decided(found, self.measure, self.bound, points, results)
+
+    def _outcome_of(self, group: Sequence[Run], subject: Subject, sign: int) -> PointOutcome:
+        values = [self.value(run) for run in group]
+        says = f"{subject.name} {_mean(values)}, bound {short(self.bound, 3)}"
+        return _point(label_of(group), [_signed(value, sign) for value in values], says)
 
 
 def _signed(value: float | None, sign: int) -> float | None:
@@ -402,6 +408,6 @@ def _point(label: str, values: Sequence[float | None], says: str = "") -> PointO
     return PointOutcome(label, known, len(values) - len(known), says)
 
 
-def _mean(values: object) -> str:
-    known = [value for value in values if value is not None]  # type: ignore[attr-defined]
+def _mean(values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None]
     return short(sum(known) / len(known), 3) if known else "–"

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tailback.errors import InputError, RunsFailed, ScenarioWarning
+from tailback.errors import InputError, RunsFailed
 from tailback.evaluate.criteria import Criterion
 from tailback.evaluate.model import Evaluation, Request, SectionResult
 from tailback.evaluate.subject import Subject
 from tailback.running import engines
 from tailback.running.batch import Job, run_jobs
-from tailback.running.scenarios import load, texts
+from tailback.running.scenarios import load, quiet, texts
 from tailback.store import layout
 from tailback.store.results import Results
 
@@ -45,7 +43,7 @@ def evaluate(
         raise InputError(f"{subject.name}: no section can run: {next(iter(rejected.values()))}")
     failures: list[str] = []
     try:
-        with _without_warnings():
+        with quiet():
             found = run_jobs(list(jobs.values()), request.run)
     except RunsFailed as error:
         found, failures = error.results, error.failures
@@ -73,20 +71,12 @@ def evaluate(
     )
 
 
-@contextlib.contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Suppress warnings about scenarios: the absence of a competitor is unusual but meant."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ScenarioWarning)
-        yield
-
-
 def _rejection(jobs: Iterable[Job], request: Request) -> str:
     """Why the engine cannot run a section; empty if it can."""
     runner = engines.get(request.run.engine)
     for job in jobs:
         try:
-            with _without_warnings():
+            with quiet():
                 load(job.scenario, texts(job.set), job.seeds, runner, plugins=request.run.plugins)
         except InputError as error:
             return str(error.problems[0]).splitlines()[0]

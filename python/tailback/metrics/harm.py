@@ -60,4 +60,11 @@ METRICS = (
     ),
     _metric("rtt_mean", recorded.metric("rtt_ms.mean", "flow"), "the mean RTT"),
     _metric("rtt_p99", recorded.metric("rtt_ms.p99", "flow"), "the 99th percentile of the RTT"),
+    _metric("drops", recorded.metric("drops", "flow"), "the number of its packets dropped"),
+    _metric("chunk_mean", recorded.metric("chunk_ms.mean", "flow"), "the mean time of chunks"),
+    _metric(
+        "chunk_p99",
+        recorded.metric("chunk_ms.p99", "flow"),
+        "the 99th percentile of the time of chunks",
+    ),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tomllib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,15 @@ Source = Path | str | Mapping[str, object]
 
 TABLE = "<table>"
 """The name of the text of a table."""
+
+
+@contextmanager
+def quiet(wanted: bool = True) -> Iterator[None]:
+    """Suppress warnings about scenarios within this block if wanted."""
+    with warnings.catch_warnings():
+        if wanted:
+            warnings.simplefilter("ignore", ScenarioWarning)
+        yield
 
 
 def check(

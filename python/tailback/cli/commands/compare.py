@@ -35,6 +35,10 @@ if TYPE_CHECKING:
             "compare the file with one change",
         ),
         (
+            "compare two.toml --without cubic",
+            "show what a flow costs the others",
+        ),
+        (
             "compare main.tailback.json first.toml --fail-if delay_p99_ms:+10%",
             "fail if the delay grew since a baseline was kept",
         ),
@@ -51,6 +55,13 @@ if TYPE_CHECKING:
     help="A variant of FILE, with the value at path KEY replaced. Repeat the option with the same "
     "NAME to replace more. NAME alone is the unchanged file. Keys engine and kernel choose what "
     "runs it. The first variant is the baseline.",
+)
+@click.option(
+    "--without",
+    "absent",
+    metavar="NAME",
+    help="Add a first variant in which this flow or source of traffic sends nothing, and compare "
+    "the harm that it does to the others, unless --metric names something else.",
 )
 @click.option(
     "--metric",
@@ -106,6 +117,7 @@ if TYPE_CHECKING:
 def compare(
     sources: tuple[str, ...],
     variants: tuple[str, ...],
+    absent: str | None,
     chosen: tuple[str, ...],
     limits: tuple[str, ...],
     junit: Path | None,
@@ -156,7 +168,7 @@ def compare(
         raise InputError("--seeds auto: there is nothing to tell; expected --fail-if too")
     # A report that is asked for by its folder is not written to the results.
     no_report = no_report or (options.read_only and report_folder is None)
-    asked = _Asked(sources, variants, chosen, parts, presets, quick, options, thresholds)
+    asked = _Asked(sources, variants, absent, chosen, parts, presets, quick, options, thresholds)
     run, most = asked.maker(seeds)
     gate: Gate | None = None
     if isinstance(seeds, Auto):
@@ -185,6 +197,7 @@ class _Asked:
 
     sources: tuple[str, ...]
     variants: tuple[str, ...]
+    absent: str | None
     chosen: tuple[str, ...]
     parts: tuple[str, ...]
     presets: tuple[str, ...]
@@ -204,6 +217,8 @@ class _Asked:
         from tailback.comparison import baseline, quantities
 
         battery = self.battery
+        if self.absent is not None and (len(self.sources) > 1 or not _is_scenario(self.sources[0])):
+            raise InputError("--without: it is for one scenario file; name one, or remove it")
         if battery is not None:
             return self._of_battery(battery), None
         if self.parts or self.quick or self.presets:
@@ -222,7 +237,7 @@ class _Asked:
             _refuse_lacking(base, first, (*chosen, *limits))
             if len(self.sources) == 2 and _is_scenario(self.sources[1]):
                 return self._of_file(self.sources[1], chosen, base), baseline.most_seeds(base)
-        if self.variants:
+        if self.variants or self.absent is not None:
             if len(self.sources) > 1:
                 raise InputError(f"{len(self.sources)} files; expected one with --variant")
             return self._of_file(self.sources[0], chosen, None), None
@@ -253,9 +268,16 @@ class _Asked:
         if base is not None and not texts:
             stem = Path(file).stem
             texts = (stem if not set(stem) & set("=:") else "now",)
+        asked = variants.parse(texts, self.options.engine)
+        if self.absent is not None:
+            from tailback.comparison.absence import HARM, without
+
+            asked = asked or variants.parse((f"with {self.absent}",), self.options.engine)
+            asked.insert(0, without(Path(file), self.absent, self.options.engine))
+            chosen = chosen or HARM
         return lambda seeds: run_variants(
             Path(file),
-            variants.parse(texts, self.options.engine),
+            asked,
             replace(self.options, seeds=seeds),
             metrics=chosen,
             base=base,

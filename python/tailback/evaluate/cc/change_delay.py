@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailback.evaluate import measures
-from tailback.evaluate.criteria import Against
+from tailback.evaluate.criteria import DELAY, Against
 
 CRITERION = Against(
     id="7.9-delay",
@@ -13,5 +13,5 @@ CRITERION = Against(
     measure="increase of the mean queue delay over CUBIC's, as a share",
     value=measures.of_link("delay_ms.mean"),
     unit=" ms",
-    margin=0.25,
+    margin=DELAY,
 )

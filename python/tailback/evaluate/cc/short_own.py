@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailback.evaluate import measures
-from tailback.evaluate.criteria import Against
+from tailback.evaluate.criteria import DELAY, Against
 
 CRITERION = Against(
     id="5.1.5",
@@ -15,5 +15,5 @@ CRITERION = Against(
     measure="increase of the mean completion time over CUBIC's, as a share",
     value=measures.requests("short"),
     unit=" s",
-    margin=0.25,
+    margin=DELAY,
 )

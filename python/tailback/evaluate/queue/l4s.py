@@ -60,7 +60,7 @@ CRITERIA = (
         quick={"duration": "40s"},
         measure="larger over smaller throughput of Prague and CUBIC at one RTT",
         value=_ratio,
-        bound=2.0,
+        bound=4.0,
     ),
     _Dual(
         id="L4S-delay",

@@ -1,0 +1,103 @@
+"""How often `tailback evaluate` says `worse` of an algorithm that is the same: A against A.
+
+    python benches/false_verdicts.py                 200 redraws of 10 seeds out of 40, by RFC 9743
+    python benches/false_verdicts.py --suite queue   the same by RFC 7928, CoDel against CoDel
+
+Runs are made once, into `results`. A redraw gives the subject ten seeds and the reference ten other
+seeds, so both differ by chance only. The table counts the verdicts of each section that compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tailback.evaluate import cc, queue, subject
+from tailback.evaluate.criteria import Against, HarmTo
+from tailback.evaluate.model import Request
+from tailback.running import scenarios
+from tailback.running.batch import run_jobs
+from tailback.running.options import RunOptions
+from tailback.store.results import Results, Run
+
+SUITES = {"cc": (cc, "cc", "cubic"), "queue": (queue, "aqm", "codel")}
+
+
+def main() -> None:
+    """Print the table."""
+    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    arguments.add_argument("--suite", choices=SUITES, default="cc")
+    arguments.add_argument("--redraws", type=int, default=200)
+    arguments.add_argument("--pool", type=int, default=40, help="seeds that are run")
+    arguments.add_argument("--seeds", type=int, default=10, help="seeds of a redraw")
+    given = arguments.parse_args()
+    package, kind, name = SUITES[given.suite]
+    options = RunOptions.of(seeds=given.pool)
+    request = Request(name, options, quick=True, against=name if kind == "aqm" else None)
+    chosen = subject.resolve("cc" if kind == "cc" else "aqm", request)
+    criteria = [one for one in package.CRITERIA if isinstance(one, Against | HarmTo)]
+    jobs = {
+        (one.id, which): job
+        for one in criteria
+        for which, job in one.jobs(package.SCENARIOS, chosen, request).items()
+    }
+    with scenarios.quiet():
+        results = dict(
+            zip(jobs, run_jobs(list(jobs.values()), replace(options, seeds=None)), strict=True)
+        )
+    print("| section | worse, % | no worse, % | undecided, % |\n|---|--:|--:|--:|")
+    every: Counter[str] = Counter()
+    drawn = random.Random(1)
+    draws = [drawn.sample(range(given.pool), 2 * given.seeds) for _ in range(given.redraws)]
+    said: dict[int, set[str]] = {}
+    for one in criteria:
+        own = {which: found for (section, which), found in results.items() if section == one.id}
+        verdicts: Counter[str] = Counter()
+        for i, draw in enumerate(draws):
+            made = _redrawn(own, draw[: given.seeds], draw[given.seeds :])
+            verdict = one.outcome(chosen, request, made).verdict
+            verdicts[verdict] += 1
+            said.setdefault(i, set()).add(verdict)
+        every += verdicts
+        shares = (
+            100 * verdicts[word] / given.redraws for word in ("worse", "no worse", "undecided")
+        )
+        print(f"| {one.id} | " + " | ".join(f"{share:.1f}" for share in shares) + " |")
+    total = every.total()
+    shares = (100 * every[word] / total for word in ("worse", "no worse", "undecided"))
+    print("| all | " + " | ".join(f"{share:.1f}" for share in shares) + " |")
+    bad = sum("worse" in words for words in said.values())
+    print(f"\nEvaluations with a false verdict: {bad} of {given.redraws}")
+
+
+def _redrawn(
+    own: Mapping[str, Results], first: Sequence[int], second: Sequence[int]
+) -> dict[str, Results]:
+    """The subject's results with the first seeds, all others with the second, paired in order."""
+    return {
+        which: _picked(found, first if which.endswith("subject") else second)
+        for which, found in own.items()
+    }
+
+
+def _picked(results: Results, numbers: Sequence[int]) -> Results:
+    points = []
+    for group in results.groups():
+        for seed, number in enumerate(numbers):
+            run = group[number]
+            points.append(_as_seed(run, seed))
+    return replace(results, points=points)
+
+
+def _as_seed(run: Run, seed: int) -> Run:
+    other = replace(run, seed=seed)
+    # Read once, under its own seed.
+    vars(other)["summary"] = run.summary
+    return other
+
+
+if __name__ == "__main__":
+    main()
