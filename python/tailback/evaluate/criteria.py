@@ -110,9 +110,7 @@ class Asked:
         words = ["tailback", "run", self.scenario]
         for path, value in texts({**self.fixed, **self.placed(subject)}):
             words += ["--set", f"{path}={value}"]
-        if request.run.engine != "sim":
-            words += ["--engine", request.run.engine]
-        return shlex.join(words)
+        return shlex.join([*words, *request.how])
 
     def unsupported(self, why: str) -> SectionResult:
         """The verdict if the engine cannot run it."""

@@ -66,6 +66,7 @@ def evaluate(
         request.run.engine,
         version,
         tuple(sections),
+        request.flags,
         folder,
         (*notes, *(f"run failed: {failure}" for failure in failures)),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tailback.plugins import asked
 from tailback.running.options import RunOptions
 
 if TYPE_CHECKING:
@@ -46,6 +47,23 @@ class Request:
     """What the subject is compared with; None: the reference of the suite."""
     parts: tuple[str, ...] = ()
     """Sections to evaluate; empty: all."""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The options of the command line that decide about results, without `--part`."""
+        words = ["--quick"] if self.quick else []
+        words += ["--worst"] if self.worst else []
+        words += [] if self.against is None else ["--against", self.against]
+        words += [] if self.run.seeds is None else ["--seeds", str(self.run.seeds)]
+        return (*words, *self.how)
+
+    @property
+    def how(self) -> tuple[str, ...]:
+        """Those of them that `tailback run` has too: the engine and plugins."""
+        words = [] if self.run.engine == "sim" else ["--engine", self.run.engine]
+        for folder in (*self.run.plugins, *asked.by_environment()):
+            words += ["--with", str(folder)]
+        return tuple(words)
 
 
 @dataclass(frozen=True)
@@ -107,6 +125,8 @@ class Evaluation:
     version: str
     """The engine's version, with the hashes of plugins."""
     sections: tuple[SectionResult, ...]
+    flags: tuple[str, ...] = ()
+    """The options that the evaluation was made with."""
     scenarios: Path | None = None
     """The folder of the scenario files."""
     notes: tuple[str, ...] = ()

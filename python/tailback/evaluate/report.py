@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from tailback.base.numbers import short
@@ -105,7 +106,8 @@ def _section(evaluation: Evaluation, one: SectionResult, files: dict[str, str]) 
         blocks.append(Text(f"The scenario is beside this page, as {code(one.scenario)}."))
         blocks.append(Listing(files[one.scenario]))
     if one.scenario:
-        part = f"tailback evaluate {evaluation.suite} {evaluation.subject} --part {one.id}"
+        words = [evaluation.suite, evaluation.subject, *evaluation.flags, "--part", one.id]
+        part = f"tailback evaluate {shlex.join(words)}"
         alone = f"{code(one.command)} runs it, " if one.command else ""
         blocks.append(Text(f"{alone}{code(part)} repeats the verdict."))
     return Section(f"section-{one.id}".replace(".", "-"), f"{one.id} {one.title}", blocks)

@@ -60,7 +60,8 @@ _OPTIONS = (
         "report_folder",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Folder of the report [default: evaluations/SUITE-NAME of the results].",
+        help="Folder of the report [default: evaluations/SUITE-NAME of the results, with -quick and "
+        "the sections added].",
     ),
     click.option("--no-report", is_flag=True, help="Do not write a report."),
     pdf_option,
@@ -100,7 +101,10 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
             write(evaluation, junit)
         page = None
         if not (no_report or (options.read_only and report_folder is None)):
-            page = _report(evaluation, report_folder, options.out, pdf)
+            # A part or a quick evaluation does not replace the report of a whole one.
+            which = [evaluation.suite, name, *(["quick"] if quick else []), *parts]
+            place = options.out / "evaluations" / "-".join(which)
+            page = _report(evaluation, report_folder or place, pdf)
         if as_json:
             terminal.out_json(evaluation.to_dict())
         else:
@@ -117,14 +121,13 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
     return click.argument("name", metavar="NAME")(decorated)
 
 
-def _report(evaluation: Evaluation, folder: Path | None, out: Path, pdf: bool) -> Path:
+def _report(evaluation: Evaluation, folder: Path, pdf: bool) -> Path:
     """Write the report; return the path of its page."""
     from tailback.evaluate import report
     from tailback.report import also_pdf
 
-    name = f"{evaluation.suite}-{evaluation.subject}"
     with also_pdf(pdf):
-        return report.write(evaluation, folder or out / "evaluations" / name)
+        return report.write(evaluation, folder)
 
 
 @evaluate.command(
