@@ -87,6 +87,7 @@ class Asked:
     """Paths of the scenario that the subject replaces."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Options of the subject, such as `ecn` of a queue."""
+    quick_seeds: int = QUICK_SEEDS
     key: str = "name"
     """The word for the subject's name in a table: `name` of a congestion control, `aqm`."""
 
@@ -95,7 +96,7 @@ class Asked:
     ) -> Job:
         """The scenario with these values."""
         quick = self.quick if request.quick else {}
-        seeds = request.run.seeds or (QUICK_SEEDS if request.quick else SEEDS)
+        seeds = request.run.seeds or (self.quick_seeds if request.quick else SEEDS)
         return Job(folder / self.scenario, {**self.fixed, **quick, **values, **own}, seeds)
 
     def placed(self, subject: Subject) -> dict[str, object]:

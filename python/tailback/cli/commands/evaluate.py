@@ -60,8 +60,8 @@ _OPTIONS = (
         "report_folder",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Folder of the report [default: evaluations/SUITE-NAME of the results, with -quick and "
-        "the sections added].",
+        help="Folder of the report [default: evaluations/SUITE-NAME of the results, with "
+        "-quick and the sections added].",
     ),
     click.option("--no-report", is_flag=True, help="Do not write a report."),
     pdf_option,
