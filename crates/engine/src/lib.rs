@@ -15,6 +15,7 @@ pub mod calendar;
 pub mod capture;
 pub mod cc;
 pub mod crates;
+pub mod endpoint;
 pub mod impairments;
 pub mod keys;
 pub mod link;

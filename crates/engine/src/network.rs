@@ -14,6 +14,7 @@
 //! | `parts` | one run on several cores |
 //! | `slots` | delay in slots |
 //! | `sampling` | series and samples |
+//! | `endpoints` | endpoints of programs: what they send and receive |
 //! | `outcome` | what was measured |
 //!
 //! A data packet goes sender -> pipe (half the RTT) -> links of its route ->
@@ -26,6 +27,7 @@ mod applications;
 mod build;
 mod chunks;
 mod connections;
+mod endpoints;
 mod events;
 mod impaired;
 mod outcome;
@@ -47,6 +49,8 @@ use crate::plan::Plan;
 use crate::tcp::sender::Sender;
 use crate::units::Time;
 use connections::Ends;
+use endpoints::Endpoints;
+pub use endpoints::{Arrival, Dropped};
 use events::Ids;
 use impaired::Impaired;
 use pipe::Pipe;
@@ -86,6 +90,8 @@ pub struct Network {
     ends: Vec<Ends>,
     flows: Vec<Flow>,
     traffic: Vec<Traffic>,
+    /// Entries of programs, if there are some.
+    endpoints: Option<Box<Endpoints>>,
     series: Series,
     scratch: Vec<f64>,
     events: u64,
@@ -93,6 +99,8 @@ pub struct Network {
     every_change: bool,
     /// Open ones, and those of flows.
     connections: usize,
+    /// Number of the first connection of a source.
+    first_slot: u32,
     /// Number of the first segment of every connection.
     first_segment: u64,
     /// Where it is one part of several.
@@ -167,6 +175,30 @@ impl Network {
     fn recorded_packets(&self) -> usize {
         let links = self.links.iter();
         links.map(|link| link.sink.recorded_packets()).sum()
+    }
+
+    /// Handles every event up to this time and including it, or up to the end of the run, and moves
+    /// the network's time there.
+    pub fn advance_until(&mut self, time: Time) {
+        let time = time.min(self.plan.duration);
+        loop {
+            let (next, component) = self.calendar.next();
+            if next > time || next >= self.plan.duration {
+                break;
+            }
+            self.now = next;
+            self.dispatch(component);
+            self.events += 1;
+        }
+        self.now = self.now.max(time);
+    }
+
+    /// The time of the next event, or [`Time::NEVER`] if nothing is due before the end of the run.
+    pub fn next_event(&self) -> Time {
+        match self.calendar.next().0 {
+            next if next < self.plan.duration => next,
+            _ => Time::NEVER,
+        }
     }
 
     fn handle(&mut self, max_events: u64) -> bool {

@@ -385,8 +385,16 @@ impl Plan {
             })
             .collect();
         let owners = self.owners();
-        // The simulator rejects programs, so they have no flow info of their own.
-        let programs = repeat_n(FlowInfo::default(), self.program_count());
+        // Each entry of programs is on a pair of hosts of its own.
+        let mut hosts = ends.iter().flatten().max().map_or(0, |last| last + 1);
+        let programs = self.each_program().map(|program| {
+            hosts += 2;
+            FlowInfo {
+                source: hosts - 2,
+                destination: hosts - 1,
+                dscp: program.of.dscp,
+            }
+        });
         let info: Vec<FlowInfo> = info.into_iter().chain(programs).collect();
         owners.iter().map(|owner| info[*owner as usize]).collect()
     }

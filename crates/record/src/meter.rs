@@ -62,7 +62,34 @@ pub struct Meter {
     timeline: Timeline,
     /// Series numbered by owner and cause; they get names at the end.
     events: Option<Series>,
-    classes: Option<Box<ClassRecorder>>,
+    details: Option<Box<Details>>,
+}
+
+/// What only some runs record of each packet.
+#[derive(Default)]
+struct Details {
+    classes: Option<ClassRecorder>,
+    programs: ProgramDelays,
+}
+
+/// Queue delays of the packets of programs, by owner.
+#[derive(Default)]
+struct ProgramDelays {
+    /// The first owner that is a program.
+    first: usize,
+    /// Of those whose sender's packets alone pass this link, ns.
+    delays: Vec<Option<Histogram>>,
+}
+
+impl ProgramDelays {
+    #[inline]
+    fn forward(&mut self, owner: usize, delay_ns: u64) {
+        let place = owner.checked_sub(self.first);
+        let delay = place.and_then(|place| self.delays.get_mut(place)?.as_mut());
+        if let Some(delay) = delay {
+            delay.record(delay_ns);
+        }
+    }
 }
 
 /// Counters by flow or source. At most links, most owners have no drops and marks, so an owner gets
@@ -108,7 +135,7 @@ impl Meter {
             minima: Minima::new(warmup_ns),
             timeline: Timeline::default(),
             events: None,
-            classes: None,
+            details: None,
         }
     }
 
@@ -121,7 +148,19 @@ impl Meter {
     /// Also counts by class, and takes samples every `interval_ns` (0: none) up to `end_ns`.
     pub fn record_classes(&mut self, classes: Vec<ClassPlan>, end_ns: u64, interval_ns: u64) {
         let recorder = ClassRecorder::new(classes, self.warmup_ns, end_ns, interval_ns);
-        self.classes = recorder.map(Box::new);
+        if recorder.is_some() {
+            self.details.get_or_insert_default().classes = recorder;
+        }
+    }
+
+    /// Also records the queue delays of programs, whose first is the owner of this number; of those
+    /// that are true, because only packets of their sender's host pass this link.
+    pub fn record_programs(&mut self, first: usize, measured: Vec<bool>) {
+        let delays = measured.iter().map(|on| on.then(Histogram::new));
+        let delays: Vec<_> = delays.collect();
+        if !delays.is_empty() {
+            self.details.get_or_insert_default().programs = ProgramDelays { first, delays };
+        }
     }
 
     /// Notes a packet that came to the queue.
@@ -136,9 +175,14 @@ impl Meter {
     pub fn forward(&mut self, number: u32, len: u32, arrived_ns: u64, at_ns: u64) {
         self.leave(len, at_ns);
         let delay_ns = at_ns.saturating_sub(arrived_ns);
-        if let Some(classes) = &mut self.classes {
-            let owner = self.owners[number as usize];
-            classes.forward(owner as usize, len, delay_ns, at_ns);
+        if let Some(details) = &mut self.details {
+            let owner = self.owners[number as usize] as usize;
+            if let Some(classes) = &mut details.classes {
+                classes.forward(owner, len, delay_ns, at_ns);
+            }
+            if at_ns >= self.warmup_ns {
+                details.programs.forward(owner, delay_ns);
+            }
         }
         if at_ns >= self.warmup_ns {
             self.bytes += u64::from(len);
@@ -173,7 +217,8 @@ impl Meter {
             let id = Series::numbered(owner * Cause::COUNT as u32 + cause as u32);
             events.push(id, at_ns, self.backlog as f64);
         }
-        if let Some(classes) = &mut self.classes {
+        let details = self.details.as_mut();
+        if let Some(classes) = details.and_then(|details| details.classes.as_mut()) {
             classes.count(owner as usize, cause, at_ns);
         }
     }
@@ -278,10 +323,16 @@ impl Outcome {
             self.series.append(events);
         }
         let mut samples = None;
-        if let Some(classes) = meter.classes {
+        let details = meter.details.map(|details| *details).unwrap_or_default();
+        if let Some(classes) = details.classes {
             let (here, taken) = classes.finish(index, end_ns, &link.capacity);
             self.classes.extend(here);
             samples = taken;
+        }
+        for (program, delay) in self.programs.iter_mut().zip(details.programs.delays) {
+            if let Some(delay) = &delay {
+                program.measures.delay.merge(delay);
+            }
         }
         let held = meter.held_by.by_owner(&meter.owners);
         let held = held

@@ -56,6 +56,9 @@ pub struct Request<'a> {
     pub engine: EngineKind,
     /// Version of that engine, part of the names of runs.
     pub engine_version: &'a str,
+    /// Whether the caller attaches endpoints to the entries of `[[programs]]`. Then the simulator
+    /// runs such entries, which need no programs.
+    pub endpoints: bool,
     /// What the engine refuses beyond the declarations of keys and registries.
     pub judge: Option<&'a Judge<'a>>,
 }
@@ -74,6 +77,7 @@ impl<'a> Request<'a> {
             memory: None,
             engine: EngineKind::Sim,
             engine_version: EngineKind::Sim.name(),
+            endpoints: false,
             judge: None,
         }
     }

@@ -23,7 +23,7 @@ mod sink;
 pub mod step;
 pub mod wred;
 
-pub use sink::Sink;
+pub use sink::{Lost, Sink};
 pub use tailback_record::Cause;
 
 /// A queue's answer when its link asks for a packet.

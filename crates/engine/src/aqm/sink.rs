@@ -18,10 +18,26 @@ pub struct Sink {
     /// Frame length of the packet in transmission and its slot (`count_in_service`).
     service: Option<(u16, Time, Time)>,
     capture: Option<Box<Capture>>,
+    /// The first number whose dropped packets are noted: of entries of programs, and behind them of
+    /// connections.
+    first_noted: u32,
     /// The first number of connections. These numbers are used again.
     first_slot: u32,
     /// The number of each dropped packet of such a connection, until [`Sink::take_gone`] takes it.
     gone: Vec<u32>,
+    /// Dropped packets of entries of programs, until [`Sink::take_lost`] takes them.
+    lost: Vec<Lost>,
+}
+
+/// A dropped packet of an entry of programs.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    /// The packet.
+    pub packet: Packet,
+    /// Why it was dropped.
+    pub cause: Cause,
+    /// When.
+    pub at: Time,
 }
 
 /// Records of every packet at this link, since they were last taken.
@@ -51,8 +67,10 @@ impl Sink {
             since: warmup,
             service: None,
             capture: None,
+            first_noted: u32::MAX,
             first_slot: u32::MAX,
             gone: Vec::new(),
+            lost: Vec::new(),
         }
     }
 
@@ -61,9 +79,17 @@ impl Sink {
         Sink::of((0..flows as u32).collect(), warmup)
     }
 
-    /// Starts noting dropped packets with this number or a larger one ([`Sink::take_gone`]).
-    pub fn note_gone(&mut self, first_slot: u32) {
+    /// Starts noting dropped packets: those of entries of programs ([`Sink::take_lost`]), whose first
+    /// number is `first_program`, and those of connections ([`Sink::take_gone`]), whose first number
+    /// is `first_slot`.
+    pub fn note_dropped(&mut self, first_program: u32, first_slot: u32) {
+        self.first_noted = first_program;
         self.first_slot = first_slot;
+    }
+
+    /// The packets of entries of programs that were dropped since the last call.
+    pub fn take_lost(&mut self) -> std::vec::Drain<'_, Lost> {
+        self.lost.drain(..)
     }
 
     /// The numbers of such packets that were dropped since the last call.
@@ -107,11 +133,21 @@ impl Sink {
     }
 
     fn dropped(&mut self, packet: &Packet, cause: Cause, now: Time) {
-        if packet.flow >= self.first_slot {
-            self.gone.push(packet.flow);
+        if packet.flow >= self.first_noted {
+            self.note(packet, cause, now);
         }
         if let Some(capture) = &mut self.capture {
             capture.add(packet, Seen::Dropped(cause), now);
+        }
+    }
+
+    /// Notes a dropped packet.
+    fn note(&mut self, packet: &Packet, cause: Cause, at: Time) {
+        if packet.flow >= self.first_slot {
+            self.gone.push(packet.flow);
+        } else {
+            let packet = *packet;
+            self.lost.push(Lost { packet, cause, at });
         }
     }
 

@@ -99,8 +99,9 @@ impl AckBatch {
 
 impl Impairment for AckBatch {
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
-        // A SYN-ACK opens a connection; links do not gather it.
-        if !packet.has(flags::ACK) || packet.has(flags::SYN) {
+        // A SYN-ACK opens a connection, and a datagram of the way back is no ACK: links do not gather
+        // them.
+        if !packet.has(flags::ACK) || packet.has(flags::SYN | flags::DATAGRAM) {
             return Fate::Goes;
         }
         if self.gathered == 0 {

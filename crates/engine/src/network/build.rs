@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tailback_record::{FlowSampler, LinkSampler, SenderSamples, Series};
+use tailback_record::{FlowSampler, LinkSampler, ProgramSampler, SenderSamples, Series};
 
 use super::Network;
 use super::applications;
 use super::chunks::Chunks;
 use super::connections::{Connection, End, Ends, Opener, Path};
+use super::endpoints::{Endpoints, Entry as ProgramEntry};
 use super::events::Ids;
 use super::impaired::Impaired;
 use super::pipe::{More, Pipe};
@@ -21,7 +22,9 @@ use crate::calendar::Calendar;
 use crate::cc;
 use crate::crates;
 use crate::link::Link;
-use crate::plan::{Algorithm, FlowPlan, LinkPlan, Member, Plan, SeriesMode, TrafficPlan};
+use crate::plan::{
+    Algorithm, FlowPlan, LinkPlan, Member, Plan, ProgramPlan, SeriesMode, TrafficPlan,
+};
 use crate::registry::{Entry, Options, find};
 use crate::rng::Stream;
 use crate::traffic;
@@ -30,7 +33,7 @@ use crate::wheel::WheelPhase;
 
 impl Ids {
     /// The components of a plan with so many pipes, one kind after the other.
-    fn of(plan: &Plan, n_pipes: u32) -> Ids {
+    fn of(plan: &Plan, n_pipes: u32, n_slots: u32) -> Ids {
         let n_links = plan.links.len() as u32;
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
         let links_at = n_pipes;
@@ -50,6 +53,7 @@ impl Ids {
             sampler,
             pens: sampler + 1,
             slots: sampler + 1 + n_links,
+            endpoints: sampler + 1 + n_links + 2 * n_slots,
         }
     }
 }
@@ -76,10 +80,11 @@ impl Network {
         let link_pipes = link_pipes(plan, seed, &mut pipes);
         let pipes = pipes.all;
 
-        let ids = Ids::of(plan, pipes.len() as u32);
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
-        let owners = plan.owners();
-        let first_slot = n_flows + n_traffic;
+        let (owners, n_programs) = (plan.owners(), plan.program_count() as u32);
+        let first_slot = n_flows + n_traffic + n_programs;
+        let n_slots = owners.len() as u32 - first_slot;
+        let ids = Ids::of(plan, pipes.len() as u32, n_slots);
         let ends = ends(plan, seed, first_segment, &ids, &owners, &paths);
 
         let mtu = mtu(plan);
@@ -109,11 +114,15 @@ impl Network {
             build_traffic(number, free - limit..free, &source, plan, seed)
         });
         let traffic = traffic.collect();
+        let endpoints = (n_programs > 0).then(|| {
+            let first = n_flows + n_traffic;
+            Box::new(endpoints(first, plan, seed, &mut series))
+        });
         let mut network = Network {
             now: Time::ZERO,
             ids,
             calendar: Calendar::new(
-                ids.slots as usize + 2 * (ends.len() - first_slot as usize),
+                (ids.endpoints + 2 * n_programs) as usize,
                 // Pipes and links; timers are due once in a round-trip time.
                 ids.queue_timers as usize,
             ),
@@ -125,11 +134,13 @@ impl Network {
             ends,
             flows,
             traffic,
+            endpoints,
             series,
             scratch: Vec::new(),
             events: 0,
             data_packets_before_warmup: 0,
             every_change: matches!(plan.record.series, SeriesMode::Changes | SeriesMode::Acks),
+            first_slot,
             first_segment,
             part: None,
             plan: Arc::clone(plan),
@@ -198,7 +209,8 @@ impl Pipes {
 
 /// The ways of flows and of traffic sources, and their pipes.
 fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
-    let mut paths = Vec::with_capacity(plan.flow_count() + plan.source_count());
+    let mut paths =
+        Vec::with_capacity(plan.flow_count() + plan.source_count() + plan.program_count());
     // Each route once, however many flows use it.
     let mut routes: BTreeMap<Vec<u32>, Arc<[u32]>> = BTreeMap::new();
     let mut shared = |route: &[u32]| match routes.get(route) {
@@ -209,29 +221,29 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
             new
         }
     };
+    let accesses = |rtt: Time, name: &dyn Fn() -> String, pipes: &mut Pipes| {
+        let half = Time(rtt.ns() / 2);
+        let both = [(half, "sender jitter"), (rtt - half, "receiver jitter")];
+        both.map(|(delay, purpose)| {
+            if plan.host_jitter == Time::ZERO {
+                return pipes.constant(delay);
+            }
+            // Each flow needs its own pipes, because jitter keeps only the order of one host's
+            // packets.
+            let stream = Stream::new(seed, &name(), purpose);
+            let more = More {
+                jitter: Some((plan.host_jitter, stream)),
+                ..More::default()
+            };
+            pipes.own(delay, more)
+        })
+    };
     for member in plan.each_flow() {
         let flow = member.of;
-        let half = Time(flow.rtt.ns() / 2);
-        let both = [
-            (half, "sender jitter"),
-            (flow.rtt - half, "receiver jitter"),
-        ];
         paths.push(Path {
             route: shared(&flow.route),
             back: shared(&flow.back),
-            pipes: both.map(|(delay, purpose)| {
-                if plan.host_jitter == Time::ZERO {
-                    return pipes.constant(delay);
-                }
-                // Each flow needs its own pipes, because jitter keeps only the order of one host's
-                // packets.
-                let stream = Stream::new(seed, &member.name(), purpose);
-                let more = More {
-                    jitter: Some((plan.host_jitter, stream)),
-                    ..More::default()
-                };
-                pipes.own(delay, more)
-            }),
+            pipes: accesses(flow.rtt, &|| member.name(), pipes),
         });
     }
     for source in plan.each_source().map(|source| source.of) {
@@ -247,7 +259,27 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
             },
         });
     }
+    for member in plan.each_program() {
+        let program = member.of;
+        paths.push(Path {
+            route: shared(&program.route),
+            back: shared(&program.back),
+            pipes: accesses(program.rtt, &|| member.name(), pipes),
+        });
+    }
     paths
+}
+
+/// The entries of programs, without endpoints so far.
+fn endpoints(first: u32, plan: &Plan, seed: u64, series: &mut Series) -> Endpoints {
+    let recorded = plan.record.series != SeriesMode::Off;
+    let entries = (first..).zip(plan.each_program()).map(|(number, member)| {
+        let name = member.name();
+        let start = plan.start_of(seed, member.of.start, &name);
+        let sampler = recorded.then(|| ProgramSampler::new(series, &name));
+        ProgramEntry::new(number, start, member.of.stop, sampler)
+    });
+    Endpoints::new(entries.collect())
 }
 
 /// The entry of an algorithm, and the options it is built with.
@@ -262,13 +294,14 @@ fn known<'a, B>(
     (entry, options)
 }
 
-/// Bytes of the longest frame of a connection.
+/// Bytes of the longest frame of a connection or an endpoint.
 fn mtu(plan: &Plan) -> u32 {
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
     let stacks = plan.flows.iter().map(|flow| &flow.tcp);
     let stacks = stacks.chain(connections.map(|c| &c.tcp));
     let frames = stacks.map(|tcp| u32::from(tcp.mss) + u32::from(tcp.header));
-    frames.max().unwrap_or(1514)
+    let endpoints = (!plan.programs.is_empty()).then_some(1514);
+    frames.chain(endpoints).max().unwrap_or(1514)
 }
 
 fn build_link(
@@ -292,15 +325,24 @@ fn build_link(
     let (end_ns, interval_ns) = (whole.duration.ns(), whole.record.statistics.ns());
     let classes = whole.classes_at(index);
     sink.meter.record_classes(classes, end_ns, interval_ns);
-    let first_slot = whole.flow_count() + whole.source_count();
-    if owners.len() > first_slot {
-        sink.note_gone(first_slot as u32);
+    let first_program = whole.flow_count() + whole.source_count();
+    if owners.len() > first_program {
+        let programs = whole.each_program();
+        let measured = programs.map(|p| passes_once(p.of, index)).collect();
+        sink.meter.record_programs(first_program, measured);
+        let first_slot = first_program + whole.program_count();
+        sink.note_dropped(first_program as u32, first_slot as u32);
     }
     if whole.record.packets {
         sink.record_packets(index);
     }
     let loss = Stream::new(seed, &plan.name, "loss");
     Link::new(plan, (entry.build)(options, context), sink, loss)
+}
+
+/// Whether packets of the sender's host of a program pass a link, and those of the receiver's do not.
+fn passes_once(program: &ProgramPlan, link: u32) -> bool {
+    program.route.contains(&link) && !program.back.contains(&link)
 }
 
 /// The phases of the timers of the two hosts of a flow or source. No other flow is on these hosts,
@@ -448,14 +490,15 @@ fn ends(
 ) -> Vec<Ends> {
     let mut flows = plan.each_flow();
     let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
-    let first_slot = n_flows + n_traffic;
+    let first_slot = n_flows + n_traffic + plan.program_count() as u32;
     let ends = (0_u32..).zip(owners.iter()).map(|(number, owner)| {
         let flow = flows.next();
         let slot = number.saturating_sub(first_slot);
         Ends {
             opener: match owner.checked_sub(n_flows) {
                 None => Opener::Flow,
-                Some(source) => Opener::Traffic(source),
+                Some(source) if source < n_traffic => Opener::Traffic(source),
+                Some(place) => Opener::Program(place - n_traffic),
             },
             path: paths[*owner as usize].clone(),
             timers: match &flow {

@@ -50,6 +50,8 @@ pub(super) enum Opener {
     Flow,
     /// The traffic source of this index.
     Traffic(u32),
+    /// The entry of programs of this index.
+    Program(u32),
 }
 
 /// The way between two ends.
@@ -310,11 +312,15 @@ impl Network {
             completed = connection.completes(now, port.calendar);
             entry.rearm(connection.receiver.deadline(), port.calendar);
         }
-        if let Opener::Traffic(source) = opener {
-            self.received(source as usize, packet, completed);
-            if self.ends[packet.flow as usize].connection.is_none() {
-                self.left(packet.flow as usize);
+        match opener {
+            Opener::Flow => {}
+            Opener::Traffic(source) => {
+                self.received(source as usize, packet, completed);
+                if self.ends[packet.flow as usize].connection.is_none() {
+                    self.left(packet.flow as usize);
+                }
             }
+            Opener::Program(entry) => self.receive_datagram(entry as usize, End::Receiver, packet),
         }
     }
 
@@ -332,7 +338,12 @@ impl Network {
             entry,
         }) = acting
         else {
-            return self.left(number);
+            return match opener {
+                Opener::Program(entry) => {
+                    self.receive_datagram(entry as usize, End::Sender, packet)
+                }
+                _ => self.left(number),
+            };
         };
         let sender = &mut connection.sender;
         if !packet.has(flags::SYN | flags::REQUEST) {
@@ -357,7 +368,7 @@ impl Network {
     pub(super) fn after_sender(&mut self, number: usize, opener: Opener) {
         match opener {
             Opener::Flow if self.every_change => self.record_change(number),
-            Opener::Flow => {}
+            Opener::Flow | Opener::Program(_) => {}
             Opener::Traffic(source) => self.close_if_done(source as usize, number),
         }
     }

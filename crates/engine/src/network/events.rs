@@ -23,8 +23,10 @@ pub(super) struct Ids {
     pub sampler: u32,
     /// The pens of impaired links, by link.
     pub pens: u32,
-    /// Slots that are used again come last, each with its receiver and then its sender.
+    /// Slots that are used again, each with its receiver and then its sender.
     pub slots: u32,
+    /// Endpoints of programs come last, each entry with its sender and then its receiver.
+    pub endpoints: u32,
 }
 
 impl Network {
@@ -58,9 +60,11 @@ impl Network {
                 .schedule(component, self.now + self.plan.record.interval);
         } else if component < ids.slots {
             self.run_pen(component, component - ids.pens);
+        } else if component >= ids.endpoints {
+            self.run_endpoint(component);
         } else {
             let slot = (component - ids.slots) / 2;
-            let number = self.flows.len() + self.traffic.len() + slot as usize;
+            let number = (self.first_slot + slot) as usize;
             match (component - ids.slots) % 2 {
                 0 => self.run_receiver(number),
                 _ => self.run_sender(number),

@@ -8,6 +8,7 @@ use tailback_record::Cause;
 
 use super::Network;
 use super::connections::Ends;
+use super::endpoints::Endpoints;
 use super::pipe::More;
 use crate::aqm::Sink;
 use crate::calendar::Component;
@@ -72,6 +73,7 @@ impl Step {
 struct Surroundings<'a> {
     sink: &'a mut Sink,
     ends: &'a mut [Ends],
+    endpoints: Option<&'a mut Endpoints>,
     now: Time,
 }
 
@@ -130,6 +132,9 @@ impl Impaired {
             Fate::Goes => self.pass(place + 1, packet, way, around),
             Fate::Twice => {
                 around.ends[packet.flow as usize].entered += 1;
+                if let Some(endpoints) = &mut around.endpoints {
+                    endpoints.copied(&packet);
+                }
                 self.pass(place + 1, packet, way, around);
                 self.pass(place + 1, packet, way, around);
             }
@@ -181,6 +186,7 @@ impl Network {
         let mut around = Surroundings {
             sink: &mut here.sink,
             ends: &mut self.ends,
+            endpoints: self.endpoints.as_deref_mut(),
             now,
         };
         impaired.pass(0, *packet, way, &mut around);
@@ -196,6 +202,7 @@ impl Network {
             let mut around = Surroundings {
                 sink: &mut self.links[index].sink,
                 ends: &mut self.ends,
+                endpoints: self.endpoints.as_deref_mut(),
                 now,
             };
             for place in 0..impaired.steps.len() {

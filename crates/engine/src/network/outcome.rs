@@ -16,6 +16,9 @@ impl Network {
         for (flow, ends) in self.flows.iter_mut().zip(&self.ends) {
             flow.base_bytes = ends.of_flow().delivered_bytes();
         }
+        if let Some(endpoints) = &mut self.endpoints {
+            endpoints.end_warmup();
+        }
         let now = self.now.ns();
         let open = self.ends.iter_mut().filter_map(|e| e.connection.as_mut());
         let over = self.traffic.iter_mut().flat_map(Traffic::spare);
@@ -40,6 +43,7 @@ impl Network {
             warmup_ns: warmup.ns(),
             events: self.events,
             data_packets: self.data_packets_before_warmup,
+            programs: self.program_outcomes(),
             series: self.series,
             ..Outcome::default()
         };

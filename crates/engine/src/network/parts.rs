@@ -51,7 +51,7 @@ impl Split {
         // Pipes of no length: what goes in comes out at the same time.
         let zero = rtts.any(|rtt| rtt.ns() < 2);
         let most = plan.links.len().min(usize::from(u16::MAX));
-        if parts < 2 || parts > most || plan.record.packets || zero {
+        if parts < 2 || parts > most || plan.record.packets || zero || !plan.programs.is_empty() {
             return None;
         }
         let mut delays: Vec<Time> = (plan.links.iter()).filter_map(constant_delay).collect();

@@ -68,6 +68,7 @@ impl Network {
         if self.plan.record.series == SeriesMode::Off {
             return;
         }
+        self.sample_endpoints();
         for (place, (link, sampler)) in self.links.iter().zip(&self.link_samplers).enumerate() {
             if !self.owns_link(place) {
                 continue;

@@ -38,6 +38,8 @@ pub(crate) struct Reader<'a> {
     pub memory: Option<u64>,
     /// The engine of the runs.
     pub engine: EngineKind,
+    /// Whether the caller attaches endpoints to entries of programs.
+    pub endpoints: bool,
     pub(super) load: &'a Loader<'a>,
     /// The files that rates name.
     pub traces: Traces,
@@ -59,6 +61,7 @@ impl<'a> Reader<'a> {
             resolved: HashMap::new(),
             memory: request.memory,
             engine: request.engine,
+            endpoints: request.endpoints,
             load: request.loader,
             traces: Traces::default(),
             load_files: request.files,

@@ -43,7 +43,7 @@ pub(super) fn programs(
     let mut entries = Vec::new();
     let mut total = 0_u64;
     for (index, (node, name)) in (0..).zip(nodes.iter().zip(names)) {
-        if reader.engine == EngineKind::Sim {
+        if reader.engine == EngineKind::Sim && !reader.endpoints {
             let problem = Problem::new(node.span, "programs run on the kernel engine only");
             reader.problem(problem.expected("--engine kernel"));
         }
@@ -79,6 +79,23 @@ pub(super) fn programs(
     plans
 }
 
+/// Keys that describe programs. They mean nothing for endpoints that the caller attaches.
+const OF_PROGRAMS: [&str; 10] = [
+    "sender", "receiver", "files", "packages", "env", "cc", "ecn", "expect", "date", "results",
+];
+
+/// Reports keys that describe programs in an entry to which the caller attaches endpoints.
+fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+    for key in OF_PROGRAMS {
+        if let Some(item) = fields.item(key) {
+            let message =
+                format!("\"{key}\" describes programs; this entry has attached endpoints");
+            let problem = Problem::new(item.key_span, message);
+            reader.problem(problem.expected(format!("no \"{key}\"")));
+        }
+    }
+}
+
 /// Reads an entry by itself.
 fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>) -> Entry<'n> {
     let def = &ProgramPlan::TABLE;
@@ -112,6 +129,9 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
         reader.problem(problem.expected("no hosts, or count = 1"));
     }
 
+    if reader.endpoints {
+        no_programs(reader, &fields);
+    }
     let known = entry_sides(reader, (node, &fields), context, bdp, &mut mentions);
     let sound = known.is_some();
     let made = known.unwrap_or_default();
@@ -231,6 +251,9 @@ fn said_sides<'n>(
         .filter(|item| !own.contains(&item.key.as_str()))
     {
         reader.unknown(item, ProgramPlan::TABLE.label, own.iter().copied());
+    }
+    if reader.endpoints {
+        return Some(Made::default());
     }
     if SIDES.iter().all(|side| fields.item(side).is_none()) {
         let problem = Problem::new(span, "nothing runs").global();

@@ -1,0 +1,149 @@
+//! Endpoints of your own: the trait by which the network plays a transport stack that is not part of
+//! this tree, such as QUIC, in virtual time.
+//!
+//! Endpoints are attached to both ends of an entry of `[[programs]]`
+//! ([`crate::network::Network::attach`]). An endpoint exchanges datagrams with its peer and asks to
+//! be woken. It does no I/O, reads no clock and draws no randomness of its own: the same calls then
+//! give the same run.
+
+use std::any::Any;
+
+use crate::packet::Ecn;
+use crate::units::Time;
+
+/// Frame bytes of a UDP datagram over IPv4 besides its payload: Ethernet 14, IP 20, UDP 8.
+pub const UDP_IPV4: u16 = 42;
+
+/// One end of a connection, or of several.
+///
+/// The network calls [`Endpoint::wake`] once when the entry starts, and then at every time that
+/// [`Endpoint::next`] returned. After each `wake` and each `receive` it calls `transmit` until that
+/// returns `None`, and then `next`.
+pub trait Endpoint: Any + Send {
+    /// Handles what is due: timers, or the start.
+    fn wake(&mut self, now: Time);
+
+    /// Takes a datagram that has arrived, with the ECN field that it arrived with.
+    fn receive(&mut self, now: Time, datagram: &[u8], ecn: Ecn);
+
+    /// Writes the next datagram to `datagram`, which is empty, or returns `None` if there is nothing
+    /// to send now.
+    fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Transmit>;
+
+    /// When to call [`Endpoint::wake`] next. A time that has passed means at once, `None` means not
+    /// before a datagram arrives.
+    fn next(&mut self) -> Option<Time>;
+
+    /// Whether it has done all that it was to do. The first time that it returns true is when this
+    /// side of the entry ended. It still receives datagrams and is woken after that.
+    fn is_done(&self) -> bool {
+        false
+    }
+
+    /// What a series has of its sender, at every record interval.
+    fn state(&self) -> EndpointState {
+        EndpointState::default()
+    }
+
+    /// Bytes of a frame besides a datagram, by which links and queues count it. A stack that makes
+    /// IP packets by itself returns 14, for Ethernet.
+    fn header_bytes(&self) -> u16 {
+        UDP_IPV4
+    }
+}
+
+/// How a datagram is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// The ECN field.
+    pub ecn: Ecn,
+    /// What was written is several datagrams of this many bytes, of which the last may be shorter,
+    /// as with GSO; `None`: it is one datagram.
+    pub segment_size: Option<usize>,
+}
+
+impl Transmit {
+    /// One datagram with this ECN field.
+    pub const fn one(ecn: Ecn) -> Transmit {
+        Transmit {
+            ecn,
+            segment_size: None,
+        }
+    }
+}
+
+/// The state of an endpoint's sender; `None`: not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EndpointState {
+    /// Congestion window, in full datagrams.
+    pub cwnd: Option<f64>,
+    /// Slow-start threshold, in full datagrams.
+    pub ssthresh: Option<f64>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Time>,
+    /// Full datagrams in flight.
+    pub in_flight: Option<f64>,
+}
+
+/// One side of an entry of `[[programs]]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Its datagrams pass the route.
+    Sender,
+    /// Its datagrams pass the way back.
+    Receiver,
+}
+
+impl Side {
+    /// Its name in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Side::Sender => "sender",
+            Side::Receiver => "receiver",
+        }
+    }
+}
+
+/// A mistake of an endpoint. The network neither wakes it again nor hands it datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointFault {
+    /// Index among the entries of `[[programs]]`.
+    pub entry: usize,
+    /// Which side.
+    pub side: Side,
+    /// When.
+    pub at: Time,
+    /// What it did.
+    pub kind: FaultKind,
+}
+
+/// What an endpoint did wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It asked to be woken so often within a millisecond.
+    Spins(u32),
+    /// It sent so many datagrams within a millisecond.
+    Floods(u32),
+    /// Its entry has so many bytes of datagrams in the network.
+    Fills(u64),
+}
+
+impl FaultKind {
+    /// What happened, and what to do about it.
+    pub fn describe(self) -> String {
+        match self {
+            FaultKind::Spins(wakes) => format!(
+                "asked to be woken {wakes} times within a millisecond; return a later time from \
+                 `next` once `wake` has handled what was due"
+            ),
+            FaultKind::Floods(datagrams) => format!(
+                "sent {datagrams} datagrams within a millisecond; return `None` from `transmit` when \
+                 its window or pacing allows no more"
+            ),
+            FaultKind::Fills(bytes) => format!(
+                "has {} MiB of datagrams in the network; send less, or set a limit on the queue",
+                bytes >> 20
+            ),
+        }
+    }
+}

@@ -1,0 +1,568 @@
+//! Endpoints of entries of `[[programs]]`, and entries whose datagrams the caller sends and receives.
+//!
+//! Packets have 64 bytes, so payloads wait elsewhere ([`Payloads`]). A packet of an endpoint has the
+//! number of its payload in the place of a sequence number. Packets of the receiver's side travel
+//! the way back as ACKs do, and are datagrams.
+
+mod payloads;
+
+use tailback_record::{Cause, Ended, Measures, ProgramOutcome, ProgramSampler, ProgramState};
+
+use super::Network;
+use super::connections::End;
+use crate::calendar::Component;
+use crate::endpoint::{Endpoint, EndpointFault, FaultKind, Side};
+use crate::packet::{Ecn, Packet, flags};
+use crate::units::Time;
+use payloads::Payloads;
+
+/// The time within which wake-ups and datagrams are counted.
+const WINDOW: Time = Time(1_000_000);
+/// The most wake-ups of an endpoint within [`WINDOW`]: one every 20 ns.
+const MAX_WAKES: u32 = 50_000;
+/// The most datagrams of an endpoint within [`WINDOW`].
+const MAX_DATAGRAMS: u32 = 200_000;
+/// The most bytes of payload in the network.
+const MAX_PAYLOAD: u64 = 256 << 20;
+/// IP bytes of the longest datagram; longer ones are dropped, as with the flag "don't fragment".
+const MTU: usize = 1500;
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// All entries.
+pub(super) struct Endpoints {
+    entries: Vec<Entry>,
+    payloads: Payloads,
+    fault: Option<EndpointFault>,
+}
+
+/// An entry of `[[programs]]`.
+pub(super) struct Entry {
+    /// Its number in packets.
+    number: u32,
+    start: Time,
+    stop: Option<Time>,
+    sides: [Attached; 2],
+    /// Datagrams that have arrived, if the caller takes them.
+    arrivals: Option<Vec<Arrival>>,
+    sampler: Option<ProgramSampler>,
+    /// Packets of the sender's side since the warm-up, by ECN field.
+    sent: [u64; 4],
+    /// Those of them that arrived since the warm-up.
+    received: u64,
+    /// Payload that has arrived at the receiver's and the sender's side, and before the warm-up's
+    /// end.
+    delivered: [u64; 2],
+    base: [u64; 2],
+    /// When the first datagram was sent and the last one arrived.
+    first: Option<Time>,
+    last: Time,
+    too_long: u64,
+}
+
+/// A side of an entry.
+#[derive(Default)]
+struct Attached {
+    endpoint: Option<Box<dyn Endpoint>>,
+    header: u16,
+    done: Option<Time>,
+    pace: Pace,
+}
+
+/// Counts of what an endpoint does within a short time.
+#[derive(Default)]
+struct Pace {
+    begun: Time,
+    wakes: u32,
+    datagrams: u32,
+}
+
+impl Pace {
+    #[inline]
+    fn at(&mut self, now: Time) -> &mut Pace {
+        if now.since(self.begun) >= WINDOW {
+            *self = Pace {
+                begun: now,
+                ..Pace::default()
+            };
+        }
+        self
+    }
+
+    fn fault(&self) -> Option<FaultKind> {
+        if self.wakes > MAX_WAKES {
+            return Some(FaultKind::Spins(self.wakes));
+        }
+        (self.datagrams > MAX_DATAGRAMS).then_some(FaultKind::Floods(self.datagrams))
+    }
+}
+
+/// A datagram that has arrived, for the caller of [`Network::open_entry`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The side that it arrived at.
+    pub side: Side,
+    /// The caller's handle.
+    pub handle: u64,
+    /// When it was sent.
+    pub sent: Time,
+    /// When it arrived.
+    pub at: Time,
+    /// The ECN field that it arrived with.
+    pub ecn: Ecn,
+}
+
+/// A datagram that did not arrive, for the caller of [`Network::open_entry`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The side that it was sent to.
+    pub side: Side,
+    /// The caller's handle.
+    pub handle: u64,
+    /// When it was sent.
+    pub sent: Time,
+    /// When it was dropped.
+    pub at: Time,
+    /// Why.
+    pub cause: Cause,
+    /// Index of the link that dropped it.
+    pub link: usize,
+}
+
+impl From<Side> for End {
+    fn from(side: Side) -> End {
+        match side {
+            Side::Sender => End::Sender,
+            Side::Receiver => End::Receiver,
+        }
+    }
+}
+
+impl From<End> for Side {
+    fn from(end: End) -> Side {
+        match end {
+            End::Sender => Side::Sender,
+            End::Receiver => Side::Receiver,
+        }
+    }
+}
+
+/// The side of a place in pairs.
+const ENDS: [End; 2] = [End::Sender, End::Receiver];
+
+impl Endpoints {
+    pub fn new(entries: Vec<Entry>) -> Endpoints {
+        Endpoints {
+            entries,
+            payloads: Payloads::default(),
+            fault: None,
+        }
+    }
+
+    /// A link has sent a packet twice: its payload is needed twice.
+    pub fn copied(&mut self, packet: &Packet) {
+        let first = self.entries.first().map_or(u32::MAX, |entry| entry.number);
+        let entry = packet.flow.checked_sub(first).map(|place| place as usize);
+        if entry.is_some_and(|place| self.entries[place].arrivals.is_none()) {
+            self.payloads.share(packet.seq);
+        }
+    }
+
+    /// Counters start from here.
+    pub fn end_warmup(&mut self) {
+        for entry in &mut self.entries {
+            entry.base = entry.delivered;
+        }
+    }
+}
+
+impl Entry {
+    pub fn new(
+        number: u32,
+        start: Time,
+        stop: Option<Time>,
+        sampler: Option<ProgramSampler>,
+    ) -> Entry {
+        Entry {
+            number,
+            start,
+            stop,
+            sides: Default::default(),
+            arrivals: None,
+            sampler,
+            sent: [0; 4],
+            received: 0,
+            delivered: [0; 2],
+            base: [0; 2],
+            first: None,
+            last: Time::ZERO,
+            too_long: 0,
+        }
+    }
+
+    /// What is sampled.
+    fn state(&self) -> ProgramState {
+        let sender = self.sides[0].endpoint.as_ref();
+        let state = sender.map(|sender| sender.state()).unwrap_or_default();
+        ProgramState {
+            delivered_bytes: Some(self.delivered[0] as f64),
+            back_bytes: Some(self.delivered[1] as f64),
+            cwnd: state.cwnd,
+            ssthresh: state.ssthresh,
+            srtt_ns: state.srtt.map(|srtt| srtt.ns() as f64),
+            in_flight: state.in_flight,
+            ..ProgramState::default()
+        }
+    }
+
+    /// What was measured.
+    fn outcome(&self, name: String, kind: &str, warmup: Time, end: Time) -> ProgramOutcome {
+        let done = self.sides.each_ref().map(|side| side.done);
+        let over = done[0].zip(done[1]).map(|(a, b)| a.max(b));
+        let to = [self.stop, over].into_iter().flatten().fold(end, Time::min);
+        let [delivered, back] = [0, 1].map(|at| self.delivered[at] - self.base[at]);
+        let first = self.first.filter(|_| over.is_some());
+        ProgramOutcome {
+            name,
+            kind: kind.to_owned(),
+            measures: Measures {
+                from_ns: self.start.max(warmup).ns(),
+                to_ns: to.ns(),
+                sent_packets: self.sent.iter().sum(),
+                received_packets: self.received,
+                delivered_bytes: delivered,
+                back_bytes: back,
+                ecn_sent: self.sent,
+                completion_ns: first.map(|first| self.last.since(first).ns()),
+                ..Measures::default()
+            },
+            ends: done.map(|done| {
+                done.map(|at| Ended {
+                    status: 0,
+                    at_ns: at.ns(),
+                })
+            }),
+            numbers: vec![("too_long".to_owned(), Some(self.too_long as f64))],
+            ..ProgramOutcome::default()
+        }
+    }
+}
+
+impl Network {
+    /// Attaches endpoints to an entry of `[[programs]]`: the sender's side and the receiver's. To be
+    /// called before the run. An entry without endpoints sends nothing.
+    ///
+    /// # Panics
+    /// If there is no such entry.
+    pub fn attach(&mut self, entry: usize, sides: [Box<dyn Endpoint>; 2]) {
+        let endpoints = self.endpoints.as_mut().expect("a plan with programs");
+        let here = &mut endpoints.entries[entry];
+        for (side, endpoint) in here.sides.iter_mut().zip(sides) {
+            side.header = endpoint.header_bytes();
+            side.endpoint = Some(endpoint);
+        }
+        let first = self.ids.endpoints + 2 * entry as u32;
+        self.calendar.schedule(first, here.start);
+        self.calendar.schedule(first + 1, here.start);
+    }
+
+    /// Takes the endpoints of an entry out again.
+    pub fn detach(&mut self, entry: usize) -> [Option<Box<dyn Endpoint>>; 2] {
+        let endpoints = self.endpoints.as_mut();
+        let entry = endpoints.and_then(|endpoints| endpoints.entries.get_mut(entry));
+        let Some(entry) = entry else {
+            return [None, None];
+        };
+        let [sender, receiver] = &mut entry.sides;
+        [sender.endpoint.take(), receiver.endpoint.take()]
+    }
+
+    /// The first mistake of an endpoint, if there was one. The results of the run are then not those
+    /// of the scenario.
+    pub fn endpoint_fault(&self) -> Option<EndpointFault> {
+        self.endpoints.as_ref()?.fault
+    }
+
+    /// From now on the caller sends the datagrams of an entry ([`Network::send`]) and takes those
+    /// that arrive ([`Network::take_arrivals`]).
+    ///
+    /// # Panics
+    /// If there is no such entry.
+    pub fn open_entry(&mut self, entry: usize) {
+        let endpoints = self.endpoints.as_mut().expect("a plan with programs");
+        endpoints.entries[entry].arrivals = Some(Vec::new());
+    }
+
+    /// Sends a datagram from a side of an open entry, at the time until which the network has run.
+    /// `bytes` is its length as a frame.
+    pub fn send(&mut self, entry: usize, side: Side, bytes: u16, ecn: Ecn, handle: u64) {
+        let Some(endpoints) = &self.endpoints else {
+            return;
+        };
+        let number = endpoints.entries[entry].number;
+        let payload = bytes.saturating_sub(crate::endpoint::UDP_IPV4);
+        let mut packet = Packet::new(number, bytes, ecn);
+        (packet.seq, packet.payload) = (handle, payload);
+        self.enter(entry, side.into(), packet);
+    }
+
+    /// Moves the datagrams of an open entry that have arrived to the end of `arrived`, in the order
+    /// of time, and those that were dropped to the end of `dropped`, link by link.
+    pub fn take_arrivals(
+        &mut self,
+        entry: usize,
+        arrived: &mut Vec<Arrival>,
+        dropped: &mut Vec<Dropped>,
+    ) {
+        self.reclaim(Some((entry, dropped)));
+        if let Some(endpoints) = &mut self.endpoints
+            && let Some(arrivals) = &mut endpoints.entries[entry].arrivals
+        {
+            arrived.append(arrivals);
+        }
+    }
+
+    /// Datagrams of an entry that have been put into the network, copies included.
+    pub fn datagrams_sent(&self, entry: usize) -> u64 {
+        let endpoints = self.endpoints.as_ref();
+        let entry = endpoints.and_then(|endpoints| endpoints.entries.get(entry));
+        entry.map_or(0, |entry| self.ends[entry.number as usize].entered)
+    }
+
+    /// Puts a packet of an entry into the network.
+    fn enter(&mut self, entry: usize, end: End, mut packet: Packet) {
+        let Some(endpoints) = &mut self.endpoints else {
+            return;
+        };
+        let now = self.now;
+        let here = &mut endpoints.entries[entry];
+        packet.sent = now;
+        packet.flags = flags::DATAGRAM;
+        here.first.get_or_insert(now);
+        match end {
+            End::Sender => here.sent[packet.ecn as usize] += u64::from(now >= self.plan.warmup),
+            End::Receiver => packet.flags |= flags::ACK,
+        }
+        let ends = &mut self.ends[packet.flow as usize];
+        ends.entered += 1;
+        let access = ends.path.pipes[end as usize];
+        self.pipes[access as usize].push(packet, now, access, &mut self.calendar);
+    }
+
+    /// An entry of the calendar of an endpoint has come up.
+    pub(super) fn run_endpoint(&mut self, id: Component) {
+        let place = (id - self.ids.endpoints) as usize;
+        self.turn(place / 2, ENDS[place % 2], None);
+    }
+
+    /// A datagram has come to an end of an entry.
+    pub(super) fn receive_datagram(&mut self, entry: usize, end: End, packet: &Packet) {
+        let now = self.now;
+        let Some(endpoints) = &mut self.endpoints else {
+            return;
+        };
+        let here = &mut endpoints.entries[entry];
+        if !here.is_over(now) {
+            let at_receiver = end == End::Receiver;
+            here.delivered[usize::from(!at_receiver)] += u64::from(packet.payload);
+            here.received += u64::from(at_receiver && now >= self.plan.warmup);
+            if packet.payload > 0 {
+                here.last = now;
+            }
+        }
+        if let Some(arrivals) = &mut here.arrivals {
+            arrivals.push(Arrival {
+                side: end.into(),
+                handle: packet.seq,
+                sent: packet.sent,
+                at: now,
+                ecn: packet.ecn,
+            });
+            return;
+        }
+        self.turn(entry, end, Some(packet));
+    }
+
+    /// An endpoint is woken or takes a datagram, and then sends what it has.
+    fn turn(&mut self, entry: usize, end: End, packet: Option<&Packet>) {
+        let now = self.now;
+        let id = self.ids.endpoints + 2 * entry as u32 + end as u32;
+        let Some(endpoints) = &mut self.endpoints else {
+            return;
+        };
+        if endpoints.payloads.is_due() {
+            self.reclaim(None);
+        }
+        let Some(endpoints) = &mut self.endpoints else {
+            return;
+        };
+        let here = &mut endpoints.entries[entry];
+        // After a mistake the run ends soon, and nothing that follows has a meaning.
+        let over = here.is_over(now) || endpoints.fault.is_some();
+        let side = &mut here.sides[end as usize];
+        // It is taken out while it acts, because it may send, and is put back below.
+        let endpoint = side.endpoint.take().filter(|_| !over);
+        let Some(mut endpoint) = endpoint else {
+            if let Some(packet) = packet {
+                endpoints.payloads.release(packet.seq);
+            }
+            return self.calendar.cancel(id);
+        };
+        let header = side.header;
+        match packet {
+            None => {
+                side.pace.at(now).wakes += 1;
+                endpoint.wake(now);
+            }
+            Some(packet) => {
+                endpoint.receive(now, endpoints.payloads.get(packet.seq), packet.ecn);
+                endpoints.payloads.release(packet.seq);
+            }
+        }
+        self.transmit(entry, end, header, &mut *endpoint);
+        let next = endpoint.next();
+        let is_done = endpoint.is_done();
+        let Some(endpoints) = &mut self.endpoints else {
+            return;
+        };
+        let side = &mut endpoints.entries[entry].sides[end as usize];
+        if is_done {
+            side.done.get_or_insert(now);
+        }
+        let held = endpoints.payloads.bytes();
+        let filled = (held > MAX_PAYLOAD).then_some(FaultKind::Fills(held));
+        if let Some(kind) = side.pace.fault().or(filled) {
+            endpoints.fault.get_or_insert(EndpointFault {
+                entry,
+                side: end.into(),
+                at: now,
+                kind,
+            });
+            return self.calendar.cancel(id);
+        }
+        side.endpoint = Some(endpoint);
+        match next {
+            None => self.calendar.cancel(id),
+            Some(next) => self.calendar.move_to(id, next.max(now)),
+        }
+    }
+
+    /// Sends what an endpoint has to send now.
+    fn transmit(&mut self, entry: usize, end: End, header: u16, endpoint: &mut dyn Endpoint) {
+        loop {
+            let Some(endpoints) = &mut self.endpoints else {
+                return;
+            };
+            let mut written = endpoints.payloads.take_spare();
+            let Some(transmit) = endpoint.transmit(self.now, &mut written) else {
+                endpoints.payloads.put_spare(written);
+                return;
+            };
+            let whole = written.len();
+            let size = transmit
+                .segment_size
+                .filter(|size| (1..whole).contains(size));
+            let datagrams = size.map_or(1, |size| whole.div_ceil(size)) as u32;
+            let pace = endpoints.entries[entry].sides[end as usize]
+                .pace
+                .at(self.now);
+            pace.datagrams = pace.datagrams.saturating_add(datagrams);
+            let floods = pace.fault().is_some() || endpoints.payloads.bytes() > MAX_PAYLOAD;
+            match size {
+                None => self.transmit_one(entry, end, header, transmit.ecn, written),
+                Some(size) => {
+                    for part in written.chunks(size) {
+                        let Some(endpoints) = &mut self.endpoints else {
+                            return;
+                        };
+                        let mut own = endpoints.payloads.take_spare();
+                        own.extend_from_slice(part);
+                        self.transmit_one(entry, end, header, transmit.ecn, own);
+                    }
+                    if let Some(endpoints) = &mut self.endpoints {
+                        endpoints.payloads.put_spare(written);
+                    }
+                }
+            }
+            if floods {
+                return;
+            }
+        }
+    }
+
+    /// Sends a datagram, unless it is too long.
+    fn transmit_one(&mut self, entry: usize, end: End, header: u16, ecn: Ecn, payload: Vec<u8>) {
+        let Some(endpoints) = &mut self.endpoints else {
+            return;
+        };
+        let here = &mut endpoints.entries[entry];
+        let len = payload.len() + usize::from(header);
+        if len > MTU + ETHERNET {
+            here.too_long += 1;
+            return endpoints.payloads.put_spare(payload);
+        }
+        // Both fit: the longest frame has 1514 bytes.
+        let mut packet = Packet::new(here.number, len as u16, ecn);
+        packet.payload = payload.len() as u16;
+        packet.seq = endpoints.payloads.put(payload);
+        self.enter(entry, end, packet);
+    }
+
+    /// Takes note of packets of endpoints that were dropped, and copies those of one entry.
+    fn reclaim(&mut self, mut wanted: Option<(usize, &mut Vec<Dropped>)>) {
+        let Some(endpoints) = &mut self.endpoints else {
+            return;
+        };
+        let first = endpoints.entries.first().map_or(0, |entry| entry.number);
+        for (link, here) in self.links.iter_mut().enumerate() {
+            for lost in here.sink.take_lost() {
+                let entry = (lost.packet.flow - first) as usize;
+                if endpoints.entries[entry].arrivals.is_none() {
+                    endpoints.payloads.release(lost.packet.seq);
+                }
+                if let Some((wanted, drops)) = &mut wanted
+                    && *wanted == entry
+                {
+                    let to = match lost.packet.has(flags::ACK) {
+                        true => Side::Sender,
+                        false => Side::Receiver,
+                    };
+                    drops.push(Dropped {
+                        side: to,
+                        handle: lost.packet.seq,
+                        sent: lost.packet.sent,
+                        at: lost.at,
+                        cause: lost.cause,
+                        link,
+                    });
+                }
+            }
+        }
+        endpoints.payloads.reclaimed();
+    }
+
+    /// Takes the samples of one record interval.
+    pub(super) fn sample_endpoints(&mut self) {
+        let entries = self.endpoints.iter().flat_map(|all| &all.entries);
+        for entry in entries {
+            if let Some(sampler) = &entry.sampler {
+                sampler.interval(self.now.ns(), &entry.state(), &mut self.series);
+            }
+        }
+    }
+
+    /// What was measured of the entries.
+    pub(super) fn program_outcomes(&self) -> Vec<ProgramOutcome> {
+        let entries = self.endpoints.iter().flat_map(|all| &all.entries);
+        let outcomes = entries.zip(self.plan.each_program()).map(|(entry, plan)| {
+            entry.outcome(plan.name(), plan.of.kind, self.plan.warmup, self.now)
+        });
+        outcomes.collect()
+    }
+}
+
+impl Entry {
+    fn is_over(&self, now: Time) -> bool {
+        self.stop.is_some_and(|stop| now >= stop)
+    }
+}

@@ -1,0 +1,146 @@
+//! What datagrams carry while their packets are in the network: a slab, whose places and buffers are
+//! used again.
+
+/// Places that may be in use before dropped packets are looked for the first time.
+const FIRST_LOOK: usize = 1024;
+
+/// The payloads.
+pub(super) struct Payloads {
+    places: Vec<Payload>,
+    free: Vec<u32>,
+    /// Empty buffers.
+    spare: Vec<Vec<u8>>,
+    bytes: u64,
+    /// Places in use at which dropped packets are looked for again.
+    look_at: usize,
+}
+
+#[derive(Default)]
+struct Payload {
+    bytes: Vec<u8>,
+    /// Packets that carry it; more than one after a duplication.
+    uses: u32,
+}
+
+impl Default for Payloads {
+    fn default() -> Payloads {
+        Payloads {
+            places: Vec::new(),
+            free: Vec::new(),
+            spare: Vec::new(),
+            bytes: 0,
+            look_at: FIRST_LOOK,
+        }
+    }
+}
+
+impl Payloads {
+    /// Bytes in use.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Places in use.
+    pub fn in_use(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Whether the slab would grow beyond what is known to be in use: dropped packets are to be
+    /// released first.
+    pub fn is_due(&self) -> bool {
+        self.in_use() >= self.look_at
+    }
+
+    /// Dropped packets were released: twice as many may be in use before the next look.
+    pub fn reclaimed(&mut self) {
+        self.look_at = FIRST_LOOK.max(2 * self.in_use());
+    }
+
+    /// An empty buffer.
+    pub fn take_spare(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes back a buffer that is not needed.
+    pub fn put_spare(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        self.spare.push(buffer);
+    }
+
+    /// Keeps a payload; returns its number.
+    pub fn put(&mut self, bytes: Vec<u8>) -> u64 {
+        self.bytes += bytes.len() as u64;
+        let payload = Payload { bytes, uses: 1 };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.places[place as usize] = payload;
+                place
+            }
+            None => {
+                self.places.push(payload);
+                (self.places.len() - 1) as u32
+            }
+        };
+        place.into()
+    }
+
+    /// The payload of this number.
+    pub fn get(&self, number: u64) -> &[u8] {
+        &self.places[number as usize].bytes
+    }
+
+    /// One more packet carries it.
+    pub fn share(&mut self, number: u64) {
+        self.places[number as usize].uses += 1;
+    }
+
+    /// One packet that carries it has left the network.
+    pub fn release(&mut self, number: u64) {
+        let payload = &mut self.places[number as usize];
+        payload.uses -= 1;
+        if payload.uses == 0 {
+            let buffer = std::mem::take(&mut payload.bytes);
+            self.bytes -= buffer.len() as u64;
+            self.free.push(number as u32);
+            self.put_spare(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_buffers_are_used_again_after_the_last_packet() {
+        let mut payloads = Payloads::default();
+        let a = payloads.put(vec![1; 100]);
+        let b = payloads.put(vec![2; 50]);
+        payloads.share(a);
+        payloads.release(a);
+        assert_eq!(payloads.get(a), [1; 100], "another packet carries it");
+        assert_eq!((payloads.bytes(), payloads.in_use()), (150, 2));
+        payloads.release(a);
+        assert_eq!((payloads.bytes(), payloads.in_use()), (50, 1));
+        assert!(payloads.take_spare().capacity() >= 100);
+        assert_eq!(payloads.put(vec![3; 10]), a);
+        assert_eq!(payloads.get(b), [2; 50]);
+    }
+
+    #[test]
+    fn dropped_packets_are_looked_for_whenever_twice_as_much_is_in_use() {
+        let mut payloads = Payloads::default();
+        for _ in 0..FIRST_LOOK {
+            assert!(!payloads.is_due());
+            payloads.put(Vec::new());
+        }
+        assert!(payloads.is_due());
+        payloads.reclaimed();
+        assert!(!payloads.is_due());
+        for number in 0..1000 {
+            payloads.release(number);
+        }
+        payloads.reclaimed();
+        assert_eq!(payloads.look_at, FIRST_LOOK);
+    }
+}

@@ -1,0 +1,236 @@
+//! A bottleneck for harnesses that have a loop and a clock of their own.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tailback_engine::endpoint::{Side, UDP_IPV4};
+use tailback_engine::network::{Arrival, Dropped, Network};
+use tailback_engine::packet::Ecn;
+use tailback_engine::units::Time;
+use tailback_record::Cause;
+
+use crate::error::Error;
+use crate::results::Results;
+use crate::simulation::Simulation;
+
+/// A path with real queues, ECN and competing traffic, to which the caller gives datagrams one by
+/// one.
+///
+/// The scenario has one entry of `[[programs]]`, to which the datagrams belong. Datagrams pass half of
+/// `path.rtt` (20 ms by default) before the first link, as those of flows do. `duration` has to be
+/// there, as in every scenario, and ends nothing here.
+///
+/// Times count from the caller's own origin and must not go back. Competing traffic starts at 0.
+/// Payload never enters: a handle of the caller's comes out again.
+///
+/// ```
+/// use tailback_sim::{Bottleneck, Ecn, Outcome, Side, Time};
+///
+/// let mut bottleneck = Bottleneck::from_toml(
+///     r#"
+///     duration = "1s"
+///     [bottleneck]
+///     rate = "1Mbit"
+///     queue = { aqm = "dualpi2" }
+///     [path]
+///     rtt = "10ms"
+///     [[programs]]
+///     name = "mine"
+///     "#,
+/// )?;
+/// // Ten datagrams of 1200 bytes at once take 10 ms each at 1 Mbit/s.
+/// for handle in 0..10 {
+///     bottleneck.push(Time::ZERO, 1200, Ecn::Ect1, handle);
+/// }
+/// let mut marked = 0;
+/// while let Some(time) = bottleneck.next() {
+///     while let Some(event) = bottleneck.poll(time) {
+///         assert_eq!(event.to, Side::Receiver);
+///         assert!(matches!(event.outcome, Outcome::Arrived { .. }));
+///         marked += u32::from(event.outcome == Outcome::Arrived { ecn: Ecn::Ce });
+///     }
+/// }
+/// assert_eq!(marked, 9); // all that waited for longer than the step of 1 ms
+/// # Ok::<(), tailback_sim::Error>(())
+/// ```
+pub struct Bottleneck {
+    network: Network,
+    seed: u64,
+    events: VecDeque<Event>,
+    arrived: Vec<Arrival>,
+    dropped: Vec<Dropped>,
+    /// How many have come out, as events.
+    out: u64,
+    /// The bottleneck has run up to this time.
+    now: Time,
+}
+
+/// What became of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The handle that it was pushed with.
+    pub handle: u64,
+    /// The side that it was sent to.
+    pub to: Side,
+    /// When it was pushed.
+    pub sent: Time,
+    /// When it arrived or was dropped.
+    pub at: Time,
+    /// Whether it arrived.
+    pub outcome: Outcome,
+}
+
+/// Whether a datagram arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It arrived.
+    Arrived {
+        /// The ECN field that it arrived with.
+        ecn: Ecn,
+    },
+    /// It was dropped.
+    Dropped {
+        /// Why.
+        cause: Cause,
+        /// Index of the link, in the order of the scenario.
+        link: usize,
+    },
+}
+
+impl Event {
+    /// How long it was on its way.
+    pub fn delay(&self) -> Time {
+        self.at.since(self.sent)
+    }
+}
+
+/// The entry that the datagrams belong to.
+const ENTRY: usize = 0;
+
+impl Bottleneck {
+    /// Loads a scenario with one entry of `[[programs]]`.
+    ///
+    /// # Errors
+    /// As of [`Simulation::from_toml`].
+    pub fn from_toml(text: &str) -> Result<Bottleneck, Error> {
+        Bottleneck::new(Simulation::from_toml(text)?)
+    }
+
+    /// The bottleneck of a scenario that is loaded, with its seed.
+    ///
+    /// # Errors
+    /// If the scenario does not have exactly one entry of `[[programs]]`.
+    pub fn new(simulation: Simulation) -> Result<Bottleneck, Error> {
+        let (plan, seed) = simulation.into_plan();
+        if plan.program_count() != 1 {
+            return Err(Error::Entries(plan.program_count()));
+        }
+        let mut plan = (*plan).clone();
+        // The harness ends it, so that there are no intervals of a known number.
+        plan.duration = ENDLESS;
+        plan.record.statistics = Time::ZERO;
+        let mut network = Network::new(&Arc::new(plan), seed);
+        network.open_entry(ENTRY);
+        Ok(Bottleneck {
+            network,
+            seed,
+            events: VecDeque::new(),
+            arrived: Vec::new(),
+            dropped: Vec::new(),
+            out: 0,
+            now: Time::ZERO,
+        })
+    }
+
+    /// Sends a datagram to the receiver's side, through the route. `bytes` is its payload; links count
+    /// 42 bytes of headers besides.
+    ///
+    /// # Panics
+    /// If the time goes back, or the datagram does not fit into 65,535 bytes.
+    #[track_caller]
+    pub fn push(&mut self, now: Time, bytes: usize, ecn: Ecn, handle: u64) {
+        self.send(now, Side::Sender, bytes, ecn, handle);
+    }
+
+    /// Sends a datagram to the sender's side, by the way back.
+    ///
+    /// # Panics
+    /// As [`Bottleneck::push`].
+    #[track_caller]
+    pub fn push_back(&mut self, now: Time, bytes: usize, ecn: Ecn, handle: u64) {
+        self.send(now, Side::Receiver, bytes, ecn, handle);
+    }
+
+    #[track_caller]
+    fn send(&mut self, now: Time, from: Side, bytes: usize, ecn: Ecn, handle: u64) {
+        let frame = u16::try_from(bytes + usize::from(UDP_IPV4));
+        let frame = frame.unwrap_or_else(|_| panic!("{bytes} bytes do not fit into a datagram"));
+        self.advance(now);
+        self.network.send(ENTRY, from, frame, ecn, handle);
+    }
+
+    /// What became of the next datagram until now: it arrived, or was dropped. In the order of time;
+    /// call it until it returns `None`.
+    ///
+    /// # Panics
+    /// If the time goes back.
+    #[track_caller]
+    pub fn poll(&mut self, now: Time) -> Option<Event> {
+        self.advance(now);
+        self.events.pop_front()
+    }
+
+    /// When to poll next: something may have arrived or been dropped by then. `None`: no datagram is
+    /// inside.
+    pub fn next(&self) -> Option<Time> {
+        if let Some(event) = self.events.front() {
+            return Some(event.at.max(self.now));
+        }
+        let inside = self.network.datagrams_sent(ENTRY) > self.out;
+        inside.then(|| self.network.next_event().max(self.now))
+    }
+
+    /// What was measured so far, of the datagrams, the links and the competing traffic.
+    pub fn finish(mut self, now: Time) -> Results {
+        self.advance(now);
+        Results::new(self.network.finish(), self.seed, Default::default())
+    }
+
+    /// Runs the network up to a time.
+    #[track_caller]
+    fn advance(&mut self, now: Time) {
+        assert!(now >= self.now, "time goes back from {} to {now}", self.now);
+        if now == self.now && self.network.next_event() > now {
+            return;
+        }
+        self.now = now;
+        self.network.advance_until(now);
+        self.network
+            .take_arrivals(ENTRY, &mut self.arrived, &mut self.dropped);
+        let known = self.events.len();
+        let arrived = self.arrived.drain(..).map(|arrival| Event {
+            handle: arrival.handle,
+            to: arrival.side,
+            sent: arrival.sent,
+            at: arrival.at,
+            outcome: Outcome::Arrived { ecn: arrival.ecn },
+        });
+        let dropped = self.dropped.drain(..).map(|drop| Event {
+            handle: drop.handle,
+            to: drop.side,
+            sent: drop.sent,
+            at: drop.at,
+            outcome: Outcome::Dropped {
+                cause: drop.cause,
+                link: drop.link,
+            },
+        });
+        self.events.extend(arrived.chain(dropped));
+        let new = &mut self.events.make_contiguous()[known..];
+        new.sort_by_key(|event| event.at);
+        self.out += new.len() as u64;
+    }
+}
+
+/// Longer than any harness runs, and well within the calendar.
+const ENDLESS: Time = Time::from_secs(1 << 30);

@@ -1,0 +1,123 @@
+//! What can go wrong.
+
+use std::fmt;
+
+use tailback_engine::endpoint::{FaultKind, Side};
+use tailback_engine::units::Time;
+use tailback_scenario::Diagnostic;
+
+/// Why there is no simulation, or no result.
+///
+/// `Debug` prints the same as `Display`, so that the message of `unwrap` in a test can be read.
+#[non_exhaustive]
+pub enum Error {
+    /// The scenario has errors: all of them.
+    Scenario(Vec<Diagnostic>),
+    /// The scenario has a sweep: so many runs.
+    Sweep(usize),
+    /// The scenario has `[[assert]]`, which only the command line checks.
+    Asserts,
+    /// There is no such entry of `[[programs]]`.
+    Entry {
+        /// The name that was asked for.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// No endpoints are attached to these entries.
+    Unattached(Vec<String>),
+    /// A [`crate::Bottleneck`] has datagrams of one entry, and the scenario has so many.
+    Entries(usize),
+    /// An endpoint made a mistake that would never end or fill the memory.
+    Fault {
+        /// Name of the entry.
+        name: String,
+        /// Which side.
+        side: Side,
+        /// When.
+        at: Time,
+        /// What it did.
+        kind: FaultKind,
+    },
+    /// An endpoint, or the engine, panicked with this message.
+    Panic(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Scenario(diagnostics) => {
+                for (number, diagnostic) in diagnostics.iter().enumerate() {
+                    if number > 0 {
+                        writeln!(f)?;
+                    }
+                    write_diagnostic(f, diagnostic)?;
+                }
+                Ok(())
+            }
+            Error::Sweep(points) => write!(
+                f,
+                "the scenario has a sweep of {points} runs; remove [sweep], and set values with \
+                 `Simulation::from_toml_with`"
+            ),
+            Error::Asserts => write!(
+                f,
+                "the scenario has [[assert]], which only the command line checks; assert on \
+                 `Results` instead"
+            ),
+            Error::Entry { name, known } => {
+                write!(f, "there is no entry of [[programs]] named \"{name}\"; ")?;
+                match known.as_slice() {
+                    [] => write!(f, "add [[programs]] with name = \"{name}\""),
+                    known => write!(f, "use one of {}", known.join(", ")),
+                }
+            }
+            Error::Unattached(names) => write!(
+                f,
+                "no endpoints are attached to {}; call `Simulation::attach`",
+                names.join(", ")
+            ),
+            Error::Entries(count) => write!(
+                f,
+                "a bottleneck needs one entry of [[programs]] for its datagrams, and the scenario \
+                 has {count}; write [[programs]] with name = \"mine\""
+            ),
+            Error::Fault {
+                name,
+                side,
+                at,
+                kind,
+            } => write!(
+                f,
+                "the {} of \"{name}\" {} (at {:.6} s)",
+                side.name(),
+                kind.describe(),
+                at.as_secs_f64()
+            ),
+            Error::Panic(message) => write!(f, "the run panicked: {message}"),
+        }
+    }
+}
+
+/// An error with its line, a caret, and what to do.
+fn write_diagnostic(f: &mut fmt::Formatter<'_>, diagnostic: &Diagnostic) -> fmt::Result {
+    write!(f, "error: {diagnostic}")?;
+    let place = &diagnostic.place;
+    if !place.text.is_empty() {
+        let carets = "^".repeat(place.width.max(1));
+        let indent = place.column.saturating_sub(1);
+        write!(f, "\n  {}\n  {:indent$}{carets}", place.text, "")?;
+    }
+    if let Some(help) = &diagnostic.help {
+        write!(f, "\n  help: {help}")?;
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}

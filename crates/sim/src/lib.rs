@@ -1,0 +1,64 @@
+//! A network with real AQMs, ECN and competing TCP inside `cargo test`, in virtual time.
+//!
+//! There are two ways to use it:
+//!
+//! | you have | use |
+//! |---|---|
+//! | a transport stack that does no I/O, such as quinn-proto, smoltcp or your own | [`Simulation`]: implement [`Endpoint`], attach both sides to an entry of the scenario, run it, assert on [`Results`] |
+//! | a test harness with a loop and a clock of its own | [`Bottleneck`]: push datagrams, poll what arrives or is dropped |
+//!
+//! A scenario is a text in tailback's format: a path, queues and competing traffic. The reference of
+//! its keys is in tailback's documentation. Errors name line and column and say what to do.
+//!
+//! ```
+//! use tailback_sim::Simulation;
+//!
+//! let results = Simulation::from_toml(
+//!     r#"
+//!     duration = "20s"
+//!     warmup = "5s"
+//!     [bottleneck]
+//!     rate = "20Mbit"
+//!     queue = { aqm = "fq_codel", ecn = true }
+//!     [[flows]]
+//!     cc = "cubic"
+//!     ecn = true
+//!     [[flows]]
+//!     cc = "reno"
+//!     "#,
+//! )?
+//! .run()?;
+//! assert!((results.share("cubic") - 0.5).abs() < 0.05);
+//! assert!(results.marks("cubic") > 0);
+//! assert!(results.bottleneck().delay_ms.p99.unwrap() < 15.0);
+//! # Ok::<(), tailback_sim::Error>(())
+//! ```
+//!
+//! A run does no I/O, starts no threads, reads no clock and keeps no global state. The same text,
+//! seed and endpoints give the same results on every platform, `wasm32-unknown-unknown` included.
+
+mod bottleneck;
+mod error;
+mod results;
+mod simulation;
+
+pub use bottleneck::{Bottleneck, Event, Outcome};
+pub use error::Error;
+pub use results::Results;
+pub use simulation::Simulation;
+
+pub use tailback_engine::endpoint::{
+    Endpoint, EndpointFault, EndpointState, FaultKind, Side, Transmit, UDP_IPV4,
+};
+pub use tailback_engine::packet::Ecn;
+pub use tailback_engine::units::Time;
+pub use tailback_record::summary::{
+    FlowSummary, ProgramSummary, QueueSummary, Summary, TrafficSummary,
+};
+pub use tailback_record::{Cause, Stat};
+pub use tailback_scenario::{Diagnostic, Place};
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,250 @@
+//! What a run measured.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tailback_engine::endpoint::{Endpoint, Side};
+use tailback_engine::units::Time;
+use tailback_record::Outcome;
+use tailback_record::summary::{ProgramSummary, QueueSummary, Summary};
+
+/// The results of a run, from the end of the warm-up to that of the run.
+///
+/// Names are those of the scenario. A name that is not there is a mistake of the test, so that the
+/// methods that take one panic and list the names that there are.
+pub struct Results {
+    outcome: Outcome,
+    seed: u64,
+    endpoints: BTreeMap<String, [Option<Box<dyn Endpoint>>; 2]>,
+}
+
+impl fmt::Debug for Results {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_json())
+    }
+}
+
+impl Results {
+    pub(crate) fn new(
+        outcome: Outcome,
+        seed: u64,
+        endpoints: BTreeMap<String, [Option<Box<dyn Endpoint>>; 2]>,
+    ) -> Results {
+        Results {
+            outcome,
+            seed,
+            endpoints,
+        }
+    }
+
+    /// Everything but series, with tailback's definitions.
+    pub fn summary(&self) -> Summary<'_> {
+        Summary::new(&self.outcome, "", self.seed)
+    }
+
+    /// The summary as JSON, as tailback's `summary.json`.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(&self.summary()).unwrap_or_default()
+    }
+
+    /// Payload that reached the receiver of a flow or of endpoints, in Mbit/s of its measured time;
+    /// for other traffic, frame bytes.
+    ///
+    /// # Panics
+    /// If there is no such name, or if no time of it was measured.
+    #[track_caller]
+    pub fn throughput_mbit(&self, name: &str) -> f64 {
+        let summary = self.summary();
+        let flow = summary.flows.iter().find(|flow| flow.name == name);
+        let program = summary.programs.iter().find(|entry| entry.name == name);
+        let traffic = summary.traffic.iter().find(|source| source.name == name);
+        let throughput = flow.map(|flow| flow.throughput_mbit);
+        let throughput = throughput
+            .or_else(|| program.map(|entry| entry.measured.throughput_mbit))
+            .or_else(|| traffic.map(|source| source.throughput_mbit));
+        match throughput {
+            Some(Some(mbit)) => mbit,
+            Some(None) => panic!("no time of \"{name}\" was measured: it began too late"),
+            None => self.unknown(name),
+        }
+    }
+
+    /// Its share of the payload that all flows and endpoints delivered, by their throughputs; other
+    /// traffic does not count.
+    ///
+    /// # Panics
+    /// As [`Results::throughput_mbit`].
+    #[track_caller]
+    pub fn share(&self, name: &str) -> f64 {
+        let own = self.throughput_mbit(name);
+        let summary = self.summary();
+        let flows = summary.flows.iter().filter_map(|flow| flow.throughput_mbit);
+        let entries = summary.programs.iter();
+        let entries = entries.filter_map(|entry| entry.measured.throughput_mbit);
+        own / flows.chain(entries).sum::<f64>()
+    }
+
+    /// CE marks of the packets of a flow, of endpoints or of other traffic at all links.
+    ///
+    /// # Panics
+    /// If there is no such name.
+    #[track_caller]
+    pub fn marks(&self, name: &str) -> u64 {
+        self.counts(name).marks()
+    }
+
+    /// Drops of the packets of a flow, of endpoints or of other traffic at all links.
+    ///
+    /// # Panics
+    /// If there is no such name.
+    #[track_caller]
+    pub fn drops(&self, name: &str) -> u64 {
+        self.counts(name).drops()
+    }
+
+    #[track_caller]
+    fn counts(&self, name: &str) -> tailback_record::Counts {
+        let of = &self.outcome;
+        let flow = of.flows.iter().find(|flow| flow.name == name);
+        let program = of.programs.iter().find(|entry| entry.name == name);
+        let traffic = of.traffic.iter().find(|source| source.name == name);
+        let counts = flow.map(|flow| flow.counts);
+        let counts = counts
+            .or_else(|| program.map(|entry| entry.measures.counts))
+            .or_else(|| traffic.map(|source| source.counts));
+        counts.unwrap_or_else(|| self.unknown(name))
+    }
+
+    /// When a flow had delivered its last byte, or both endpoints were done; from its start, s.
+    /// `None`: not before the end of the run.
+    ///
+    /// # Panics
+    /// If there is no such name.
+    #[track_caller]
+    pub fn completion_s(&self, name: &str) -> Option<f64> {
+        let summary = self.summary();
+        if let Some(flow) = summary.flows.iter().find(|flow| flow.name == name) {
+            return flow.completion_s;
+        }
+        let program = summary.programs.iter().find(|entry| entry.name == name);
+        match program {
+            Some(entry) => entry.measured.completion_s,
+            None => self.unknown(name),
+        }
+    }
+
+    /// What was measured of endpoints.
+    ///
+    /// # Panics
+    /// If there is no such entry.
+    #[track_caller]
+    pub fn endpoints(&self, name: &str) -> ProgramSummary {
+        let entries = self.summary().programs.into_iter();
+        let mut entries = entries.filter(|entry| entry.name == name);
+        entries.next().unwrap_or_else(|| self.unknown(name))
+    }
+
+    /// The first link and its queue.
+    ///
+    /// # Panics
+    /// Never: a scenario has a link.
+    pub fn bottleneck(&self) -> QueueSummary {
+        self.summary().queue.expect("a scenario has a link")
+    }
+
+    /// A link and its queue.
+    ///
+    /// # Panics
+    /// If there is no such link.
+    #[track_caller]
+    pub fn link(&self, name: &str) -> QueueSummary {
+        let summary = self.summary();
+        let link = summary.queues.iter().find(|link| link.name == name);
+        link.cloned().unwrap_or_else(|| self.unknown(name))
+    }
+
+    /// A series, such as `cwnd` or `delivered_bytes` of a flow or of endpoints, or `backlog_bytes` of
+    /// a link: times and values. Empty if nothing was recorded.
+    ///
+    /// # Panics
+    /// If there is no such name or quantity.
+    #[track_caller]
+    pub fn series(&self, name: &str, quantity: &str) -> Vec<(Time, f64)> {
+        let series = &self.outcome.series;
+        let keys = series.keys.iter();
+        let of = |key: &tailback_record::series::SeriesKey| match &key.flow {
+            Some(flow) => flow == name,
+            None => key.link.as_deref() == Some(name),
+        };
+        let place = keys
+            .clone()
+            .position(|key| of(key) && key.quantity == quantity);
+        let Some(place) = place else {
+            let known: Vec<&str> = keys
+                .filter(|key| of(key))
+                .map(|key| key.quantity.as_str())
+                .collect();
+            match known.as_slice() {
+                [] => self.unknown(name),
+                known => panic!(
+                    "there is no series \"{quantity}\" of \"{name}\"; use one of {}",
+                    known.join(", ")
+                ),
+            }
+        };
+        let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
+        let rows = rows.filter(|((key, _), _)| **key as usize == place);
+        rows.map(|((_, time), value)| (Time(*time), *value))
+            .collect()
+    }
+
+    /// The sender's endpoint of an entry, as it is after the run.
+    ///
+    /// # Panics
+    /// If there is no such entry, or if its endpoint is of another type.
+    #[track_caller]
+    pub fn sender<E: Endpoint>(&self, name: &str) -> &E {
+        self.endpoint(name, Side::Sender)
+    }
+
+    /// The receiver's endpoint of an entry, as it is after the run.
+    ///
+    /// # Panics
+    /// As [`Results::sender`].
+    #[track_caller]
+    pub fn receiver<E: Endpoint>(&self, name: &str) -> &E {
+        self.endpoint(name, Side::Receiver)
+    }
+
+    #[track_caller]
+    fn endpoint<E: Endpoint>(&self, name: &str, side: Side) -> &E {
+        let Some(sides) = self.endpoints.get(name) else {
+            self.unknown(name)
+        };
+        let endpoint = sides[side as usize].as_deref();
+        let endpoint = endpoint.and_then(|endpoint| {
+            let any: &dyn std::any::Any = endpoint;
+            any.downcast_ref()
+        });
+        endpoint.unwrap_or_else(|| {
+            panic!(
+                "the {} of \"{name}\" is no {}",
+                side.name(),
+                std::any::type_name::<E>()
+            )
+        })
+    }
+
+    #[track_caller]
+    fn unknown(&self, name: &str) -> ! {
+        let of = &self.outcome;
+        let mut names: Vec<&str> = of.flows.iter().map(|flow| flow.name.as_str()).collect();
+        names.extend(of.programs.iter().map(|entry| entry.name.as_str()));
+        names.extend(of.traffic.iter().map(|source| source.name.as_str()));
+        names.extend(of.links.iter().map(|link| link.name.as_str()));
+        panic!(
+            "there is no \"{name}\" here; use one of {}",
+            names.join(", ")
+        )
+    }
+}

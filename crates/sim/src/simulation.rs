@@ -1,0 +1,170 @@
+//! From a scenario and endpoints to results.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use tailback_engine::endpoint::Endpoint;
+use tailback_engine::network::Network;
+use tailback_engine::plan::Plan;
+use tailback_scenario::{Diagnostic, Override, Request, load_request};
+
+use crate::error::Error;
+use crate::results::Results;
+
+/// Events between two looks for a fault of an endpoint.
+const SLICE: u64 = 10_000;
+
+/// A scenario with endpoints, ready to run.
+pub struct Simulation {
+    plan: Arc<Plan>,
+    seed: u64,
+    warnings: Vec<Diagnostic>,
+    attached: BTreeMap<usize, [Box<dyn Endpoint>; 2]>,
+}
+
+impl Simulation {
+    /// Loads a scenario.
+    ///
+    /// The simulator's part of tailback's format, and besides it entries of `[[programs]]` that have
+    /// no programs: endpoints are attached to them by name ([`Simulation::attach`]). Such an entry
+    /// has the keys `name`, `count`, `start`, `stop`, `rtt`, `route`, `back`, `reverse`, `dscp`,
+    /// `hosts` and `class`. With a `kind`, its name defaults to that, and the endpoints stand for
+    /// the kind's programs.
+    ///
+    /// # Errors
+    /// All errors of the scenario. Sweeps and `[[assert]]` are rejected: a simulation is one run.
+    pub fn from_toml(text: &str) -> Result<Simulation, Error> {
+        Simulation::from_toml_with(text, &[])
+    }
+
+    /// Loads a scenario and sets keys in it, as the command line's `--set` does: `("bottleneck.rate",
+    /// "10Mbit")`, `("flows.cubic.cc", "reno")`. Values are TOML; a bare word is a string.
+    ///
+    /// # Errors
+    /// As of [`Simulation::from_toml`].
+    pub fn from_toml_with(text: &str, set: &[(&str, &str)]) -> Result<Simulation, Error> {
+        let overrides: Vec<Override> = set
+            .iter()
+            .map(|(key, value)| Override {
+                key: (*key).to_owned(),
+                value: (*value).to_owned(),
+            })
+            .collect();
+        let loader = |_: &str| Err("a scenario given as text has no other files".to_owned());
+        let request = Request {
+            overrides: &overrides,
+            endpoints: true,
+            ..Request::new(text.as_bytes(), "scenario", &loader)
+        };
+        let scenario = load_request(&request).map_err(Error::Scenario)?;
+        if scenario.points.len() != 1 {
+            return Err(Error::Sweep(scenario.points.len()));
+        }
+        if !scenario.asserts.is_empty() {
+            return Err(Error::Asserts);
+        }
+        let point = &scenario.points[0];
+        Ok(Simulation {
+            plan: Arc::clone(&point.plan),
+            seed: point.seed,
+            warnings: scenario.warnings,
+            attached: BTreeMap::new(),
+        })
+    }
+
+    /// What is allowed in the scenario but unusual.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// Replaces the seed of the scenario. It draws each start offset, losses and what queues and
+    /// congestion controls draw.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Simulation {
+        self.seed = seed;
+        self
+    }
+
+    /// Attaches endpoints to the entry of `[[programs]]` with this name. Datagrams of the sender pass
+    /// the route, where the bottleneck is by default, and those of the receiver the way back.
+    ///
+    /// # Errors
+    /// If there is no such entry.
+    pub fn attach(
+        mut self,
+        name: &str,
+        sender: impl Endpoint,
+        receiver: impl Endpoint,
+    ) -> Result<Simulation, Error> {
+        let names = self.entries();
+        let Some(place) = names.iter().position(|known| known == name) else {
+            return Err(Error::Entry {
+                name: name.to_owned(),
+                known: names,
+            });
+        };
+        let sides: [Box<dyn Endpoint>; 2] = [Box::new(sender), Box::new(receiver)];
+        self.attached.insert(place, sides);
+        Ok(self)
+    }
+
+    pub(crate) fn into_plan(self) -> (Arc<Plan>, u64) {
+        (self.plan, self.seed)
+    }
+
+    /// Names of the entries of `[[programs]]`.
+    pub fn entries(&self) -> Vec<String> {
+        self.plan.each_program().map(|entry| entry.name()).collect()
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// If an entry has no endpoints, or if an endpoint panicked, span or flooded the network. Nothing
+    /// can be done about an endpoint that never returns.
+    pub fn run(self) -> Result<Results, Error> {
+        let names = self.entries();
+        let missing = names.iter().enumerate();
+        let missing = missing.filter(|(place, _)| !self.attached.contains_key(place));
+        let missing: Vec<String> = missing.map(|(_, name)| name.clone()).collect();
+        if !missing.is_empty() {
+            return Err(Error::Unattached(missing));
+        }
+        let run = AssertUnwindSafe(move || self.run_to_the_end(&names));
+        catch_unwind(run).unwrap_or_else(|panic| Err(Error::Panic(message_of(&*panic))))
+    }
+
+    fn run_to_the_end(self, names: &[String]) -> Result<Results, Error> {
+        let mut network = Network::new(&self.plan, self.seed);
+        for (place, sides) in self.attached {
+            network.attach(place, sides);
+        }
+        loop {
+            let goes_on = network.advance(SLICE);
+            if let Some(fault) = network.endpoint_fault() {
+                return Err(Error::Fault {
+                    name: names[fault.entry].clone(),
+                    side: fault.side,
+                    at: fault.at,
+                    kind: fault.kind,
+                });
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        let entries = names.iter().enumerate();
+        let endpoints = entries.map(|(place, name)| (name.clone(), network.detach(place)));
+        let endpoints = endpoints.collect();
+        Ok(Results::new(network.finish(), self.seed, endpoints))
+    }
+}
+
+/// The message of a panic.
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "no message".to_owned())
+}
