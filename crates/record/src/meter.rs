@@ -186,8 +186,8 @@ impl Meter {
         }
         if at_ns >= self.warmup_ns {
             self.bytes += u64::from(len);
+            self.minima.forward(delay_ns, at_ns, self.delay.count());
             self.delay.record(delay_ns);
-            self.minima.forward(delay_ns, at_ns);
             self.held_by.add(number, len, delay_ns);
         }
     }
@@ -304,7 +304,7 @@ impl Outcome {
 
     fn add_link<F: Fn(u64, u64) -> f64>(&mut self, link: Measured<F>) {
         let (index, end_ns, mut meter) = (self.links.len() as u32, self.duration_ns, link.meter);
-        meter.minima.pass(end_ns);
+        meter.minima.pass(end_ns, meter.delay.count());
         let sources = self.traffic.iter_mut().map(|source| &mut source.counts);
         let parts = self.flows.iter_mut().map(|flow| &mut flow.counts);
         let programs = self.programs.iter_mut();

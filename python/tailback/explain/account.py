@@ -57,7 +57,10 @@ _SENDER = {
 _LINK = {
     "name": shape.text,
     "held_byte_s": shape.each(shape.number),
-    "minima": dict.fromkeys(("window_ns", "windows", "empty", "sum_ns"), shape.whole),
+    "minima": {
+        **dict.fromkeys(("window_ns", "windows", "empty", "sum_ns"), shape.whole),
+        "of_a_packet_ns": shape.Absent(shape.maybe(shape.number)),
+    },
     "events": {
         "width_ns": shape.whole,
         "causes": shape.each(lambda value: shape.fault(value, [shape.whole]) is None),

@@ -47,7 +47,11 @@ def of(
     minima = recorded["minima"]
     mean = summary["delay_ms"]["mean"]
     windows = minima["windows"]
-    standing = minima["sum_ns"] / windows / 1e6 if windows else None
+    # A mean over packets, as the delay is. Runs of earlier versions have the mean over time only.
+    over_time = minima["sum_ns"] / windows if windows else None
+    least = minima.get("of_a_packet_ns", over_time)
+    # The delay is also of packets in the last window, which is not whole.
+    standing = min(least / 1e6, mean) if least is not None and mean is not None else None
     held = recorded["held_byte_s"]
     whole = sum(held.values())
     shares = {name: value / whole for name, value in held.items()} if whole else {}
@@ -61,7 +65,7 @@ def of(
         "delay_mean_ms": mean,
         "delay_p99_ms": summary["delay_ms"]["p99"],
         "standing_ms": standing,
-        "standing_share": min(standing / mean, 1.0) if standing is not None and mean else None,
+        "standing_share": standing / mean if standing is not None and mean else None,
         "window_s": minima["window_ns"] / 1e9,
         "windows": windows,
         "backlog_mean_bytes": backlog,

@@ -339,6 +339,10 @@ pub struct Minima {
     pub windows: u64,
     /// Sum of the least delays, ns.
     pub sum_ns: u64,
+    /// Number of packets forwarded in whole windows.
+    packets: u64,
+    /// Sum over those packets of the least delay in their window, ns.
+    weighted_ns: u128,
     /// Windows in which no packet was forwarded.
     pub empty: u64,
     end_ns: u64,
@@ -359,18 +363,24 @@ impl Minima {
         }
     }
 
-    /// Notes a packet that left the queue.
+    /// Notes a packet that left the queue; `before` packets left it before, from the warm-up on.
     #[inline]
-    pub fn forward(&mut self, delay_ns: u64, at_ns: u64) {
+    pub fn forward(&mut self, delay_ns: u64, at_ns: u64, before: u64) {
         if at_ns >= self.end_ns {
-            self.pass(at_ns);
+            self.pass(at_ns, before);
         }
         self.least_ns = self.least_ns.min(delay_ns);
     }
 
-    /// Ends the windows that are over.
+    /// The least delay in the window of a packet, a mean over packets, ns: the part of their mean
+    /// delay that was there throughout. `None` before a whole window with packets.
+    pub fn of_a_packet_ns(&self) -> Option<f64> {
+        (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
+    }
+
+    /// Ends the windows that are over; `before` packets left the queue until now.
     #[cold]
-    pub fn pass(&mut self, at_ns: u64) {
+    pub fn pass(&mut self, at_ns: u64, before: u64) {
         let over = at_ns
             .checked_sub(self.end_ns)
             .map_or(0, |past| past / WINDOW_NS + 1);
@@ -382,7 +392,9 @@ impl Minima {
             } else {
                 self.empty += over - 1;
                 self.sum_ns += least;
+                self.weighted_ns += u128::from(least) * u128::from(before - self.packets);
             }
+            self.packets = before;
             self.end_ns += over * WINDOW_NS;
         }
     }
@@ -484,13 +496,18 @@ mod tests {
     fn a_window_without_packets_is_empty() {
         let mut minima = Minima::new(1_000_000_000);
         let at = |ms: u64| ms * 1_000_000;
-        for (delay, ms) in [(5, 1000), (3, 1099), (7, 1100), (9, 1350)] {
-            minima.forward(delay, at(ms));
+        for (before, (delay, ms)) in (0..).zip([(5, 1000), (3, 1099), (7, 1100), (9, 1350)]) {
+            minima.forward(delay, at(ms), before);
         }
-        minima.pass(at(1_400));
+        minima.pass(at(1_400), 4);
         // 3, 7, none, 9.
         assert_eq!((minima.windows, minima.sum_ns, minima.empty), (4, 19, 1));
-        minima.pass(at(1_450));
+        // Two packets in the first window.
+        assert_eq!(
+            minima.of_a_packet_ns(),
+            Some(f64::from(3 + 3 + 7 + 9) / 4.0)
+        );
+        minima.pass(at(1_450), 4);
         assert_eq!(minima.windows, 4, "one that is not whole does not count");
     }
 
@@ -577,13 +594,14 @@ mod tests {
     #[test]
     fn windows_that_never_had_a_packet_are_empty() {
         let mut minima = Minima::new(0);
-        minima.pass(WINDOW_NS - 1);
+        minima.pass(WINDOW_NS - 1, 0);
         assert_eq!((minima.windows, minima.empty), (0, 0));
-        minima.pass(3 * WINDOW_NS);
+        minima.pass(3 * WINDOW_NS, 0);
+        assert_eq!(minima.of_a_packet_ns(), None);
         assert_eq!((minima.windows, minima.empty, minima.sum_ns), (3, 3, 0));
-        minima.forward(9, 3 * WINDOW_NS);
-        minima.forward(4, 3 * WINDOW_NS + 1);
-        minima.pass(4 * WINDOW_NS);
+        minima.forward(9, 3 * WINDOW_NS, 0);
+        minima.forward(4, 3 * WINDOW_NS + 1, 1);
+        minima.pass(4 * WINDOW_NS, 2);
         assert_eq!((minima.windows, minima.empty, minima.sum_ns), (4, 3, 4));
     }
 

@@ -106,6 +106,7 @@ fn queue(account: &QueueAccount) -> Map<String, Value> {
         "windows": minima.windows,
         "empty": minima.empty,
         "sum_ns": minima.sum_ns,
+        "of_a_packet_ns": minima.of_a_packet_ns(),
     });
     all.insert("minima".to_owned(), minima);
     let events = json!({ "width_ns": account.events.width_ns, "causes": causes });
