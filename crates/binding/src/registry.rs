@@ -152,6 +152,7 @@ fn option(opt: &Opt) -> Value {
             "word or int",
             json!({"words": words, "min": min, "max": max}),
         ),
+        Kind::BoolOrInt { min, max } => ("bool or int", json!({"min": min, "max": max})),
         Kind::List(inner) => ("list", json!({"of": inner_type(*inner)})),
         Kind::Pairs(inner) => ("pairs", json!({"of": inner_type(*inner)})),
         Kind::Table(inner) => ("table", json!({"options": options(inner)})),
@@ -252,6 +253,10 @@ fn read(kind: Kind, written: &Value) -> Option<OptionValue> {
         Kind::Word(words) => word(words),
         Kind::WordOrInt { words, .. } => {
             word(words).or_else(|| written.as_i64().map(OptionValue::Int))
+        }
+        Kind::BoolOrInt { .. } => {
+            let whole = || written.as_i64().map(OptionValue::Int);
+            written.as_bool().map(OptionValue::Bool).or_else(whole)
         }
         Kind::List(inner) => {
             let values = written.as_array()?.iter().map(|value| read(*inner, value));

@@ -55,6 +55,12 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
                 .map(|w| Value::Word(w))
                 .chain([Value::Int(min), Value::Int(max)])
                 .collect(),
+            Kind::BoolOrInt { min, max } => vec![
+                Value::Bool(false),
+                Value::Bool(true),
+                Value::Int(min),
+                Value::Int(max),
+            ],
             Kind::Rate
             | Kind::Size { .. }
             | Kind::TimeOrSize

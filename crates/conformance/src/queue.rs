@@ -98,6 +98,10 @@ fn random_value_of(kind: Kind, rng: &mut Stream) -> Value {
             0 => random_value_of(Kind::Word(words), rng),
             _ => Value::Int(min + rng.below((max - min + 1) as u64) as i64),
         },
+        Kind::BoolOrInt { min, max } => match rng.below(2) {
+            0 => Value::Bool(rng.below(2) == 0),
+            _ => Value::Int(min + rng.below((max - min + 1) as u64) as i64),
+        },
         Kind::List(inner) => Value::List(vec![random_value_of(*inner, rng)]),
         Kind::Pairs(inner) => Value::Pairs(vec![(Time::ZERO, random_value_of(*inner, rng))]),
         Kind::Table(inner) => Value::Table(random_options(inner, rng)),

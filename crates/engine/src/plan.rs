@@ -24,7 +24,9 @@ pub use program::{
 };
 pub use record::{RecordPlan, SeriesMode};
 pub use short_forms::{BurstLossForm, DelayForm, GilbertForm, PolicerForm, ReorderForm};
-pub use tcp::{AccEcnOption, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan};
+pub use tcp::{
+    AccEcnOption, Delack, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan,
+};
 pub use traffic::{ChunksPlan, ConnectionsPlan, FlowPlan, TrafficPlan};
 
 use crate::keys;
@@ -238,8 +240,8 @@ pub struct HostStack {
     pub initial_cwnd: u32,
     /// Floor of the retransmission timeout.
     pub min_rto: Time,
-    /// Whether ACKs are delayed.
-    pub delack: bool,
+    /// How many segments an ACK is delayed for.
+    pub delack: Delack,
 }
 
 impl HostStack {

@@ -38,6 +38,12 @@ fn values(opt: &Opt) -> Vec<Value> {
             .map(|w| Value::Word(w))
             .chain([Value::Int(min), Value::Int(max)])
             .collect(),
+        Kind::BoolOrInt { min, max } => vec![
+            Value::Bool(false),
+            Value::Bool(true),
+            Value::Int(min),
+            Value::Int(max),
+        ],
         Kind::List(_) | Kind::Pairs(_) | Kind::Table(_) => Vec::new(),
     };
     let fits = |value: &Value| check_range(opt.kind, value).is_ok();

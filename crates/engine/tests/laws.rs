@@ -7,9 +7,10 @@ use std::sync::Arc;
 use common::*;
 use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
 use tailback_engine::cc;
+use tailback_engine::keys::Plain;
 use tailback_engine::network::Network;
 use tailback_engine::packet::{Packet, flags};
-use tailback_engine::plan::Schedule;
+use tailback_engine::plan::{Delack, Schedule};
 use tailback_engine::registry::Value;
 use tailback_engine::rng::Stream;
 use tailback_engine::units::{Bytes, Time};
@@ -311,7 +312,7 @@ fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawto
     let l = link(121_120_000, "step", &[("threshold", Value::Packets(k))]);
     let flows = (0..n).map(|i| {
         let mut f = flow(&format!("f{i}"), "dctcp", Time::from_ms(10), options);
-        f.tcp.delack = false;
+        f.tcp.delack = Delack::OFF;
         f
     });
     let from = Time::from_secs(10);
@@ -396,7 +397,7 @@ fn reno_utilisation_against_buffer() {
         let l = link(48_000_000, "fifo", &[("limit", Value::Packets(limit))]);
         // Every segment is acknowledged, so the largest burst is two packets.
         let mut f = flow("f", "reno", rtt, &[]);
-        f.tcp.delack = false;
+        f.tcp.delack = Delack::OFF;
         let mut p = plan(Time::from_secs(900), vec![l], vec![f]);
         p.warmup = Time::from_secs(200);
         let outcome = run(network(&p));
@@ -404,6 +405,34 @@ fn reno_utilisation_against_buffer() {
     };
     within("no buffer", utilisation(4), 0.75, 0.03);
     within("one BDP", utilisation(397), 1.0, 0.005);
+}
+
+/// ACKs for `n` segments each are as many fewer, and cost nothing while the queue covers the gaps
+/// between them.
+#[test]
+fn stretched_acks_are_as_many_fewer() {
+    for n in [1, 2, 4, 16] {
+        let forward = link(12_112_000, "fifo", &[("limit", Value::Packets(1000))]);
+        let mut back = link(1_000_000_000, "fifo", &[]);
+        back.name = "back".to_owned();
+        let mut f = flow("f", "reno", Time::from_ms(20), &[]);
+        f.back = vec![1];
+        f.tcp.delack = Plain::of(Value::Int(n)).expect("a number of segments");
+        f.tcp.quickack = false;
+        // Ten bandwidth-delay products.
+        f.tcp.rwnd = Bytes(20 * 10 * 1448);
+        let mut p = plan(Time::from_secs(40), vec![forward, back], vec![f]);
+        p.warmup = Time::from_secs(10);
+        let outcome = run(network(&p));
+        let [data, acks] = [0, 1].map(|link| outcome.links[link].delay.count());
+        assert!(data >= 29_990, "{n}: {data} of 30000 packets");
+        within(
+            "segments of an ACK",
+            data as f64 / acks as f64,
+            n as f64,
+            0.01,
+        );
+    }
 }
 
 /// Packets are conserved, whatever the queue does and at any moment.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use common::*;
 use proptest::prelude::*;
 use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
+use tailback_engine::keys::Plain;
 use tailback_engine::network::Network;
 use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::plan::*;
@@ -335,7 +336,7 @@ fn every_flow_has_its_own_rtt() {
         .map(|ms| {
             let mut f = flow(&format!("f{ms}"), "reno", Time::from_ms(ms), &[]);
             f.bytes = Some(Bytes(300 * 1448));
-            f.tcp.delack = false;
+            f.tcp.delack = Delack::OFF;
             f
         })
         .to_vec();
@@ -409,9 +410,10 @@ fn a_flow_stopped_before_it_connects_sends_nothing() {
 }
 
 fn any_tcp() -> impl Strategy<Value = TcpPlan> {
-    (any::<[bool; 4]>(), 1u32..20, 1u64..200, 0u8..2).prop_map(
-        |([delack, timestamps, acks, quickack], iw, rwnd, paced)| TcpPlan {
-            delack,
+    let segments = prop_oneof![1i64..=2, 1i64..=64];
+    (any::<[bool; 3]>(), segments, 1u32..20, 1u64..200, 0u8..2).prop_map(
+        |([timestamps, acks, quickack], segments, iw, rwnd, paced)| TcpPlan {
+            delack: Plain::of(Value::Int(segments)).expect("a number of segments"),
             timestamps,
             quickack,
             initial_cwnd: iw,

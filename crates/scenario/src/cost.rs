@@ -1,6 +1,6 @@
 //! The number of packets of a run, estimated before it begins.
 
-use tailback_engine::plan::{FlowPlan, Plan, RatePlan, TrafficPlan};
+use tailback_engine::plan::{Delack, FlowPlan, Plan, RatePlan, TrafficPlan};
 use tailback_engine::traffic::{Transport, transport};
 use tailback_engine::units::Time;
 
@@ -129,9 +129,9 @@ fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
     slowest.unwrap_or_default()
 }
 
-/// One ACK for two segments, or for each.
-fn acks(segments: u64, delayed: bool) -> u64 {
-    if delayed { segments / 2 } else { segments }
+/// ACKs of so many segments.
+fn acks(segments: u64, delack: Delack) -> u64 {
+    segments / u64::from(delack.segments())
 }
 
 /// How long a sender sends.

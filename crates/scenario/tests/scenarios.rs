@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tailback_engine::plan::{
-    Algorithm, Growth, LinkMode, Pacing, Plan, RatePlan, SceReceiver, Schedule, SeriesMode, TcpPlan,
+    Algorithm, Delack, Growth, LinkMode, Pacing, Plan, RatePlan, SceReceiver, Schedule, SeriesMode,
+    TcpPlan,
 };
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -303,7 +304,7 @@ reverse = true
             header: 54,
             initial_cwnd: 4,
             min_rto: Time::from_secs(1),
-            delack: false,
+            delack: Delack::OFF,
             timestamps: false,
             // 2 x 8 Mbit/s x 30 ms
             rwnd: Bytes(60_000),
@@ -567,7 +568,7 @@ fn set_wins() {
     );
     assert_eq!((plan.flows.len(), plan.flow_count()), (1, 3));
     assert_eq!(plan.flows[0].rtt, Time::from_ms(7));
-    assert!(!plan.flows[0].tcp.delack);
+    assert_eq!(plan.flows[0].tcp.delack, Delack::OFF);
     assert_eq!(options(&plan.flows[0].cc).float("beta"), 0.7);
     assert_eq!(plan.record.series, SeriesMode::Off);
 

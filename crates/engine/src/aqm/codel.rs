@@ -22,7 +22,7 @@ use crate::units::Time;
 
 mod law;
 
-pub use law::{MASK, Params, SELECTOR, Source, Vars};
+pub use law::{Params, SELECTOR, Source, Vars, selector};
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {

@@ -17,7 +17,7 @@ use super::fair::{self, Fair};
 use super::sce::{self, Marker};
 use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
 use crate::packet::{Ecn, Packet};
-use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, derives, flag, micros, number};
+use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, flag, micros, number};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
@@ -67,16 +67,22 @@ pub const ENTRY: Entry<Build> = Entry {
             ..codel::ECN
         },
         codel::CE_THRESHOLD,
-        selector(
-            codel::SELECTOR,
-            "Only packets whose ECN field has this value in the bits of ce_threshold_mask are marked by ce_threshold: 1 and 1 are ECT(1) and CE; all of them if absent.",
-            0,
-        ),
-        selector(
-            codel::MASK,
-            "Bits of the ECN field that are compared with ce_threshold_selector.",
-            1,
-        ),
+        Opt {
+            name: codel::SELECTOR,
+            doc: "Only packets whose ECN field has this value in the bits of this mask are marked by ce_threshold: 0x01/0x01 selects ECT(1) and CE; all packets if absent.",
+            kind: Kind::Word(&[
+                "0x00/0x01",
+                "0x01/0x01",
+                "0x00/0x02",
+                "0x02/0x02",
+                "0x00/0x03",
+                "0x01/0x03",
+                "0x02/0x03",
+                "0x03/0x03",
+            ]),
+            default: None,
+            tc: Some("ce_threshold_selector VALUE/MASK (Linux 5.17)"),
+        },
         sce::OPTION,
     ],
     kernel: Kernel::Qdisc(&KERNEL),
@@ -85,45 +91,15 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(FqCodel::new(options, context)),
 };
 
-/// Two bits of the IP header.
-const fn selector(name: &'static str, doc: &'static str, least: i64) -> Opt {
-    Opt {
-        name,
-        doc,
-        kind: Kind::Int { min: least, max: 3 },
-        default: None,
-        tc: Some("ce_threshold_selector VALUE/MASK (Linux 5.17)"),
-    }
-}
-
-/// A selector has a value and a mask, and something to select for.
+/// A selector needs a threshold.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
-    let error = |option, message: &str| {
-        Err(vec![OptionError {
-            option,
-            message: message.to_owned(),
-        }])
-    };
-    match (options.get(codel::SELECTOR), options.get(codel::MASK)) {
-        (None, None) => Ok(()),
-        (Some(_), None) => error(
-            codel::SELECTOR,
-            "it is compared in the bits of ce_threshold_mask: expected ce_threshold_mask too",
-        ),
-        (None, Some(_)) => error(
-            codel::MASK,
-            "it is the mask of ce_threshold_selector: expected ce_threshold_selector too",
-        ),
-        _ if options.get("ce_threshold").is_none() => error(
-            codel::SELECTOR,
-            "it selects packets for ce_threshold: expected ce_threshold too",
-        ),
-        (Some(Value::Int(value)), Some(Value::Int(mask))) if value & !mask != 0 => error(
-            codel::SELECTOR,
-            "it has bits that ce_threshold_mask leaves out, so it selects nothing: expected a mask with these bits",
-        ),
-        _ => Ok(()),
+    if options.get(codel::SELECTOR).is_some() && options.get("ce_threshold").is_none() {
+        return Err(vec![OptionError {
+            option: codel::SELECTOR,
+            message: "it selects packets for ce_threshold: expected ce_threshold too".to_owned(),
+        }]);
     }
+    Ok(())
 }
 
 /// The kernel face.
@@ -138,14 +114,10 @@ const KERNEL: Qdisc = Qdisc {
         ("ecn", |w, o| flag(w, o, "ecn", "noecn")),
         ("ce_threshold", micros),
         (codel::SELECTOR, |w, o| {
-            if let (Some(Value::Int(value)), Some(Value::Int(mask))) =
-                (w.options.get(o), w.options.get(codel::MASK))
-            {
+            if let Some([value, mask]) = codel::selector(w.options) {
                 w.pair(o, &format!("{value:#x}/{mask:#x}"));
             }
         }),
-        // Spelled with the value.
-        (codel::MASK, derives),
         ("flows", number),
         ("quantum", number),
         ("memory_limit", number),

@@ -1,7 +1,8 @@
 //! `[tcp]`: options of the TCP stack.
 
 use crate::keys::Takes::{AtMost, Only};
-use crate::keys::{BOOL, BYTES, int, time};
+use crate::keys::{AsPart, BOOL, BYTES, Part, Plain, int, plain, time};
+use crate::registry::{Kind, Value};
 use crate::units::{Bytes, Time};
 use crate::{keys, words};
 
@@ -94,6 +95,58 @@ words! {
     }
 }
 
+/// How many segments an ACK is delayed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Delack(u8);
+
+impl Delack {
+    /// An ACK for each segment.
+    pub const OFF: Delack = Delack(1);
+    /// An ACK for two segments (RFC 9293 section 3.8.6.3), as Linux sends them.
+    pub const ON: Delack = Delack(2);
+
+    /// Segments for an ACK.
+    pub const fn segments(self) -> u8 {
+        self.0
+    }
+
+    /// Whether an ACK may wait for a further segment.
+    pub const fn delays(self) -> bool {
+        self.0 > 1
+    }
+}
+
+impl Default for Delack {
+    fn default() -> Delack {
+        Delack::ON
+    }
+}
+
+impl Plain for Delack {
+    fn of(value: Value) -> Option<Delack> {
+        match value {
+            Value::Bool(true) => Some(Delack::ON),
+            Value::Bool(false) => Some(Delack::OFF),
+            Value::Int(segments) => u8::try_from(segments).ok().map(Delack),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(match *self {
+            Delack::ON => Value::Bool(true),
+            Delack::OFF => Value::Bool(false),
+            Delack(segments) => Value::Int(segments.into()),
+        })
+    }
+}
+
+impl AsPart for Delack {
+    fn part(&self) -> Part<'_> {
+        self.value().map_or(Part::Null, Part::Value)
+    }
+}
+
 keys! {
     /// The TCP stack.
     pub struct TcpPlan as "[tcp]" {
@@ -105,8 +158,10 @@ keys! {
         initial_cwnd: u32 = int(1, 100_000).default("10");
         /// Floor of the retransmission timeout.
         min_rto: Time = time(Time::from_ms(1)).default("200ms");
-        /// Whether ACKs are delayed (two segments or a timer).
-        delack: bool = BOOL.default("true");
+        /// Segments that the receiver acknowledges together, unless a timer ends first: true for
+        /// two as Linux does, false for one, or a number for ACKs that are stretched further.
+        delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
+            .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
         /// Whether the timestamp option is in use.
         // RTT samples of retransmitted data and the detection of spurious retransmissions need it.
         // Its bytes on the wire are part of `header`.

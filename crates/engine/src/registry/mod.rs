@@ -10,8 +10,8 @@ mod table;
 
 pub use algorithm::Algorithm;
 pub use options::{
-    Kind, Opt, Options, Value, check_range, defaults, parse_word, read_texts, text, texts,
-    word_or_int,
+    Kind, Opt, Options, Value, bool_or_int, check_range, defaults, parse_word, read_texts, text,
+    texts, word_or_int,
 };
 pub use table::Table;
 

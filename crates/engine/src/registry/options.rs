@@ -64,6 +64,13 @@ pub enum Kind {
         /// Largest number.
         max: i64,
     },
+    /// true or false, or a whole number that says more.
+    BoolOrInt {
+        /// Smallest number.
+        min: i64,
+        /// Largest number.
+        max: i64,
+    },
     /// A list of values of a kind.
     List(&'static Kind),
     /// A list of times, each with a value of a kind.
@@ -290,6 +297,11 @@ pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
             Some(word) => Value::Word(word),
             None => Value::Int(text.parse().map_err(|_| word_or_int(words, min, max))?),
         },
+        Kind::BoolOrInt { min, max } => match text {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => Value::Int(text.parse().map_err(|_| bool_or_int(min, max))?),
+        },
         Kind::List(inner) => {
             let values = text.split(',').map(|text| parse_word(*inner, text.trim()));
             Value::List(values.collect::<Result<_, _>>()?)
@@ -316,6 +328,11 @@ pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
         "one of {}, or a whole number from {min} to {max}",
         words.join(", ")
     )
+}
+
+/// What is expected of true, false or a number.
+pub fn bool_or_int(min: i64, max: i64) -> String {
+    format!("true, false, or a whole number from {min} to {max}")
 }
 
 /// All that is set as texts that [`read_texts`] reads, by name; those of tables are named as in
@@ -398,6 +415,9 @@ pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
         }
         (Kind::WordOrInt { words, min, max }, Value::Int(i)) if !(min..=max).contains(i) => {
             Err(word_or_int(words, min, max))
+        }
+        (Kind::BoolOrInt { min, max }, Value::Int(i)) if !(min..=max).contains(i) => {
+            Err(bool_or_int(min, max))
         }
         (Kind::Float { min, max }, Value::Float(f)) if !(min..=max).contains(f) => {
             Err(format!("a number from {min} to {max}"))

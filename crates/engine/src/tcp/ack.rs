@@ -408,7 +408,12 @@ impl Sender {
             // `tcp_dsack_seen`).
             event.dsack = self.recovery.dsacks <= self.stats.retransmits;
             if event.dsack {
-                self.recovery.undo.duplicate(seq);
+                // A segment that is still out and was sent once is a copy that the path made (Linux
+                // `tcp_check_dsack`, `tcp_sacktag_one`).
+                let out = (self.board.flight.una..self.board.flight.nxt).contains(&seq);
+                if !out || self.board.get(seq).flags & state::EVER_RETRANS != 0 {
+                    self.recovery.undo.duplicate(seq);
+                }
                 event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
                 // A needless retransmission is a delivery, too (it left the network).
                 covered.delivered += 1;

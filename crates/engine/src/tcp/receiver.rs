@@ -98,7 +98,8 @@ pub struct Receiver {
     ce_rcv_nxt: u64,
     flow: u32,
     header: u16,
-    delayed: bool,
+    /// Segments that an ACK is delayed for; 1: none.
+    ack_every: u8,
     /// The ECN field of pure ACKs.
     ack_ecn: Ecn,
 }
@@ -142,7 +143,7 @@ impl Receiver {
             ce_rcv_nxt: 0,
             flow,
             header: plan.header,
-            delayed: plan.delack,
+            ack_every: plan.delack.segments(),
             ack_ecn: match echo {
                 EcnEcho::Accurate { acks, .. } => acks,
                 EcnEcho::PerPacket | EcnEcho::PerPacketButEct1 => Ecn::Ect0,
@@ -478,8 +479,8 @@ impl Receiver {
     /// Linux `__tcp_ack_snd_check`.
     #[inline]
     fn acknowledge(&mut self, now: Time, port: &mut impl Port) {
-        let more_than_one = self.rcv_nxt >= self.acked + 2;
-        if more_than_one || self.quick > 0 || self.ack_now || !self.delayed {
+        let enough = self.rcv_nxt >= self.acked + u64::from(self.ack_every);
+        if enough || self.quick > 0 || self.ack_now || self.ack_every == 1 {
             self.send_ack(self.rcv_nxt, port);
         } else if self.out_of_order.is_empty() {
             self.delay_ack(now, port);

@@ -30,7 +30,7 @@ impl Undo {
         self.retrans = Some(self.retrans.unwrap_or(0) + 1);
     }
 
-    /// A D-SACK reports a segment.
+    /// A D-SACK reports a segment that was sent again.
     pub fn duplicate(&mut self, seq: u64) {
         if let (Some(marker), Some(left)) = (self.marker, self.retrans)
             && left > 0

@@ -296,7 +296,7 @@ impl Layout {
                 if stack.min_rto != Time::from_ms(200) {
                     there.push_str(&format!(" rto_min {}ms", stack.min_rto.ns() / 1_000_000));
                 }
-                if !stack.delack {
+                if !stack.delack.delays() {
                     back.push_str(" quickack 1");
                 }
             }

@@ -5,8 +5,9 @@ use crate::job::Tool;
 use common::{flow, impairment, link, plan};
 use tailback_engine::aqm;
 use tailback_engine::plan::{
-    AccEcnOption, Algorithm, Concerns, EcnFeedback, FlowPlan, Growth, ImpairmentPlan, LinkMode,
-    Pacing, RatePlan, ReceiveBuffer, SceReceiver, Schedule, SlotsPlan, TrafficPlan, Windows,
+    AccEcnOption, Algorithm, Concerns, Delack, EcnFeedback, FlowPlan, Growth, ImpairmentPlan,
+    LinkMode, Pacing, RatePlan, ReceiveBuffer, SceReceiver, Schedule, SlotsPlan, TrafficPlan,
+    Windows,
 };
 use tailback_engine::registry::{Value, complete_defaults, text};
 use tailback_engine::units::{Bytes, Rate};
@@ -375,7 +376,7 @@ fn red_and_options_of_the_stack() {
     (tcp.timestamps, tcp.header) = (false, 54);
     tcp.initial_cwnd = 3;
     tcp.min_rto = MS(50);
-    tcp.delack = false;
+    tcp.delack = Delack::OFF;
     tcp.rwnd = Bytes(100_000);
     tcp.pacing = Pacing::Fq;
     plan.flows[0].ecn = true;

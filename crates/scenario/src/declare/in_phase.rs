@@ -34,7 +34,7 @@ impl InPhase {
             "host_jitter = \"{jitter}\", which spreads the phases"
         ))
         .help(format!(
-            "add host_jitter = \"{jitter}\" to [path], which spreads the phases"
+            "add host_jitter = \"{jitter}\" above the first table, which spreads the phases"
         ))
     }
 }

@@ -158,6 +158,7 @@ fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
         Kind::Rate => ("rate", &[]),
         Kind::Size { .. } | Kind::TimeOrSize => ("size", &[]),
         Kind::Word(words) | Kind::WordOrInt { words, .. } => ("choice", words),
+        Kind::BoolOrInt { .. } => ("count", &["true", "false"]),
         Kind::List(_) | Kind::Pairs(_) => ("list", &[]),
         Kind::Table(_) => ("table", &[]),
     }

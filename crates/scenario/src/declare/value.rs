@@ -1,7 +1,9 @@
 //! Plain values: times, rates, sizes, numbers, words and switches, of keys and of options.
 
 use serde_json::{Map, Value as Json, json};
-use tailback_engine::registry::{Kind, Opt, Value, check_range, parse_word, word_or_int};
+use tailback_engine::registry::{
+    Kind, Opt, Value, bool_or_int, check_range, parse_word, word_or_int,
+};
 use tailback_engine::units::{Bytes, Size, Time, parse_rate, parse_size, parse_time};
 
 use super::MAX_TIME;
@@ -34,6 +36,7 @@ pub(super) fn expectation(kind: Kind) -> String {
         }
         Kind::Word(words) => format!("one of {}", words.join(", ")),
         Kind::WordOrInt { words, min, max } => word_or_int(words, min, max),
+        Kind::BoolOrInt { min, max } => bool_or_int(min, max),
         Kind::List(inner) => format!("a list, each {}", expectation(*inner)),
         Kind::Pairs(inner) => format!(
             "pairs [[\"0s\", ...], [\"10s\", ...]] of a time and {}",
@@ -70,8 +73,11 @@ impl Reader<'_> {
                 let pairs: Vec<Option<(Time, Value)>> = pairs.collect();
                 return pairs.into_iter().collect::<Option<_>>().map(Value::Pairs);
             }
-            (Kind::Bool, Toml::Bool(b)) => Value::Bool(*b),
-            (Kind::Int { .. } | Kind::WordOrInt { .. }, Toml::Integer(i)) => Value::Int(*i),
+            (Kind::Bool | Kind::BoolOrInt { .. }, Toml::Bool(b)) => Value::Bool(*b),
+            (
+                Kind::Int { .. } | Kind::WordOrInt { .. } | Kind::BoolOrInt { .. },
+                Toml::Integer(i),
+            ) => Value::Int(*i),
             (Kind::Float { .. }, Toml::Integer(i)) => Value::Float(*i as f64),
             // Minus zero is zero, or two spellings of one run would differ.
             (Kind::Float { .. }, Toml::Float(f)) if f.is_finite() => Value::Float(*f + 0.0),
@@ -273,6 +279,10 @@ pub(super) fn schema(kind: Kind) -> Json {
         Kind::Word(words) => json!({ "enum": words }),
         Kind::WordOrInt { words, min, max } => json!({ "anyOf": [
             { "enum": words },
+            { "type": "integer", "minimum": min, "maximum": max },
+        ] }),
+        Kind::BoolOrInt { min, max } => json!({ "anyOf": [
+            { "type": "boolean" },
             { "type": "integer", "minimum": min, "maximum": max },
         ] }),
         Kind::List(inner) => {

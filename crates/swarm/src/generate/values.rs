@@ -98,6 +98,8 @@ pub fn of_kind(draw: &mut Draw, kind: Kind, taste: Taste) -> Value {
             Value::String((*draw.pick(words)).to_owned())
         }
         Kind::WordOrInt { min, max, .. } => Value::Integer(whole(draw, min, max, taste)),
+        Kind::BoolOrInt { .. } if draw.chance(0.5) => Value::Boolean(draw.chance(0.5)),
+        Kind::BoolOrInt { min, max } => Value::Integer(whole(draw, min, max, taste)),
         Kind::List(inner) => {
             let length = draw.log(1.0, 20.0) as usize;
             let values = (0..length).map(|_| of_kind(draw, *inner, taste));

@@ -267,7 +267,7 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
     let (plan, slow) = played(scenario, limits)?;
     let constants = has_defaults(scenario)
         || plan.start_jitter > Time::ZERO
-        || plan.flows.iter().any(|flow| flow.tcp.delack);
+        || plan.flows.iter().any(|flow| flow.tcp.delack.delays());
     let rates = plan.links.iter().map(|link| link.rate.nominal());
     if constants || !rates.into_iter().all(whole) {
         return Err(outside("times that do not scale"));

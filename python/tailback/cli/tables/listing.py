@@ -77,6 +77,8 @@ def type_of(option: dict[str, Any]) -> str:
             return " | ".join(words)
         case {"type": "word or int", "words": words, "min": low, "max": high}:
             return f"{' | '.join(words)} | {low} to {high}"
+        case {"type": "bool or int", "min": low, "max": high}:
+            return f"true | false | {low} to {high}"
         case {"type": "int" | "float" as kind, "min": low, "max": high}:
             return f"{kind}, {low:g} to {high:g}"
         case {"type": "time", "min": low} if not low.startswith("0"):

@@ -9,10 +9,28 @@ use crate::packet::Packet;
 use crate::registry::{Options, Value};
 use crate::units::Time;
 
-/// Options of fq_codel that say which packets its `ce_threshold` marks.
+/// The option of fq_codel that says which packets its `ce_threshold` marks.
 pub const SELECTOR: &str = "ce_threshold_selector";
-/// The bits of the ECN field that are compared with the selector.
-pub const MASK: &str = "ce_threshold_mask";
+/// Each value of the ECN field and mask that it is compared in, as the selector spells them.
+pub const SELECTORS: &[(&str, [u8; 2])] = &[
+    ("0x00/0x01", [0, 1]),
+    ("0x01/0x01", [1, 1]),
+    ("0x00/0x02", [0, 2]),
+    ("0x02/0x02", [2, 2]),
+    ("0x00/0x03", [0, 3]),
+    ("0x01/0x03", [1, 3]),
+    ("0x02/0x03", [2, 3]),
+    ("0x03/0x03", [3, 3]),
+];
+
+/// The value and mask of the selector; `None`: it selects all packets.
+pub fn selector(options: &Options) -> Option<[u8; 2]> {
+    let Some(Value::Word(word)) = options.get(SELECTOR) else {
+        return None;
+    };
+    let found = SELECTORS.iter().find(|(spelling, _)| spelling == word);
+    found.map(|(_, bits)| *bits)
+}
 
 /// Most packets dropped in one dequeue; drops due beyond that are forgiven.
 const MAX_DROPS: u32 = 256;
@@ -73,10 +91,7 @@ impl Params {
                 Some(Value::Time(time)) => Some(ticks(*time)),
                 _ => None,
             },
-            select: [SELECTOR, MASK].map(|name| match options.get(name) {
-                Some(Value::Int(bits)) => *bits as u8,
-                _ => 0,
-            }),
+            select: selector(options).unwrap_or_default(),
             ecn: options.bool("ecn"),
             mtu: u64::from(mtu),
         }

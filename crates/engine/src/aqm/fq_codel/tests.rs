@@ -148,47 +148,55 @@ fn ce_threshold_marks_above_it_only() {
 /// tc's `ce_threshold_selector 0x1/0x1` marks ECT(1) above the threshold, and no ECT(0).
 #[test]
 fn ce_threshold_marks_what_is_selected() {
-    let marked = |value: i64, mask: i64| {
+    let marked = |selector: &'static str| {
         let mut bench = Bench::new(&[
             ("ce_threshold", Value::Time(Time::from_ms(1))),
-            ("ce_threshold_selector", Value::Int(value)),
-            ("ce_threshold_mask", Value::Int(mask)),
+            (codel::SELECTOR, Value::Word(selector)),
         ]);
         [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0].map(|ecn| {
             bench.put(0, 0, 1514, 1, ecn);
             bench.get(2 * MS).expect("one").ecn == Ecn::Ce
         })
     };
-    assert_eq!(marked(1, 1), [false, true, false]);
-    assert_eq!(marked(1, 3), [false, true, false]);
-    assert_eq!(marked(2, 3), [false, false, true]);
-    assert_eq!(marked(0, 1), [false, false, true]);
+    assert_eq!(marked("0x01/0x01"), [false, true, false]);
+    assert_eq!(marked("0x01/0x03"), [false, true, false]);
+    assert_eq!(marked("0x02/0x03"), [false, false, true]);
+    assert_eq!(marked("0x00/0x01"), [false, false, true]);
 }
 
-/// The words for tc, and the combinations that make no sense.
+/// The words for tc; a selector without a threshold is an error.
 #[test]
 fn a_selector_in_tcs_words() {
-    let set = |set: &[(&'static str, i64)], threshold: bool| {
+    let set = |threshold: bool| {
         let mut options = complete_defaults(&ENTRY);
-        for (name, value) in set {
-            options.set(name, Value::Int(*value));
-        }
+        options.set(codel::SELECTOR, Value::Word("0x01/0x01"));
         if threshold {
             options.set("ce_threshold", Value::Time(Time::from_ms(1)));
         }
         (ENTRY.finish)(&mut options).map(|()| KERNEL.spell(&options, Rate(10_000_000)).words)
     };
-    let [value, mask] = [codel::SELECTOR, codel::MASK];
-    let words = set(&[(value, 1), (mask, 1)], true).expect("sensible");
+    let words = set(true).expect("sensible");
     let said = "ce_threshold 1000us ce_threshold_selector 0x1/0x1 flows 1024";
     assert!(words.contains(said), "{words}");
-    let at = |options: &[(&'static str, i64)], threshold| {
-        set(options, threshold).expect_err("no sense")[0].option
+    assert_eq!(
+        set(false).expect_err("no threshold")[0].option,
+        codel::SELECTOR
+    );
+}
+
+/// Every spelling that the registry lists has its bits.
+#[test]
+fn every_selector_has_its_bits() {
+    let option = ENTRY.options.iter().find(|o| o.name == codel::SELECTOR);
+    let Kind::Word(words) = option.expect("an option").kind else {
+        panic!("words");
     };
-    assert_eq!(at(&[(value, 1)], true), value);
-    assert_eq!(at(&[(mask, 1)], true), mask);
-    assert_eq!(at(&[(value, 1), (mask, 1)], false), value);
-    assert_eq!(at(&[(value, 3), (mask, 1)], true), value);
+    for word in words {
+        let mut options = complete_defaults(&ENTRY);
+        options.set(codel::SELECTOR, Value::Word(word));
+        let [value, mask] = codel::selector(&options).expect("bits");
+        assert_eq!(format!("{value:#04x}/{mask:#04x}"), *word);
+    }
 }
 
 #[test]
