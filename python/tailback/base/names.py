@@ -33,13 +33,31 @@ def unknown(
     return f"{begins}{len(set(valid))}{listed}, such as {', '.join(shown)}{hint}"
 
 
+SIMILAR = 0.65
+"""Share of two words that has to agree before one is suggested for the other."""
+
+
 def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:
-    """The name that the user probably meant."""
+    """The name that the user probably meant.
+
+    Dashes of options, the suffix of files and capitals do not count: they make words alike that have
+    nothing in common.
+    """
     import difflib
 
     near = [one for one in valid if name and one.startswith(f"{name}_")][:1]
-    near = near or difflib.get_close_matches(name, [*valid, *also], n=1)
-    return near[0] if near else None
+    if near:
+        return near[0]
+    plain: dict[str, str] = {}
+    for one in (*valid, *also):
+        plain.setdefault(_bare(one), one)
+    close = difflib.get_close_matches(_bare(name), plain, n=1, cutoff=SIMILAR)
+    return plain[close[0]] if close else None
+
+
+def _bare(name: str) -> str:
+    """What two names are compared by."""
+    return name.lstrip("-").removesuffix(".toml").lower()
 
 
 def runs(names: Sequence[str]) -> list[str]:

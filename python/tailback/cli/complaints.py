@@ -165,8 +165,9 @@ def of_click(exception: click.ClickException) -> str:
 
 def _nearest(exception: click.UsageError, context: click.Context | None) -> str | None:
     """The option or command that may have been meant."""
-    if near := getattr(exception, "possibilities", None):
-        return str(near[0])
+    if isinstance(exception, click.NoSuchOption) and context is not None:
+        options = [name for one in context.command.params for name in one.opts]
+        return names.nearest(exception.option_name, options)
     name = getattr(exception, "command_name", None)
     if name is None or context is None or not isinstance(context.command, click.Group):
         return None

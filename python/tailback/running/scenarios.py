@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tailback import _native
-from tailback.base import arguments, foreign, toml
+from tailback.base import arguments, foreign, names, toml
 from tailback.errors import (
     InputError,
     ScenarioError,
@@ -188,14 +188,11 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
 
 def _meant(path: Path) -> str:
     """Suggest a file that the user may have meant instead of a missing one."""
-    import difflib
-
     from tailback import examples
 
     if path.name in examples.names() and path.parent == Path():
         return f"; run: tailback new {path.name} > {path.name}.toml"
     beside = [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, beside, n=1)
-    if near:
-        return f'; did you mean "{foreign.line(path.parent / near[0])}"?'
+    if near := names.nearest(path.name, beside):
+        return f'; did you mean "{foreign.line(path.parent / near)}"?'
     return "; name a file, or run: tailback new first > first.toml"
