@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -50,13 +51,18 @@ def measure(case: Path, *extra: str) -> Measured:
         command = [sys.executable, "-m", "tailback", "run", str(case), "--jobs", "1", "--out", out]
         # A child starts with the peak of its parent: 5 resets ours to the current use.
         Path("/proc/self/clear_refs").write_text("5", "ascii")
-        process = subprocess.Popen([*command, *extra], stdout=subprocess.DEVNULL)
-        # wait4 gives the usage of this child alone.
-        _, status, usage = os.wait4(process.pid, 0)
-        wall_s = time.perf_counter() - since
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            raise SystemExit(f"{case.name}: exit status {process.returncode}")
+        with tempfile.TemporaryFile() as complaints:
+            process = subprocess.Popen(
+                [*command, *extra], stdout=subprocess.DEVNULL, stderr=complaints
+            )
+            # wait4 gives the usage of this child alone.
+            _, status, usage = os.wait4(process.pid, 0)
+            wall_s = time.perf_counter() - since
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode != 0:
+                complaints.seek(0)
+                sys.stderr.buffer.write(complaints.read())
+                raise SystemExit(f"{case.name}: exit status {process.returncode}")
         timings = [json.loads(path.read_bytes()) for path in Path(out).glob("runs/*/timing.json")]
         return Measured(
             packets=sum(t["data_packets"] for t in timings),
@@ -66,6 +72,15 @@ def measure(case: Path, *extra: str) -> Measured:
             wall_s=wall_s,
             process_s=usage.ru_utime + usage.ru_stime,
         )
+
+
+def processor() -> str:
+    """The processor of this machine: its name and family, as in "AMD EPYC, family 25"."""
+    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    facts = dict(line.split(":", 1) for line in reversed(lines) if ":" in line)
+    facts = {key.strip(): value.strip() for key, value in facts.items()}
+    name = re.sub(r"\s+(\d+-Core )?Processor$", "", facts.get("model name", "unknown"))
+    return f"{name}, family {facts.get('cpu family', 'unknown')}"
 
 
 def main() -> None:
@@ -81,6 +96,7 @@ def main() -> None:
 
     rows: dict[str, dict[str, float]] = {}
     if not args.json:
+        print(f"{os.cpu_count()} cores, {processor()}")
         print(f"{'case':<10} {'M packets/s':>11} {'peak MB':>8} {'packets':>10} {'cpu s':>7}")
     for case in cases:
         runs = [measure(case) for _ in range(args.repeat)]
@@ -103,7 +119,8 @@ def main() -> None:
         measure(HERE / "c.toml", "--set", "duration=1ms").wall_s for _ in range(2 * args.repeat)
     )
     if args.json:
-        print(json.dumps({"cases": rows, "startup_s": startup}, indent=1))
+        facts = {"processor": processor(), "cases": rows, "startup_s": startup}
+        print(json.dumps(facts, indent=1))
     else:
         print(f"start-up of `tailback run`: {startup:.2f} s")
 

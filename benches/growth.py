@@ -21,7 +21,7 @@ from os import cpu_count
 from pathlib import Path
 from typing import Any
 
-from bench import Measured, measure
+from bench import Measured, measure, processor
 
 from tailback.base import toml
 
@@ -205,7 +205,11 @@ def rates(quick: bool) -> Iterator[Point]:
                 [{"cc": "cubic", "count": 100}],
                 duration=lasting(mbit * 1e6, 1e5 if quick else 2e6, 0.02),
                 path={"rtt": "1ms"},
-                bottleneck={"rate": f"{mbit:g}Mbit", "queue": {"aqm": "fifo", "limit": "1bdp"}},
+                # A BDP, but ten packets at least.
+                bottleneck={
+                    "rate": f"{mbit:g}Mbit",
+                    "queue": {"aqm": "fifo", "limit": "1bdp" if mbit > 100 else "10p"},
+                },
             ),
             {},
         )
@@ -433,7 +437,10 @@ def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
     from tailback.figures import export
 
     page = ["# As a scenario grows", "", f"`{command}`", ""]
-    page += [f"Measured on {date.today():%d %B %Y} on a machine with {cpu_count()} cores:"]
+    page += [
+        f"Measured on {date.today():%d %B %Y} on a machine with {cpu_count()} cores"
+        f" ({processor()}):"
+    ]
     page += ["of three runs of each point that which took least time.", ""]
     (DOCS / FIGURES).mkdir(exist_ok=True)
     for part, rows in found.items():
