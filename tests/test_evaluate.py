@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,11 +13,13 @@ import pytest
 
 import tailback as tb
 from conftest import COMMAND
+from tailback.errors import InputError, RunsFailed
 from tailback.evaluate import cc, decision, execution, report, suites
 from tailback.evaluate.criteria import Against
 from tailback.evaluate.decision import PointOutcome
 from tailback.evaluate.model import VERDICTS, Evaluation, Request, SectionVerdict
 from tailback.evaluate.subject import Subject
+from tailback.running.batch import Job, run_jobs
 from tailback.running.options import RunOptions
 
 WORDS: tuple[SectionVerdict, SectionVerdict] = ("worse", "no worse")
@@ -158,6 +162,57 @@ def test_the_json_is_fixed_and_a_failure_is_status_1(tmp_path: Path) -> None:
     again = command(tmp_path, "cc", "cubic", *words[:-2], "--no-report", "-q")
     assert again.returncode == 0
     assert "1 pass, 1 not observable" in again.stdout
+
+
+def test_changes_since_an_earlier_evaluation(tmp_path: Path) -> None:
+    words = ("--quick", "--part", "7.1-ce", "--seeds", "2", "--no-report", "-q")
+    first = command(tmp_path, "cc", "cubic", *words, "--json")
+    (tmp_path / "before.json").write_text(first.stdout, encoding="utf-8")
+    same = command(tmp_path, "cc", "cubic", *words, "--since", "before.json")
+    assert "no verdict has changed" in same.stdout
+    broken = command(tmp_path, "cc", "bbr", *words, "--since", "before.json")
+    assert broken.returncode == 1
+    assert "7.1-ce was pass (0.0303), is fail (0.97" in broken.stdout
+    both = command(tmp_path, "cc", "bbr", *words, "--since", "before.json", "--json")
+    [change] = json.loads(both.stdout)["changes"]
+    assert (change["id"], change["before"], change["now"]) == ("7.1-ce", "pass", "fail")
+    other = command(tmp_path, "queue", "codel", *words[:1], "--since", "before.json")
+    assert other.returncode == 2
+    assert "it is of evaluate cc" in other.stderr
+    (tmp_path / "no.json").write_text('{"suite": 3}', encoding="utf-8")
+    wrong = command(tmp_path, "cc", "cubic", "--since", "no.json")
+    assert wrong.returncode == 2
+    assert "is not what evaluate --json writes" in wrong.stderr
+
+
+def test_a_section_that_cannot_run_says_why(tmp_path: Path) -> None:
+    options = RunOptions.of(out=tmp_path, seeds=2, progress=False)
+    request = Request("cubic", options, quick=True)
+    bad = replace(cc.ce.CRITERION, id="bad", fixed={"flows.subject.tcp.mss": 3})
+    chosen = Subject("cubic", "cubic")
+    found = execution.evaluate("cc", (bad, cc.ce.CRITERION), cc.SCENARIOS, chosen, request)
+    assert [one.verdict for one in found.sections] == ["not observable", "pass"]
+    assert 'wrong value 3 for "mss"' in found.sections[0].note
+    with pytest.raises(InputError, match="no section can run"):
+        execution.evaluate("cc", (bad,), cc.SCENARIOS, chosen, request)
+
+
+def test_a_section_with_a_lost_run_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(jobs: list[Job], options: RunOptions) -> None:
+        every = run_jobs(jobs, options)
+        lost = every[0].points.pop()
+        shutil.rmtree(lost.path)
+        raise RunsFailed([f"run {lost.run_id} (seed 2): panicked at my-cc/src/lib.rs"], every)
+
+    monkeypatch.setattr(execution, "run_jobs", lose)
+    options = RunOptions.of(out=tmp_path, seeds=2, progress=False)
+    request = Request("cubic", options, quick=True)
+    chosen = Subject("cubic", "cubic")
+    criteria = (cc.ce.CRITERION, cc.silence.CRITERION)
+    found = execution.evaluate("cc", criteria, cc.SCENARIOS, chosen, request)
+    assert [one.verdict for one in found.sections] == ["fail", "pass"]
+    assert found.sections[0].note.startswith("1 run failed: run ")
+    assert "panicked at my-cc" in found.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def _with_failures(
     lost = [failure for failure in failures if any(run_id in failure for run_id in absent)]
     if not lost:
         return result
-    note = f"{len(lost)} runs failed: {lost[0].splitlines()[0]}"
+    note = f"{_runs(len(lost))} failed: {lost[0].splitlines()[0]}"
     return replace(result, verdict="fail", note=note)
 
 
@@ -100,3 +100,7 @@ def _absent(results: Results) -> list[str]:
     index = layout.read_index(layout.index_path(results.root, results.id))
     stored = {run.run_id for run in results}
     return [point.run_id for point in index.points if point.run_id not in stored]
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -115,6 +115,27 @@ class SectionResult:
 
 
 @dataclass(frozen=True)
+class SectionChange:
+    """A section whose verdict differs between two evaluations."""
+
+    id: str
+    before: str
+    value_before: float | None
+    now: str
+    value: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as `--json` prints it."""
+        return {
+            "id": self.id,
+            "before": self.before,
+            "value_before": self.value_before,
+            "now": self.now,
+            "value": _finite(self.value),
+        }
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """All sections of a suite for one subject."""
 
@@ -146,6 +167,14 @@ class Evaluation:
     def of(self, *verdicts: SectionVerdict) -> list[SectionResult]:
         """The sections with one of these verdicts."""
         return [section for section in self.sections if section.verdict in verdicts]
+
+    def changes(self, before: Mapping[str, tuple[str, float | None]]) -> list[SectionChange]:
+        """What differs from an earlier evaluation, given as verdict and value by section."""
+        return [
+            SectionChange(one.id, *before[one.id], one.verdict, one.value)
+            for one in self.sections
+            if one.id in before and before[one.id][0] != one.verdict
+        ]
 
     @property
     def is_bad(self) -> bool:

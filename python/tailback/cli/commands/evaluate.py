@@ -42,6 +42,12 @@ _OPTIONS = (
         "of the suite (CUBIC, a FIFO).",
     ),
     click.option(
+        "--since",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Print which verdicts differ from those in FILE, the --json of an earlier evaluation.",
+    ),
+    click.option(
         "--part",
         "parts",
         multiple=True,
@@ -78,6 +84,7 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
         quick: bool,
         worst: bool,
         against: str | None,
+        since: Path | None,
         parts: tuple[str, ...],
         junit: Path | None,
         report_folder: Path | None,
@@ -94,6 +101,11 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
                 f"--junit {junit}: there is no folder {junit.parent}; name one that exists"
             )
         request = Request(name, options, quick=quick, worst=worst, against=against, parts=parts)
+        before = None
+        if since is not None:
+            from tailback.evaluate import earlier
+
+            before = earlier.read(since, command.__name__)
         evaluation = suites.evaluate(command.__name__, request)
         if junit is not None:
             from tailback.evaluate.junit import write
@@ -105,12 +117,16 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
             which = [evaluation.suite, name, *(["quick"] if quick else []), *parts]
             place = options.out / "evaluations" / "-".join(which)
             page = _report(evaluation, report_folder or place, pdf)
+        changes = None if before is None else evaluation.changes(before)
         if as_json:
-            terminal.out_json(evaluation.to_dict())
+            found = evaluation.to_dict()
+            if changes is not None:
+                found["changes"] = [change.to_dict() for change in changes]
+            terminal.out_json(found)
         else:
             from tailback.cli.tables import evaluation as table
 
-            table.show(evaluation, page)
+            table.show(evaluation, page, changes)
         return FAILED if evaluation.is_bad else OK
 
     decorated: Callable[..., int] = json_option(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from tailback.base.numbers import short
 from tailback.cli.tables.layout import new_console, print_table
-from tailback.evaluate.model import VERDICTS, Evaluation, SectionVerdict
+from tailback.evaluate.model import VERDICTS, Evaluation, SectionChange, SectionVerdict
 from tailback.evaluate.text import number
 
 STYLES: dict[SectionVerdict, str] = {
@@ -22,8 +23,10 @@ STYLES: dict[SectionVerdict, str] = {
 }
 
 
-def show(evaluation: Evaluation, page: Path | None) -> None:
-    """One row for each section, then how many have each verdict."""
+def show(
+    evaluation: Evaluation, page: Path | None, changes: Sequence[SectionChange] | None = None
+) -> None:
+    """One row for each section, then how many have each verdict, and what has changed."""
     console = new_console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("section", "title", "verdict", "measure"):
@@ -49,6 +52,12 @@ def show(evaluation: Evaluation, page: Path | None) -> None:
     )
     for section in evaluation.of("fail", "worse"):
         console.print(f"{section.id} {section.verdict}: {section.note}", soft_wrap=True)
+    for change in changes or ():
+        old, new = short(change.value_before, 3), short(change.value, 3)
+        text = f"{change.id} was {change.before} ({old}), is {change.now} ({new})"
+        console.print(text, soft_wrap=True)
+    if changes is not None and not changes:
+        console.print("no verdict has changed", soft_wrap=True)
     for note in evaluation.notes:
         console.print(note, soft_wrap=True)
     if page is not None:
