@@ -298,6 +298,8 @@ class HarmTo(Asked):
     incumbents: tuple[str, ...] = ("cubic", "reno")
     quick_incumbents: tuple[str, ...] | None = None
     incumbent_at: str = "flows.incumbent.cc"
+    absolute: bool = False
+    """Whether harm is the plain increase, as of shares, instead of a share itself."""
     absent: Mapping[str, object] = field(
         default_factory=lambda: {"flows.subject.start": "0s", "flows.subject.stop": "1ms"}
     )
@@ -348,7 +350,11 @@ class HarmTo(Asked):
         contended, free = self.value(beside), self.value(alone)
         if contended is None or free is None:
             return None
-        return 0.0 if contended == free else harm(free, contended, self.better)
+        if contended == free:
+            return 0.0
+        if self.absolute:
+            return contended - free if self.better == "less" else free - contended
+        return harm(free, contended, self.better)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -74,6 +74,18 @@ def lost_share(run: Run) -> float | None:
     return queue["drops"] / arrived if arrived else None
 
 
+def lost_share_of(name: str) -> Callable[[Run], float | None]:
+    """Drops of the flows of a name over the data packets that they sent."""
+
+    def value(run: Run) -> float | None:
+        drops, packets = (
+            total(at(flow, path) for flow in named(run, name)) for path in ("drops", "packets")
+        )
+        return drops / packets if drops is not None and packets else None
+
+    return value
+
+
 def jain(run: Run) -> float | None:
     """Jain's index of all flows."""
     return at(run.summary, "jain")
