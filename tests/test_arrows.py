@@ -96,9 +96,9 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
     return graph
 
 
-OFFERED = {"comparison": {"report"}, "store": {"plot", "running"}}
-"""Imports inside methods of folders above their own: the report of a comparison, the figures of
-results, and the engine versions that results are compared with."""
+OFFERED = {"comparison": {"report"}, "store": {"explain", "plot", "report", "running"}}
+"""Imports inside methods of folders above their own: the report of a comparison, the figures,
+reports and explanations of results, and the engine versions that results are compared with."""
 
 
 def test_no_folder_of_the_package_imports_itself_through_others() -> None:
@@ -111,9 +111,10 @@ def test_no_folder_of_the_studies_imports_itself_through_others() -> None:
 
 
 OFFERED_FILES = {
-    "comparison.model": {"comparison.gate", "comparison.notebook", "report.comparison"}
+    "comparison.model": {"comparison.gate", "comparison.notebook", "report.comparison"},
+    "store.results": {"report.sweep"},
 }
-"""The same by file: a comparison's report, made on request."""
+"""The same by file: reports of a comparison and of results, made on request."""
 
 
 def file_graph(package: Path) -> dict[str, set[str]]:

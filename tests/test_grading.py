@@ -12,8 +12,8 @@ import pytest
 import tailback as tb
 from conftest import Tailback
 from tailback.errors import InputErrors
-from tailback.grading import places
-from tailback.grading.reading import read
+from tailback.teaching.grading import places
+from tailback.teaching.grading.reading import read
 
 SCENARIO = """\
 title = "Tune"

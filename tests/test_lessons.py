@@ -10,9 +10,9 @@ import click
 import pytest
 
 import tailback as tb
-from tailback import lessons
 from tailback.cli.main import cli
 from tailback.errors import InputError
+from tailback.teaching import lessons
 
 SEEDS = 2
 

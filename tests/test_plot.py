@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ def test_a_line_is_the_mean_over_seeds_with_its_interval(grid: tailback.Results)
     frame = grid.queues().filter(
         pl.col("bottleneck.rate") == 4e6,
         pl.col("bottleneck.queue.aqm") == "pie",
-        pl.col("path.rtt") == 8e7,
+        pl.col("path.rtt") == timedelta(milliseconds=80),
     )
     wanted = estimate(frame["delay_p99_ms"])
     row = found["4 Mbit/s", "pie", 80]
@@ -119,7 +120,7 @@ def test_a_distribution_is_that_of_every_packet(grid: tailback.Results) -> None:
     buckets = grid.histogram().filter(
         pl.col("bottleneck.queue.aqm") == "codel",
         pl.col("bottleneck.rate") == 4e6,
-        pl.col("path.rtt") == 5e6,
+        pl.col("path.rtt") == timedelta(milliseconds=5),
     )
     middle = found[len(found) // 2]
     below = buckets.filter((pl.col("lower") + pl.col("width")) / 1e6 <= middle["x"] * (1 + 1e-5))

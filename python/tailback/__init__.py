@@ -28,13 +28,14 @@ from tailback.errors import (
 )
 
 if TYPE_CHECKING:
+    from tailback.bundling import bundle, verify_bundle
     from tailback.comparison import Comparison, compare
-    from tailback.grading import grade
     from tailback.running.batch import Job, run, run_many, sweep
     from tailback.running.cluster import on_cluster
     from tailback.running.scenarios import check
     from tailback.running.spread.merge import merge
     from tailback.store.results import Results, Run, open_results
+    from tailback.teaching.grading import grade
     from tailback.tuning import tune
 
 __version__ = engine_version().partition("+")[0]
@@ -51,6 +52,7 @@ __all__ = [
     "ScenarioError",
     "TailbackError",
     "__version__",
+    "bundle",
     "check",
     "compare",
     "engine_version",
@@ -62,11 +64,13 @@ __all__ = [
     "run_many",
     "sweep",
     "tune",
+    "verify_bundle",
 ]
 
 PLACES = {
+    "bundling": ("bundle", "verify_bundle"),
     "comparison": ("Comparison", "compare"),
-    "grading": ("grade",),
+    "teaching.grading": ("grade",),
     "running.batch": ("Job", "run", "run_many", "sweep"),
     "running.cluster": ("on_cluster",),
     "running.scenarios": ("check",),

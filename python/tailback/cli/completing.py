@@ -68,7 +68,7 @@ def _examples(_context: click.Context) -> Iterable[tuple[str, str]]:
 
 
 def _lessons(_context: click.Context) -> Iterable[tuple[str, str]]:
-    from tailback import lessons
+    from tailback.teaching import lessons
 
     return ((name, lessons.title(name)) for name in lessons.NAMES)
 

@@ -22,7 +22,7 @@ PURPOSES = {
     "Understand": ("explain", "plot", "report", "export"),
     "Compare": ("compare", "baseline", "evaluate"),
     "Teach": ("grade",),
-    "Keep": ("results", "merge", "verify"),
+    "Keep": ("results", "merge", "verify", "bundle"),
     "Engines and plugins": ("kernel", "build"),
     "Help": ("list", "completion"),
 }

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,6 +68,21 @@ class Explanation:
         if self.programs:
             parts.append(Part("programs", [programs.sentence(self.programs)]))
         return parts
+
+    def __str__(self) -> str:
+        return "\n".join(
+            line
+            for part in self.parts()
+            for line in (part.title, *(f"  {s}" for s in part.sentences))
+        )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a heading and a list for each part."""
+        return "".join(
+            f"<p><b>{html.escape(part.title)}</b></p>"
+            f"<ul>{''.join(f'<li>{html.escape(text)}</li>' for text in part.sentences)}</ul>"
+            for part in self.parts()
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--json` prints."""

@@ -162,9 +162,11 @@ def plot(
             events=(events,) if isinstance(events, str) else tuple(events),
         ),
     )
-    return figure(
-        results, asked, width=width, height=height, font_size=font_size, style_name=style
-    ).chart
+    made = figure(results, asked, width=width, height=height, font_size=font_size, style_name=style)
+    # Imports Altair, as the figure does.
+    from tailback.plot.composing import composable
+
+    return composable(made.chart)
 
 
 def _words(value: Any) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from tailback.store.run_folder import StoredRun
 if TYPE_CHECKING:
     import polars as pl
 
+    from tailback.explain import Explanation
     from tailback.figures.theme import Chart
     from tailback.metrics.assertions import Assertion, BoundVerdict
 
@@ -207,15 +209,22 @@ class Results:
             groups.setdefault(points.point_key(run), []).append(run)
         return list(groups.values())
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """One row for each run and flow: parameters, seed, run_id, and the flow's summary.
 
-        Columns have the names of `tailback list metrics`; counts by cause stay in the JSON.
+        Columns have the names of `tailback list metrics`; counts by cause stay in the JSON. Swept
+        times are durations. `columns` selects some of the columns.
         """
         import polars as pl
 
         known = {**frames.columns("flows"), completion.UNFINISHED: pl.Float64}
-        return _frame(self, lambda summary: summary["flows"], "flow", known)
+        whole = _frame(self, lambda summary: summary["flows"], "flow", known)
+        if columns is None:
+            return whole
+        for column in columns:
+            if column not in whole.columns:
+                raise InputError(names.unknown("column", column, whole.columns))
+        return whole.select(columns)
 
     def queues(self) -> pl.DataFrame:
         """One row for each run and link: parameters, seed, run_id, and the link's summary."""
@@ -269,9 +278,11 @@ class Results:
         if run is not None:
             one = self._run(run).series()
             self._refuse_unknown(one, quantity)
+            self._refuse_unknown_part(one, flow, link)
             return frames.only(one, quantity, flow, link)
         whole = frames.series([point.stored for point in self.points])
         self._refuse_unknown(whole, quantity)
+        self._refuse_unknown_part(whole, flow, link)
         return self._keyed(frames.only(whole, quantity, flow, link))
 
     def series_statistics(
@@ -291,6 +302,7 @@ class Results:
 
         every = frames.series([point.stored for point in self.points])
         self._refuse_unknown(every, quantity)
+        self._refuse_unknown_part(every, flow, link)
         whole = frames.only(every, quantity, flow, link)
         by = ["run", "flow", "link", "quantity"]
         windows = pl.DataFrame(
@@ -349,9 +361,23 @@ class Results:
         each in front and the flow or link that they are of. Buckets of several runs add up.
         """
         if run is not None:
-            return self._run(run).histogram(quantity, flow=flow, link=link)
+            one = self._run(run)
+            self._refuse_unknown_distribution(one.stored.histograms(), quantity, flow, link)
+            return one.histogram(quantity, flow=flow, link=link)
         whole = frames.histograms([point.stored for point in self.points])
+        self._refuse_unknown_distribution(whole, quantity, flow, link)
         return self._keyed(frames.only(whole, quantity, flow, link))
+
+    def _refuse_unknown_distribution(
+        self, frame: pl.DataFrame, quantity: str, flow: str | None, link: str | None
+    ) -> None:
+        """Reject the name of a distribution, flow or link that no run has."""
+        self._refuse_unknown_part(frame, flow, link)
+        if quantity not in frame["quantity"]:
+            every = frames.histograms([point.stored for point in self.points])["quantity"]
+            known = list(every.unique(maintain_order=True))
+            if quantity not in known:
+                raise InputError(names.unknown("distribution", quantity, known))
 
     def plot(
         self,
@@ -364,9 +390,17 @@ class Results:
         where: Mapping[str, Any] | None = None,
         width: str | None = None,
         height: str | None = None,
-        font_size: float = 8.0,
+        font_size: float | None = None,
         x_scale: Literal["auto", "linear", "log", "free"] = "auto",
         y_scale: Literal["auto", "linear", "log", "free"] = "auto",
+        style: Literal["paper", "slides"] = "paper",
+        title: str = "",
+        begin: str | None = None,
+        end: str | None = None,
+        x_limits: str | None = None,
+        y_limits: str | None = None,
+        rules: str | Sequence[str] = (),
+        events: str | Sequence[str] = (),
     ) -> Chart:
         """A figure as a chart of Altair's, to be shown, changed or saved.
 
@@ -375,7 +409,10 @@ class Results:
         ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`, `color` and `facet` (columns,
         rows) are swept keys or "flow", "link", "class", "seed"; `kind` is "line", "box", "cdf",
         "ccdf", "time", "scatter", "heat" or "bar". `where` keeps some values of a key. `width` is
-        that of the whole figure, e.g. "85mm"; letters have `font_size` points there.
+        that of the whole figure, e.g. "85mm"; letters have `font_size` points there [8, on slides
+        24]. `begin` and `end` ("2s") select a part of the time, `x_limits` and `y_limits`
+        ("0:20ms") the ends of the axes, `rules` ("y=5ms") draw lines, `events` ("drops", "marks",
+        "slow-start-exit", "all") ticks over time.
         """
         from tailback.plot import plot
 
@@ -392,7 +429,41 @@ class Results:
             font_size=font_size,
             x_scale=x_scale,
             y_scale=y_scale,
+            style=style,
+            title=title,
+            begin=begin,
+            end=end,
+            x_limits=x_limits,
+            y_limits=y_limits,
+            rules=rules,
+            events=events,
         )
+
+    def explain(self, run: Run | int = 0, *, flow: str | Sequence[str] = ()) -> Explanation:
+        """Explain a run [default: the first]: what held each flow back, and what filled each queue.
+
+        `flow` names the flows to explain. A notebook shows it as sentences.
+        """
+        from tailback.explain import explain
+
+        only = (flow,) if isinstance(flow, str) else tuple(flow)
+        return explain(self._run(run).stored, only)
+
+    def report(self) -> Path:
+        """Write the report of the sweep, and return the path of its page."""
+        from tailback.report.sweep import write_folder
+
+        return write_folder(layout.index_path(self.root, self.id).parent)
+
+    def _refuse_unknown_part(self, frame: pl.DataFrame, flow: str | None, link: str | None) -> None:
+        """Reject the name of a flow or link that no run has."""
+        for kind, name in (("flow", flow), ("link", link)):
+            if name is None:
+                continue
+            known = dict.fromkeys(part for run in self.points for part in _named(run, kind))
+            known.update(dict.fromkeys(frame[kind].drop_nulls().unique(maintain_order=True)))
+            if name not in known:
+                raise InputError(names.unknown(kind, name, list(known)))
 
     def _keyed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """A frame of all runs in which their parameters replace their number."""
@@ -409,6 +480,7 @@ class Results:
             schema_overrides={"run": pl.UInt32, "seed": pl.Int64, "run_id": pl.String},
             strict=False,
         )
+        keys = keys.with_columns(_durations(self))
         joined = keys.join(frame, on="run", how="inner", maintain_order="right_left")
         return joined.drop("run")
 
@@ -582,15 +654,45 @@ def _frame(results: Results, parts_of: Any, name: str, columns: Mapping[str, Any
     rows = _rows(results, parts_of, name)
     known = {"seed": pl.Int64, "run_id": pl.String, name: pl.String, **columns}
     swept = dict.fromkeys(path for run in results.points for path in run.params)
+    durations = _durations(results)
     if not rows:
         texts = {p: isinstance(v, str) for run in results.points for p, v in run.params.items()}
         types = {path: pl.String if texts[path] else pl.Float64 for path in swept}
-        return pl.DataFrame(schema={**types, **known})
+        return pl.DataFrame(schema={**types, **known}).with_columns(durations)
     # By column, with None where a row lacks it; inferring from every row,
     # since a column may be null for long before its first number.
     names = dict.fromkeys([*swept, *known, *_columns(rows)])
     data = {column: [row.get(column) for row in rows] for column in names}
-    return pl.DataFrame(data, schema_overrides=known, strict=False, infer_schema_length=None)
+    made = pl.DataFrame(data, schema_overrides=known, strict=False, infer_schema_length=None)
+    return made.with_columns(durations)
+
+
+_TIME = re.compile(r"[+-]?[\d._]+(?:e[+-]?\d+)? ?(?:ns|us|ms|s|secs?)", re.IGNORECASE)
+
+
+def _durations(results: Results) -> list[pl.Expr]:
+    """Swept times, which are numbers of ns elsewhere, as durations."""
+    import polars as pl
+
+    paths = dict.fromkeys(path for run in results.points for path in run.params)
+    times = [
+        path
+        for path in paths
+        if all(
+            not isinstance(run.params.get(path), str)
+            and _TIME.fullmatch(run.labels.get(path, "0s").strip())
+            for run in results.points
+        )
+    ]
+    return [pl.col(path).cast(pl.Int64).cast(pl.Duration("ns")) for path in times]
+
+
+def _named(run: Run, kind: str) -> list[str]:
+    """The names of the flows, sources and programs of a run, and of their groups; or its links."""
+    if kind == "link":
+        return list(run.summary["queues"])
+    found = [part["name"] for part in parts.senders(run.summary)]
+    return list(dict.fromkeys([*found, *(re.sub(r"/\d+$", "", name) for name in found)]))
 
 
 def _cell(value: float | str | None) -> str:

@@ -55,7 +55,7 @@ def grade(
 
     docs/how-to/teach.md has the format.
     """
-    from tailback import grading
+    from tailback.teaching import grading
 
     if as_csv and as_json:
         raise click.UsageError("--csv and --json do not go together; expected one of them")

@@ -48,7 +48,8 @@ def new(name: str | None, listed: bool, lesson: str | None, kind: str | None) ->
         return _begin(kind, name)
     if lesson is not None:
         return _teach(lesson, name)
-    from tailback import examples, lessons
+    from tailback import examples
+    from tailback.teaching import lessons
 
     if listed:
         titles = {one: examples.title(one) for one in examples.names()}
@@ -65,7 +66,7 @@ def new(name: str | None, listed: bool, lesson: str | None, kind: str | None) ->
 
 
 def _teach(lesson: str, name: str | None) -> int:
-    from tailback import lessons
+    from tailback.teaching import lessons
 
     folder = Path(name or lesson)
     for path in lessons.write(lesson, folder):

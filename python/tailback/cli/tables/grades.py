@@ -11,10 +11,10 @@ from tailback.base import terminal
 from tailback.base.foreign import line
 from tailback.base.numbers import short
 from tailback.cli.tables.layout import print_table
-from tailback.grading import words
+from tailback.teaching.grading import words
 
 if TYPE_CHECKING:
-    from tailback.grading import Grades
+    from tailback.teaching.grading import Grades
 
 
 def show(grades: Grades) -> None:

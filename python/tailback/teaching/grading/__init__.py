@@ -20,11 +20,11 @@ from tailback import engine_version
 from tailback.base import arguments
 from tailback.base.located import Located
 from tailback.errors import InputError, RunsFailed
-from tailback.grading import submission as submissions
-from tailback.grading import task as tasks
-from tailback.grading.task import Task
 from tailback.running import engines, execution, scenarios
 from tailback.running.options import RunOptions
+from tailback.teaching.grading import submission as submissions
+from tailback.teaching.grading import task as tasks
+from tailback.teaching.grading.task import Task
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,7 @@ from typing import Any
 from tailback.base import names
 from tailback.base.located import Located
 from tailback.errors import InputErrors
-from tailback.grading.reading import Misread, PlacedDocument, read
+from tailback.teaching.grading.reading import Misread, PlacedDocument, read
 
 NAME = "task.toml"
 """The file of a task that is named by its folder."""

@@ -12,7 +12,7 @@ from typing import Any
 from tailback.base import foreign
 from tailback.base.located import Located
 from tailback.errors import InputError
-from tailback.grading import places
+from tailback.teaching.grading import places
 
 MAX_BYTES = 64 << 10
 """The size limit of a task or submission."""

@@ -32,9 +32,9 @@ def title(name: str) -> str:
     return text.partition("\n")[0].removeprefix("# ")
 
 
-def write(name: str, folder: Path) -> list[Path]:
+def write(name: str, folder: Path | str) -> list[Path]:
     """Write the files of a lesson to a folder that is new or empty; returns their paths."""
-    source = _folder(name)
+    source, folder = _folder(name), Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{line(folder)}: is there already; name a folder that is new or empty")
     written: list[Path] = []

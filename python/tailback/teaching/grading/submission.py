@@ -13,10 +13,10 @@ from tailback.base import foreign, names, toml
 from tailback.base.located import Located
 from tailback.base.numbers import bytes_text
 from tailback.errors import InputError, ScenarioError
-from tailback.grading import task as tasks
-from tailback.grading.reading import Misread, PlacedDocument, read
-from tailback.grading.task import Task
 from tailback.running import costs, engines, scenarios
+from tailback.teaching.grading import task as tasks
+from tailback.teaching.grading.reading import Misread, PlacedDocument, read
+from tailback.teaching.grading.task import Task
 
 ENDING = ".toml"
 

@@ -1,0 +1,270 @@
+"""Runs a bundle again, and says which bytes differ and why. A bundle is untrusted."""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tailback import _native
+from tailback.base import folders, foreign
+from tailback.bundling import contents
+from tailback.bundling.contents import AboutBundle
+from tailback.bundling.writing import refuse_foreign_code
+from tailback.errors import InputError
+from tailback.running import costs, engines, execution, scenarios
+from tailback.running.options import RunOptions
+from tailback.store import archive, layout
+from tailback.store.results import Results
+from tailback.store.run_folder import ACCOUNT, MANIFEST, SUMMARY
+
+MAX_CPU_S = 3600.0
+"""CPU time that a bundle may take, unless the caller allows more."""
+
+MOST_PATHS = 5
+"""The most values of one file that a difference names."""
+
+_OF_VERSION = ("run_id", "engine_version", "version", "files", "baseline")
+"""Values of JSON files that follow from the version of the engine."""
+
+
+@dataclass(frozen=True)
+class BundleDifference:
+    """A file that is not the same here."""
+
+    file: str
+    why: str
+    values: list[str] = field(default_factory=list)
+    """Of JSON, what differs: path, value there, value here."""
+
+
+@dataclass(frozen=True)
+class CheckedBundle:
+    """What was found."""
+
+    about: AboutBundle
+    engine_version: str
+    """The version here."""
+    files: int
+    """Files whose hash was checked."""
+    runs: int
+    """Runs that were repeated."""
+    compared: int
+    """Files of runs that were compared."""
+    damaged: list[str]
+    """Files whose content is not what their hash says."""
+    differences: list[BundleDifference]
+    version_only: list[str]
+    """JSON files that differ in the version of the engine and in ids that follow from it."""
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing is damaged, and every result came out again."""
+        return not self.damaged and not self.differences
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "same": self.same,
+            "title": self.about.title,
+            "engine": self.about.engine,
+            "version": {"bundle": self.about.engine_version, "here": self.engine_version},
+            "platform": {"bundle": self.about.platform, "here": _platform()},
+            "files": self.files,
+            "runs": self.runs,
+            "compared": self.compared,
+            "damaged": self.damaged,
+            "differences": [asdict(one) for one in self.differences],
+            "version_only": self.version_only,
+        }
+
+
+def verify_bundle(
+    bundle: Path | str,
+    *,
+    jobs: int | None = None,
+    progress: bool | None = None,
+    max_cpu_s: float = MAX_CPU_S,
+) -> CheckedBundle:
+    """Check the hashes of a bundle, run its scenario again, and compare the results.
+
+    Raises `InputError` if it is no bundle, or if its scenario would run code or read files from
+    outside.
+    """
+    path = Path(bundle)
+    files = _unpacked(path)
+    if contents.ABOUT not in files or contents.SCENARIO not in files:
+        raise InputError(
+            f"{foreign.line(path)}: no bundle, since {contents.ABOUT} or {contents.SCENARIO} is "
+            "missing; name a file that `tailback bundle` wrote"
+        )
+    about = AboutBundle.of(foreign.parse_json(files[contents.ABOUT], Path(contents.ABOUT)))
+    damaged = [
+        name
+        for name, wanted in sorted(about.files.items())
+        if contents.sha256(files.get(name, b"")) != wanted
+    ]
+    contents.refuse_outside(files[contents.SCENARIO], [value for _, value in about.set])
+    runner = engines.get(about.engine)
+    with folders.scratch(Path(tempfile.gettempdir())) as root:
+        for name, data in files.items():
+            if not name.startswith(f"{contents.RESULTS}/"):
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_bytes(data)
+        values = [(key, value) for key, value in about.set]
+        loaded = scenarios.load(root / contents.SCENARIO, values, about.seeds, runner)
+        refuse_foreign_code(loaded)
+        _refuse_costly(loaded, runner, max_cpu_s)
+        options = RunOptions.of(jobs=jobs, out=root / "again", progress=progress)
+        results = execution.run_loaded([loaded], [runner], options)[0]
+        compared, differences, version_only = _compared(
+            about, files, results, loaded.engine_version
+        )
+        runs = len({run.run_id for run in results})
+    return CheckedBundle(
+        about,
+        loaded.engine_version,
+        len(about.files),
+        runs,
+        compared,
+        damaged,
+        [one for one in differences if one.file not in damaged],
+        version_only,
+    )
+
+
+def _refuse_costly(loaded: _native.Scenario, runner: engines.Engine, max_cpu_s: float) -> None:
+    cost = costs.total((point.packets, runner, runner.memory(point)) for point in loaded.points)
+    if cost.cpu_s > max_cpu_s:
+        raise InputError(
+            f"running the bundle again takes about {costs.duration_text(cost.cpu_s)} of CPU time; "
+            f"set --max-cpu-s {cost.cpu_s:.0f} to allow it"
+        )
+
+
+def _unpacked(path: Path) -> dict[str, bytes]:
+    """The files of a bundle by name, within limits."""
+    data = foreign.read(path, limit=contents.MAX_BYTES)
+    files: dict[str, bytes] = {}
+    left = contents.MAX_BYTES
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as zipped:
+            if len(zipped.infolist()) > contents.MAX_FILES:
+                raise InputError(f"{foreign.line(path)}: more than {contents.MAX_FILES} files")
+            for entry in zipped.infolist():
+                if entry.is_dir():
+                    continue
+                if not contents.is_inside(entry.filename) or entry.filename in files:
+                    raise InputError(
+                        f"{foreign.line(path)}: {foreign.quoted(entry.filename)} is no name of a "
+                        "file in a bundle; name a file that `tailback bundle` wrote"
+                    )
+                with zipped.open(entry) as file:
+                    content = file.read(left + 1)
+                left -= len(content)
+                if left < 0:
+                    raise InputError(
+                        f"{foreign.line(path)}: larger than {contents.MAX_BYTES >> 20} MiB when "
+                        "unpacked; name a smaller file"
+                    )
+                files[entry.filename] = content
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
+        raise InputError(f"{foreign.line(path)}: not a ZIP file; name a bundle") from None
+    return files
+
+
+def _compared(
+    about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
+) -> tuple[int, list[BundleDifference], list[str]]:
+    """How many files were compared, what differs, run by run in the order of the sweep, and files
+    that differ only in the version."""
+    index_name = f"{contents.RESULTS}/sweeps/{about.sweep}/{layout.INDEX}"
+    there = _points(files.get(index_name, b""))
+    why = _why(about, version)
+    compared = 0
+    found: list[BundleDifference] = []
+    version_only: list[str] = []
+    for run in results:
+        at = json.dumps([run.params, run.seed], sort_keys=True)
+        run_id = there.get(at)
+        if run_id is None:
+            where = ", ".join([*(f"{k} = {v}" for k, v in run.labels.items()), f"seed {run.seed}"])
+            found.append(BundleDifference(index_name, f"the bundle has no run at {where}"))
+            continue
+        prefix = f"{contents.RESULTS}/runs/{run_id}/"
+        own = {
+            name.removeprefix(prefix): data
+            for name, data in files.items()
+            if name.startswith(prefix)
+        }
+        here = {
+            path.name: path.read_bytes()
+            for path in run.path.iterdir()
+            if path.is_file() and path.name not in contents.LEFT_OUT
+        }
+        for name in sorted({*own, *here}):
+            compared += 1
+            if own.get(name) == here.get(name):
+                continue
+            if name not in own or name not in here:
+                missing = "in the bundle" if name not in own else "here"
+                found.append(BundleDifference(prefix + name, f"missing {missing}"))
+                continue
+            values = _values(name, own[name], here[name])
+            if values == []:
+                version_only.append(prefix + name)
+            else:
+                found.append(BundleDifference(prefix + name, why, values or []))
+    return compared, found, version_only
+
+
+def _points(index: bytes) -> dict[str, str]:
+    """The run of each point and seed."""
+    # A stored index begins with its own hash, as every stored JSON file does.
+    begin = index.find(b"{")
+    try:
+        document = json.loads(index[begin:]) if begin >= 0 else {}
+        return {
+            json.dumps([point["params"], point["seed"]], sort_keys=True): point["run_id"]
+            for point in document.get("points", ())
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _values(name: str, there: bytes, here: bytes) -> list[str] | None:
+    """What differs in a JSON file beside what follows from the version; None: not known."""
+    if name not in (SUMMARY, MANIFEST, ACCOUNT):
+        return None
+    try:
+        both = [json.loads(data[data.find(b"{") :]) for data in (there, here)]
+    except ValueError:
+        return None
+    different = [
+        (path, one, other)
+        for path, one, other in archive.differences(*both)
+        if path.partition(".")[0].partition("[")[0] not in _OF_VERSION
+    ]
+    said = [f"{path}: {one} there, {other} here" for path, one, other in different[:MOST_PATHS]]
+    if len(different) > MOST_PATHS:
+        said.append(f"and {len(different) - MOST_PATHS} more values")
+    return said
+
+
+def _why(about: AboutBundle, version: str) -> str:
+    if about.engine_version != version:
+        return f"the engine is {version} here, and was {about.engine_version}"
+    if about.platform != _platform():
+        return f"the same engine on {_platform()}, and it was {about.platform}"
+    return "the same engine on the same platform: please report it"
+
+
+def _platform() -> str:
+    return f"{platform.system()} {platform.machine()}"

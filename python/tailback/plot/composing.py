@@ -1,0 +1,54 @@
+"""Puts charts beside and under one another: `a | b` and `a & b`.
+
+Altair composes only charts without a configuration. A figure has one for its fonts and sizes, which
+moves to the whole.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import altair as alt
+
+_OWN = ("color", "fill", "shape", "strokeDash")
+"""Channels that each chart has for itself: its colours may mean something else."""
+
+
+class ComposableChart:
+    """What composed charts have beside the methods of Altair's."""
+
+    def __or__(self, other: Any) -> Any:
+        return _composed(alt.hconcat, self, other)
+
+    def __and__(self, other: Any) -> Any:
+        return _composed(alt.vconcat, self, other)
+
+
+def composable(chart: Any) -> Any:
+    """The chart, which composes from now on."""
+    if not isinstance(chart, ComposableChart):
+        chart.__class__ = _class(type(chart))  # type: ignore[arg-type]
+    return chart
+
+
+@cache
+def _class(base: type) -> type:
+    return type(base.__name__, (ComposableChart, base), {"__module__": base.__module__})
+
+
+def _composed(concat: Any, *charts: Any) -> Any:
+    configs = [c.config for c in charts if getattr(c, "config", alt.Undefined) is not alt.Undefined]
+    made = concat(*(_plain(chart) for chart in charts))
+    made = made.resolve_scale(**dict.fromkeys(_OWN, "independent"))
+    if configs:
+        made.config = configs[0]
+    return composable(made)
+
+
+def _plain(chart: Any) -> Any:
+    if getattr(chart, "config", alt.Undefined) is alt.Undefined:
+        return chart
+    plain = chart.copy(deep=False)
+    plain.config = alt.Undefined
+    return plain
