@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import altair as alt
 import pytest
 
 import tailback
@@ -20,13 +21,11 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 def shown(value: Any) -> str:
     """What a notebook displays for the value of a cell."""
-    for method in ("_repr_mimebundle_", "_repr_html_"):
-        found = getattr(value, method, None)
-        if found is not None:
-            made = found()
-            made = made[0] if isinstance(made, tuple) else made
-            return json.dumps(made) if isinstance(made, dict) else str(made)
-    return repr(value)
+    # Displaying a chart needs IPython, and its specification does not.
+    if isinstance(value, alt.TopLevelMixin):
+        return json.dumps(value.to_dict())
+    found = getattr(value, "_repr_html_", None)
+    return repr(value) if found is None else str(found())
 
 
 def run_cell(source: str, names: dict[str, Any], file: str) -> str | None:

@@ -28,7 +28,8 @@ class ComposableChart:
 def composable(chart: Any) -> Any:
     """The chart, which composes from now on."""
     if not isinstance(chart, ComposableChart):
-        chart.__class__ = _class(type(chart))  # type: ignore[arg-type]
+        # A plain assignment would be a property of the specification.
+        object.__setattr__(chart, "__class__", _class(type(chart)))  # type: ignore[arg-type]
     return chart
 
 
