@@ -1,0 +1,316 @@
+//! quinn's endpoint and its one connection as [`Endpoint`].
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::BytesMut;
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
+    EcnCodepoint, EndpointConfig, ServerConfig, TimeSource, VarInt,
+};
+use ring::{hkdf, hmac};
+use tailback_sim::{Ecn, Endpoint, EndpointState, Time, Transmit};
+
+use crate::application::Application;
+use crate::{Options, Timers, tls};
+
+/// The ends' addresses, which no packet has.
+const SERVER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 4433);
+const CLIENT: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 50_000);
+
+/// Length of connection ids, as quinn's own generator has it.
+const CID_BYTES: usize = 8;
+
+/// The date of servers, seconds since 1970: 2026-01-01.
+const DATE: u64 = 1_767_225_600;
+
+/// An end of quinn: an endpoint and its connection.
+pub struct Quinn {
+    endpoint: quinn_proto::Endpoint,
+    // In a box, because quinn's connection is large and moves.
+    connection: Option<(ConnectionHandle, Box<Connection>)>,
+    /// The client's set-up, until it connects.
+    connects: Option<ClientConfig>,
+    application: Application,
+    /// The instant of time 0; only differences to it matter.
+    origin: Instant,
+    /// Datagrams that the endpoint itself wants to send.
+    answers: VecDeque<(Vec<u8>, Option<EcnCodepoint>)>,
+    ecn: bool,
+    burst: usize,
+    timers: Timers,
+    now: Time,
+}
+
+/// Connection ids that count up from a seed, mixed so that they look like any.
+struct Ids(u64);
+
+impl Ids {
+    fn next(state: u64) -> u64 {
+        // SplitMix64.
+        let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+impl ConnectionIdGenerator for Ids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        self.0 = self.0.wrapping_add(1);
+        ConnectionId::new(&Ids::next(self.0).to_be_bytes())
+    }
+
+    fn cid_len(&self) -> usize {
+        CID_BYTES
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+struct FixedDate;
+
+impl TimeSource for FixedDate {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(DATE)
+    }
+}
+
+impl Quinn {
+    pub(crate) fn server(options: &Options) -> Quinn {
+        let crypto = QuicServerConfig::try_from(tls::server()).expect("TLS 1.3 with AES-128");
+        let token_key = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&[0; 64]);
+        let mut config = ServerConfig::new(Arc::new(crypto), Arc::new(token_key));
+        config.transport_config(options.transport());
+        config.time_source(Arc::new(FixedDate));
+        Quinn::new(
+            options,
+            1,
+            Some(Arc::new(config)),
+            None,
+            Application::server(),
+        )
+    }
+
+    pub(crate) fn client(options: &Options, bytes: Option<u64>) -> Quinn {
+        let crypto = QuicClientConfig::try_from(tls::client()).expect("TLS 1.3 with AES-128");
+        let mut config = ClientConfig::new(Arc::new(crypto));
+        config.transport_config(options.transport());
+        let first = AtomicU64::new(options.seed);
+        config.initial_dst_cid_provider(Arc::new(move || {
+            let number = Ids::next(first.fetch_add(1, Ordering::Relaxed));
+            ConnectionId::new(&number.to_be_bytes())
+        }));
+        Quinn::new(options, 2, None, Some(config), Application::client(bytes))
+    }
+
+    fn new(
+        options: &Options,
+        end: u64,
+        server: Option<Arc<ServerConfig>>,
+        connects: Option<ClientConfig>,
+        application: Application,
+    ) -> Quinn {
+        let seed = Ids::next(options.seed.wrapping_mul(2).wrapping_add(end));
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_be_bytes());
+        let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &bytes)));
+        config.rng_seed(Some(bytes));
+        config.cid_generator(move || Box::new(Ids(seed)));
+        Quinn {
+            endpoint: quinn_proto::Endpoint::new(
+                Arc::new(config),
+                server,
+                // Datagrams too long for the path are dropped, not cut.
+                true,
+                None,
+            ),
+            connection: None,
+            connects,
+            application,
+            origin: Instant::now(),
+            answers: VecDeque::new(),
+            ecn: options.ecn,
+            burst: options.burst.max(1),
+            timers: options.timers,
+            now: Time::ZERO,
+        }
+    }
+
+    /// Bytes of the stream that have arrived here.
+    pub fn received_bytes(&self) -> u64 {
+        self.application.received()
+    }
+
+    /// quinn's own statistics of the connection, once there is one.
+    pub fn stats(&self) -> Option<quinn_proto::ConnectionStats> {
+        Some(self.connection.as_ref()?.1.stats())
+    }
+
+    fn instant(&self, now: Time) -> Instant {
+        self.origin + Duration::from_nanos(now.ns())
+    }
+
+    fn peer(&self) -> SocketAddr {
+        match self.application {
+            Application::Server { .. } => CLIENT.into(),
+            Application::Client { .. } => SERVER.into(),
+        }
+    }
+
+    /// Passes events between endpoint, connection and application until there is none.
+    fn settle(&mut self, now: Instant) {
+        let Some((handle, connection)) = &mut self.connection else {
+            return;
+        };
+        loop {
+            let mut idle = true;
+            while let Some(event) = connection.poll_endpoint_events() {
+                idle = false;
+                if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                    connection.handle_event(event);
+                }
+            }
+            while let Some(event) = connection.poll() {
+                idle = false;
+                self.application.handle(event, connection);
+            }
+            if self.application.closes() {
+                idle = false;
+                connection.close(now, VarInt::from_u32(0), Default::default());
+            }
+            if idle {
+                return;
+            }
+        }
+    }
+}
+
+impl Endpoint for Quinn {
+    fn wake(&mut self, now: Time) {
+        self.now = now;
+        let instant = self.instant(now);
+        if let Some(config) = self.connects.take() {
+            let connected = self
+                .endpoint
+                .connect(instant, config, SERVER.into(), "sender");
+            let (handle, connection) = connected.expect("a first connection");
+            self.connection = Some((handle, Box::new(connection)));
+        }
+        if let Some((_, connection)) = &mut self.connection {
+            connection.handle_timeout(instant);
+        }
+        self.settle(instant);
+    }
+
+    fn receive(&mut self, now: Time, datagram: &[u8], ecn: Ecn) {
+        self.now = now;
+        let (instant, peer) = (self.instant(now), self.peer());
+        let mut answer = Vec::new();
+        let codepoint = codepoint(ecn).filter(|_| self.ecn);
+        let data = BytesMut::from(datagram);
+        match self
+            .endpoint
+            .handle(instant, peer, None, codepoint, data, &mut answer)
+        {
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                match self.endpoint.accept(incoming, instant, &mut answer, None) {
+                    Ok((handle, connection)) => {
+                        self.connection = Some((handle, Box::new(connection)));
+                    }
+                    Err(error) => panic!("the server rejects the client: {}", error.cause),
+                }
+            }
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::Response(transmit)) => {
+                answer.truncate(transmit.size);
+                self.answers.push_back((answer, transmit.ecn));
+            }
+            None => {}
+        }
+        self.settle(instant);
+    }
+
+    fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some((answer, ecn)) = self.answers.pop_front() {
+            datagram.extend_from_slice(&answer);
+            return Some(Transmit::one(field(ecn.filter(|_| self.ecn))));
+        }
+        let instant = self.instant(now);
+        let (_, connection) = self.connection.as_mut()?;
+        let transmit = connection.poll_transmit(instant, self.burst, datagram)?;
+        datagram.truncate(transmit.size);
+        self.settle(instant);
+        Some(Transmit {
+            ecn: field(transmit.ecn.filter(|_| self.ecn)),
+            segment_size: transmit.segment_size,
+        })
+    }
+
+    fn next(&mut self) -> Option<Time> {
+        let (_, connection) = self.connection.as_mut()?;
+        let due = connection.poll_timeout()?;
+        let due = Time(due.saturating_duration_since(self.origin).as_nanos() as u64);
+        Some(match self.timers {
+            Timers::Exact => due,
+            Timers::Tokio => {
+                let slot = due.ns().div_ceil(MS) * MS;
+                let waits = slot.saturating_sub(self.now.ns()).div_ceil(MS) * MS;
+                Time(self.now.ns() + waits)
+            }
+        })
+    }
+
+    fn is_done(&self) -> bool {
+        self.application.is_done()
+    }
+
+    fn state(&self) -> EndpointState {
+        let Some((_, connection)) = &self.connection else {
+            return EndpointState::default();
+        };
+        let mtu = f64::from(connection.current_mtu());
+        let metrics = connection.congestion_state().metrics();
+        EndpointState {
+            cwnd: Some(metrics.congestion_window as f64 / mtu),
+            // quinn begins with the largest number there is.
+            ssthresh: metrics
+                .ssthresh
+                .filter(|ssthresh| *ssthresh < u64::MAX)
+                .map(|ssthresh| ssthresh as f64 / mtu),
+            srtt: Some(Time(connection.rtt().as_nanos() as u64)),
+            in_flight: None,
+        }
+    }
+}
+
+/// A millisecond, ns.
+const MS: u64 = 1_000_000;
+
+fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
+    match ecn {
+        Ecn::NotEct => None,
+        Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+        Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+        Ecn::Ce => Some(EcnCodepoint::Ce),
+    }
+}
+
+fn field(codepoint: Option<EcnCodepoint>) -> Ecn {
+    match codepoint {
+        None => Ecn::NotEct,
+        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+        Some(EcnCodepoint::Ce) => Ecn::Ce,
+    }
+}
