@@ -4,8 +4,10 @@
 mod testing;
 
 use tailback_conformance::cc::{after_a_mark, survives_anything_and_repeats_it};
-use tailback_engine::cc::ENTRIES;
-use tailback_engine::registry::complete_defaults;
+use tailback_engine::cc::{Build, CongestionControl, ENTRIES};
+use tailback_engine::registry::kernel::Kernel;
+use tailback_engine::registry::rules::Rules;
+use tailback_engine::registry::{Entry, Options, Value, complete_defaults, find};
 use tailback_engine::units::Time;
 use testing::Host;
 
@@ -14,6 +16,30 @@ fn survives_anything_and_repeats() {
     ENTRIES
         .iter()
         .for_each(|entry| survives_anything_and_repeats_it(entry));
+}
+
+fn draft_of_bbr3(options: &Options) -> Box<dyn CongestionControl> {
+    let mut options = options.clone();
+    options.set("draft", Value::Word("06"));
+    (find(ENTRIES, "bbr3").expect("an entry").build)(&options)
+}
+
+/// Every option of bbr3 at both ends of its range, with the draft instead of the branch.
+#[test]
+fn the_draft_of_bbr_survives_anything_and_repeats() {
+    let bbr3 = *find(ENTRIES, "bbr3").expect("an entry");
+    // Entries live as long as the program.
+    let entry: &'static Entry<Build> = Box::leak(Box::new(Entry {
+        name: bbr3.name,
+        doc: bbr3.doc,
+        follows: bbr3.follows,
+        options: bbr3.options,
+        kernel: Kernel::None,
+        rules: Rules::NONE,
+        finish: bbr3.finish,
+        build: draft_of_bbr3 as Build,
+    }));
+    survives_anything_and_repeats_it(entry);
 }
 
 #[test]

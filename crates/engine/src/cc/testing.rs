@@ -216,6 +216,7 @@ impl Host {
                 tx_in_flight: self.flight.in_flight(),
                 lost: 1,
                 app_limited: false,
+                seq: self.flight.una,
             };
             let (cc, view, window) = self.hooks();
             cc.on_lost(view, window, &segment);

@@ -200,4 +200,6 @@ pub struct LostSegment {
     pub lost: u32,
     /// There was nothing to send at some time before.
     pub app_limited: bool,
+    /// Its number in the connection, from 0.
+    pub seq: u64,
 }

@@ -87,6 +87,7 @@ fn call(control: &mut dyn CongestionControl, hook: Hook) {
         tx_in_flight: 10,
         lost: 1,
         app_limited: false,
+        seq: 0,
     };
     match hook {
         Hook::Needs => _ = control.needs(),

@@ -198,6 +198,7 @@ impl Rates {
             tx_in_flight: sent.in_flight,
             lost: lost.saturating_sub(sent.lost) as u32,
             app_limited: sent.app_limited,
+            seq,
         })
     }
 }

@@ -13,6 +13,7 @@ impl Bbr3 {
         self.round.start = rate.interval_us > 0 && rate.prior_delivered >= self.round.next;
         if self.round.start {
             self.round.next = view.delivered;
+            self.round_count = self.round_count.wrapping_add(1);
             if let Phase::ProbeBw(phase) = &mut self.phase
                 && let Some(wait) = phase.wait()
             {
@@ -87,7 +88,7 @@ impl Bbr3 {
             if self.bounds.inflight_lo == NO_BOUND {
                 self.bounds.inflight_lo = window.cwnd;
             }
-            let cut = self.bounds.bw_lo.times(self.params.loss_cut);
+            let cut = self.params.loss_cut.of_rate(self.bounds.bw_lo);
             self.bounds.bw_lo = self.signals.bw_latest.max(cut);
             self.bounds.inflight_lo = self
                 .signals
@@ -115,7 +116,10 @@ impl Bbr3 {
     }
 
     /// The round has losses. Counting starts again here, to measure what the path delivers.
-    pub(super) fn note_loss(&mut self, view: View<'_>) {
+    pub(super) fn note_loss(&mut self, view: View<'_>, window: &Window) {
+        if self.params.draft {
+            self.save_before_episode(window);
+        }
         if !self.signals.loss_in_round {
             self.loss_round.next = view.delivered;
         }
@@ -132,6 +136,6 @@ impl Bbr3 {
         let lost_before = segment.lost.saturating_sub(1);
         let threshold = self.params.loss_threshold;
         let prefix = threshold.of_up(before).saturating_sub(lost_before);
-        before + (Gain::ONE - threshold).whole(prefix)
+        before + threshold.rest().whole_of(prefix)
     }
 }

@@ -3,14 +3,12 @@
 use super::bounds::NO_BOUND;
 use super::phase::{Phase, ProbeBw};
 use super::state::{Bbr3, MinRtt};
+use super::trace::{GAUGES, TRACED, bound};
 use crate::cc::bbr_model::{Bandwidth, Gain, NO_RTT, min_rtt_us};
 use crate::cc::contract::{CeEcho, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use crate::cc::view::{Ack, CaState, LostSegment, View};
 use crate::cc::window::{INFINITE_SSTHRESH, MAX_CWND, Window};
 use crate::rng::Stream;
-
-/// Rounds of each half of the window of ACK aggregation; one in STARTUP.
-const AGGREGATION_ROUNDS: u32 = 5;
 
 impl Bbr3 {
     pub(super) fn set_pacing_rate(&mut self, view: View<'_>, window: &mut Window, gain: Gain) {
@@ -28,6 +26,8 @@ impl Bbr3 {
                 ProbeBw::Down(_) => (params.down_gain, params.steady_gain),
                 ProbeBw::Cruise(_) | ProbeBw::Refill(_) => (Gain::ONE, params.steady_gain),
             },
+            // The branch bounds the window alone.
+            Phase::ProbeRtt(..) if params.draft => (Gain::ONE, params.probe_rtt_gain),
             Phase::ProbeRtt(..) => (Gain::ONE, Gain::ONE),
         };
     }
@@ -38,12 +38,12 @@ impl Bbr3 {
             let bw = self.bandwidth();
             let mut target = self.bdp(bw, self.cwnd_gain);
             if self.params.aggregates {
-                target += self.aggregation.window(bw);
+                target += self.extra_acked(bw);
             }
             target = self.with_quanta(view, window, target);
             if self.full.reached {
                 cwnd = (cwnd + acked).min(target);
-            } else if cwnd < target || cwnd < 2 * self.initial_cwnd {
+            } else if cwnd < target || self.knows_too_little(view, window) {
                 cwnd += acked;
             }
             cwnd = cwnd.max(self.params.min_window);
@@ -94,12 +94,16 @@ impl CongestionControl for Bbr3 {
         };
         self.probe_rtt_min = self.min_rtt;
         self.pace.init(view, window);
-        self.aggregation.restart(view.now);
+        self.restart_aggregation(view.now);
     }
 
     fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
-        self.save_cwnd(window);
-        self.undo = self.bounds;
+        if self.params.draft {
+            self.save_before_episode(window);
+        } else {
+            self.save_cwnd(window);
+            self.undo.bounds = self.bounds;
+        }
         window.ssthresh
     }
 
@@ -111,14 +115,7 @@ impl CongestionControl for Bbr3 {
         self.update_latest(view, ack);
         self.update_congestion(view, window, ack);
         if self.params.aggregates {
-            let rounds = if self.full.reached {
-                AGGREGATION_ROUNDS
-            } else {
-                1
-            };
-            let (bw, round) = (self.bandwidth(), self.round.start);
-            self.aggregation
-                .update(view, window, ack, bw, round, rounds);
+            self.update_aggregation(view, window, ack);
         }
         self.check_startup_loss(view, window, ack);
         self.check_full_pipe(view);
@@ -139,7 +136,8 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_lost(&mut self, view: View<'_>, window: &Window, segment: &LostSegment) {
-        self.note_loss(view);
+        self.note_loss(view, window);
+        self.count_lost_range(segment);
         if self.probe.samples && self.too_high(segment.lost, segment.tx_in_flight, 0, 0) {
             let in_flight = self.excess_began(segment);
             self.inflight_too_high(view, window, in_flight, segment.app_limited);
@@ -150,7 +148,8 @@ impl CongestionControl for Bbr3 {
         match event {
             CwndEvent::TxStart if window.app_limited != 0 => {
                 self.idle_restart = true;
-                self.aggregation.restart(view.now);
+                self.counts.idle_restarts += 1;
+                self.restart_aggregation(view.now);
                 match self.phase {
                     Phase::ProbeBw(_) => self.set_pacing_rate(view, window, Gain::ONE),
                     Phase::ProbeRtt(probe, _) if probe.is_over(view.now) => {
@@ -160,7 +159,7 @@ impl CongestionControl for Bbr3 {
                 }
             }
             CwndEvent::ProbeRepaired => {
-                self.note_loss(view);
+                self.note_loss(view, window);
                 let in_flight = self.signals.inflight_latest + 1;
                 if self.probe.samples && self.too_high(1, in_flight, 0, 0) {
                     self.inflight_too_high(view, window, in_flight, view.rate.app_limited);
@@ -170,7 +169,10 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    fn set_state(&mut self, _view: View<'_>, window: &mut Window, new: CaState) {
+    fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
+        if self.params.draft {
+            return self.episode_changes(view, window, new);
+        }
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full.restart(Bandwidth::ZERO);
@@ -183,10 +185,14 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    fn undo_cwnd(&mut self, _view: View<'_>, window: &Window, _prior_cwnd: u32) -> u32 {
+    fn undo_cwnd(&mut self, view: View<'_>, window: &Window, _prior_cwnd: u32) -> u32 {
         self.full.restart(Bandwidth::ZERO);
         self.signals.loss_in_round = false;
-        self.bounds.restore(self.undo);
+        self.bounds.restore(self.undo.bounds);
+        self.counts.undone += 1;
+        if self.params.draft {
+            self.return_to_interrupted(view);
+        }
         window.cwnd.max(self.prior_cwnd)
     }
 
@@ -194,15 +200,8 @@ impl CongestionControl for Bbr3 {
         self.random = stream;
     }
 
-    fn gauges(&self, view: View<'_>, _window: &Window, out: &mut Vec<f64>) {
+    fn gauges(&self, view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         let (mode, phase) = self.phase.numbers();
-        let bound = |bound: u32| {
-            if bound == NO_BOUND {
-                0.0
-            } else {
-                f64::from(bound)
-            }
-        };
         out.extend([
             self.bandwidth().as_mbit(view.mss),
             bound(self.bounds.inflight_hi),
@@ -216,17 +215,12 @@ impl CongestionControl for Bbr3 {
             self.pacing_gain.as_f64(),
             f64::from(phase),
         ]);
+        if self.params.trace {
+            self.trace(view, window, out);
+        }
     }
 
     fn gauge_names(&self) -> &'static [&'static str] {
-        &[
-            "bw_mbit",
-            "inflight_hi",
-            "inflight_lo",
-            "min_rtt_ms",
-            "mode",
-            "pacing_gain",
-            "phase",
-        ]
+        if self.params.trace { TRACED } else { GAUGES }
     }
 }

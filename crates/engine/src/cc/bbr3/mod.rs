@@ -10,31 +10,66 @@
 //!
 //! Deviations: those of `bbr` (bursts, clocks, lone runts). There is no fast path for
 //! application-limited flows (it only saves time), and no protective load balancing. The branch's
-//! `fast_ack_mode` is left to the receiver. It differs from the draft where the branch does:
-//! STARTUP's exit needs six losses, not a second threshold, DOWN has a gain of 0.91 (draft: 0.90),
-//! and marks count.
+//! `fast_ack_mode` is left to the receiver. It differs from the draft where the branch does. DRAIN
+//! has a gain of 0.34 and no limit in rounds, DOWN has 0.91. Six ACKs with losses end STARTUP. What
+//! aggregation adds is capped. A spurious loss does not bring back the phase, and marks count.
+//!
+//! `draft = "06"` follows draft-ietf-ccwg-bbr-06 in all of these, and takes its 2 %, 0.7 and 0.15
+//! exactly where the branch rounds to 1/256. Gains stay in 1/256: 0.90 is 230/256.
+//! Its deviations from the text:
+//!
+//! - State is saved once an episode of recovery (section 5.5.11.1). The pseudo-code saves at the
+//!   first loss of each round. There, the second lost segment after UP has ended would overwrite
+//!   what was saved, because DOWN resets the signs of congestion.
+//! - An idle time restarts the interval of `extra_acked` with its count; the pseudo-code keeps the
+//!   count.
+//! - Separate ranges are counted as they are found lost: a segment next to the last one counts as
+//!   the same range.
+//! - The smallest RTT keeps its age as in the branch, `TargetInflight()` includes the quanta, and
+//!   CRUISE lowers `inflight_lo` to `inflight_hi`; both bound the window in any case.
+//! - Where the text and the pseudo-code disagree, the pseudo-code counts: DRAIN is not bounded by
+//!   `inflight_hi` (table of section 5.6.1), an application-limited probe leaves `inflight_hi`
+//!   (appendix A.6), and losses that end STARTUP set only `full_bw_reached` (appendix A.2).
 
+mod aggregation;
 mod bounds;
 mod congestion;
 mod control;
+mod counts;
+mod extra_acked;
 mod marks;
 mod params;
 mod phase;
 mod probe_bw;
 mod probe_rtt;
+mod saved;
+mod share;
 mod startup;
 mod state;
 #[cfg(test)]
 mod tests;
+mod trace;
+mod undo;
 
-use self::params::Params;
+use self::params::{DRAFT_06, Params};
 use self::state::Bbr3;
 use super::bbr_model::{TSO_SEGS, number, switch, time, whole};
 use super::contract::Build;
 use crate::registry::kernel::{Kernel, Module};
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, no_finish};
+use crate::registry::{Entry, Kind, Opt};
 use crate::units::Time;
+
+/// A gain whose default the draft and the branch do not share.
+const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) -> Opt {
+    Opt {
+        name,
+        doc,
+        kind: Kind::Float { min, max },
+        default: None,
+        tc: None,
+    }
+}
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
@@ -42,11 +77,22 @@ pub const ENTRY: Entry<Build> = Entry {
     doc: "BBR version 3: as bbr, but bounded by what losses (and, if asked for, marks) say of the path.",
     follows: "draft-ietf-ccwg-bbr; github.com/google/bbr, branch v3",
     options: &[
-        number(
+        Opt {
+            name: "draft",
+            doc: "Version of the draft to follow; none: Google's branch.",
+            kind: Kind::Word(&["none", DRAFT_06]),
+            default: Some("none"),
+            tc: None,
+        },
+        derived(
             "startup_gain",
-            "Gain of the rate in STARTUP, 4 ln 2.",
+            "Gain of the rate in STARTUP, 4 ln 2; default: 2.773, 2.77 with a draft.",
             (1.1, 3.9),
-            "2.773",
+        ),
+        derived(
+            "drain_gain",
+            "Gain of the rate in DRAIN; default: 0.3466, 0.5 with a draft.",
+            (0.1, 1.0),
         ),
         number(
             "cwnd_gain",
@@ -66,21 +112,20 @@ pub const ENTRY: Entry<Build> = Entry {
             (0.0, 0.9),
             "0.25",
         ),
-        number(
+        derived(
             "down_gain",
-            "Gain of the rate in PROBE_DOWN.",
+            "Gain of the rate in PROBE_DOWN; default: 0.91, 0.9 with a draft.",
             (0.1, 1.0),
-            "0.91",
         ),
         number(
             "loss_threshold",
-            "Share of a flight lost that is too much for a probe; in 1/256, rounded down.",
+            "Share of a flight lost that is too much for a probe; in 1/256, rounded down, unless a draft is followed.",
             (0.004, 0.9),
             "0.02",
         ),
         number(
             "beta",
-            "Factor of the bounds in a round with losses; what is cut in 1/256, rounded down.",
+            "Factor of the bounds in a round with losses; what is cut in 1/256, rounded down, unless a draft is followed.",
             (0.1, 0.99),
             "0.7",
         ),
@@ -92,7 +137,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         whole(
             "startup_losses",
-            "Losses in a round of recovery that may end STARTUP; 0: none do.",
+            "Losses in a round of recovery that may end STARTUP, separate ranges with a draft; 0: none do.",
             (0, 15),
             "6",
         ),
@@ -152,6 +197,11 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         TSO_SEGS,
         switch(
+            "trace",
+            "Whether all of its state is recorded, for `tailback evaluate bbr`.",
+            "false",
+        ),
+        switch(
             "ecn_response",
             "Whether marks count: ECN-capable packets, DCTCP's echo.",
             "false",
@@ -184,7 +234,7 @@ pub const ENTRY: Entry<Build> = Entry {
     // No kernel has it built in: `module` has to name a module that registers itself as `bbr3`.
     kernel: Kernel::Module(&Module::named("bbr3", None)),
     rules: Rules::NONE,
-    finish: no_finish,
+    finish: params::finish,
     build: |options| {
         super::hook::made("bbr3");
         Box::new(Bbr3::new(Params::of(options)))

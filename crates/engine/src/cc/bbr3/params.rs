@@ -1,22 +1,49 @@
 //! The options in the units of the model.
 
+use super::share::Share;
 use crate::cc::bbr_model::{Gain, tso_segs};
-use crate::registry::Options;
+use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
+
+/// The word of `draft` for version 06.
+pub(super) const DRAFT_06: &str = "06";
+
+/// Sets the gains that the draft and the branch have different defaults for.
+pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let gains = if options.word("draft") == DRAFT_06 {
+        [2.77, 0.5, 0.9]
+    } else {
+        // The branch has 1000/2885 in DRAIN, whatever STARTUP has.
+        [2.773, 0.3466, 0.91]
+    };
+    for (name, gain) in ["startup_gain", "drain_gain", "down_gain"]
+        .into_iter()
+        .zip(gains)
+    {
+        if options.get(name).is_none() {
+            options.set(name, Value::Float(gain));
+        }
+    }
+    Ok(())
+}
 
 /// The options.
 #[derive(Clone, Debug)]
 pub(super) struct Params {
+    /// Version 06 of the draft instead of the branch.
+    pub draft: bool,
+    /// The whole state is recorded.
+    pub trace: bool,
     pub startup_gain: Gain,
     pub drain_gain: Gain,
     pub steady_gain: Gain,
     pub up_gain: Gain,
     pub up_cwnd_gain: Gain,
     pub down_gain: Gain,
-    pub loss_threshold: Gain,
+    pub loss_threshold: Share,
     /// Factor of a bound after a round with losses.
-    pub loss_cut: Gain,
-    pub headroom: Gain,
+    pub loss_cut: Share,
+    pub headroom: Share,
     pub startup_losses: u32,
     pub probe_wait: Time,
     pub probe_wait_random: Time,
@@ -41,17 +68,26 @@ impl Params {
         let whole = |name| options.int(name) as u32;
         let rounded = |name| Gain::rounded(options.float(name));
         let floored = |name| Gain::floored(options.float(name));
+        let draft = options.word("draft") == DRAFT_06;
+        let share = |value| {
+            if draft {
+                Share::fine(value)
+            } else {
+                Share::coarse(value)
+            }
+        };
         Params {
+            draft,
+            trace: options.bool("trace"),
             startup_gain: rounded("startup_gain"),
-            // 1/2.885, whatever STARTUP has.
-            drain_gain: Gain(256 * 1000 / 2885),
+            drain_gain: floored("drain_gain"),
             steady_gain: rounded("cwnd_gain"),
             up_gain: rounded("up_gain"),
             up_cwnd_gain: rounded("up_cwnd_gain"),
             down_gain: floored("down_gain"),
-            loss_threshold: floored("loss_threshold"),
-            loss_cut: Gain::ONE - Gain::floored(1.0 - options.float("beta")),
-            headroom: floored("headroom"),
+            loss_threshold: share(options.float("loss_threshold")),
+            loss_cut: share(1.0 - options.float("beta")).rest(),
+            headroom: share(options.float("headroom")),
             startup_losses: whole("startup_losses"),
             probe_wait: options.time("probe_wait"),
             probe_wait_random: options.time("probe_wait_random"),

@@ -2,6 +2,7 @@
 
 use super::bounds::{NO_BOUND, Signals};
 use super::phase::{AckPhase, MAX_SLOPE, Phase, ProbeBw, Up, Wait};
+use super::saved::Interrupted;
 use super::state::Bbr3;
 use crate::cc::bbr_model::Bandwidth;
 use crate::cc::view::{Ack, CaState, View};
@@ -79,6 +80,7 @@ impl Bbr3 {
                 .min(NO_BOUND - 1);
         }
         if self.phase.is_up() {
+            self.undo.interrupted = Interrupted::Up;
             self.start_down(view);
         }
     }
@@ -108,7 +110,8 @@ impl Bbr3 {
             }
         }
         if self.sample_too_high(view) {
-            if self.probe.samples {
+            // The draft leaves that to the lost segments.
+            if self.probe.samples && !self.params.draft {
                 self.inflight_too_high(view, window, view.rate.tx_in_flight, view.rate.app_limited);
             }
         } else if self.bounds.inflight_hi != NO_BOUND {

@@ -2,12 +2,15 @@
 
 use super::bounds::Signals;
 use super::phase::Phase;
+use super::saved::Interrupted;
 use super::state::Bbr3;
-use crate::cc::view::{Ack, CaState, View};
+use crate::cc::view::{Ack, CaState, LostSegment, View};
 use crate::cc::window::Window;
 
 /// Rounds without growth of the rate by a quarter that mean a full pipe.
 const FULL_BW_ROUNDS: u32 = 3;
+/// Rounds after whose end the draft's DRAIN is over.
+const DRAIN_ROUNDS: u32 = 3;
 
 impl Bbr3 {
     pub(super) fn queue_too_high_in_startup(&mut self, view: View<'_>, window: &Window) {
@@ -21,7 +24,7 @@ impl Bbr3 {
         if self.full.reached {
             return;
         }
-        if ack.losses > 0 {
+        if ack.losses > 0 && !self.params.draft {
             self.loss_events = (self.loss_events + 1).min(15);
         }
         if self.params.startup_losses > 0
@@ -30,6 +33,7 @@ impl Bbr3 {
             && self.loss_events >= self.params.startup_losses
             && self.sample_too_high(view)
         {
+            self.undo.interrupted = Interrupted::Startup;
             return self.queue_too_high_in_startup(view, window);
         }
         if self.loss_round.start {
@@ -38,7 +42,8 @@ impl Bbr3 {
     }
 
     pub(super) fn check_full_pipe(&mut self, view: View<'_>) {
-        if self.full.now || view.rate.app_limited {
+        let too_early = self.params.draft && !self.round.start;
+        if self.full.now || view.rate.app_limited || too_early {
             return;
         }
         if self.sample.is_growth_from(self.full.bw) {
@@ -61,13 +66,49 @@ impl Bbr3 {
             } else {
                 "too_much"
             });
-            self.signals = Signals::default();
+            if !self.params.draft {
+                self.signals = Signals::default();
+            }
+            self.drain_began = self.round_count;
         }
         if matches!(self.phase, Phase::Drain)
-            && self.in_network(view, window, view.flight.in_flight())
-                <= self.inflight(view, window, self.max_bw())
+            && (self.is_drained(view, window) || self.drained_long())
         {
             self.start_down(view);
+        }
+    }
+
+    fn is_drained(&self, view: View<'_>, window: &Window) -> bool {
+        let bw = if self.params.draft {
+            self.bandwidth()
+        } else {
+            self.max_bw()
+        };
+        let in_flight = self.in_network(view, window, view.flight.in_flight());
+        in_flight <= self.inflight(view, window, bw)
+    }
+
+    /// Whether the draft's DRAIN is over, drained or not.
+    fn drained_long(&self) -> bool {
+        self.params.draft && self.round_count.wrapping_sub(self.drain_began) > DRAIN_ROUNDS
+    }
+
+    /// Whether so little was delivered that STARTUP's window grows beyond its target.
+    pub(super) fn knows_too_little(&self, view: View<'_>, window: &Window) -> bool {
+        if self.params.draft {
+            view.delivered < u64::from(self.initial_cwnd)
+        } else {
+            window.cwnd < 2 * self.initial_cwnd
+        }
+    }
+
+    /// A segment that was lost in STARTUP belongs to the last range of the round, or begins another.
+    pub(super) fn count_lost_range(&mut self, segment: &LostSegment) {
+        if self.params.draft && !self.full.reached {
+            if self.loss_events == 0 || segment.seq.abs_diff(self.last_lost) > 1 {
+                self.loss_events = (self.loss_events + 1).min(15);
+            }
+            self.last_lost = segment.seq;
         }
     }
 }

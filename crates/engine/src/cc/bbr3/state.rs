@@ -1,9 +1,12 @@
 //! The state of BBR: its model of the path, and the bounds.
 
 use super::bounds::{Bounds, NO_BOUND, Signals};
+use super::counts::Counts;
+use super::extra_acked::ExtraAcked;
 use super::marks::Marks;
 use super::params::Params;
 use super::phase::{AckPhase, FullPipe, Phase, Probe};
+use super::saved::Undo;
 use crate::cc::bbr_model::{
     Aggregation, Bandwidth, Gain, NO_RTT, Pace, burst, in_network_at_departure,
 };
@@ -59,13 +62,22 @@ pub(super) struct Bbr3 {
     /// The largest of the last probe's cycle, and of this one.
     pub bw_hi: [Bandwidth; 2],
     pub bounds: Bounds,
-    /// The bounds before the last reduction.
-    pub undo: Bounds,
+    /// The state before the last reduction.
+    pub undo: Undo,
     pub signals: Signals,
-    /// ACKs with losses in this round of STARTUP.
+    /// In this round of STARTUP: ACKs with losses, with the draft lost ranges.
     pub loss_events: u32,
+    /// The last segment found lost in STARTUP, with the draft.
+    pub last_lost: u64,
+    /// Rounds so far.
+    pub round_count: u32,
+    /// The round in which DRAIN began.
+    pub drain_began: u32,
     pub marks: Marks,
+    /// ACK aggregation, the branch's and the draft's.
     pub aggregation: Aggregation,
+    pub extra: ExtraAcked,
+    pub counts: Counts,
 }
 
 impl Bbr3 {
@@ -93,15 +105,16 @@ impl Bbr3 {
             sample: Bandwidth::ZERO,
             bw_hi: [Bandwidth::ZERO; 2],
             bounds: Bounds::NONE,
-            undo: Bounds {
-                bw_lo: Bandwidth::ZERO,
-                inflight_lo: 0,
-                inflight_hi: 0,
-            },
+            undo: Undo::NOTHING,
             signals: Signals::default(),
             loss_events: 0,
+            last_lost: 0,
+            round_count: 0,
+            drain_began: 0,
             marks: Marks::new(),
             aggregation: Aggregation::default(),
+            extra: ExtraAcked::default(),
+            counts: Counts::default(),
             params,
         }
     }
@@ -114,10 +127,13 @@ impl Bbr3 {
         self.max_bw().min(self.bounds.bw_lo)
     }
 
-    /// Bursts are longer where the RTT is below 3 ms.
+    /// The branch's bursts are longer where the RTT is below 3 ms.
     fn burst(&self, view: View<'_>, window: &Window) -> u32 {
         self.params.tso_segs.unwrap_or_else(|| {
-            let extra = 65_536_u64.checked_shr((self.min_rtt.us >> 9).min(63) as u32);
+            let extra = match self.params.draft {
+                true => None,
+                false => 65_536_u64.checked_shr((self.min_rtt.us >> 9).min(63) as u32),
+            };
             burst(view, window, extra.unwrap_or(0), 2)
         })
     }
@@ -137,7 +153,11 @@ impl Bbr3 {
         self.with_quanta(view, window, self.bdp(bw, Gain::ONE))
     }
 
+    /// How many are in flight once the next one may leave; with the draft, now.
     pub(super) fn in_network(&self, view: View<'_>, window: &Window, in_flight: u32) -> u32 {
+        if self.params.draft {
+            return view.flight.in_flight();
+        }
         let burst = if self.pacing_gain > Gain::ONE {
             self.burst(view, window)
         } else {

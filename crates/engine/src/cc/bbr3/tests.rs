@@ -4,11 +4,13 @@ use super::ENTRY;
 use super::bounds::NO_BOUND;
 use super::params::Params;
 use super::phase::{Phase, ProbeBw, Up, Wait};
+use super::saved::Interrupted;
 use super::state::Bbr3;
 use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::contract::{CongestionControl, CwndEvent};
 use crate::cc::testing::{Stack, flight, options};
-use crate::cc::view::{Ack, LostSegment};
+use crate::cc::view::{Ack, CaState, LostSegment};
+use crate::registry::Value;
 use crate::units::Time;
 
 fn params() -> Params {
@@ -17,9 +19,18 @@ fn params() -> Params {
 
 const WAIT: Wait = Wait::new(Time::ZERO, Time::ZERO, 0);
 
+/// The defaults of version 06 of the draft.
+fn draft() -> Params {
+    Params::of(&options(&ENTRY, &[("draft", Value::Word("06"))]))
+}
+
 /// In PROBE_BW on a path of 100 Mbit/s and 40 ms: 346 segments, rounded up.
 fn known_path() -> (Bbr3, Stack) {
-    let mut cc = Bbr3::new(params());
+    on_known_path(params())
+}
+
+fn on_known_path(params: Params) -> (Bbr3, Stack) {
+    let mut cc = Bbr3::new(params);
     let mut stack = Stack::new(10);
     stack.conn.now = Time::from_secs(1);
     stack.conn.srtt = Time::from_ms(40);
@@ -40,8 +51,12 @@ fn constants_are_linux() {
         [710, 88, 232].map(Gain)
     );
     assert_eq!(
-        [p.loss_threshold, p.loss_cut, p.headroom],
-        [5, 180, 38].map(Gain)
+        [
+            p.loss_threshold.of(256),
+            p.loss_cut.of(256),
+            p.headroom.of(256)
+        ],
+        [5, 180, 38]
     );
     assert_eq!(
         [p.ecn_threshold, p.ecn_factor, p.ecn_alpha_gain],
@@ -94,6 +109,7 @@ fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
         tx_in_flight: 500 + n,
         lost: n,
         app_limited: false,
+        seq: u64::from(n),
     };
     for n in 1..=9 {
         stack.with(|view, window| cc.on_lost(view, window, &lost(n)));
@@ -211,4 +227,117 @@ fn a_probe_goes_as_far_as_the_last_one_did() {
         assert_eq!(cc.probe.stopped_risky, !goes_on);
         assert_eq!(cc.probe.was_too_high, goes_on);
     }
+}
+
+#[test]
+fn constants_of_the_draft() {
+    let p = draft();
+    assert_eq!(
+        [p.startup_gain, p.drain_gain, p.down_gain],
+        [709, 128, 230].map(Gain)
+    );
+    let shares = [p.loss_threshold, p.loss_cut, p.headroom];
+    assert_eq!(shares.map(|share| share.of(10_000)), [200, 7000, 1500]);
+    // An option that is set counts in both.
+    let own = [
+        ("draft", Value::Word("06")),
+        ("drain_gain", Value::Float(0.75)),
+    ];
+    assert_eq!(Params::of(&options(&ENTRY, &own)).drain_gain, Gain(192));
+}
+
+/// Section 5.3.2: DRAIN goes on in the third round after the one it began in, and not in the fourth.
+#[test]
+fn the_draft_drains_for_three_rounds_at_most() {
+    for (params, ends) in [(draft(), true), (params(), false)] {
+        let (mut cc, mut stack) = on_known_path(params);
+        cc.phase = Phase::Drain;
+        cc.round_count = 7;
+        cc.drain_began = 7;
+        stack.flight = flight(600);
+        for round in 8..=10 {
+            cc.round_count = round;
+            stack.with(|view, window| cc.check_drain(view, window));
+            assert!(matches!(cc.phase, Phase::Drain), "{round}");
+        }
+        cc.round_count = 11;
+        stack.with(|view, window| cc.check_drain(view, window));
+        assert_eq!(!matches!(cc.phase, Phase::Drain), ends);
+    }
+}
+
+/// Section 5.3.1.2: a sample within a round neither counts nor starts the test again.
+#[test]
+fn the_draft_looks_for_a_plateau_at_round_starts() {
+    for (params, counted) in [(draft(), 2), (params(), 0)] {
+        let (mut cc, mut stack) = on_known_path(params);
+        cc.full.reached = false;
+        cc.full.restart(Bandwidth(1000));
+        cc.sample = Bandwidth(1100);
+        for _ in 0..2 {
+            cc.round.start = true;
+            stack.with(|view, _| cc.check_full_pipe(view));
+        }
+        assert_eq!(cc.full.rounds, 2);
+        cc.round.start = false;
+        cc.sample = Bandwidth(2000);
+        stack.with(|view, _| cc.check_full_pipe(view));
+        assert_eq!(cc.full.rounds, counted);
+    }
+}
+
+/// Section 5.3.1.3: neighbours are one range.
+#[test]
+fn the_draft_counts_separate_ranges() {
+    let (mut cc, mut stack) = on_known_path(draft());
+    cc.full.reached = false;
+    let mut ranges = Vec::new();
+    for seq in [10, 11, 12, 20, 22, 23, 5] {
+        let segment = LostSegment {
+            tx_in_flight: 500,
+            lost: 1,
+            app_limited: false,
+            seq,
+        };
+        stack.with(|view, window| cc.on_lost(view, window, &segment));
+        ranges.push(cc.loss_events);
+    }
+    assert_eq!(ranges, [1, 1, 1, 2, 3, 3, 4]);
+}
+
+/// Section 5.5.11: what the first loss of an episode has saved survives the losses that follow.
+#[test]
+fn the_draft_returns_to_the_probe_that_a_spurious_loss_ended() {
+    let (mut cc, mut stack) = on_known_path(draft());
+    cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 692)));
+    cc.probe.samples = true;
+    cc.bounds.inflight_hi = 900;
+    for n in 1..=20 {
+        let segment = LostSegment {
+            tx_in_flight: 500,
+            lost: n,
+            app_limited: false,
+            seq: u64::from(n),
+        };
+        stack.with(|view, window| cc.on_lost(view, window, &segment));
+    }
+    assert!(matches!(cc.phase, Phase::ProbeBw(ProbeBw::Down(_))));
+    assert!(cc.bounds.inflight_hi < 900);
+    assert_eq!(cc.undo.interrupted, Interrupted::Up);
+    stack.with(|view, window| cc.set_state(view, window, CaState::Recovery));
+    stack.with(|view, window| cc.undo_cwnd(view, window, 692));
+    assert!(matches!(cc.phase, Phase::ProbeBw(ProbeBw::Refill(0))));
+    assert_eq!(cc.bounds.inflight_hi, 900);
+    assert_eq!(cc.undo.interrupted, Interrupted::Nothing);
+}
+
+#[test]
+fn the_draft_returns_to_startup() {
+    let (mut cc, mut stack) = on_known_path(draft());
+    stack.with(|_, window| cc.save_before_episode(window));
+    cc.undo.interrupted = Interrupted::Startup;
+    cc.phase = Phase::Drain;
+    stack.with(|view, window| cc.undo_cwnd(view, window, 692));
+    assert!(matches!(cc.phase, Phase::Startup));
+    assert!(!cc.full.reached);
 }

@@ -1,22 +1,22 @@
-//! The largest bandwidth of a window of rounds (Linux `lib/win_minmax.c`).
+//! The largest value of a window of rounds (Linux `lib/win_minmax.c`).
 
 use super::units::Bandwidth;
 
 /// Kathleen Nichols' windowed maximum: the best of the window, of its last
 /// three quarters and of its last half.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::cc) struct MaxFilter([(u32, Bandwidth); 3]);
+pub(in crate::cc) struct MaxFilter<T = Bandwidth>([(u32, T); 3]);
 
-impl MaxFilter {
+impl<T: Copy + PartialOrd> MaxFilter<T> {
     /// The maximum.
-    pub(in crate::cc) fn get(&self) -> Bandwidth {
+    pub(in crate::cc) fn get(&self) -> T {
         self.0[0].1
     }
 
     /// Adds a value at time `t` (rounds) to a window of this many rounds.
-    pub(in crate::cc) fn update(&mut self, window: u32, t: u32, value: Bandwidth) {
+    pub(in crate::cc) fn update(&mut self, window: u32, t: u32, value: T) {
         let new = (t, value);
-        let age = |s: (u32, Bandwidth)| t.wrapping_sub(s.0);
+        let age = |s: (u32, T)| t.wrapping_sub(s.0);
         let s = &mut self.0;
         if value >= s[0].1 || age(s[2]) > window {
             *s = [new; 3];
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn the_maximum_of_the_last_ten_rounds() {
-        let mut filter = MaxFilter::default();
+        let mut filter = MaxFilter::<Bandwidth>::default();
         filter.update(10, 0, Bandwidth(100));
         let mut seen = Vec::new();
         // A best value, then lower and lower ones.

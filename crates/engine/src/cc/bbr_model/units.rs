@@ -46,16 +46,6 @@ impl Gain {
         (u64::from(number) * u64::from(self.0) / 256) as u32
     }
 
-    /// This factor times a number, rounded up.
-    pub fn of_up(self, number: u32) -> u32 {
-        (u64::from(number) * u64::from(self.0)).div_ceil(256) as u32
-    }
-
-    /// A number over this factor, rounded down.
-    pub fn whole(self, part: u32) -> u32 {
-        (u64::from(part) * 256 / u64::from(self.0)) as u32
-    }
-
     /// This factor times another gain, rounded down.
     pub fn times(self, other: Gain) -> Gain {
         Gain(self.of(other.0))
@@ -134,11 +124,6 @@ impl Bandwidth {
     /// Segments delivered at this rate in this many us.
     pub fn segments_in(self, us: u64) -> u32 {
         (u128::from(self.0) * u128::from(us) / u128::from(Self::UNIT)).min(1 << 31) as u32
-    }
-
-    /// This share of the rate, rounded down.
-    pub fn times(self, gain: Gain) -> Bandwidth {
-        Bandwidth(self.0 * u64::from(gain.0) / 256)
     }
 
     /// Whether this is at least a quarter more than `before`.

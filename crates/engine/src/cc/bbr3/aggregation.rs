@@ -1,0 +1,38 @@
+//! ACK aggregation: the branch's estimate or the draft's.
+
+use super::state::Bbr3;
+use crate::cc::bbr_model::Bandwidth;
+use crate::cc::view::{Ack, View};
+use crate::cc::window::Window;
+use crate::units::Time;
+
+/// Rounds of each half of the branch's window; one in STARTUP.
+const HALF: u32 = 5;
+
+impl Bbr3 {
+    pub(super) fn restart_aggregation(&mut self, now: Time) {
+        self.aggregation.restart(now);
+        self.extra.restart(now);
+    }
+
+    pub(super) fn update_aggregation(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
+        let (bw, filled) = (self.bandwidth(), self.full.reached);
+        if self.params.draft {
+            self.extra
+                .update(view, window, ack, bw, self.round_count, filled);
+        } else {
+            let rounds = if filled { HALF } else { 1 };
+            self.aggregation
+                .update(view, window, ack, bw, self.round.start, rounds);
+        }
+    }
+
+    /// Segments added to the window for it.
+    pub(super) fn extra_acked(&self, bw: Bandwidth) -> u32 {
+        if self.params.draft {
+            self.extra.segments()
+        } else {
+            self.aggregation.window(bw)
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a spurious loss recovery restores.
+
+use super::bounds::Bounds;
+use crate::cc::bbr_model::Bandwidth;
+
+/// The phase that losses ended (`BBR.undo_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Interrupted {
+    #[default]
+    Nothing,
+    Startup,
+    Up,
+}
+
+/// The state before an episode of loss recovery.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo {
+    pub bounds: Bounds,
+    pub interrupted: Interrupted,
+    /// An episode is under way: what it would restore is saved.
+    pub saved: bool,
+}
+
+impl Undo {
+    pub(super) const NOTHING: Undo = Undo {
+        bounds: Bounds {
+            bw_lo: Bandwidth::ZERO,
+            inflight_lo: 0,
+            inflight_hi: 0,
+        },
+        interrupted: Interrupted::Nothing,
+        saved: false,
+    };
+}

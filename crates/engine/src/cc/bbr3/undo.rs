@@ -1,0 +1,49 @@
+//! Restores the state before a loss recovery that was spurious (draft-ietf-ccwg-bbr-06 section
+//! 5.5.11).
+
+use super::phase::Phase;
+use super::saved::{Interrupted, Undo};
+use super::state::Bbr3;
+use crate::cc::view::{CaState, View};
+use crate::cc::window::Window;
+
+impl Bbr3 {
+    /// `SaveStateUponLoss()`, once an episode: the losses that follow change what it saves.
+    pub(super) fn save_before_episode(&mut self, window: &Window) {
+        if self.undo.saved {
+            return;
+        }
+        self.save_cwnd(window);
+        self.undo = Undo {
+            bounds: self.bounds,
+            interrupted: Interrupted::Nothing,
+            saved: true,
+        };
+    }
+
+    /// The congestion state becomes `new`; after recovery the window is the last good one.
+    pub(super) fn episode_changes(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
+        if new < CaState::Recovery {
+            self.undo.saved = false;
+            if view.ca_state >= CaState::Recovery {
+                window.cwnd = window.cwnd.max(self.prior_cwnd);
+            }
+        }
+        self.prev_ca_state = new;
+    }
+
+    /// Returns to the phase that losses ended, unless that is PROBE_RTT's to do.
+    pub(super) fn return_to_interrupted(&mut self, view: View<'_>) {
+        let in_probe_rtt = matches!(self.phase, Phase::ProbeRtt(..));
+        match std::mem::take(&mut self.undo.interrupted) {
+            Interrupted::Startup if !matches!(self.phase, Phase::Startup) => {
+                self.full.reached = false;
+                if !in_probe_rtt {
+                    self.phase = Phase::Startup;
+                }
+            }
+            Interrupted::Up if !self.phase.is_up() && !in_probe_rtt => self.start_refill(view, 0),
+            _ => {}
+        }
+    }
+}
