@@ -288,3 +288,83 @@ def test_a_run_without_a_sender_is_rejected(tmp_path: Path, tailback: Tailback) 
     done = tailback("export", run.path, "--format", "qlog")
     assert done.returncode == 2
     assert "no TCP flow" in done.stderr
+
+
+def _log(head: dict[str, Any], events: list[tuple[float, str, dict[str, Any]]]) -> bytes:
+    lines = [head, *({"time": at, "name": name, "data": data} for at, name, data in events)]
+    return b"".join(b"\x1e" + json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def quic() -> bytes:
+    """A sender of 1200 bytes of stream data every ms for 5 s, with an RTT of 40 to 44 ms.
+
+    Every hundredth packet is lost, every tenth of the others is marked.
+    """
+    events: list[tuple[float, str, dict[str, Any]]] = []
+    for i in range(5000):
+        header = {"packet_type": "1RTT", "packet_number": i}
+        stream = {"frame_type": "stream", "stream_id": 0, "offset": 0, "length": 1200}
+        sent = {"header": header, "raw": {"length": 1250}, "frames": [stream]}
+        events.append((float(i), "quic:packet_sent", sent))
+        if i % 100 == 99:
+            events.append((i + 50.0, "quic:packet_lost", {"header": header}))
+            continue
+        ack = {"frame_type": "ack", "acked_ranges": [[i]], "ce": i // 10}
+        events.append((i + 40.0, "quic:packet_received", {"header": header, "frames": [ack]}))
+        # An ACK that repeats a range delivers nothing.
+        events.append((i + 40.0, "quic:packet_received", {"header": header, "frames": [ack]}))
+        metrics = {"latest_rtt": 40.0 + i % 5, "smoothed_rtt": 42.0, "congestion_window": 48_000}
+        events.append((i + 40.0, "quic:recovery_metrics_updated", metrics))
+    events.sort(key=lambda event: event[0])
+    head = {
+        "file_schema": "urn:ietf:params:qlog:file:sequential",
+        "serialization_format": "application/qlog+json-seq",
+        "trace": {
+            "title": "quic",
+            "vantage_point": {"type": "server"},
+            "event_schemas": ["urn:ietf:params:qlog:events:quic-13"],
+            "common_fields": {"time_format": "relative_to_epoch"},
+        },
+    }
+    return _log(head, events)
+
+
+def test_a_qlog_file_beside_a_scenario(tmp_path: Path, tailback: Tailback) -> None:
+    (tmp_path / "q.sqlog").write_bytes(quic())
+    text = SCENARIO.partition("[[flows]]")[0] + '[[flows]]\ncc = "cubic"\n'
+    (tmp_path / "path.toml").write_text(text, encoding="utf-8")
+    done = tailback("compare", "path.toml", "q.sqlog", "--no-report", "--json")
+    assert done.returncode == 0, done.stderr
+    cells = {
+        (cell["name"], cell["quantity"]): cell["values"]
+        for cell in json.loads(done.stdout)["cells"]
+    }
+    found = {name: values["qlog"]["mean"] for (of, name), values in cells.items() if of == "cubic"}
+    # The first 0.5 s are left out, as of the run: 4.54 s with 99 of 100 packets acknowledged.
+    assert found["throughput_mbit"] == pytest.approx(9.5, rel=0.01)
+    assert (found["rtt_ms.p50"], found["rtt_ms.p99"]) == (42.0, 44.0)
+    assert found["rtt_ms.mean"] == pytest.approx(42, abs=0.05)
+    assert (found["drops"], found["srtt_ms_mean"]) == (46, 42.0)
+    assert found["marks"] == pytest.approx(453, abs=2)
+
+
+def test_a_log_without_packets_has_no_throughput(
+    run: package.Run, exported: Exported, tmp_path: Path, tailback: Tailback
+) -> None:
+    cubic = exported(run, "qlog", "x.sqlog")[0]
+    text = SCENARIO.partition("[[flows]]")[0] + '[[flows]]\ncc = "cubic"\n'
+    (tmp_path / "path.toml").write_text(text, encoding="utf-8")
+    done = tailback("compare", "path.toml", cubic, "--no-report", "--json")
+    assert done.returncode == 0, done.stderr
+    values = {c["quantity"]: c["values"] for c in json.loads(done.stdout)["cells"]}
+    assert values["throughput_mbit"]["qlog"]["mean"] is None
+    assert values["srtt_ms_mean"]["qlog"]["mean"] > 40
+
+
+def test_a_file_that_is_no_log_of_a_sender_is_rejected(tmp_path: Path, tailback: Tailback) -> None:
+    (tmp_path / "a.qlog").write_text('{"qlog_version": "0.3", "traces": []}', encoding="utf-8")
+    (tmp_path / "b.sqlog").write_text('{"no": "trace"}\n{}\n', encoding="utf-8")
+    done = tailback("compare", "a.qlog", "b.sqlog", "--no-report")
+    assert done.returncode == 2
+    assert "a.qlog: 0 traces\n  use a file of one" in done.stderr
+    assert "b.sqlog: no qlog" in done.stderr

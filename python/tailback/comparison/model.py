@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tailback.comparison.gate import Gate
 
 
-FLENT = "flent"
-"""Engine name shown for data files of Flent."""
+MEASURED = ("flent", "qlog")
+"""Engine names shown for data files of Flent and qlog files, which have no seed."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,11 @@ class VariantResults:
 
         The same seed draws the same random streams in the same engine only.
         """
-        return self.engine == other.engine != FLENT and self.seeds == other.seeds
+        return (
+            self.engine == other.engine
+            and self.engine not in MEASURED
+            and self.seeds == other.seeds
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The variant in `--json`."""
@@ -277,7 +281,7 @@ class Comparison:
         for column in self.others:
             if column.paired_with(self.baseline):
                 continue
-            if FLENT in (column.engine, self.baseline.engine):
+            if column.engine in MEASURED or self.baseline.engine in MEASURED:
                 reason = "measured data has no seed"
             elif column.engine != self.baseline.engine:
                 reason = "a seed means the same start offsets there, not the same random numbers"
@@ -289,15 +293,15 @@ class Comparison:
             base = self.baseline
             if (column.engine, column.kernel) == (base.engine, base.kernel):
                 versions = (column.engine_version, base.engine_version)
-                if len(set(versions)) > 1 and column.engine != FLENT:
+                if len(set(versions)) > 1 and column.engine not in MEASURED:
                     notes.append(
                         f"{column.name} ran on {column.engine} {versions[0]}, {base.name} on "
                         f"{versions[1]}"
                     )
         warmups = {run.summary["warmup_s"] for column in self.variants for run in column.results}
-        if any(column.engine == FLENT for column in self.variants) and any(warmups):
+        if any(column.engine in MEASURED for column in self.variants) and any(warmups):
             first = ", ".join(f"{warmup:g} s" for warmup in sorted(warmups) if warmup)
-            notes.append(f"the first {first} are left out, of Flent's data too")
+            notes.append(f"the first {first} are left out, of measured data too")
         for column in self.variants:
             found = [cell.values[column.name] for cell in self.cells if column.name in cell.values]
             several = [one for one in found if one.n > 1 and one.mean is not None]

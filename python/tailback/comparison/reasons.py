@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tailback.comparison.model import Comparison
     from tailback.store.results import Run
 
-FLENT = "flent"
-"""The engine of measured data, which has no account."""
+MEASURED = ("flent", "qlog")
+"""The engines of measured data, which has no account."""
 
 Facts = dict[Key, float]
 """Numbers of an explanation, by the object that they belong to."""
@@ -40,7 +40,7 @@ class At:
 
 def of(comparison: Comparison) -> list[At]:
     """The points at which some reason differs; empty if the runs have no account."""
-    if any(column.engine == FLENT or column.kept is not None for column in comparison.variants):
+    if any(column.engine in MEASURED or column.kept is not None for column in comparison.variants):
         return []
     points = comparison.points()
     if sum(len(group) for _, groups in points for group in groups) > MOST_RUNS:

@@ -1,4 +1,4 @@
-"""Compares stored sweeps, runs and data files of Flent."""
+"""Compares stored sweeps, runs, data files of Flent and qlog files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tailback.comparison import baseline
 from tailback.comparison.judging import judge
-from tailback.comparison.model import FLENT, Comparison, VariantResults
+from tailback.comparison.model import MEASURED, Comparison, VariantResults
 from tailback.comparison.points import refuse_other_points, seeds_by_point
 from tailback.comparison.quantities import METRICS, TEST_BED, select
 from tailback.errors import InputError
@@ -22,26 +22,31 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
     """Compare stored results; the first source is the baseline.
 
     A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a data file of Flent
-    (`.flent.gz`), or a folder of those: replicates of one set-up. A data file has no parameters: it
+    (`.flent.gz`), or a folder of those: replicates of one set-up. Or it is a qlog file of a sender
+    (`.qlog`, `.sqlog`). A data file has no parameters: it
     is compared with a single point, and leaves out as much at its start as the warm-up of that. The
     first may be the file of a baseline (`.tailback.json`).
     """
-    from tailback.interop import flent_results
+    from tailback.interop import flent_results, qlog_results
 
     beds = [at for at, source in enumerate(sources) if flent_results.is_source(source)]
+    logs = [at for at, source in enumerate(sources) if qlog_results.is_source(source)]
     files = {
         at: baseline.read(source)
         for at, source in enumerate(sources)
         if baseline.is_named_so(source)
     }
-    if files and (list(files) != [0] or beds):
+    if files and (list(files) != [0] or beds or logs):
         raise InputError("the file of a baseline comes first; name a scenario or runs after it")
     if files:
         chosen = chosen or baseline.quantities(files[0])
-    wanted = select(chosen or (TEST_BED if beds else METRICS))
+    by_default = TEST_BED if beds else qlog_results.METRICS if logs else METRICS
+    wanted = select(chosen or by_default)
     read = flent_results.read_sources([sources[at] for at in beds])
-    runs = {at: _open_stored(s) for at, s in enumerate(sources) if at not in (*beds, *files)}
-    if beds:
+    read_logs = qlog_results.read_sources([sources[at] for at in logs])
+    measured = (*beds, *logs)
+    runs = {at: _open_stored(s) for at, s in enumerate(sources) if at not in (*measured, *files)}
+    if measured:
         for at, (results, planned) in runs.items():
             _refuse_many_points(sources[at], results, planned)
     first = next((results for results, _ in runs.values() if results.points), None)
@@ -53,6 +58,15 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
             first.points[0].params if first else {},
             first.points[0].labels if first else {},
             warmup,
+        )
+        columns_of[at] = (results, seeds_by_point(results.points))
+    for at, log in zip(logs, read_logs, strict=True):
+        results = log.results(
+            first.root if first else layout.DEFAULT,
+            first.points[0].params if first else {},
+            first.points[0].labels if first else {},
+            warmup,
+            _base_ms(first),
         )
         columns_of[at] = (results, seeds_by_point(results.points))
     opened, points = zip(*(columns_of[at] for at in range(len(sources))), strict=True)
@@ -68,12 +82,20 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
     return judge(columns, wanted)
 
 
+def _base_ms(results: Results | None) -> float:
+    """The RTT of the empty path of a run's first flow, ms; 0 without a run."""
+    flows = results.points[0].manifest["canonical"]["flows"] if results else ()
+    return float(flows[0]["rtt"]) / 1e6 if flows else 0.0
+
+
 def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:
     """A stored sweep or run, and its points, including those that are missing."""
     from tailback.store.results import open_results, open_run
 
     if not source.is_dir():
-        what = "folder" if not source.exists() else "folder, and no data file of Flent (.flent.gz)"
+        what = "folder"
+        if source.exists():
+            what = "folder, and no data file of Flent (.flent.gz) or qlog file (.qlog, .sqlog)"
         raise InputError(f"{source}: no such {what}; expected the folder of a sweep or run")
     if os.path.lexists(source / run_folder.MANIFEST):
         results = open_run(source)
@@ -92,7 +114,7 @@ def _refuse_many_points(
     if len(planned) > 1:
         hint = f", e.g. {results.points[0].path}" if results.points else ""
         raise InputError(
-            f"{source}: {len(planned)} points, and a data file of Flent is compared with one; "
+            f"{source}: {len(planned)} points, and measured data is compared with one; "
             f"expected the folder of a run{hint} or of a sweep of one point"
         )
     if not results.points:
@@ -102,12 +124,12 @@ def _refuse_many_points(
 def _names(opened: Sequence[Results]) -> list[str]:
     """Names that distinguish stored sweeps: their titles, else their engines, else their ids.
 
-    Beside an engine, a data file of Flent has its own name.
+    Beside an engine, measured data has the name of its file.
     """
     for labels in (
         [r.title for r in opened],
         [r.engine for r in opened],
-        [r.id.rpartition("-")[0] if r.engine == FLENT else r.engine for r in opened],
+        [r.id.rpartition("-")[0] if r.engine in MEASURED else r.engine for r in opened],
     ):
         if len(set(labels)) == len(labels) and all(labels):
             return labels

@@ -40,6 +40,9 @@ UPDATES = (
 Samples = list[tuple[float, float]]
 """Times in ms, and values."""
 
+Event = tuple[float, str, Mapping[str, Any]]
+"""Time in ms, name, data."""
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -81,8 +84,33 @@ def parse(data: bytes, path: Path) -> list[Trace]:
     # A JSON file may be anything.
     if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
         return []
-    traces = _sequence(data, path) if _is_sequence(data) else _whole(data, path)
+    traces = [_trace(*log) for log in logs(data, path, (b"metrics_updated",))]
     return [trace for trace in traces if not trace.is_empty]
+
+
+Log = tuple[Mapping[str, Any], Iterable[Any]]
+"""A trace as the file has it, and its events."""
+
+
+def logs(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
+    """Read the traces of a file with their events; of a sequence those with one of these words.
+
+    Raises `InputError` if the file is no qlog; `path` is for messages.
+    """
+    return _sequence(data, path, words) if _is_sequence(data) else _whole(data, path)
+
+
+def timed(trace: Mapping[str, Any], events: Iterable[Any]) -> Iterator[Event]:
+    """Return time in ms, name and data of each event that has all three."""
+    delta = _is_delta(trace)
+    now = 0.0
+    for event in events:
+        if not isinstance(event, Mapping) or not shape.number(event.get("time")):
+            continue
+        now = float(event["time"]) + (now if delta else 0.0)
+        data, name = event.get("data"), event.get("name")
+        if isinstance(data, Mapping) and isinstance(name, str):
+            yield now, name, data
 
 
 def _is_sequence(data: bytes) -> bool:
@@ -93,12 +121,12 @@ def _is_sequence(data: bytes) -> bool:
     return bool(newline) and first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{")
 
 
-def _whole(data: bytes, path: Path) -> list[Trace]:
+def _whole(data: bytes, path: Path) -> list[Log]:
     log = foreign.parse_json(data, path)
     traces = log.get("traces") if isinstance(log, Mapping) else None
     if not isinstance(traces, list):
         raise InputError(f"{foreign.line(path.name)}: no qlog (it has no traces)")
-    return [_trace(one, _events(one)) for one in traces if isinstance(one, Mapping)]
+    return [(one, _events(one)) for one in traces if isinstance(one, Mapping)]
 
 
 def _events(trace: Mapping[str, Any]) -> Sequence[Any]:
@@ -106,7 +134,7 @@ def _events(trace: Mapping[str, Any]) -> Sequence[Any]:
     return events if isinstance(events, list) else ()
 
 
-def _sequence(data: bytes, path: Path) -> list[Trace]:
+def _sequence(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
     separator = b"\x1e" if data.startswith(b"\x1e") else b"\n"
     records = (one.group() for one in re.finditer(b"[^" + separator + b"]+", data))
     header = next((one for one in records if one.strip()), b"")
@@ -114,15 +142,17 @@ def _sequence(data: bytes, path: Path) -> list[Trace]:
     trace = log.get("trace") if isinstance(log, Mapping) else None
     if not isinstance(trace, Mapping):
         raise InputError(f"{foreign.line(path.name)}: no qlog (its first record has no trace)")
-    return [_trace(trace, _records(records, _is_delta(trace), path))]
+    return [(trace, _records(records, () if _is_delta(trace) else words, path))]
 
 
-def _records(records: Iterable[bytes], every: bool, path: Path) -> Iterator[Any]:
-    """The relevant records, or all of them if times are relative to the previous record."""
+def _records(records: Iterable[bytes], words: Sequence[bytes], path: Path) -> Iterator[Any]:
+    """The records with one of these words, all of them without words: times may be relative to the
+    previous record.
+    """
     for number, record in enumerate(records):
         if number == MAX_RECORDS:
             return
-        if len(record) > MAX_RECORD or not (every or b"metrics_updated" in record):
+        if len(record) > MAX_RECORD or (words and not any(word in record for word in words)):
             continue
         try:
             yield foreign.parse_json(record, path)
@@ -145,17 +175,11 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
     kind = vantage.get("type") if isinstance(vantage, Mapping) else None
     common = _common(trace)
     absolute = common.get("time_format") == "absolute"
-    delta = _is_delta(trace)
     record = Trace(
         kind if kind in ("client", "server") else "", 0.0 if absolute else _epoch(common)
     )
-    now = 0.0
-    for event in events:
-        if not isinstance(event, Mapping) or not shape.number(event.get("time")):
-            continue
-        now = float(event["time"]) + (now if delta else 0.0)
-        data = event.get("data")
-        if event.get("name") not in UPDATES or not isinstance(data, Mapping):
+    for now, event, data in timed(trace, events):
+        if event not in UPDATES:
             continue
         for name, samples in (
             ("congestion_window", record.cwnd),

@@ -12,7 +12,7 @@ import altair as alt
 import polars as pl
 
 from tailback.comparison.matching import matched
-from tailback.comparison.model import FLENT, Cell, Comparison, VariantResults
+from tailback.comparison.model import MEASURED, Cell, Comparison, VariantResults
 from tailback.comparison.text import difference_text, percent, quantity_text, with_spread_of
 from tailback.figures.cdf import cdf, cumulative
 from tailback.figures.differences import differences
@@ -83,8 +83,10 @@ def label_of(comparison: Comparison, variant: VariantResults) -> str:
 
 
 def described(variant: VariantResults) -> str:
-    if variant.engine == FLENT:
+    if variant.engine in MEASURED:
         files = ", ".join(run.run_id for run in variant.results)
+        if variant.engine == "qlog":
+            return f"measured: qlog file {files}"
         return f"measured: data of Flent {variant.engine_version}; {files}"
     if variant.kept is not None:
         return f"kept in {variant.results.id}; engine {variant.engine} {variant.engine_version}"
@@ -99,7 +101,7 @@ def facts_of(comparison: Comparison) -> Facts:
     durations = sorted({run.summary["duration_s"] for run in runs})
     warmups = sorted({run.summary["warmup_s"] for run in runs})
     versions = dict.fromkeys(f"{v.engine} {v.engine_version}" for v in comparison.variants)
-    simulated = "" if any(v.engine == FLENT for v in comparison.variants) else " simulated"
+    simulated = "" if any(v.engine in MEASURED for v in comparison.variants) else " simulated"
     return Facts(
         runs=len(runs),
         seeds=max((len(s) for v in comparison.variants for s in v.seeds.values()), default=0),

@@ -146,7 +146,8 @@ def compare(
 
     STORED is the folder of a sweep, results/sweeps/ID, its id or the beginning
     of it, or `latest`; the folder of a run, results/runs/ID; or a data file of
-    Flent (.flent.gz), or a folder of such files: replicates of one set-up.
+    Flent (.flent.gz), or a folder of such files: replicates of one set-up. A qlog file of a sender
+    (.qlog, .sqlog) is compared with a run, or with a scenario FILE, which runs first.
 
     BASELINE is a file that `tailback baseline` has written (.tailback.json). The command compares
     FILE or STORED with it.
@@ -243,7 +244,7 @@ class _Asked:
             return self._of_file(self.sources[0], chosen, None), None
         if seeds is not None:
             raise InputError("--seeds: stored results have their seeds already; remove --seeds")
-        return (lambda _: _compare_stored(self.sources, chosen, self.options.out)), None
+        return (lambda _: _compare_stored(self.sources, chosen, self.options)), None
 
     def _of_battery(self, name: str) -> Callable[[int | None], Comparison]:
         from tailback.comparison import variants
@@ -317,7 +318,9 @@ def _battery(sources: tuple[str, ...]) -> str | None:
     return None
 
 
-def _compare_stored(sources: tuple[str, ...], chosen: tuple[str, ...], root: Path) -> Comparison:
+def _compare_stored(
+    sources: tuple[str, ...], chosen: tuple[str, ...], options: RunOptions
+) -> Comparison:
     from tailback.comparison import compare_stored
 
     if len(sources) < 2:
@@ -336,10 +339,27 @@ def _compare_stored(sources: tuple[str, ...], chosen: tuple[str, ...], root: Pat
         path
         if (path := Path(source)).exists() or path.suffix or len(path.parts) > 1
         # A word is the id of a sweep, or the beginning of it.
-        else archive.find(source, root)
+        else archive.find(source, options.out)
         for source in sources
     ]
-    return compare_stored(places, chosen)
+    return compare_stored(_with_runs(places, options), chosen)
+
+
+def _with_runs(places: list[Path], options: RunOptions) -> list[Path]:
+    """Run scenarios that are compared with qlog files, and replace them by their sweeps."""
+    from tailback.interop import qlog_results
+
+    if not any(qlog_results.is_source(place) for place in places):
+        return places
+    from tailback.running.batch import Job, run_jobs
+    from tailback.store import layout
+
+    files = [place for place in places if place.suffix == ".toml"]
+    ran = dict(zip(files, run_jobs([Job(file) for file in files], options), strict=True))
+    return [
+        layout.index_path(ran[place].root, ran[place].id).parent if place in ran else place
+        for place in places
+    ]
 
 
 MOST_SAID = 20

@@ -1,0 +1,146 @@
+"""A qlog file of a sender: what it tells of throughput, RTT, window, losses and marks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tailback.base import foreign
+from tailback.errors import InputError
+from tailback.programs import qlog
+from tailback.programs.qlog import Samples, Trace
+from tailback.store import shape
+
+SUFFIXES = (".qlog", ".sqlog")
+
+_WORDS = (b"metrics_updated", b"packet_sent", b"packet_received", b"packets_acked", b"packet_lost")
+
+MAX_RANGE = 1_000_000
+"""The most packet numbers of a range of ACKs."""
+
+
+@dataclass(frozen=True)
+class Sender:
+    """The log of one connection; a list is None if the log has no such events."""
+
+    path: Path
+    sha256: str
+    title: str
+    trace: Trace
+    """Window and RTTs."""
+    first_ms: float
+    last_ms: float
+    """Times of the first and the last event."""
+    acked: Samples | None
+    """Bytes of packets as they are acknowledged, once each."""
+    lost: list[float] | None
+    """Times at which packets were declared lost."""
+    marked: Samples | None
+    """The receiver's count of CE marks."""
+
+
+@dataclass
+class _Packets:
+    """What packets and ACKs tell."""
+
+    sizes: dict[int, float] = field(default_factory=dict)
+    acked: Samples = field(default_factory=list)
+    lost: list[float] = field(default_factory=list)
+    marked: Samples = field(default_factory=list)
+    first_ms: float = 0.0
+    last_ms: float = 0.0
+    seen: set[str] = field(default_factory=set)
+    """Kinds of events."""
+
+    def add(self, now: float, name: str, data: Mapping[str, Any]) -> None:
+        """Note an event."""
+        kind = name.rpartition(":")[2]
+        if not self.seen:
+            self.first_ms = now
+        self.last_ms = max(self.last_ms, now)
+        self.seen.add(kind)
+        if kind == "packet_sent":
+            self._sent(data)
+        elif kind == "packet_received":
+            for frame in _tables(data.get("frames")):
+                if frame.get("frame_type") == "ack":
+                    self._ack(now, _ranged(frame.get("acked_ranges")))
+                    if shape.number(frame.get("ce")):
+                        self.marked.append((now, float(frame["ce"])))
+        elif kind == "packets_acked":
+            numbers = data.get("packet_numbers")
+            self._ack(now, numbers if isinstance(numbers, list) else ())
+        elif kind == "packet_lost":
+            self.lost.append(now)
+
+    def _sent(self, data: Mapping[str, Any]) -> None:
+        header, raw = data.get("header"), data.get("raw")
+        number = header.get("packet_number") if isinstance(header, Mapping) else None
+        length = raw.get("length") if isinstance(raw, Mapping) else None
+        streams = [
+            frame["length"]
+            for frame in _tables(data.get("frames"))
+            if frame.get("frame_type") == "stream" and shape.number(frame.get("length"))
+        ]
+        size = sum(streams) if streams else length
+        kind = header.get("packet_type") if isinstance(header, Mapping) else None
+        if kind == "1RTT" and isinstance(number, int) and isinstance(size, int | float):
+            self.sizes[number] = float(size)
+
+    def _ack(self, now: float, numbers: Iterable[Any]) -> None:
+        size = sum(self.sizes.pop(number, 0.0) for number in numbers if shape.whole(number))
+        if size:
+            self.acked.append((now, size))
+
+
+def _tables(frames: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(frames, list):
+        yield from (frame for frame in frames if isinstance(frame, Mapping))
+
+
+def _ranged(ranges: object) -> Iterator[int]:
+    """The packet numbers of ranges `[first, last]` or `[only]`."""
+    for one in ranges if isinstance(ranges, list) else ():
+        if isinstance(one, list) and one and all(map(shape.whole, one)):
+            yield from range(one[0], min(one[-1], one[0] + MAX_RANGE) + 1)
+
+
+def is_named_so(path: Path) -> bool:
+    """Whether a file has the name of a qlog file."""
+    return path.suffix in SUFFIXES and not path.is_dir()
+
+
+def read(path: Path) -> Sender:
+    """Read a file with the log of one sender.
+
+    Raises `InputError` if it is none.
+    """
+    data = foreign.read(path, limit=qlog.MAX_BYTES)
+    logs = qlog.logs(data, path, _WORDS)
+    if len(logs) != 1:
+        raise InputError(f"{foreign.line(path.name)}: {len(logs)} traces; expected a file of one")
+    head, events = logs[0]
+    packets = _Packets()
+    for now, name, content in qlog.timed(head, events):
+        packets.add(now, name, content)
+    traces = qlog.parse(data, path)
+    if not traces:
+        raise InputError(
+            f"{foreign.line(path.name)}: no metrics_updated event; expected the log of a sender"
+        )
+    acks = {"packet_received", "packets_acked"} & packets.seen
+    title = head.get("title")
+    return Sender(
+        path,
+        hashlib.sha256(data).hexdigest(),
+        title if isinstance(title, str) else "",
+        traces[0],
+        packets.first_ms,
+        packets.last_ms,
+        packets.acked if acks and "packet_sent" in packets.seen else None,
+        packets.lost if "packet_lost" in packets.seen or "packet_sent" in packets.seen else None,
+        packets.marked or None,
+    )

@@ -1,0 +1,173 @@
+"""A qlog file as results, so that it can be compared with a run on the same path.
+
+A file is one run of a point without parameters. Throughput is what was acknowledged: stream data if
+the log has the frames of its packets, else whole packets. Values that the log does not have are
+missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback.errors import InputErrors, TailbackError
+from tailback.interop import qlog_file
+from tailback.interop.qlog_file import Sender, is_named_so
+from tailback.metrics.statistics import nearest_rank
+from tailback.programs import qlog
+from tailback.programs.qlog import Samples
+from tailback.store.results import Results, Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ENGINE = "qlog"
+"""The engine's name of such results."""
+
+METRICS = (
+    "flow.throughput_mbit",
+    "flow.rtt_ms.mean",
+    "flow.rtt_ms.p50",
+    "flow.rtt_ms.p99",
+    "flow.srtt_ms_mean",
+    "flow.drops",
+    "flow.marks",
+)
+"""What is compared by default. Losses that a sender declares are compared with drops."""
+
+
+@dataclass(frozen=True)
+class QlogRun(Run):
+    """A qlog file as a run."""
+
+    sender: Sender
+    warmup_s: float
+    """The time that is left out at the start: the warm-up of the runs beside it."""
+    unit_ms: float
+    """The unit of its RTTs."""
+
+    @property
+    def _since_ms(self) -> float:
+        return self.sender.first_ms + 1e3 * self.warmup_s
+
+    def _after(self, samples: Samples) -> list[float]:
+        return [value for at, value in samples if at >= self._since_ms]
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The part of a run's summary that it has."""
+        span = (self.sender.last_ms - self._since_ms) / 1e3
+        return {
+            "params": self.params,
+            "seed": self.seed,
+            "run_id": self.run_id,
+            "duration_s": self.warmup_s + max(span, 0.0),
+            "warmup_s": self.warmup_s,
+            "flows": [self._flow(span)],
+            "queues": {},
+            "traffic": [],
+            "jain": None,
+        }
+
+    def _flow(self, span: float) -> dict[str, Any]:
+        sender = self.sender
+        latest = [self.unit_ms * rtt for rtt in self._after(sender.trace.latest_rtt)]
+        smoothed = [self.unit_ms * rtt for rtt in self._after(sender.trace.smoothed_rtt)]
+        acked = None if sender.acked is None else sum(self._after(sender.acked))
+        marks = None if sender.marked is None else self._after(sender.marked)
+        lost = None if sender.lost is None else [t for t in sender.lost if t >= self._since_ms]
+        return {
+            "name": sender.title or sender.path.stem,
+            "throughput_mbit": acked * 8e-6 / span if acked is not None and span > 0 else None,
+            "rtt_ms": {
+                "mean": sum(latest) / len(latest) if latest else None,
+                "p50": nearest_rank(latest, 0.5),
+                "p99": nearest_rank(latest, 0.99),
+                "max": max(latest, default=None),
+            },
+            "srtt_ms_mean": sum(smoothed) / len(smoothed) if smoothed else None,
+            "drops": None if lost is None else len(lost),
+            "marks": marks[-1] - marks[0] if marks else None,
+        }
+
+    def series(self) -> pl.DataFrame:
+        """The samples: time_ns, flow, link, quantity, value; `cwnd_bytes` is the window."""
+        import polars as pl
+
+        trace, name = self.sender.trace, self.summary["flows"][0]["name"]
+        columns = (
+            ("cwnd_bytes", trace.cwnd, 1.0),
+            ("srtt_ns", trace.smoothed_rtt, 1e6 * self.unit_ms),
+        )
+        rows = [
+            (round((at - self.sender.first_ms) * 1e6), name, None, quantity, value * factor)
+            for quantity, samples, factor in columns
+            for at, value in samples
+        ]
+        schema = {
+            "time_ns": pl.Int64,
+            "flow": pl.String,
+            "link": pl.String,
+            "quantity": pl.String,
+            "value": pl.Float64,
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def histogram(
+        self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
+    ) -> pl.DataFrame:
+        """A qlog file has no histograms, so there are no buckets."""
+        import polars as pl
+
+        _ = (quantity, flow, link)
+        return pl.DataFrame(schema={"lower": pl.Int64, "width": pl.Int64, "count": pl.Int64})
+
+
+@dataclass(frozen=True)
+class QlogSource:
+    """A qlog file that has been read."""
+
+    sender: Sender
+
+    def results(
+        self,
+        root: Path,
+        params: dict[str, float | str],
+        labels: dict[str, str],
+        warmup_s: float,
+        base_ms: float,
+    ) -> Results:
+        """The file as the run of a point; `base_ms` is the RTT of the empty path."""
+        sender = self.sender
+        unit = qlog.rtt_unit_ms(sender.trace, base_ms)
+        run = QlogRun(params, labels, 0, sender.path.name, sender.path, sender, warmup_s, unit)
+        return Results(
+            id=f"{sender.path.stem}-{sender.sha256[:8]}",
+            title=sender.path.stem,
+            engine=ENGINE,
+            version="qlog",
+            axes=[],
+            points=[run],
+            root=root,
+        )
+
+
+def is_source(path: Path) -> bool:
+    """Whether this is a qlog file."""
+    return is_named_so(path)
+
+
+def read_sources(paths: Sequence[Path]) -> list[QlogSource]:
+    """Read files; report all errors at once."""
+    read, problems = [], []
+    for path in paths:
+        try:
+            read.append(QlogSource(qlog_file.read(path)))
+        except TailbackError as error:
+            problems.append(str(error))
+    if problems:
+        raise InputErrors(*problems)
+    return read
