@@ -178,14 +178,15 @@ def queue() -> None:
 
 @evaluate.command(
     examples=(
-        ("evaluate bbr bbr3 --quick", "evaluate BBRv3 in a minute"),
-        ("evaluate bbr bbr3 --part A.1 --json", "evaluate one case"),
+        ("evaluate bbr bbr3:draft=06", "evaluate BBRv3 as the draft has it"),
+        ("evaluate bbr bbr3 --part A.4", "evaluate one case, with the states that decide it"),
     )
 )
 @_suite
 def bbr() -> None:
     """Evaluate a BBR by the test cases in the appendix of its draft.
 
-    NAME is one of `tailback list cc`, or one of a plugin. Exit status: 0 done, 1 a section fails or
-    is worse, 2 bad input.
+    NAME is a BBR of `tailback list cc` or of a plugin. Options follow a colon:
+    bbr3:draft=06,down_gain=0.8. The cases are those of draft-ietf-ccwg-bbr-06, appendix A. Exit
+    status: 0 done, 1 a case fails, 2 bad input.
     """

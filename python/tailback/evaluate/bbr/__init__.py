@@ -1,18 +1,30 @@
-"""Evaluates BBR, by the appendix of its draft."""
+"""Evaluates BBR, by the test cases in the appendix of its draft.
+
+| module | what |
+|---|---|
+| `cases` | a file and a scenario for each case |
+| `case` | what a case is |
+| `trace` | the recorded state of a sender |
+| `subject` | the congestion control, with options |
+| `running` | runs the cases |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailback.errors import InputError
 from tailback.evaluate.model import Evaluation, Request
 
 
 def sections() -> Sequence[tuple[str, str]]:
-    """Id and title of every section."""
-    return ()
+    """Id and title of every case."""
+    from tailback.evaluate.bbr.cases import CASES
+
+    return [(case.id, case.title) for case in CASES]
 
 
 def evaluate(request: Request) -> Evaluation:
-    """Run the requested sections."""
-    raise InputError(f"evaluate bbr {request.name}: it has no sections yet; run: tailback --help")
+    """Run the requested cases."""
+    from tailback.evaluate.bbr.judging import judged
+
+    return judged(request)

@@ -1,0 +1,54 @@
+"""`extra_acked` as the draft defines it (section 5.5.9), computed from a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailback.evaluate.bbr.case import MSS
+from tailback.evaluate.bbr.trace import StateTrace
+
+ROUNDS = 10
+"""`BBR.ExtraAckedFilterLen`."""
+
+NEW = 2
+"""Rounds that every implementation of the filter remembers."""
+
+
+def samples(trace: StateTrace) -> list[float]:
+    """Return the extra segments of each ACK, before the maximum over rounds."""
+    found = []
+    since, acked, before = trace.times[0], 0.0, 0.0
+    for i, now in enumerate(trace.times):
+        new = (trace.at(i, "acked_bytes") - before) / MSS
+        before = trace.at(i, "acked_bytes")
+        if new <= 0:
+            found.append(0.0)
+            continue
+        expected = trace.at(i, "bw_mbit") * 1e6 / 8 / MSS * (now - since)
+        if acked <= expected:
+            since, acked, expected = now, 0.0, 0.0
+        acked += new
+        found.append(min(acked - expected, trace.at(i, "cwnd")))
+    return found
+
+
+def agreement(trace: StateTrace, wanted: Sequence[int], rounds: int) -> float:
+    """Return the share of ACKs whose `extra_acked` is a maximum over the last rounds.
+
+    Windowed filters keep few samples, so it may be any maximum over 2 to `rounds` rounds.
+    """
+    extra = samples(trace)
+    numbers = trace.values["round"]
+    fitting = 0
+    for i in wanted:
+        recent = long = 0.0
+        for back in range(i, -1, -1):
+            age = numbers[i] - numbers[back]
+            if age > rounds:
+                break
+            long = max(long, extra[back])
+            if age < min(NEW, rounds):
+                recent = max(recent, extra[back])
+        value = trace.at(i, "extra_acked")
+        fitting += recent - 1.5 <= value <= long + 1.5
+    return fitting / len(wanted) if wanted else 0.0

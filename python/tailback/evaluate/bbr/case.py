@@ -1,0 +1,124 @@
+"""A test case of the draft: its scenario, what it needs to see, and how it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailback.evaluate.bbr.trace import StateTrace
+from tailback.evaluate.model import SectionVerdict
+from tailback.store.results import Run
+
+CASES = Path(__file__).resolve().parent / "cases"
+
+SOURCE = "draft-ietf-ccwg-bbr-06 appendix"
+
+FLOW = "bbr"
+"""The name of the flow that every scenario has."""
+
+MSS, FRAME = 1448, 1514
+"""Bytes of payload and of a frame."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a case has shown."""
+
+    verdict: SectionVerdict
+    measure: str
+    value: float | None
+    bound: float | None
+    note: str
+    at: int | None = None
+    """The sample that decides, for the table."""
+    flow: str = FLOW
+
+
+def passed(ok: bool) -> SectionVerdict:
+    """Return the verdict of a test."""
+    return "pass" if ok else "fail"
+
+
+def missed(measure: str, note: str) -> Finding:
+    """Return the finding of a case whose situation did not come about."""
+    return Finding("undecided", measure, None, None, note)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A run of a case."""
+
+    run: Run
+    traces: Mapping[str, StateTrace]
+    event_s: float | None
+    """When the scenario's event was set to happen, seconds."""
+
+    @property
+    def trace(self) -> StateTrace:
+        """The trace of the flow `bbr`."""
+        return self.traces[FLOW]
+
+
+@dataclass(frozen=True)
+class Aim:
+    """An event that happens when BBR enters a state.
+
+    A first run without the event shows when that is; in a second one it happens then.
+    """
+
+    quiet: Mapping[str, object]
+    """Values of the scenario for the run without the event."""
+    find: Callable[[StateTrace], float | None]
+    """The time of the event; None if the state is never entered."""
+    set: Callable[[float], Mapping[str, object]]
+    """Values of the scenario for an event at a time."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test case."""
+
+    id: str
+    """`A.1` to `A.22`."""
+    title: str
+    measure: str
+    needs: tuple[str, ...]
+    """Recorded quantities without which the case cannot be judged."""
+    judge: Callable[[Observed], Finding]
+    aim: Aim | None = None
+    flows: tuple[str, ...] = (FLOW,)
+    note: str = field(default="", kw_only=True)
+    """What the draft leaves open or contradicts, and how the case is judged."""
+
+    @property
+    def file(self) -> Path:
+        """The scenario."""
+        return CASES / f"a{int(self.id.removeprefix('A.')):02d}.toml"
+
+    @property
+    def source(self) -> str:
+        """The document and its section."""
+        return f"{SOURCE} {self.id}"
+
+
+def payload_mbit(rate_mbit: float) -> float:
+    """The payload that a link of this rate carries."""
+    return rate_mbit * MSS / FRAME
+
+
+def seconds(value: float) -> str:
+    """A time of a scenario."""
+    return f"{round(value * 1e9)}ns"
+
+
+def entry_of(
+    *states: str, nth: int = 0, since: float = 0.0
+) -> Callable[[StateTrace], float | None]:
+    """Return a function that finds when one of these states is entered, just after that ACK."""
+
+    def find(trace: StateTrace) -> float | None:
+        spells = trace.of_state(*states, since=since)
+        return trace.start(spells[nth]) + 1e-6 if len(spells) > nth else None
+
+    return find

@@ -1,0 +1,49 @@
+"""A.2: losses end STARTUP even if the application is the limit."""
+
+from __future__ import annotations
+
+from tailback.evaluate.bbr.case import Case, Finding, Observed, passed
+
+MEASURE = "loss over the round that ends STARTUP (%)"
+BOUND = 2.0
+PLATEAU = 3
+
+
+def judge(seen: Observed) -> Finding:
+    """A round with much loss leads to DRAIN although the samples are application-limited."""
+    trace = seen.trace
+    # DRAIN and DOWN are over at once if little is in flight.
+    ends = trace.of_state("DRAIN", "DOWN", "CRUISE")
+    if not ends:
+        return Finding("fail", MEASURE, None, BOUND, "STARTUP never ended.", len(trace.times) - 1)
+    at = ends[0].first
+    sent = trace.at(at, "sample_tx_in_flight")
+    share = 100 * trace.at(at, "sample_lost") / sent if sent else 0.0
+    limited = trace.at(at, "app_limited") == 1
+    plateau = trace.at(at, "full_bw_rounds") >= PLATEAU
+    reached = trace.at(at, "full_bw_reached") == 1
+    ok = share > BOUND and limited and reached and not plateau
+    note = (
+        f"STARTUP led to {ends[0].state} at {trace.start(ends[0]):.3f} s with a sample that was "
+        f"{'' if limited else 'not '}application-limited, full_bw_reached "
+        f"{'set' if reached else 'not set'}, by {'a plateau' if plateau else 'loss'}."
+    )
+    return Finding(passed(ok), MEASURE, share, BOUND, note, at)
+
+
+CASE = Case(
+    "A.2",
+    "STARTUP ends on loss when application-limited",
+    MEASURE,
+    (
+        "mode",
+        "app_limited",
+        "full_bw_reached",
+        "full_bw_rounds",
+        "sample_lost",
+        "sample_tx_in_flight",
+    ),
+    judge,
+    note="The appendix asks for full_bw_now too; section 5.3.1.3 sets full_bw_reached alone, which "
+    "is judged.",
+)

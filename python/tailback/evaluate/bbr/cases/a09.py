@@ -1,0 +1,54 @@
+"""A.9: DOWN ends after bw_probe_wait even if the queue does not drain."""
+
+from __future__ import annotations
+
+from tailback.evaluate.bbr.case import Aim, Case, Finding, Observed, missed, passed, seconds
+from tailback.evaluate.bbr.trace import StateTrace
+
+MEASURE = "time in DOWN (s)"
+BOUND = 3.0
+LEAST_S = 2.0
+SLACK_S = 0.2
+"""An RTT with its queue: DOWN ends on an ACK."""
+
+
+def after_up(trace: StateTrace) -> float | None:
+    """Return when DOWN follows UP for the first time."""
+    for up in trace.of_state("UP"):
+        down = trace.after(up)
+        if down is not None and down.state == "DOWN":
+            return trace.start(down) + 1e-6
+    return None
+
+
+def judge(seen: Observed) -> Finding:
+    """DOWN leads to REFILL after 2 to 3 s."""
+    trace, event = seen.trace, seen.event_s
+    downs = [s for s in trace.of_state("DOWN") if event and trace.start(s) <= event]
+    after = trace.after(downs[-1]) if downs else None
+    if after is None:
+        return missed(MEASURE, "DOWN was not seen to begin and end.")
+    lasted = trace.start(after) - trace.start(downs[-1])
+    if after.state == "CRUISE" and trace.at(after.first, "in_flight") <= trace.at(
+        after.first, "bdp"
+    ):
+        return missed(MEASURE, f"The queue drained within {lasted:.2f} s.")
+    ok = after.state == "REFILL" and LEAST_S <= lasted <= BOUND + SLACK_S
+    note = f"DOWN led to {after.state}."
+    return Finding(passed(ok), MEASURE, lasted, BOUND, note, after.first)
+
+
+CASE = Case(
+    "A.9",
+    "DOWN ends after its longest time",
+    MEASURE,
+    ("mode", "phase", "in_flight", "bdp"),
+    judge,
+    Aim(
+        {"bottleneck.rate": "20Mbit"},
+        after_up,
+        lambda at: {
+            "bottleneck.rate": {"steps": [["0s", "20Mbit"], [seconds(at), "18Mbit"]]},
+        },
+    ),
+)

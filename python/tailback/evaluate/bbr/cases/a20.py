@@ -1,0 +1,23 @@
+"""A.20: PROBE_RTT in STARTUP leads back to STARTUP."""
+
+from __future__ import annotations
+
+from tailback.evaluate.bbr.case import Case, Finding, Observed, missed, passed
+
+MEASURE = "PROBE_RTT that led from STARTUP back to it"
+BOUND = 1.0
+
+
+def judge(seen: Observed) -> Finding:
+    """STARTUP goes on after PROBE_RTT."""
+    trace = seen.trace
+    for before, probe in zip(trace.spells, trace.spells[1:], strict=False):
+        after = trace.after(probe)
+        if probe.state == "PROBE_RTT" and before.state == "STARTUP" and after is not None:
+            back = after.state == "STARTUP"
+            note = f"PROBE_RTT at {trace.start(probe):.2f} s led to {after.state}."
+            return Finding(passed(back), MEASURE, float(back), BOUND, note, after.first)
+    return missed(MEASURE, "No PROBE_RTT came in STARTUP.")
+
+
+CASE = Case("A.20", "PROBE_RTT in STARTUP leads back", MEASURE, ("mode", "cwnd"), judge)

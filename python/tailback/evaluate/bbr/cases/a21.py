@@ -1,0 +1,58 @@
+"""A.21: losses in UP cut an inflight_longterm that is set, and end UP."""
+
+from __future__ import annotations
+
+from tailback.evaluate.bbr.case import Aim, Case, Finding, Observed, missed, passed, seconds
+from tailback.evaluate.bbr.trace import StateTrace
+
+MEASURE = "inflight_longterm after the loss over min(BDP, cwnd)"
+BOUND = 0.7
+SPAN_S = 0.3
+
+
+def bounded_up(trace: StateTrace) -> float | None:
+    """Return when UP begins with inflight_longterm set and goes on for more than a round."""
+    for up in trace.of_state("UP"):
+        rounds = trace.at(up.last, "round") - trace.at(up.first, "round")
+        if trace.at(up.first, "inflight_hi") > 0 and rounds >= 2:
+            return trace.start(up) + 1e-6
+    return None
+
+
+def judge(seen: Observed) -> Finding:
+    """The bound becomes what was in flight, at least 0.7 of the target, and DOWN begins."""
+    trace, event = seen.trace, seen.event_s
+    ups = [s for s in trace.of_state("UP") if event and trace.start(s) <= event]
+    after = trace.after(ups[-1]) if ups else None
+    if after is None:
+        return missed(MEASURE, "UP did not end.")
+    at = after.first
+    before, now = trace.at(at - 1, "inflight_hi"), trace.bound(at, "inflight_hi")
+    target = min(trace.at(at - 1, "bdp"), trace.at(at - 1, "cwnd"))
+    sent = max(trace.at(i, "in_flight") for i in trace.inside(ups[-1]))
+    if trace.at(at, "full_bw_now") == 1:
+        return missed(MEASURE, "UP ended on a plateau, before the loss.")
+    rounded = 1.0
+    ok = after.state == "DOWN" and BOUND * target - rounded <= now <= max(sent, before) + rounded
+    cut = now < before
+    note = (
+        f"UP led to {after.state}; inflight_longterm went from {before:.0f} to {now:.0f} segments, "
+        f"0.7 of the target is {BOUND * target:.0f}."
+    )
+    return Finding(passed(ok and cut), MEASURE, now / target, BOUND, note, at)
+
+
+CASE = Case(
+    "A.21",
+    "Losses in UP cut inflight_longterm",
+    MEASURE,
+    ("mode", "phase", "round", "inflight_hi", "in_flight", "bdp", "cwnd", "full_bw_now"),
+    judge,
+    Aim(
+        {"bottleneck.impairments[0].during": [["13.9s", "14s"]]},
+        bounded_up,
+        lambda at: {
+            "bottleneck.impairments[0].during": [[seconds(at), seconds(at + SPAN_S)]],
+        },
+    ),
+)

@@ -1,0 +1,15 @@
+"""Pauses of an application that make every sample of the delivery rate application-limited."""
+
+from __future__ import annotations
+
+from tailback.evaluate.bbr.case import seconds
+
+EVERY_S = 0.02
+"""Half of it the application writes, half of it not."""
+
+
+def pauses(since_s: float, span_s: float) -> list[list[str]]:
+    """Pauses of a time, as `flows.pause`."""
+    count = round(span_s / EVERY_S)
+    begins = [since_s + n * EVERY_S for n in range(count)]
+    return [[seconds(at), seconds(at + EVERY_S / 2)] for at in begins]

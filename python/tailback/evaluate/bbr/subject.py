@@ -1,0 +1,58 @@
+"""The BBR that is evaluated: `bbr3`, or `bbr3:draft=06,down_gain=0.8` with options."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+from tailback import registry
+from tailback.base.names import unknown
+from tailback.errors import InputError
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A congestion control with options."""
+
+    name: str
+    options: dict[str, Any]
+
+    @property
+    def cc(self) -> dict[str, Any]:
+        """The value of `cc`."""
+        return {"name": self.name, **self.options}
+
+
+def parse(text: str, *, traced: bool) -> Subject:
+    """Read a subject; with `traced` all of its state is recorded, if it has an option for that.
+
+    Raises `InputError` if it is no BBR or an option has no value.
+    """
+    name, _, rest = text.partition(":")
+    known = [entry["name"] for entry in registry.entries("cc") if "bbr" in entry["name"]]
+    if "bbr" not in name.lower():
+        raise InputError(
+            f"evaluate bbr {name}: no BBR, and the cases are about BBR's states; "
+            f"{unknown('BBR', name, known)}"
+        )
+    options: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"evaluate bbr {text}: {part} has no value; write {part}=VALUE")
+        options[key.strip()] = _value(value.strip())
+    has_trace = any(
+        option["name"] == "trace" for option in registry.entry("cc", name).get("options", ())
+    )
+    if traced and has_trace:
+        options["trace"] = True
+    return Subject(name, options)
+
+
+def _value(text: str) -> object:
+    """A value as TOML; a bare word is a string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
