@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 from dataclasses import replace
@@ -18,7 +19,9 @@ from tailback.evaluate import cc, decision, execution, report, suites
 from tailback.evaluate.criteria import Against
 from tailback.evaluate.decision import PointOutcome
 from tailback.evaluate.model import VERDICTS, Evaluation, Request, SectionVerdict
+from tailback.evaluate.queue import ellipse
 from tailback.evaluate.subject import Subject
+from tailback.running import scenarios
 from tailback.running.batch import Job, run_jobs
 from tailback.running.options import RunOptions
 
@@ -130,6 +133,50 @@ def test_against_an_earlier_version(tmp_path: Path) -> None:
     same, delay, ce = suites.evaluate("cc", request).sections
     assert (same.value, delay.value, ce.verdict) == (0.0, 0.0, "pass")
     assert same.measure == "loss of throughput against reno, as a share"
+
+
+def test_harm_is_less_what_the_incumbent_does_to_itself(tmp_path: Path) -> None:
+    short = {
+        "duration": "12s",
+        "warmup": "6s",
+        "bottleneck.rate": "20Mbit",
+        "sweep": {"bottleneck.queue.limit": ["0.25bdp"]},
+    }
+    criterion = replace(cc.bulk.CRITERION, quick=short, quick_incumbents=("cubic",))
+    options = RunOptions.of(out=tmp_path, seeds=3, progress=False)
+    request, bbr = Request("bbr", options, quick=True), Subject("bbr", "bbr")
+    jobs = criterion.jobs(cc.SCENARIOS, bbr, request)
+    with scenarios.quiet():
+        results = dict(zip(jobs, run_jobs(list(jobs.values()), options), strict=True))
+    found = criterion.outcome(bbr, request, results)
+    rates = {
+        name: [run.summary["flows"][0]["throughput_mbit"] for run in one]
+        for name, one in results.items()
+    }
+    alone, itself, beside = (rates[f"cubic, {what}"] for what in ("alone", "itself", "subject"))
+    lost = [(b - c) / a for a, b, c in zip(alone, itself, beside, strict=True)]
+    assert found.value == pytest.approx(sum(lost) / 3)
+    assert found.verdict == "worse"
+    assert found.ci95 is not None
+    assert found.ci95[0] > 0.05
+    # Alone it has the link, and nobody else sends.
+    assert all(
+        run.summary["flows"][1]["throughput_mbit"] in (0, None) for run in results["cubic, alone"]
+    )
+    same = {**results, "cubic, subject": results["cubic, itself"]}
+    assert criterion.outcome(Subject("cubic", "cubic"), request, same).value == 0
+
+
+def test_an_ellipse_holds_what_it_says() -> None:
+    drawn = random.Random(1)
+    points = [(drawn.gauss(1, 2), drawn.gauss(5, 0.5)) for _ in range(4000)]
+    (x, y), outline = ellipse.contour([(a, b + 0.3 * a) for a, b in points])
+    assert x == pytest.approx(1, abs=0.1)
+    assert y == pytest.approx(5.3, abs=0.1)
+    # Along x, the outline reaches sqrt(-2 ln(1 - 0.68)) = 1.51 standard deviations.
+    assert max(a for a, _ in outline) - x == pytest.approx(1.51 * 2, rel=0.03)
+    height = (0.5**2 + (0.3 * 2) ** 2) ** 0.5
+    assert max(b for _, b in outline) - y == pytest.approx(1.51 * height, rel=0.03)
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

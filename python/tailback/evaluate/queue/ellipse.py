@@ -34,7 +34,7 @@ def figure(section: str, sides: Mapping[str, Results], rtt_ms: float) -> list[Re
                 continue
             label = label_of(group)
             shown = f"{name}, {label}" if label else name
-            (x, y), outline = _contour(points)
+            (x, y), outline = contour(points)
             centres.append({"side": name, "point": shown, "x": x, "y": y})
             rows += [
                 {"side": name, "point": shown, "x": a, "y": b, "step": i}
@@ -85,7 +85,7 @@ def _points(run: Run, rtt_ms: float) -> list[tuple[float, float]]:
     return [(delay / rtt_ms, rate) for delay, rate in both.select("delay", "rate").rows()]
 
 
-def _contour(
+def contour(
     points: list[tuple[float, float]],
 ) -> tuple[tuple[float, float], list[tuple[float, float]]]:
     """The mean, and the contour around it."""
