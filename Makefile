@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates \( -path '*/tests' -o -name 'tests.rs' \) -prune -o \( -name '*.rs' -o -name 'Cargo.toml' -o -name 'clippy.toml' \) -print 2>/dev/null) Cargo.toml Cargo.lock
 
+LAB := web/build.mjs web/tsconfig.json $(wildcard web/src/*) $(wildcard python/tailback/examples/*.toml) $(wildcard python/tailback/lessons/*/*)
+
 # cargo and maturin have to use the same interpreter; otherwise each of them
 # discards what the other has built.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -16,7 +18,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel demo test soak coverage mutants bench bench-kernel docs pages fmt lint
+.PHONY: build wheel demo test soak coverage mutants bench bench-kernel bench-lab lab docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -26,6 +28,10 @@ wheel: $(VENV)/.dev build
 	@rm -rf data/data/share
 	$(BIN)/python scripts/manual.py data/data/share
 	$(BIN)/python python/tailback/plugins/shipping.py
+	@rm -f python/tailback/cli/lab/single.html
+	@if [ -f web/dist/single.html ]; then $(MAKE) --no-print-directory lab && \
+		cp web/dist/single.html python/tailback/cli/lab/; \
+	else echo "the wheel has no laboratory; run make lab first" >&2; fi
 	@rm -rf dist
 	$(BIN)/maturin build --release --quiet --out dist
 	$(BIN)/maturin sdist --out dist > /dev/null
@@ -37,6 +43,9 @@ demo: build
 
 test: lint build
 	@sh scripts/tshark.sh
+	@if sh scripts/lab.sh && $(MAKE) --no-print-directory web/node_modules/.package-lock.json; then \
+		$(MAKE) --no-print-directory lab; \
+	else echo "the tests of the laboratory are skipped" >&2; fi
 	cargo test --workspace --quiet
 	$(BIN)/python scripts/generate.py --check
 	@$(MAKE) --no-print-directory docs
@@ -60,6 +69,22 @@ bench: build
 bench-kernel: build
 	$(BIN)/tailback kernel build
 	$(BIN)/python benches/kernel.py
+
+# Builds the laboratory in the browser, web/dist. Optional: nothing else needs it.
+lab: web/dist/single.html
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	@sh scripts/lab.sh
+	@cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+
+web/dist/single.html: web/node_modules/.package-lock.json $(RUST) $(LAB)
+	@sh scripts/lab.sh
+	cargo build --profile wasm --target wasm32-unknown-unknown --package tailback-wasm --quiet
+	@cd web && node_modules/.bin/tsc
+	@node web/build.mjs
+
+bench-lab: build lab
+	$(BIN)/python benches/lab.py
 
 # Builds the site from stored results: build/docs/index.html opens without a network.
 docs: $(VENV)/.dev build

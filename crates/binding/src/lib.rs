@@ -13,7 +13,6 @@ mod diagnostic;
 mod guest;
 mod os_error;
 mod programs;
-mod registry;
 mod run;
 mod scenario;
 mod shape;
@@ -34,13 +33,13 @@ fn engine_version() -> String {
 /// Every congestion control, queue and traffic source with its options, as JSON.
 #[pyfunction]
 fn registry_json() -> String {
-    crate::registry::json().to_string()
+    tailback_scenario::registry::json().to_string()
 }
 
 /// The fields of the summary of a run, and its metrics, as JSON.
 #[pyfunction]
 fn summary_json() -> String {
-    crate::registry::summary().to_string()
+    tailback_scenario::registry::summary().to_string()
 }
 
 /// A path of the JSON as an identifier with its unit last: `rtt_p99_ms` for `rtt_ms.p99`.
@@ -54,7 +53,7 @@ fn identifier(path: &str) -> String {
 fn tc_line(queue: &str) -> PyResult<String> {
     let queue = serde_json::from_str(queue);
     let queue = queue.map_err(|e| PyValueError::new_err(format!("queue: {e}")))?;
-    Ok(crate::registry::tc_line(&queue))
+    Ok(tailback_scenario::registry::tc_line(&queue))
 }
 
 /// JSON Schema of scenario files.

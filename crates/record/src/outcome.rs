@@ -2,7 +2,6 @@
 //!
 //! Every counter and histogram counts events at or after the warm-up.
 
-#[cfg(feature = "folder")]
 pub mod account_file;
 mod class_samples;
 

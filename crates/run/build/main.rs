@@ -7,8 +7,13 @@ use sources::{Hash, files, hash_rust};
 
 /// The roots of all code that determines results: the simulator, the measurements, and the writers
 /// of captures and run folders. Scenario files are not part of it: the canonical point contains the
-/// meaning of a file.
-const ROOTS: [&str; 3] = ["../engine/src/lib.rs", "../record/src/lib.rs", "src/lib.rs"];
+/// meaning of a file. The crate `wasm` is built with this script too, so that its version is the
+/// same; hence no path is inside this crate.
+const ROOTS: [&str; 3] = [
+    "../engine/src/lib.rs",
+    "../record/src/lib.rs",
+    "../run/src/lib.rs",
+];
 
 /// The lock file of the workspace. It exists wherever the workspace is built: in a checkout and in
 /// maturin's source distribution.

@@ -14,6 +14,8 @@
 //! | `plan` | a point's tree as the plan of a run |
 //! | `canonical`, `hash` | what names a run |
 //! | `memory`, `cost`, `response` | what a run needs |
+//! | [`outline`] | the values of a file with their places, for editors |
+//! | [`registry`] | the registries as JSON |
 
 mod canonical;
 mod cost;
@@ -22,8 +24,10 @@ mod expand;
 mod hash;
 mod load;
 mod memory;
+pub mod outline;
 mod plan;
 mod read;
+pub mod registry;
 mod request;
 mod response;
 mod scenario;

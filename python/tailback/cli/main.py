@@ -18,7 +18,7 @@ from tailback._native import engine_version
 from tailback.cli import boundary
 
 PURPOSES = {
-    "Run": ("new", "check", "run", "tune"),
+    "Run": ("new", "check", "run", "lab", "tune"),
     "Understand": ("explain", "plot", "report", "export"),
     "Compare": ("compare", "baseline", "evaluate"),
     "Teach": ("grade",),

@@ -31,6 +31,11 @@ macro_rules! reasons {
             pub const fn name(self) -> &'static str {
                 match self { $($kind::$name => $word,)* }
             }
+
+            /// Its meaning.
+            pub const fn doc(self) -> &'static str {
+                match self { $($kind::$name => $doc,)* }
+            }
         }
     };
 }

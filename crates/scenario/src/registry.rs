@@ -1,4 +1,4 @@
-//! The registries as JSON: what `tailback list` and the reference pages show.
+//! The registries as JSON: what `tailback list`, the laboratory and the reference pages show.
 
 use serde_json::{Value, json};
 use tailback_engine::profiles::{self, Profile};

@@ -1,0 +1,91 @@
+"""How fast the engine of the laboratory is against a native run, and how large its parts are.
+
+`make bench-lab` prints the table of docs/how-to/lab.md: medians of CPU time. The engine runs in
+node, on the V8 that Chromium has. "Watched" is what the page does: every packet of a link recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tailback.running.batch import Job, run_many
+from tailback.store.run_folder import StoredRun
+
+ROOT = Path(__file__).resolve().parent.parent
+WEB = ROOT / "web"
+REPEATS = 5
+
+LONG = """\
+duration = "30s"
+[bottleneck]
+rate = "100Mbit"
+queue = {queue}
+[path]
+rtt = "20ms"
+{flows}
+"""
+
+CASES = {
+    "CUBIC, FIFO, 100 Mbit/s": ('{ aqm = "fifo", limit = "1bdp" }', '[[flows]]\ncc = "cubic"'),
+    "CUBIC, CoDel, 100 Mbit/s": ('"codel"', '[[flows]]\ncc = "cubic"'),
+    "DCTCP and CUBIC, DualPI2, 100 Mbit/s": (
+        '{ aqm = "dualpi2", any_ect = true }',
+        '[[flows]]\ncc = "dctcp"\n[[flows]]\ncc = "cubic"',
+    ),
+    "10 x CUBIC, FQ-CoDel, 100 Mbit/s": ('"fq_codel"', '[[flows]]\ncc = "cubic"\ncount = 10'),
+}
+
+
+def browser(jobs: list[dict[str, Any]]) -> list[float]:
+    """The CPU times of the first points, s."""
+    done = subprocess.run(
+        ["node", str(WEB / "test/parity.mjs")],
+        input=json.dumps(jobs),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [one["points"][0]["cpu_s"] for one in json.loads(done.stdout)]
+
+
+def native(text: str) -> tuple[float, int]:
+    """The CPU time of a native run, s, and its data packets."""
+    times = []
+    for _ in range(REPEATS):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "a.toml"
+            path.write_text(text, encoding="utf-8")
+            [ran] = run_many([Job(path)], out=Path(folder) / "out", progress=False)
+            timing = StoredRun(ran.points[0].path).timing
+            times.append(timing["cpu_s"])
+    return statistics.median(times), timing["data_packets"]
+
+
+def main() -> int:
+    """Print the table."""
+    print("| 30 s of | data packets | native | in the browser | watched | share of native speed |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for name, (queue, flows) in CASES.items():
+        text = LONG.format(queue=queue, flows=flows)
+        native_s, packets = native(text)
+        job = {"name": name, "text": text, "files": {}}
+        # The first run of an instance compiles; the page has run once when someone drags.
+        plain = statistics.median(browser([job] * (REPEATS + 1))[1:])
+        watched = statistics.median(browser([{**job, "watch": True}] * (REPEATS + 1))[1:])
+        print(
+            f"| {name} | {packets:,} | {1e3 * native_s:.0f} ms | {1e3 * plain:.0f} ms | "
+            f"{1e3 * watched:.0f} ms | {native_s / plain:.2f} |"
+        )
+    for file in ("single.html", "tailback.wasm", "lab.js"):
+        print(f"{file}: {(WEB / 'dist' / file).stat().st_size:,} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,503 @@
+//! One scenario, one run at a time, and the answers about them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tailback_engine::capture::PacketEvent;
+use tailback_engine::network::Network;
+use tailback_engine::plan::SeriesMode;
+use tailback_engine::units::Time;
+use tailback_record::outcome::account_file;
+use tailback_record::{Outcome, Series, Summary};
+use tailback_scenario::{
+    Diagnostic, KeyPath, Override, Param, Request, Scenario, check_memory, estimate_packets,
+    key_paths, load_request, outline, registry,
+};
+
+use crate::VERSION;
+use crate::log;
+use crate::watch::{Group, Watch};
+
+/// Memory that a run may use, bytes: a page has at most 4 GiB.
+const MEMORY: u64 = 1 << 30;
+
+/// Points whose labels are listed.
+const LISTED_POINTS: usize = 500;
+
+/// Single flows and sources with a colour of their own; where there are more, each entry of the
+/// scenario has one.
+const SINGLE: usize = 12;
+
+/// A scenario and its run.
+#[derive(Default)]
+pub struct Lab {
+    scenario: Option<Scenario>,
+    run: Option<Run>,
+    done: Option<Done>,
+}
+
+/// A run at work.
+struct Run {
+    point: usize,
+    network: Network,
+    end: Time,
+    watch: Option<Watch>,
+    packets: Vec<PacketEvent>,
+}
+
+/// A run that has ended.
+struct Done {
+    run_id: String,
+    seed: u64,
+    outcome: Outcome,
+    watch: Option<Watch>,
+    rows: Rows,
+}
+
+/// The rows of each series.
+struct Rows {
+    /// Numbers of rows, series by series.
+    order: Vec<u32>,
+    /// Where each series begins in it, and the end.
+    begins: Vec<usize>,
+}
+
+impl Rows {
+    fn new(series: &Series) -> Rows {
+        let mut begins = vec![0; series.keys.len() + 1];
+        for key in &series.key {
+            begins[*key as usize + 1] += 1;
+        }
+        for at in 1..begins.len() {
+            begins[at] += begins[at - 1];
+        }
+        let mut next = begins.clone();
+        let mut order = vec![0; series.len()];
+        for (row, key) in (0..).zip(&series.key) {
+            let place = &mut next[*key as usize];
+            order[*place] = row;
+            *place += 1;
+        }
+        Rows { order, begins }
+    }
+
+    /// Those of one series.
+    fn of(&self, series: usize) -> &[u32] {
+        let bounds = self.begins.get(series).zip(self.begins.get(series + 1));
+        bounds.map_or(&[], |(from, to)| &self.order[*from..*to])
+    }
+}
+
+impl Lab {
+    /// The version, every registry, and every key of scenario files.
+    pub fn about() -> Vec<u8> {
+        let keys: Vec<Value> = key_paths().iter().map(KeyPath::json).collect();
+        json!({ "version": VERSION, "registry": registry::json(), "keys": keys })
+            .to_string()
+            .into()
+    }
+
+    /// The values of a scenario with their places.
+    pub fn outline(text: &[u8]) -> Vec<u8> {
+        let text = String::from_utf8_lossy(text);
+        outline::outline(&text).to_string().into()
+    }
+
+    /// Loads a scenario: `{"text", "file", "sets": [[key, value]], "seeds", "files": {name: text}}`.
+    pub fn load(&mut self, request: &[u8]) -> Vec<u8> {
+        self.scenario = None;
+        self.run = None;
+        let request: Value = serde_json::from_slice(request).unwrap_or_default();
+        let answer = match read(&request) {
+            Ok(scenario) => {
+                let answer = about(&scenario);
+                self.scenario = Some(scenario);
+                answer
+            }
+            Err(problems) => {
+                let problems: Vec<Value> = problems.iter().map(diagnostic).collect();
+                json!({ "problems": problems })
+            }
+        };
+        answer.to_string().into()
+    }
+
+    /// Begins the run of a point.
+    pub fn begin(&mut self, point: usize, link: usize, stays: usize, from_s: f64) -> bool {
+        self.done = None;
+        self.run = None;
+        let found = self.scenario.as_ref().and_then(|s| s.points.get(point));
+        let Some(found) = found else {
+            return false;
+        };
+        let mut plan = Arc::clone(&found.plan);
+        let watched = link < plan.links.len();
+        if watched {
+            // What is recorded besides changes no other number.
+            let record = &mut Arc::make_mut(&mut plan).record;
+            record.packets = true;
+            record.events = true;
+            if record.series == SeriesMode::Interval {
+                record.series = SeriesMode::Changes;
+            }
+        }
+        let watch = watched.then(|| {
+            let from = Time((from_s.max(0.0) * 1e9) as u64);
+            Watch::new(&plan, link, groups(&plan), stays, from)
+        });
+        self.run = Some(Run {
+            point,
+            network: Network::new(&plan, found.seed),
+            end: plan.duration,
+            watch,
+            packets: Vec::new(),
+        });
+        true
+    }
+
+    /// Continues the run; returns how far it is, 2 at its end.
+    pub fn advance(&mut self, events: u64) -> f64 {
+        let Some(run) = &mut self.run else {
+            return 2.0;
+        };
+        let goes_on = run.network.advance(events);
+        if let Some(watch) = &mut run.watch {
+            run.packets.clear();
+            run.network.take_packets(&mut run.packets);
+            run.packets.iter().for_each(|event| watch.see(event));
+        }
+        if goes_on {
+            return run.network.now().ns() as f64 / run.end.ns().max(1) as f64;
+        }
+        if let (Some(run), Some(scenario)) = (self.run.take(), &self.scenario) {
+            let point = &scenario.points[run.point];
+            let outcome = run.network.finish();
+            self.done = Some(Done {
+                run_id: point.run_id.clone(),
+                seed: point.seed,
+                rows: Rows::new(&outcome.series),
+                outcome,
+                watch: run.watch,
+            });
+        }
+        2.0
+    }
+
+    fn answer(&self, of: impl FnOnce(&Done) -> Vec<u8>) -> Vec<u8> {
+        self.done.as_ref().map_or_else(Vec::new, of)
+    }
+
+    /// `summary.json`.
+    pub fn summary(&self) -> Vec<u8> {
+        self.answer(|done| {
+            let summary = Summary::new(&done.outcome, &done.run_id, done.seed);
+            let mut text = serde_json::to_vec_pretty(&summary).expect("numbers and names");
+            text.push(b'\n');
+            text
+        })
+    }
+
+    /// `account.json`.
+    pub fn account(&self) -> Vec<u8> {
+        self.answer(|done| {
+            let mut text = Vec::new();
+            account_file::write(&done.outcome, &mut text).expect("memory");
+            text
+        })
+    }
+
+    /// What happened, in the order of time.
+    pub fn log(&self) -> Vec<u8> {
+        self.answer(|done| log::of(&done.outcome).to_string().into())
+    }
+
+    /// The subjects of the series.
+    pub fn series(&self) -> Vec<u8> {
+        self.answer(|done| {
+            let series = &done.outcome.series;
+            let keys = series.keys.iter().enumerate().map(|(number, key)| {
+                let rows = done.rows.of(number).len();
+                json!({ "flow": key.flow, "link": key.link, "quantity": key.quantity, "rows": rows })
+            });
+            json!({ "keys": keys.collect::<Vec<_>>(), "lost": series.lost })
+                .to_string()
+                .into()
+        })
+    }
+
+    /// The rows of a series.
+    pub fn rows(&self, of: u32) -> Vec<u8> {
+        self.answer(|done| {
+            let series = &done.outcome.series;
+            let rows = || done.rows.of(of as usize).iter().map(|row| *row as usize);
+            let times = rows().map(|row| series.time_ns[row] as f64 / 1e9);
+            let values = rows().map(|row| series.value[row]);
+            times.chain(values).flat_map(f64::to_le_bytes).collect()
+        })
+    }
+
+    /// What was watched.
+    pub fn watched(&self) -> Vec<u8> {
+        self.answer(|done| match &done.watch {
+            Some(watch) => watch.about().to_string().into(),
+            None => b"null".to_vec(),
+        })
+    }
+
+    /// A column of it.
+    pub fn column(&self, number: u32) -> Vec<u8> {
+        self.answer(|done| {
+            let watch = done.watch.as_ref();
+            watch.map_or_else(Vec::new, |watch| watch.column(number))
+        })
+    }
+}
+
+/// Reads and checks a scenario.
+fn read(request: &Value) -> Result<Scenario, Vec<Diagnostic>> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let sets = request["sets"].as_array().cloned().unwrap_or_default();
+    let overrides: Vec<Override> = (sets.iter())
+        .map(|set| Override {
+            key: text(&set[0]),
+            value: text(&set[1]),
+        })
+        .collect();
+    let files: BTreeMap<String, String> = request["files"]
+        .as_object()
+        .map(|files| files.iter().map(|(k, v)| (k.clone(), text(v))).collect())
+        .unwrap_or_default();
+    let beside = |name: &str| {
+        let found = files.get(name).cloned();
+        found.ok_or_else(|| "it is not among the files that the page was given".to_owned())
+    };
+    let content = text(&request["text"]);
+    let file = request["file"].as_str().unwrap_or("scenario.toml");
+    let scenario = load_request(&Request {
+        overrides: &overrides,
+        seeds: request["seeds"].as_u64(),
+        memory: Some(MEMORY),
+        engine_version: VERSION,
+        ..Request::new(content.as_bytes(), file, &beside)
+    })?;
+    check_memory(&scenario, MEMORY).map_err(|problem| vec![problem])?;
+    Ok(scenario)
+}
+
+/// What the page shows of a scenario before a run.
+fn about(scenario: &Scenario) -> Value {
+    let points = scenario.points.iter().take(LISTED_POINTS).map(|point| {
+        let links = point.plan.links.iter().map(|link| {
+            json!({
+                "name": link.name,
+                "aqm": link.queue.name(),
+                "rate_bit": link.rate.nominal().0,
+            })
+        });
+        let params = point.params.iter().map(|(path, value)| {
+            let value = match value {
+                Param::Number(number) => json!(number),
+                Param::Name(name) => json!(name),
+            };
+            json!([path, value])
+        });
+        json!({
+            "params": params.collect::<Vec<_>>(),
+            "labels": *point.labels,
+            "seed": point.seed,
+            "run_id": point.run_id,
+            "duration_s": point.plan.duration.ns() as f64 / 1e9,
+            "warmup_s": point.plan.warmup.ns() as f64 / 1e9,
+            "packets": estimate_packets(&point.plan),
+            "links": links.collect::<Vec<_>>(),
+        })
+    });
+    let warnings: Vec<Value> = scenario.warnings.iter().map(diagnostic).collect();
+    json!({
+        "title": scenario.title,
+        "version": scenario.engine_version,
+        "id": scenario.id,
+        "points": points.collect::<Vec<_>>(),
+        "count": scenario.points.len(),
+        "warnings": warnings,
+    })
+}
+
+/// A message with its place.
+fn diagnostic(problem: &Diagnostic) -> Value {
+    json!({
+        "line": problem.place.line,
+        "column": problem.place.column,
+        "width": problem.place.width,
+        "option": problem.place.option,
+        "message": problem.message,
+        "text": problem.text(),
+        "help": problem.help,
+    })
+}
+
+/// What has a colour of its own, in the order of the scenario: the name of each, and which flows
+/// and sources belong to it.
+fn groups(plan: &tailback_engine::plan::Plan) -> Vec<Group> {
+    let single = plan.flow_count() + plan.source_count() <= SINGLE;
+    let flows = plan.each_flow().map(|flow| {
+        let (name, cc) = (&flow.of.name, flow.of.cc.name().to_owned());
+        (flow.number, flow.group, flow.name(), name, cc)
+    });
+    let before = plan.flows.len();
+    let sources = plan.each_source().map(|source| {
+        let (name, kind) = (&source.of.name, source.of.kind.to_owned());
+        let owner = plan.flow_count() + source.number;
+        (owner, before + source.group, source.name(), name, kind)
+    });
+    let mut found: Vec<Group> = Vec::new();
+    let mut last = None;
+    for (owner, group, own, entry, what) in flows.chain(sources) {
+        if single || last != Some(group) {
+            let name = if single { own } else { entry.clone() };
+            found.push(Group {
+                name,
+                what,
+                owners: Vec::new(),
+            });
+        }
+        last = Some(group);
+        if let Some(group) = found.last_mut() {
+            group.owners.push(owner as u32);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = r#"
+        duration = "3s"
+        warmup = "1s"
+        [bottleneck]
+        rate = "10Mbit"
+        queue = { aqm = "codel", ecn = true }
+        [path]
+        rtt = "20ms"
+        [[flows]]
+        cc = "cubic"
+        ecn = true
+        [[flows]]
+        cc = "reno"
+        [[traffic]]
+        kind = "cbr"
+        rate = "1Mbit"
+    "#;
+
+    fn loaded(text: &str) -> (Lab, Value) {
+        let mut lab = Lab::default();
+        let request = json!({ "text": text, "file": "a.toml" }).to_string();
+        let answer = lab.load(request.as_bytes());
+        (lab, serde_json::from_slice(&answer).expect("JSON"))
+    }
+
+    fn run(lab: &mut Lab, link: usize, stays: usize, from_s: f64) {
+        assert!(lab.begin(0, link, stays, from_s));
+        while lab.advance(1000) < 2.0 {}
+    }
+
+    fn column(lab: &Lab, number: u32) -> Vec<f64> {
+        let bytes = lab.column(number);
+        let values = bytes.chunks_exact(8);
+        values
+            .map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes")))
+            .collect()
+    }
+
+    #[test]
+    fn every_mistake_has_its_line_and_column() {
+        let (lab, answer) = loaded("duration = \"3x\"\n[bottleneck]\nrat = \"1Mbit\"\n");
+        assert!(lab.scenario.is_none());
+        let problems = answer["problems"].as_array().expect("a list");
+        let places: Vec<_> = problems
+            .iter()
+            .map(|p| (p["line"].as_u64(), p["column"].as_u64()))
+            .collect();
+        assert!(places.contains(&(Some(1), Some(12))), "{answer}");
+        assert!(places.contains(&(Some(3), Some(1))), "{answer}");
+    }
+
+    #[test]
+    fn watching_a_link_changes_no_number() {
+        let (mut lab, _) = loaded(SCENARIO);
+        run(&mut lab, usize::MAX, 0, 0.0);
+        let (summary, account) = (lab.summary(), lab.account());
+        run(&mut lab, 0, 100_000, 0.0);
+        assert_eq!(lab.summary(), summary);
+        assert_eq!(lab.account(), account);
+        assert!(summary.ends_with(b"}\n"));
+    }
+
+    #[test]
+    fn what_is_watched_adds_up_to_the_summary() {
+        let text = SCENARIO.replace("warmup = \"1s\"", "");
+        let (mut lab, _) = loaded(&text);
+        run(&mut lab, 0, 100_000, 0.0);
+        let summary: Value = serde_json::from_slice(&lab.summary()).expect("JSON");
+        let about: Value = serde_json::from_slice(&lab.watched()).expect("JSON");
+        let names: Vec<_> = about["groups"].as_array().expect("groups").iter().collect();
+        assert_eq!(names.len(), 3);
+        let sum = |number| column(&lab, number).iter().sum::<f64>();
+        let width = about["width_s"].as_f64().expect("a width");
+        let bytes = sum(0) * width * 1e6 / 8.0;
+        let queue = &summary["queue"];
+        assert!((bytes - queue["bytes"].as_f64().expect("bytes")).abs() < 1.0);
+        assert_eq!(sum(2), queue["marks"].as_f64().expect("marks"));
+        assert_eq!(sum(3), queue["drops"].as_f64().expect("drops"));
+        assert!(sum(2) > 0.0);
+        // Each packet is there once.
+        let rows = about["stays"].as_u64().expect("a number");
+        assert_eq!(lab.column(4).len() as u64, 8 * rows);
+        let (came, left) = (column(&lab, 4), column(&lab, 5));
+        let forwarded = left.iter().filter(|left| left.is_finite()).count() as f64 - sum(3);
+        assert_eq!(forwarded, queue["packets"].as_f64().expect("packets"));
+        assert!(
+            came.iter()
+                .zip(&left)
+                .all(|(came, left)| left.is_nan() || left >= came)
+        );
+    }
+
+    #[test]
+    fn stays_of_a_later_time_are_those_of_the_whole_run() {
+        let (mut lab, _) = loaded(SCENARIO);
+        let stays = |lab: &Lab| -> Vec<(u64, u64)> {
+            let (came, left) = (column(lab, 4), column(lab, 5));
+            let both = came.iter().zip(&left);
+            let mut both: Vec<_> = both
+                .filter(|(_, left)| left.is_nan() || **left >= 2.0)
+                .map(|(a, b)| (a.to_bits(), b.to_bits()))
+                .collect();
+            both.sort_unstable();
+            both
+        };
+        run(&mut lab, 0, 100_000, 0.0);
+        let whole = stays(&lab);
+        run(&mut lab, 0, 100_000, 2.0);
+        assert_eq!(stays(&lab), whole);
+        run(&mut lab, 0, 10, 2.0);
+        let about: Value = serde_json::from_slice(&lab.watched()).expect("JSON");
+        assert!(about["until_s"].as_f64().expect("a time") < 2.1, "{about}");
+    }
+
+    #[test]
+    fn the_log_has_reductions_with_reasons_in_order() {
+        let (mut lab, _) = loaded(SCENARIO);
+        run(&mut lab, 0, 0, 0.0);
+        let log: Value = serde_json::from_slice(&lab.log()).expect("JSON");
+        let rows = log["rows"].as_array().expect("rows");
+        let kinds: Vec<_> = rows.iter().map(|row| row["kind"].as_str()).collect();
+        assert!(kinds.contains(&Some("reduction")) && kinds.contains(&Some("slow start")));
+        assert!(kinds.contains(&Some("mark")));
+        let times: Vec<f64> = rows.iter().map(|r| r["t"].as_f64().expect("t")).collect();
+        assert!(times.is_sorted());
+    }
+}

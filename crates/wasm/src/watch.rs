@@ -1,0 +1,270 @@
+//! The packets at one link: rates, delays, drops and marks over time, and the stay of each packet
+//! in the queue.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tailback_engine::capture::PacketEvent;
+use tailback_engine::packet::{Ecn, flags};
+use tailback_engine::plan::Plan;
+use tailback_engine::units::Time;
+use tailback_record::{Cause, Seen};
+
+/// Bins of time in a run.
+const BINS: u64 = 500;
+
+/// A bin is at least this wide.
+const LEAST_WIDTH: Time = Time::from_ms(1);
+
+/// Flows and sources that share a colour.
+pub struct Group {
+    /// The name of the flow or source, or of its entry in the scenario.
+    pub name: String,
+    /// Its congestion control, or its kind.
+    pub what: String,
+    /// Their numbers, flows first.
+    pub owners: Vec<u32>,
+}
+
+/// What one group did in one bin.
+#[derive(Clone, Copy, Default)]
+struct Bin {
+    packets: u64,
+    bytes: u64,
+    delay_ns: u64,
+    marks: u64,
+    drops: u64,
+}
+
+/// A packet that waits in the queue.
+struct Waiting {
+    came: Time,
+    seq: u64,
+    ecn: Ecn,
+    /// Its place among the stays, if it has one already.
+    stay: Option<usize>,
+}
+
+/// The stays of packets, column by column.
+#[derive(Default)]
+struct Stays {
+    came_s: Vec<f64>,
+    /// When it left or was dropped; not a number: it was still there at the end.
+    left_s: Vec<f64>,
+    group: Vec<u8>,
+    len: Vec<u16>,
+    /// 0: forwarded; otherwise the number of the cause of its drop, plus 1.
+    fate: Vec<u8>,
+    /// Bits: 1 an ACK, 2 retransmitted, 4 CE on arrival, 8 CE where it left, 16 marked SCE.
+    flags: Vec<u8>,
+}
+
+const RETRANSMITTED: u8 = 2;
+const CAME_CE: u8 = 4;
+const LEFT_CE: u8 = 8;
+const LEFT_SCE: u8 = 16;
+
+/// What is watched of one link.
+pub struct Watch {
+    link: u32,
+    groups: Vec<Group>,
+    /// The group of each number in packets.
+    group_of: Vec<u8>,
+    width: Time,
+    /// By group, then time.
+    bins: Vec<Vec<Bin>>,
+    /// By the number in packets.
+    waiting: Vec<VecDeque<Waiting>>,
+    stays: Stays,
+    /// Most stays that are kept.
+    most: usize,
+    from: Time,
+    /// From here on stays are missing.
+    until: Option<Time>,
+    end: Time,
+}
+
+impl Watch {
+    /// Watches a link of a plan. At most `most` stays are kept, of packets that leave at `from` or
+    /// later.
+    pub fn new(plan: &Plan, link: usize, groups: Vec<Group>, most: usize, from: Time) -> Watch {
+        let owners: Arc<[u32]> = plan.owners();
+        let width = Time(plan.duration.ns().div_ceil(BINS)).max(LEAST_WIDTH);
+        let bins = plan.duration.ns().div_ceil(width.ns()).max(1) as usize;
+        let mut group_of_owner = vec![0_u8; owners.iter().max().map_or(0, |n| *n as usize + 1)];
+        for (number, group) in groups.iter().enumerate() {
+            for owner in &group.owners {
+                if let Some(place) = group_of_owner.get_mut(*owner as usize) {
+                    *place = number.min(usize::from(u8::MAX)) as u8;
+                }
+            }
+        }
+        Watch {
+            link: link as u32,
+            bins: vec![vec![Bin::default(); bins]; groups.len().clamp(1, 256)],
+            groups,
+            group_of: (owners.iter())
+                .map(|owner| group_of_owner[*owner as usize])
+                .collect(),
+            width,
+            waiting: owners.iter().map(|_| VecDeque::new()).collect(),
+            stays: Stays::default(),
+            most,
+            from,
+            until: None,
+            end: plan.duration,
+        }
+    }
+
+    /// Takes note of what happened to a packet.
+    pub fn see(&mut self, event: &PacketEvent) {
+        if event.link != self.link {
+            return;
+        }
+        let packet = &event.packet;
+        let number = packet.flow as usize;
+        if matches!(event.seen, Seen::Arrived) {
+            let stay = (event.time >= self.from).then(|| self.open(event, event.time, packet.ecn));
+            self.waiting[number].push_back(Waiting {
+                came: event.time,
+                seq: packet.seq,
+                ecn: packet.ecn,
+                stay: stay.flatten(),
+            });
+            return;
+        }
+        let queue = &mut self.waiting[number];
+        let place = queue
+            .iter()
+            .position(|w| w.came == packet.stamp && w.seq == packet.seq);
+        // Lost behind the queue: it has left already.
+        let found = place.and_then(|place| queue.remove(place));
+        let (came, ecn) = match &found {
+            Some(waiting) => (waiting.came, waiting.ecn),
+            None => (event.time, packet.ecn),
+        };
+        self.count(event, came, ecn);
+        let stay = match found {
+            Some(waiting) if waiting.stay.is_some() => waiting.stay,
+            _ if event.time >= self.from => self.open(event, came, ecn),
+            _ => None,
+        };
+        if let Some(stay) = stay {
+            self.close(stay, event, ecn);
+        }
+    }
+
+    /// Begins the stay of a packet, if there is room.
+    fn open(&mut self, event: &PacketEvent, came: Time, ecn: Ecn) -> Option<usize> {
+        let stays = &mut self.stays;
+        if stays.came_s.len() >= self.most {
+            self.until.get_or_insert(event.time);
+            return None;
+        }
+        let packet = &event.packet;
+        let mut bits = u8::from(packet.flags & flags::ACK != 0);
+        if packet.flags & flags::RETRANSMIT != 0 {
+            bits |= RETRANSMITTED;
+        }
+        if ecn == Ecn::Ce {
+            bits |= CAME_CE;
+        }
+        stays.came_s.push(seconds(came));
+        stays.left_s.push(f64::NAN);
+        stays.group.push(self.group_of[packet.flow as usize]);
+        stays.len.push(packet.len);
+        stays.fate.push(0);
+        stays.flags.push(bits);
+        Some(stays.came_s.len() - 1)
+    }
+
+    /// Ends it.
+    fn close(&mut self, stay: usize, event: &PacketEvent, before: Ecn) {
+        let stays = &mut self.stays;
+        stays.left_s[stay] = seconds(event.time);
+        if let Seen::Dropped(cause) = event.seen {
+            stays.fate[stay] = cause as u8 + 1;
+        }
+        if event.packet.ecn == Ecn::Ce {
+            stays.flags[stay] |= LEFT_CE;
+        } else if event.packet.ecn == Ecn::Ect1 && before == Ecn::Ect0 {
+            stays.flags[stay] |= LEFT_SCE;
+        }
+    }
+
+    fn count(&mut self, event: &PacketEvent, came: Time, before: Ecn) {
+        let group = usize::from(self.group_of[event.packet.flow as usize]);
+        let at = (event.time.ns() / self.width.ns()) as usize;
+        let Some(bin) = self.bins.get_mut(group).and_then(|bins| bins.get_mut(at)) else {
+            return;
+        };
+        bin.marks += u64::from(event.packet.ecn == Ecn::Ce && before != Ecn::Ce);
+        if matches!(event.seen, Seen::Dropped(_)) {
+            bin.drops += 1;
+            return;
+        }
+        bin.packets += 1;
+        bin.bytes += u64::from(event.packet.len);
+        bin.delay_ns += event.time.since(came).ns();
+    }
+
+    /// The groups, the bins and the columns. Columns 0 to 3 have a 64-bit float for each bin, group
+    /// by group; 4 to 9 are the stays.
+    pub fn about(&self) -> Value {
+        let groups = self.groups.iter().map(
+            |group| json!({ "name": group.name, "what": group.what, "count": group.owners.len() }),
+        );
+        let causes: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+        json!({
+            "groups": groups.collect::<Vec<_>>(),
+            "width_s": seconds(self.width),
+            "bins": self.bins.first().map_or(0, Vec::len),
+            "stays": self.stays.came_s.len(),
+            "from_s": seconds(self.from),
+            "until_s": seconds(self.until.unwrap_or(self.end)),
+            "causes": causes,
+            "columns": [
+                "throughput_mbit", "delay_ms", "marks", "drops",
+                "came_s", "left_s", "group", "len", "fate", "flags",
+            ],
+        })
+    }
+
+    /// A column, little-endian.
+    pub fn column(&self, number: u32) -> Vec<u8> {
+        let width_s = seconds(self.width);
+        let floats = |values: &[f64]| values.iter().copied().flat_map(f64::to_le_bytes).collect();
+        let binned = |value: &dyn Fn(&Bin) -> f64| {
+            let bins = self.bins.iter().flatten();
+            bins.map(value).flat_map(f64::to_le_bytes).collect()
+        };
+        let stays = &self.stays;
+        match number {
+            0 => binned(&|bin| bin.bytes as f64 * 8.0 / 1e6 / width_s),
+            1 => binned(&|bin| match bin.packets {
+                // Not available.
+                0 => f64::NAN,
+                packets => bin.delay_ns as f64 / 1e6 / packets as f64,
+            }),
+            2 => binned(&|bin| bin.marks as f64),
+            3 => binned(&|bin| bin.drops as f64),
+            4 => floats(&stays.came_s),
+            5 => floats(&stays.left_s),
+            6 => stays.group.clone(),
+            7 => stays
+                .len
+                .iter()
+                .copied()
+                .flat_map(u16::to_le_bytes)
+                .collect(),
+            8 => stays.fate.clone(),
+            9 => stays.flags.clone(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn seconds(time: Time) -> f64 {
+    time.ns() as f64 / 1e9
+}

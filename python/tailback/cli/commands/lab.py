@@ -1,0 +1,60 @@
+"""`tailback lab`: the laboratory in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailback.base import terminal
+from tailback.cli.boundary import OK
+from tailback.cli.help import Command
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        ("lab", "open the laboratory with the first example"),
+        ("lab first.toml", "open a scenario in it"),
+        ("lab latest --no-browser", "print the address of the latest run's scenario"),
+    ),
+)
+@click.argument("name", metavar="[FILE|RUN]", required=False)
+@click.option("--no-browser", is_flag=True, help="Print the address and do not open a browser.")
+def lab(name: str | None, no_browser: bool) -> int:
+    """Open a scenario in the browser, where every change runs it again.
+
+    RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
+    the latest sweep has one run: its scenario is written from what is stored.
+
+    The page is the simulator itself, compiled for browsers. It needs no network, and a run in it
+    has the same results and the same id as `tailback run`. Nothing in the page is stored on this
+    machine. Ctrl-C ends the server.
+    """
+    import webbrowser
+
+    from tailback.cli.lab import page, server
+
+    opened = None if name is None else _opened(name)
+    text = page.find().read_text(encoding="utf-8")
+    serving = server.Server(page.with_scenario(text, opened).encode())
+    terminal.out(serving.address)
+    if not no_browser and not webbrowser.open(serving.address):
+        terminal.err("no browser could be opened; open the address above in one")
+    with serving:
+        try:
+            serving.serve_forever()
+        except KeyboardInterrupt:
+            return OK
+    return OK
+
+
+def _opened(name: str) -> dict[str, object]:
+    """The scenario of a file or of a stored run."""
+    from tailback.cli.lab import page, stored
+    from tailback.store import layout
+
+    path = Path(name)
+    if path.suffix == ".toml" or path.is_file():
+        return page.load(path)
+    return page.scenario(stored.text(layout.find_run(name, layout.DEFAULT)), {})

@@ -1,0 +1,63 @@
+"""The page of the laboratory, with a scenario to open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tailback import _native
+from tailback.base import foreign
+from tailback.errors import InputError
+
+NAME = "single.html"
+
+SHIPPED = Path(__file__).resolve().parent / NAME
+"""The page in an installed package."""
+
+BUILT = Path(__file__).resolve().parents[4] / "web" / "dist" / NAME
+"""The page in a checkout, after `make lab`."""
+
+EMPTY = '<script type="application/json" id="opened">null</script>'
+"""Where the page looks for a scenario to open."""
+
+
+def find() -> Path:
+    """Return the page. Raises `InputError` if it was not built."""
+    for path in (BUILT, SHIPPED):
+        if path.is_file():
+            return path
+    raise InputError("the page of the laboratory is not built; run: make lab")
+
+
+def scenario(text: str, files: dict[str, str]) -> dict[str, object]:
+    """Return what the page opens: a scenario and the traces that it names."""
+    return {"v": 1, "engine": _native.engine_version(), "text": text, "files": files}
+
+
+def with_scenario(page: str, opened: dict[str, object] | None) -> str:
+    """Put a scenario into the page as data.
+
+    No text in it can end the element: `<` is written as an escape of JSON.
+    """
+    if page.count(EMPTY) != 1:
+        raise InputError("the page of the laboratory is of another version; run: make lab")
+    data = json.dumps(opened).replace("<", "\\u003c")
+    return page.replace(EMPTY, EMPTY.replace("null", data))
+
+
+def load(path: Path) -> dict[str, object]:
+    """Read a scenario with its traces. Mistakes in it are no error: the page shows them at their
+    lines."""
+    text = foreign.read(path).decode("utf-8", errors="replace")
+    return scenario(text, _traces(text, path))
+
+
+def _traces(text: str, path: Path) -> dict[str, str]:
+    """The traces that a valid scenario names, by their names in it."""
+    from tailback.errors import ScenarioError
+
+    try:
+        loaded = _native.load(text.encode(), path.name, folder=path.parent)
+    except ScenarioError:
+        return {}
+    return {name: foreign.read(path.parent / name).decode() for name in loaded.files}

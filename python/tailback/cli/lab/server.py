@@ -1,0 +1,73 @@
+"""A server on this machine for one page, for whoever knows its address.
+
+It answers one path, which contains a random token, and only requests that name this machine as the
+host, so that no other page can read it by a name that resolves to this machine. It reads no file
+when it answers and writes none.
+"""
+
+from __future__ import annotations
+
+import secrets
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+HOST = "127.0.0.1"
+
+POLICY = "frame-ancestors 'none'"
+"""No other page may show it, in addition to the policy in the page."""
+
+
+class Server(ThreadingHTTPServer):
+    """Serves a page at a random port until it is shut down."""
+
+    daemon_threads = True
+
+    def __init__(self, page: bytes) -> None:
+        self.page = page
+        self.path = f"/{secrets.token_urlsafe(24)}/"
+        super().__init__((HOST, 0), _Handler)
+
+    @property
+    def address(self) -> str:
+        """The address of the page."""
+        return f"http://{HOST}:{self.server_port}{self.path}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    server_version = "tailback"
+    sys_version = ""
+    # A connection that sends nothing ends.
+    timeout = 30
+
+    def do_GET(self) -> None:
+        """Send the page, or that there is nothing."""
+        self._answer(body=True)
+
+    def do_HEAD(self) -> None:
+        """Send the headers of the same."""
+        self._answer(body=False)
+
+    def _answer(self, *, body: bool) -> None:
+        known = self.headers.get("Host") == f"{HOST}:{self.server.server_port}"
+        path = self.path.partition("?")[0]
+        if not (known and secrets.compare_digest(path.encode(), self.server.path.encode())):
+            self.send_error(404)
+            return
+        self.send_response(200)
+        headers = {
+            "Content-Type": "text/html; charset=utf-8",
+            "Content-Length": str(len(self.server.page)),
+            "Content-Security-Policy": POLICY,
+            "Cache-Control": "no-store",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            "Cross-Origin-Resource-Policy": "same-origin",
+        }
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if body:
+            self.wfile.write(self.server.page)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (as the base has it)
+        """Print nothing: the token would be in it."""

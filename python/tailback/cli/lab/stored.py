@@ -1,0 +1,204 @@
+"""The scenario of a stored run, written again from its canonical point.
+
+A run stores the meaning of its scenario, not the file. The text that is written here loads as the
+same point; a run whose text does not is rejected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tailback import _native
+from tailback.base import toml
+from tailback.errors import InputError, ScenarioError
+from tailback.store.run_folder import StoredRun
+
+Table = dict[str, Any]
+
+UNITS = {
+    "time": (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)),
+    "rate": (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3), ("bit", 1)),
+    "size": (("b", 1),),
+}
+"""Units of each kind of value, largest first."""
+
+
+def text(run: Path) -> str:
+    """Return the scenario of a run as TOML.
+
+    Raises `InputError` if a scenario file cannot say the same, as with a trace.
+    """
+    manifest = StoredRun(run).manifest
+    written = scenario(manifest["canonical"], manifest["seed"])
+    if written is None:
+        raise InputError(
+            f"{run}: its scenario cannot be written from what is stored; "
+            "open the scenario file instead"
+        )
+    return f"# Run {run.name}, from what is stored of it.\n{written}"
+
+
+def scenario(point: Table, seed: int) -> str | None:
+    """Return a canonical point as TOML, without keys that have their default; None if there is no
+    scenario that means the same."""
+    try:
+        table = _table(point, seed)
+    except (KeyError, TypeError, IndexError):
+        return None
+    if _canonical(_tidy(table)) != point:
+        return None
+    for place, key in list(_places(table)):
+        value = place.pop(key)
+        # The seed is not part of a point.
+        if (place is table and key == "seed") or _canonical(_tidy(table)) != point:
+            place[key] = value
+    written = _laid_out(_tidy(table))
+    return written if _point(written) == point else None
+
+
+def _canonical(table: Table) -> object:
+    """The canonical point of a scenario; None if it is not valid."""
+    return _point(toml.dumps(table))
+
+
+def _point(written: str) -> object:
+    """The same of a text."""
+    try:
+        points = _native.load(written.encode(), "stored").points
+    except ScenarioError:
+        return None
+    return json.loads(points[0].canonical)
+
+
+def _table(point: Table, seed: int) -> Table:
+    """The canonical point as a scenario, with every key written."""
+    kinds = _Kinds()
+    names = [link["name"] for link in point["links"]]
+
+    # The way back of `both_directions`, which has no name in a scenario.
+    twins = {name.removesuffix(".back") for name in names if name.endswith(".back")}
+
+    def routed(one: Table, path: str) -> Table:
+        made: Table = kinds.written(one, path)
+        for way in ("route", "back"):
+            if one.get(way):
+                made[way] = [names[number] for number in one[way]]
+        if twins:
+            made["reverse"] = any(name.endswith(".back") for name in made.pop("route", []))
+            made.pop("back", None)
+        return made
+
+    top = {key: value for key, value in point.items() if not isinstance(value, (dict, list))}
+    table: Table = kinds.written({k: v for k, v in top.items() if k != "version"}, "")
+    table["seed"] = seed
+    table["record"] = kinds.written(point["record"], "record")
+    table["path"] = {"offloads": table.pop("offloads", False)}
+    links = {
+        link["name"]: kinds.written({k: v for k, v in link.items() if k != "name"}, "bottleneck")
+        for link in point["links"]
+        if not link["name"].endswith(".back")
+    }
+    for name in twins:
+        links[name]["both_directions"] = True
+    table.update(
+        {"bottleneck": links["bottleneck"]} if [*links] == ["bottleneck"] else {"links": links}
+    )
+    for kind in ("flows", "traffic"):
+        if point[kind]:
+            table[kind] = [routed(one, f"{kind}.NAME") for one in point[kind]]
+    table["path"]["rtt"] = (table.get("flows", []) + table.get("traffic", []))[0]["rtt"]
+    return table
+
+
+class _Kinds:
+    """Writes values in the units of their keys."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, str | None], str] = {
+            (key["path"], key["entry"]): key["kind"] for key in json.loads(_native.keys_json())
+        }
+
+    def written(self, value: Any, path: str, entry: str | None = None) -> Any:
+        """A value of the canonical point as a scenario has it."""
+        if isinstance(value, dict):
+            return self._of_table(value, path, entry)
+        if path.endswith((".steps", ".during", ".pause")):
+            kind = "rate" if path.endswith("rate.steps") else "time"
+            return [[_unit(at, "time"), _unit(to, kind)] for at, to in value]
+        if isinstance(value, list):
+            return [self.written(item, f"{path}[0]", entry) for item in value]
+        known = self._kinds.get((path, entry)) or self._kinds.get((path, None))
+        if known not in UNITS or isinstance(value, (bool, str)) or value is None:
+            return value
+        return _unit(value, known)
+
+    def _of_table(self, value: Table, path: str, entry: str | None) -> Any:
+        for unit, kind in (("packets", "count"), ("ns", "time"), ("bytes", "size")):
+            if value.keys() == {unit} and isinstance(value[unit], int):
+                return f"{value[unit]}p" if unit == "packets" else _unit(value[unit], kind)
+        own = value.get("kind", entry)
+        made: Table = {}
+        for key, inner in value.items():
+            if key == "options":
+                # An algorithm's options are beside its name.
+                name = value.get("name") if path.endswith((".queue", ".cc")) else own
+                made |= {k: self.written(v, f"{path}.{k}", name) for k, v in inner.items()}
+            elif key == "connections" and inner is not None:
+                made |= self.written(inner, path, own)
+            elif inner is not None and inner != []:
+                made["aqm" if path.endswith(".queue") and key == "name" else key] = self.written(
+                    inner, f"{path}.{key}" if path else key, own
+                )
+        return made
+
+
+def _unit(value: int, kind: str) -> str:
+    """A number in the largest unit in which it is whole."""
+    unit, size = next((unit, size) for unit, size in UNITS[kind] if value % size == 0)
+    return f"{value // size}{unit}"
+
+
+def _places(value: Any) -> Iterator[tuple[Table, str]]:
+    """Every key with its table, whole tables after what is in them."""
+    if isinstance(value, dict):
+        for key in list(value):
+            yield from _places(value[key])
+            yield value, key
+    elif isinstance(value, list):
+        for item in value:
+            yield from _places(item)
+
+
+def _tidy(table: Table) -> Table:
+    """The same in the order in which people write it."""
+    order = ("duration", "warmup", "seed", "bottleneck", "links", "path", "record")
+    first = {key: table[key] for key in order if key in table}
+    return first | {key: value for key, value in table.items() if key not in first}
+
+
+def _laid_out(table: Table) -> str:
+    """TOML with a section for each table, as people write it."""
+    plain, sections = [], []
+    for name, value in table.items():
+        if name == "links":
+            sections += [(f"[links.{toml.key(link)}]", inner) for link, inner in value.items()]
+        elif isinstance(value, dict):
+            sections.append((f"[{name}]", value))
+        elif isinstance(value, list):
+            sections += [(f"[[{name}]]", inner) for inner in value]
+        else:
+            plain.append(f"{name} = {toml.value(value)}")
+    for head, inner in sections:
+        plain += ["", head]
+        plain += [f"{toml.key(key)} = {toml.value(_short(one))}" for key, one in inner.items()]
+    return "\n".join([*plain, ""])
+
+
+def _short(value: Any) -> Any:
+    """An algorithm without options as its name alone."""
+    if isinstance(value, dict) and len(value) == 1:
+        return value.get("name", value.get("aqm", value))
+    return value

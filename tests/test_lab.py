@@ -1,0 +1,366 @@
+"""The laboratory in the browser: its results are those of native runs, and the page does what it
+says."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import re
+import shutil
+import subprocess
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import guard
+from conftest import COMMAND, SCENARIO, Tailback
+from tailback import _native, examples
+from tailback.base import toml
+from tailback.cli.lab import page, server, stored
+from tailback.errors import InputError, ScenarioWarning
+from tailback.running.batch import Job, run_many
+from tailback.store.run_folder import StoredRun
+
+ROOT = Path(__file__).resolve().parent.parent
+WEB = ROOT / "web"
+BUDGET = 800_000
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+LONG = frozenset({"datacentre", "satellite", "sweep"})
+"""Examples that take more than a second."""
+
+
+@pytest.fixture(scope="session")
+def built() -> Path:
+    """The folder that `make lab` wrote."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    if not (WEB / "dist/single.html").is_file() or not (WEB / "node_modules").is_dir():
+        pytest.skip("the laboratory is not built; run: make lab")
+    if _native.engine_version().encode() not in (WEB / "dist/tailback.wasm").read_bytes():
+        pytest.skip("the laboratory was built from other sources; run: make lab")
+    return WEB / "dist"
+
+
+def node(script: str, *words: str, given: object = None) -> Any:
+    """What a script of the laboratory prints as JSON."""
+    done = subprocess.run(
+        ["node", str(WEB / "test" / script), *words],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def scenarios() -> dict[str, str]:
+    """Scenarios of every algorithm and key, and the short examples."""
+    guarded = {name: toml.dumps(table) for name, table in guard.scenarios().items()}
+    return guarded | {name: examples.text(name) for name in examples.names() if name not in LONG}
+
+
+def _sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _series(run: StoredRun) -> dict[str, str]:
+    """A hash of each series: times in seconds, then values."""
+    import polars as pl
+
+    frame = run.series().with_columns(pl.col("flow", "link", "quantity").cast(pl.String))
+    parts = frame.partition_by("flow", "link", "quantity", as_dict=True, maintain_order=True)
+    return {
+        "\t".join(str(name or "") for name in key): _sha(
+            # Polars would multiply by 1e-9, which rounds otherwise.
+            (part["time_ns"].to_numpy().astype(float) / 1e9).tobytes()
+            + part["value"].to_numpy().tobytes()
+        )
+        for key, part in parts.items()
+    }
+
+
+def test_a_browser_measures_what_native_runs_measure(built: Path, tmp_path: Path) -> None:
+    """The same run ids, summaries, accounts and series, byte by byte."""
+    del built
+    trace = (guard.HERE / "trace.txt").read_text(encoding="utf-8")
+    (tmp_path / "trace.txt").write_text(trace, encoding="utf-8")
+    texts = scenarios()
+    jobs = [
+        {"name": name, "text": text, "files": {"trace.txt": trace}} for name, text in texts.items()
+    ]
+    found = node("parity.mjs", given=jobs)
+    paths = []
+    for number, text in enumerate(texts.values()):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(text, encoding="utf-8")
+        paths.append(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScenarioWarning)
+        ran = run_many([Job(path) for path in paths], out=tmp_path / "results", progress=False)
+    checked = 0
+    for one, native in zip(found, ran, strict=True):
+        assert one.get("version") == _native.engine_version(), one
+        for here, point in zip(one["points"], native.points, strict=True):
+            run = StoredRun(point.path)
+            assert here["run_id"] == point.path.name, one["name"]
+            for file in ("summary", "account"):
+                assert here[file] == _sha((point.path / f"{file}.json").read_bytes()), one["name"]
+            assert here["series"] == _series(run), one["name"]
+            checked += 1
+    assert checked >= 90
+
+
+def test_what_the_page_records_besides_changes_no_summary(built: Path) -> None:
+    del built
+    names = ("first", "dualpi2", "parking-lot")
+    jobs: list[dict[str, object]] = [
+        {"name": name, "text": examples.text(name), "files": {}, "watch": watch}
+        for name in names
+        for watch in (False, True)
+    ]
+    found = node("parity.mjs", given=jobs)
+    for plain, watched in zip(found[::2], found[1::2], strict=True):
+        assert plain["points"][0]["summary"] == watched["points"][0]["summary"]
+        assert plain["points"][0]["account"] == watched["points"][0]["account"]
+        # The packets were recorded: there are rows of drops and marks.
+        assert plain["points"][0]["series"].keys() < watched["points"][0]["series"].keys()
+
+
+def test_the_page_is_small(built: Path) -> None:
+    assert (built / "single.html").stat().st_size <= BUDGET
+
+
+def test_the_page_asks_for_nothing_from_elsewhere(built: Path) -> None:
+    text = (built / "single.html").read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
+    assert policy is not None
+    assert "default-src 'none'" in policy[1]
+    assert "connect-src 'none'" in policy[1]
+    assert "unsafe-inline" not in policy[1]
+    assert re.findall(r'(?:src|href)="(?!data:)[^"]*"', text.partition("<script>")[0]) == []
+
+
+@pytest.fixture(scope="session")
+def seen(built: Path) -> dict[str, Any]:
+    """What a browser shows, step by step."""
+    del built
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    found: dict[str, Any] = node("browser.mjs", CHROMIUM)
+    return found
+
+
+def first_id(text: str) -> str:
+    """The native run id of a scenario."""
+    return _native.load(text.encode(), "a.toml").points[0].run_id
+
+
+def test_the_page_runs_from_a_file_and_from_a_server(seen: dict[str, Any]) -> None:
+    assert seen["file"] == seen["http"] == first_id(examples.text("first"))
+    assert seen["title"] == "CUBIC through a FIFO"
+    assert (seen["charts"], seen["errors"], seen["outside"]) == (6, [], [])
+    assert seen["rows"] > 5
+    assert "packets wait at bottleneck (fifo)" in seen["picture"]
+
+
+def test_mistakes_are_shown_at_their_lines(seen: dict[str, Any]) -> None:
+    lines = examples.text("first").splitlines()
+    rate = next(number for number, line in enumerate(lines, 1) if line.startswith("rate"))
+    cc = next(number for number, line in enumerate(lines, 1) if line.startswith("cc"))
+    assert seen["marked"] == [str(rate), str(cc)]
+    assert [text.split(" ")[0] for text in seen["problems"]] == [f"{rate}:9", f"{cc}:6"]
+    assert 'did you mean "cubic"?' in seen["problems"][1]
+
+
+def test_a_slider_runs_the_scenario_again_beside_the_run_before(seen: dict[str, Any]) -> None:
+    text = examples.text("first").replace('"40ms"', f'"{seen["sliderText"]}"')
+    assert seen["sliderText"] == "159ms"
+    assert seen["slid"] == first_id(text)
+    assert seen["pictures"] == 2
+    assert seen["changed"] > 3
+
+
+def test_a_menu_changes_the_algorithm_and_adds_options(seen: dict[str, Any]) -> None:
+    # A limit in bytes is none of CoDel's.
+    assert seen["queue"] == '{ aqm = "codel" }'
+    assert seen["option"] == '{ aqm = "codel", target = "5ms" }'
+    assert seen["kept"] == '{ aqm = "fq_codel", target = "5ms" }'
+    assert len(seen["codel"]) == 20
+
+
+def test_a_row_of_the_log_leads_to_its_moment(seen: dict[str, Any]) -> None:
+    assert f"{float(seen['firstEvent'].removesuffix(' s')):.2f} s" == seen["jumped"]
+
+
+def test_a_link_contains_the_scenario(seen: dict[str, Any]) -> None:
+    assert seen["linked"] == seen["slid"]
+    assert f'rtt = "{seen["sliderText"]}"' in seen["linkedText"]
+    assert not seen["banner"]
+    assert f"engine 0.0+0; this page has {_native.engine_version()}" in seen["older"]
+    assert seen["broken"] == "The link does not contain a scenario that can be read."
+
+
+def test_text_of_a_scenario_is_never_a_script(seen: dict[str, Any]) -> None:
+    assert "<script>" in seen["inertTitle"]
+    assert (seen["hacked"], seen["images"]) == (None, 0)
+    assert seen["hostileProblems"] >= 3
+    assert len(seen["points"]) == 2
+    assert "<script" not in seen["svg"]
+    assert "<img" not in seen["svg"]
+    assert "&lt;script" in seen["svg"]
+
+
+def test_a_lesson_asks_for_a_prediction_before_it_shows_the_run(seen: dict[str, Any]) -> None:
+    assert seen["lesson"] == "A queue that never empties"
+    assert (seen["hidden"], seen["revealed"]) == (True, True)
+    assert "never falls below about 72 ms" in seen["answer"]
+
+
+def test_nothing_is_wider_than_a_phone(seen: dict[str, Any]) -> None:
+    assert seen["overflow"] <= 0
+
+
+PAGE = f"<!doctype html><body>{page.EMPTY}</body>"
+
+
+@pytest.fixture
+def serving() -> Iterator[server.Server]:
+    """A server of a small page."""
+    one = server.Server(PAGE.encode())
+    thread = Thread(target=one.serve_forever)
+    thread.start()
+    yield one
+    one.shutdown()
+    thread.join()
+    one.server_close()
+
+
+def ask(
+    one: server.Server, path: str, *, method: str = "GET", host: str | None = None
+) -> tuple[int, bytes, dict[str, str]]:
+    """Status, body and headers of an answer."""
+    connection = http.client.HTTPConnection(server.HOST, one.server_port, timeout=10)
+    connection.request(method, path, headers={} if host is None else {"Host": host})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, body, dict(answer.getheaders())
+
+
+def test_the_server_answers_its_address_only(serving: server.Server) -> None:
+    address = urlsplit(serving.address)
+    assert address.hostname == "127.0.0.1"
+    status, body, headers = ask(serving, address.path)
+    assert (status, body) == (200, PAGE.encode())
+    assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", "no-referrer")
+    for path in ("/", address.path + "x", address.path + "../", "/../../etc/passwd", "/index.html"):
+        assert ask(serving, path)[0] == 404, path
+    # A name that resolves to this machine does not reach it.
+    assert ask(serving, address.path, host=f"evil.example:{serving.server_port}")[0] == 404
+    assert ask(serving, address.path, method="HEAD")[:2] == (200, b"")
+    for method in ("POST", "PUT", "DELETE"):
+        assert ask(serving, address.path, method=method)[0] == 501
+
+
+def test_addresses_cannot_be_guessed() -> None:
+    with server.Server(b"") as one, server.Server(b"") as two:
+        tokens = {urlsplit(each.address).path for each in (one, two)}
+    assert len(tokens) == 2
+    assert all(len(token) >= 32 for token in tokens)
+
+
+def test_a_scenario_in_the_page_is_data() -> None:
+    text = "title = '</script><script>alert(1)</script><!--'"
+    made = page.with_scenario(PAGE, page.scenario(text, {}))
+    element = re.search(r'<script type="application/json" id="opened">(.*?)</script>', made)
+    assert element is not None
+    assert json.loads(element[1])["text"] == text
+    assert made.count("<script") == 1
+    with pytest.raises(InputError, match="run: make lab"):
+        page.with_scenario("<html>", None)
+
+
+def test_a_scenario_brings_its_traces(tmp_path: Path) -> None:
+    (tmp_path / "trace.txt").write_text("1\n2\n3\n", encoding="utf-8")
+    (tmp_path / "a.toml").write_text(
+        SCENARIO.replace('rate  = "10Mbit"', 'rate = { trace = "trace.txt" }'), encoding="utf-8"
+    )
+    opened = page.load(tmp_path / "a.toml")
+    assert opened["files"] == {"trace.txt": "1\n2\n3\n"}
+    (tmp_path / "b.toml").write_text("rate =", encoding="utf-8")
+    assert page.load(tmp_path / "b.toml")["files"] == {}
+
+
+def test_the_command_prints_an_address_that_opens_the_scenario(built: Path, scenario: Path) -> None:
+    del built
+    with subprocess.Popen(
+        [*COMMAND, "lab", str(scenario), "--no-browser"], stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        address = urlsplit(running.stdout.readline().strip())
+        connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=10)
+        connection.request("GET", address.path)
+        body = connection.getresponse().read().decode()
+        connection.close()
+        running.terminate()
+    element = re.search(r'id="opened">(.*?)</script>', body)
+    assert element is not None
+    assert json.loads(element[1])["text"] == scenario.read_text(encoding="utf-8")
+
+
+def test_a_missing_page_and_a_missing_file_are_said(
+    tailback: Tailback, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done = tailback("lab", "missing.toml", "--no-browser")
+    assert done.returncode == 2
+    assert "missing.toml" in done.stderr
+    monkeypatch.setattr(page, "BUILT", tmp_path / "none.html")
+    monkeypatch.setattr(page, "SHIPPED", tmp_path / "none.html")
+    with pytest.raises(InputError, match="run: make lab"):
+        page.find()
+
+
+def test_the_examples_of_the_gallery_are_valid() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScenarioWarning)
+        for name in examples.names():
+            assert _native.load(examples.text(name).encode(), name).points
+        for path in json.loads(_native.registry_json())["paths"]:
+            text = (
+                f'duration = "30s"\n[path]\nprofile = "{path["name"]}"\n[[flows]]\ncc = "cubic"\n'
+            )
+            assert _native.load(text.encode(), path["name"]).points
+
+
+def test_a_stored_run_is_its_scenario_again() -> None:
+    """Most points can be written as a scenario; others, such as those with traces, are rejected."""
+    rejected = []
+    for name, text in scenarios().items():
+        point = _native.load(text.encode(), name, folder=guard.HERE).points[0]
+        written = stored.scenario(json.loads(point.canonical), point.seed)
+        if written is None:
+            rejected.append(name)
+            continue
+        assert _native.load(written.encode(), name).points[0].run_id == point.run_id, written
+        assert len(written) < 4 * len(text) + 200, written
+    assert "link trace" in rejected
+    assert len(rejected) <= 10, rejected
+
+
+def test_a_run_opens_as_its_scenario(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
+    assert tailback("run", scenario, "--out", tmp_path / "results").returncode == 0
+    [run] = (tmp_path / "results/runs").glob("[!.]*")
+    written = stored.text(run)
+    assert written.startswith(f"# Run {run.name}, ")
+    assert _native.load(written.encode(), "a.toml").points[0].run_id == run.name
+    assert '[bottleneck]\nqueue = { aqm = "codel", ecn = true }\nrate = "10Mbit"' in written

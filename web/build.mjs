@@ -1,0 +1,152 @@
+// Builds the page: `dist/index.html` with its files for a server, and `dist/single.html`, which has
+// everything in it and works from a file too.
+import { build } from "esbuild";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { deflateRawSync } from "node:zlib";
+
+/** The most that single.html may have, bytes. */
+export const BUDGET = 800_000;
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = dirname(here);
+const wasm = readFileSync(join(root, "target/wasm32-unknown-unknown/wasm/tailback_wasm.wasm"));
+
+const options = { bundle: true, minify: true, format: "iife", target: "es2022", write: false };
+
+/** A module whose default is a text that is made here. */
+function made(name, text) {
+  return {
+    name,
+    setup(at) {
+      at.onResolve({ filter: new RegExp(`^made:${name}$`) }, (found) => ({ path: found.path, namespace: name }));
+      at.onLoad({ filter: /.*/, namespace: name }, () => ({ contents: text(), loader: "json" }));
+    },
+  };
+}
+
+function examples() {
+  const folder = join(root, "python/tailback/examples");
+  const files = readdirSync(folder).filter((name) => name.endsWith(".toml"));
+  const pairs = files.sort().map((name) => [name.replace(".toml", ""), readFileSync(join(folder, name), "utf8")]);
+  return Object.fromEntries(pairs);
+}
+
+/** Bytes as an element of the page, deflated. */
+function element(id, bytes) {
+  const deflated = deflateRawSync(bytes, { level: 9, memLevel: 7 });
+  return `<script type="text/plain" id="${id}" data-bytes="${deflated.length}">${inText(deflated)}</script>`;
+}
+
+/** The lessons of `tailback new --lesson`: what to predict, and the answer. */
+function lessons() {
+  const folder = join(root, "python/tailback/lessons");
+  const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => existsSync(join(folder, entry.name, "lesson.md")));
+  const one = (name) => {
+    const text = (file) => readFileSync(join(folder, name, file), "utf8");
+    // What to do on a command line is not for the page.
+    const sections = (markdown) => markdown.split(/^(?=## )/m).filter((section) => !/^## (Run|Then)/.test(section)).join("");
+    return { name, scenario: text("scenario.toml"), lesson: sections(text("lesson.md")), answer: sections(text("answer.md")) };
+  };
+  return names.map((entry) => one(entry.name));
+}
+
+const worker = await build({ ...options, entryPoints: [join(here, "src/worker.ts")] });
+const plugins = [
+  made("worker", () => JSON.stringify(worker.outputFiles[0].text)),
+];
+const main = await build({ ...options, entryPoints: [join(here, "src/main.ts")], plugins });
+// A text in the bundle must not end its script.
+const script = main.outputFiles[0].text.replaceAll("</script", "<\\/script");
+const sheet = await build({ ...options, entryPoints: [join(here, "src/lab.css")], loader: { ".css": "css" } });
+const style = sheet.outputFiles[0].text;
+const page = readFileSync(join(here, "src/page.html"), "utf8");
+
+const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+/** What the page may do: run its own script and the engine, and nothing from elsewhere. */
+function policy(parts) {
+  return [
+    "default-src 'none'",
+    `script-src ${parts.script} 'wasm-unsafe-eval'`,
+    `style-src ${parts.style}`,
+    "worker-src blob:",
+    "img-src data: blob:",
+    `connect-src ${parts.connect}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
+}
+
+function filled(parts) {
+  // Functions, as `$` in a script is no reference.
+  return Object.entries(parts).reduce((text, [name, value]) => text.replace(`<!--${name}-->`, () => value), page);
+}
+
+/** Characters that the text of an element cannot hold as they are. */
+const AVOIDED = [0x00, 0x0d, 0x3c];
+
+/**
+ * Bytes as text for an element of the page, seven bits a byte: base64 would be a sixth longer. A
+ * character that cannot be there is one of two bytes, with the seven bits behind it (`packed.ts`
+ * reads it).
+ */
+function inText(bytes) {
+  const sevens = [];
+  let [held, bits] = [0, 0];
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    bits += 8;
+    while (bits >= 7) {
+      bits -= 7;
+      sevens.push((held >> bits) & 127);
+    }
+    held &= (1 << bits) - 1;
+  }
+  if (bits > 0) sevens.push((held << (7 - bits)) & 127);
+  const codes = [];
+  for (let at = 0; at < sevens.length; at += 1) {
+    const avoided = AVOIDED.indexOf(sevens[at]);
+    if (avoided === -1) {
+      codes.push(sevens[at]);
+    } else {
+      at += 1;
+      codes.push(128 + avoided * 128 + (sevens[at] ?? 0));
+    }
+  }
+  return codes.map((code) => String.fromCharCode(code)).join("");
+}
+
+const texts = element("texts", JSON.stringify({ examples: examples(), lessons: lessons() }));
+const packed = element("engine", wasm);
+const dist = join(here, "dist");
+rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist);
+const meta = (parts) => `<meta http-equiv="Content-Security-Policy" content="${policy(parts)}">`;
+writeFileSync(join(dist, "lab.js"), script);
+writeFileSync(join(dist, "lab.css"), style);
+writeFileSync(join(dist, "tailback.wasm"), wasm);
+writeFileSync(
+  join(dist, "index.html"),
+  filled({
+    policy: meta({ script: "'self'", style: "'self'", connect: "'self'" }),
+    style: '<link rel="stylesheet" href="lab.css">',
+    engine: texts,
+    script: '<script src="lab.js"></script>',
+  }),
+);
+const single = filled({
+  policy: meta({ script: hash(script), style: hash(style), connect: "'none'" }),
+  style: `<style>${style}</style>`,
+  engine: texts + packed,
+  script: `<script>${script}</script>`,
+});
+writeFileSync(join(dist, "single.html"), single);
+const size = Buffer.byteLength(single);
+console.log(`web/dist/single.html: ${size} bytes; the engine: ${wasm.length}, packed ${Buffer.byteLength(packed)}; the script: ${script.length}`);
+if (size > BUDGET) {
+  console.error(`single.html has ${size} bytes, more than ${BUDGET}`);
+  process.exit(1);
+}

@@ -1,0 +1,253 @@
+// Charts that follow the run, on uPlot, with one cursor. A run that is compared is dashed.
+
+import uPlot from "uplot";
+import { type Chart, type Curve, DROPS, MARKS, curves, states } from "./curves";
+import { el, menu, short } from "./dom";
+import type { Result } from "./protocol";
+import { colour, inks } from "./theme";
+import { charts as titles, words } from "./words";
+
+const HEIGHT = 132;
+
+/** The colour of a curve. */
+export function inkOf(curve: Curve): string {
+  if (curve.group === DROPS) return inks().bad;
+  if (curve.group === MARKS) return inks().mark;
+  return colour(Math.max(0, curve.group));
+}
+
+interface Drawn {
+  plot: uPlot;
+  head: HTMLElement;
+  values: HTMLElement;
+  playhead: HTMLElement;
+  curves: Curve[];
+}
+
+export class Charts {
+  readonly element = el("section", { class: "charts", "aria-label": words.charts });
+  private readonly drawn: Drawn[] = [];
+  private state = "backlog_packets";
+  private hidden = new Set<number>();
+  private result: Result | null = null;
+  private before: Result | null = null;
+  private zoomed = false;
+  private time = 0;
+
+  constructor(private readonly go: (time: number) => void) {
+    new ResizeObserver(() => this.fit()).observe(this.element);
+  }
+
+  /** What was drawn last, for files. */
+  current(): Chart[] {
+    return this.result === null ? [] : this.both(this.result);
+  }
+
+  canvases(): HTMLCanvasElement[] {
+    return this.drawn.map((one) => one.plot.ctx.canvas);
+  }
+
+  hide(groups: Set<number>): void {
+    this.hidden = groups;
+    this.show(this.result, this.before);
+  }
+
+  /** The curves of both runs, chart by chart. */
+  private both(result: Result): Chart[] {
+    const now = curves(result, this.state);
+    const before = this.before === null ? [] : curves(this.before, this.state);
+    return now.map((chart, at) => {
+      const old = (before[at]?.curves ?? []).map((curve) => ({ ...curve, dash: true, label: `${curve.label}, before` }));
+      const all = [...old, ...chart.curves].filter((curve) => !this.hidden.has(curve.group));
+      return { ...chart, curves: all };
+    });
+  }
+
+  show(result: Result | null, before: Result | null): void {
+    this.result = result;
+    this.before = before;
+    if (result === null) return;
+    const all = states(result);
+    if (!all.includes(this.state)) this.state = all[0] ?? "";
+    const x = this.zoomed ? this.drawn[0]?.plot.scales["x"] : undefined;
+    const charts = this.both(result);
+    const same = charts.length === this.drawn.length && charts.every((chart, at) => fits(chart, this.drawn[at]));
+    if (same) {
+      charts.forEach((chart, at) => {
+        const drawn = this.drawn[at];
+        if (drawn === undefined) return;
+        drawn.curves = chart.curves;
+        drawn.plot.setData(data(chart), !this.zoomed);
+      });
+    } else {
+      this.clear();
+      charts.forEach((chart) => this.draw(chart, all));
+    }
+    if (x?.min !== undefined && x.max !== undefined) this.zoom(x.min, x.max);
+    // Charts find their scales after this turn.
+    requestAnimationFrame(() => this.playhead(this.time));
+  }
+
+  /** Draws everything again, in other colours. */
+  refresh(): void {
+    this.clear();
+    this.show(this.result, this.before);
+  }
+
+  /** Shows where the picture is. */
+  playhead(time: number): void {
+    this.time = time;
+    for (const { plot, playhead } of this.drawn) {
+      const left = plot.valToPos(time, "x");
+      playhead.style.transform = `translateX(${left}px)`;
+      playhead.hidden = !(left >= 0 && left <= plot.over.clientWidth);
+    }
+  }
+
+  private clear(): void {
+    this.drawn.forEach((one) => one.plot.destroy());
+    this.drawn.length = 0;
+    this.element.replaceChildren();
+  }
+
+  private draw(chart: Chart, all: string[]): void {
+    const ink = inks();
+    const head = el("h3", {}, chart.id === "state" ? `${titles.state} ` : chart.title);
+    if (chart.id === "state") {
+      head.append(
+        menu(titles.state, all.map((name) => [name, name]), this.state, (name) => {
+          this.state = name;
+          this.refresh();
+        }),
+      );
+    }
+    const values = el("span", { class: "values" });
+    head.append(values);
+    const host = el("div", { class: "chart", role: "img", "aria-label": chart.title });
+    this.element.append(head, host);
+    const axis = { stroke: ink.muted, grid: { stroke: ink.grid, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+    const end = () => this.result?.summary.duration_s ?? 1;
+    const plot = new uPlot(
+      {
+        width: Math.max(200, host.clientWidth),
+        height: HEIGHT,
+        legend: { show: false },
+        padding: [6, 18, 0, 0],
+        cursor: { sync: { key: "lab" }, drag: { x: true, y: false }, points: { size: 5 } },
+        scales: {
+          x: { time: false, range: (_, min, max) => (this.zoomed ? [min, max] : [0, end()]) },
+          y: { range: (_, min, max) => [Math.min(0, min ?? 0), (max ?? 0) > 0 ? (max ?? 1) * 1.08 : 1] },
+        },
+        axes: [
+          { ...axis, size: 22, values: (_, marks) => marks.map((mark) => `${mark} s`) },
+          { ...axis, size: 44 },
+        ],
+        series: [{}, ...chart.curves.map((curve) => line(curve, chart.id))],
+        hooks: {
+          setCursor: [(plot) => this.tell(plot)],
+          setScale: [(plot, key) => (key === "x" ? this.scaled(plot) : undefined)],
+          ready: [(plot) => this.listen(plot)],
+        },
+      },
+      data(chart),
+      host,
+    );
+    const playhead = el("div", { class: "playhead" });
+    plot.over.append(playhead);
+    this.drawn.push({ plot, head, values, playhead, curves: chart.curves });
+  }
+
+  private listen(plot: uPlot): void {
+    let down = 0;
+    plot.over.addEventListener("mousedown", (event) => (down = event.clientX));
+    plot.over.addEventListener("click", (event) => {
+      if (Math.abs(event.clientX - down) > 4) return;
+      this.go(plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x"));
+    });
+    plot.over.addEventListener("dblclick", () => {
+      this.zoomed = false;
+      const end = this.result?.summary.duration_s ?? 1;
+      this.zoom(0, end);
+      this.zoomed = false;
+    });
+  }
+
+  private busy = false;
+
+  /** A zoom of one chart is that of all. */
+  private scaled(plot: uPlot): void {
+    const { min, max } = plot.scales["x"] ?? {};
+    const end = this.result?.summary.duration_s ?? 1;
+    if (this.busy || min === undefined || max === undefined) return;
+    if (min <= 0 && max >= end) return;
+    this.zoomed = true;
+    this.zoom(min, max);
+    this.playhead(this.time);
+  }
+
+  private zoom(min: number, max: number): void {
+    this.busy = true;
+    for (const { plot } of this.drawn) plot.setScale("x", { min, max });
+    this.busy = false;
+  }
+
+  /** The values under the cursor. */
+  private tell(plot: uPlot): void {
+    const drawn = this.drawn.find((one) => one.plot === plot);
+    const at = plot.cursor.idx;
+    if (drawn === undefined) return;
+    if (at === null || at === undefined) {
+      drawn.values.replaceChildren();
+      return;
+    }
+    const time = plot.data[0][at];
+    const parts = drawn.curves.map((curve, number) => {
+      const value = nearest(plot.data[number + 1], at);
+      const swatch = el("i", { class: curve.dash ? "dash" : "" });
+      swatch.style.background = inkOf(curve);
+      return el("span", { title: curve.label }, swatch, short(value));
+    });
+    drawn.values.replaceChildren(`${short(time, 4)} s `, ...parts.slice(0, 12));
+  }
+
+  private fit(): void {
+    for (const { plot } of this.drawn) {
+      const width = Math.max(200, plot.root.parentElement?.clientWidth ?? 0);
+      if (Math.abs(width - plot.width) > 1) plot.setSize({ width, height: HEIGHT });
+    }
+    this.playhead(this.time);
+  }
+}
+
+/** The value at a place, or the last one before it. */
+function nearest(column: ArrayLike<number | null | undefined> | undefined, at: number): number | null {
+  for (let place = at; place >= 0 && column !== undefined; place -= 1) {
+    const value = column[place];
+    if (value !== undefined) return value;
+  }
+  return null;
+}
+
+/** Whether new data can go into a chart that is drawn. */
+function fits(chart: Chart, drawn: Drawn | undefined): boolean {
+  const same = (curve: Curve, other: Curve | undefined) => curve.label === other?.label && curve.dash === other.dash && curve.group === other.group;
+  return drawn !== undefined && chart.curves.length === drawn.curves.length && chart.curves.every((curve, at) => same(curve, drawn.curves[at]));
+}
+
+function data(chart: Chart): uPlot.AlignedData {
+  if (chart.curves.length === 0) return [[], []];
+  return uPlot.join(chart.curves.map((curve) => [curve.x, curve.y] as unknown as uPlot.AlignedData));
+}
+
+function line(curve: Curve, chart: string): uPlot.Series {
+  const stepped = chart === "cwnd" && uPlot.paths.stepped !== undefined;
+  return {
+    stroke: inkOf(curve),
+    width: curve.dash ? 1 : 1.5,
+    alpha: curve.dash ? 0.7 : 1,
+    points: { show: false },
+    spanGaps: chart !== "delay",
+    ...(curve.dash ? { dash: [4, 4] } : {}),
+    ...(stepped ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {}),
+  };
+}

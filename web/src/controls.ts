@@ -1,0 +1,205 @@
+// Sliders, menus and switches for the values of a scenario, made from its outline, the keys and the
+// registries of the engine.
+
+import { el, menu } from "./dom";
+import { type Draft, add, algorithmAt, choose, keyOf, missing, parent, plain, quantity, quoted, replace, written } from "./edit";
+import type { About, Entry, Key, Value } from "./protocol";
+import { words } from "./words";
+
+const HIDDEN = /^(title|sweep|assert|record|with|kernel)\b|^(flows|traffic)\[\d+\]\.name$|\.(route|back)\b/;
+
+export class Controls {
+  readonly element = el("div", { class: "controls" });
+  private shape = "";
+  private readonly anchors = new Map<string, number>();
+  private readonly updates = new Map<string, (value: Value) => void>();
+  private draft: Draft = { text: "", values: [] };
+
+  constructor(
+    private readonly about: About,
+    private readonly changed: (draft: Draft, began: boolean) => void,
+  ) {}
+
+  /** Forgets the ranges of the sliders: another scenario is opened. */
+  reset(): void {
+    this.anchors.clear();
+    this.shape = "";
+  }
+
+  /** Shows the values of a scenario. */
+  show(draft: Draft): void {
+    this.draft = draft;
+    const shown = draft.values.filter((value) => !HIDDEN.test(value.path));
+    const algorithm = (value: Value) => (/\.(aqm|cc|queue|kind|name)$/.test(value.path) ? String(value.value) : "");
+    const shape = JSON.stringify(shown.map((value) => [value.path, value.kind, algorithm(value)]));
+    if (shape === this.shape) {
+      for (const value of shown) this.updates.get(value.path)?.(value);
+      return;
+    }
+    this.shape = shape;
+    this.updates.clear();
+    const groups = new Map<string, Value[]>();
+    for (const value of shown) {
+      const group = section(value.path);
+      groups.set(group, [...(groups.get(group) ?? []), value]);
+    }
+    const open = new Set([...this.element.querySelectorAll("details")].filter((at) => !at.open).map((at) => at.dataset["section"]));
+    this.element.replaceChildren(...[...groups].map(([name, values]) => this.section(name, values, !open.has(name))));
+  }
+
+  private section(name: string, values: Value[], open: boolean): HTMLElement {
+    const rows = values.map((value) => this.row(name, value)).filter((row) => row !== null);
+    const title = name === "" ? "run" : this.title(name);
+    const made = el("details", { open, "data-section": name }, el("summary", {}, title), ...rows);
+    const keys = missing(this.about, this.draft.values, name);
+    if (keys.length > 0) made.append(this.adding(words.addKey, keys, name, "name"));
+    return made;
+  }
+
+  /** The name of a flow or source with its path. */
+  private title(name: string): string {
+    const at = (key: string) => this.draft.values.find((value) => value.path === `${name}.${key}`);
+    const own = at("name")?.value ?? algorithmAt(this.draft.values, `${name}.cc`) ?? at("kind")?.value;
+    return own === null || own === undefined ? name : `${name}: ${String(own)}`;
+  }
+
+  private row(group: string, value: Value): HTMLElement | null {
+    const label = group === "" ? value.path : value.path.slice(group.length + 1);
+    const key = keyOf(this.about, this.draft.values, value.path);
+    const registry = this.registry(value);
+    if (registry !== null) return this.algorithm(label, value, registry, key);
+    if (value.kind === "bool") return this.flag(label, value, key);
+    if (quantity(value) !== null) return this.slider(label, value, key);
+    if (value.kind === "text" && key !== null && key.words.length > 0) {
+      const choice = menu(value.path, key.words.map((word) => [word, word]), String(value.value), (word) => {
+        this.change(value.path, quoted(word));
+      });
+      this.updates.set(value.path, (now) => (choice.value = String(now.value)));
+      return labelled(label, key, choice);
+    }
+    return null;
+  }
+
+  /** The registry that a value names an entry of. */
+  private registry(value: Value): { entries: Entry[]; word: "aqm" | "name"; table: string } | null {
+    const { aqm, cc } = this.about.registry;
+    const isText = value.kind === "text";
+    if (/queue\.aqm$/.test(value.path)) return { entries: aqm, word: "aqm", table: parent(value.path) };
+    if (isText && /queue$/.test(value.path)) return { entries: aqm, word: "aqm", table: value.path };
+    if (/\.cc\.name$/.test(value.path)) return { entries: cc, word: "name", table: parent(value.path) };
+    if (isText && /\.cc$/.test(value.path)) return { entries: cc, word: "name", table: value.path };
+    return null;
+  }
+
+  private algorithm(label: string, value: Value, of: { entries: Entry[]; word: "aqm" | "name"; table: string }, key: Key | null): HTMLElement {
+    const chosen = String(value.value);
+    const entry = of.entries.find((entry) => entry.name === chosen);
+    const choice = menu(value.path, of.entries.map((entry) => [entry.name, entry.name]), chosen, (name) => {
+      this.emit(choose(this.draft, of.table, name, of.entries, of.word), true);
+    });
+    const row = labelled(label, key, choice);
+    if (entry !== undefined) row.append(el("p", { class: "doc" }, entry.doc));
+    const keys = missing(this.about, this.draft.values, of.table).filter((key) => key.entry === chosen);
+    if (keys.length > 0) row.append(this.adding(words.addOption, keys, of.table, of.word));
+    return row;
+  }
+
+  private adding(label: string, keys: Key[], table: string, word: "aqm" | "name"): HTMLElement {
+    const name = (key: Key) => key.path.slice(key.path.lastIndexOf(".") + 1);
+    const title = (key: Key) => (key.default === null ? name(key) : `${name(key)} = ${key.default}`);
+    const choice = menu(`${label} ${table}`, [["", label], ...keys.map((key): [string, string] => [name(key), title(key)])], "", (chosen) => {
+      const key = keys.find((key) => name(key) === chosen);
+      if (key !== undefined) this.emit(add(this.draft, table, key, word), true);
+    });
+    [...choice.options].forEach((option, at) => (option.title = keys[at - 1]?.doc ?? ""));
+    choice.classList.add("adding");
+    return choice;
+  }
+
+  private flag(label: string, value: Value, key: Key | null): HTMLElement {
+    const box = el("input", { type: "checkbox", "aria-label": value.path });
+    box.checked = value.value === true;
+    box.addEventListener("change", () => this.change(value.path, String(box.checked)));
+    this.updates.set(value.path, (now) => (box.checked = now.value === true));
+    return labelled(label, key, box);
+  }
+
+  private slider(label: string, value: Value, key: Key | null): HTMLElement {
+    const now = quantity(value) ?? { number: 0, unit: "" };
+    const anchor = this.anchors.get(value.path) ?? now.number;
+    this.anchors.set(value.path, anchor);
+    const scale = range(anchor, value, key);
+    const input = el("input", { type: "range", min: "0", max: "1000", step: "1", "aria-label": value.path });
+    const shown = el("output", {});
+    const say = (number: number, unit = now.unit) => {
+      const text = `${plain(number)}${unit === "" ? "" : ` ${unit}`}`;
+      shown.textContent = text;
+      input.setAttribute("aria-valuetext", text);
+    };
+    const set = (of: Value) => {
+      const { number, unit } = quantity(of) ?? now;
+      input.value = String(Math.round(1000 * scale.place(number)));
+      say(number, unit);
+    };
+    set(value);
+    let fresh = true;
+    input.addEventListener("input", () => {
+      const of = this.draft.values.find((other) => other.path === value.path);
+      if (of === undefined) return;
+      this.emit(replace(this.draft, value.path, written(of, scale.number(Number(input.value) / 1000))), fresh);
+      fresh = false;
+      const number = scale.number(Number(input.value) / 1000);
+      say(value.kind === "integer" ? Math.round(number) : number);
+    });
+    input.addEventListener("change", () => (fresh = true));
+    this.updates.set(value.path, (of) => {
+      if (document.activeElement !== input) set(of);
+    });
+    return labelled(label, key, input, shown);
+  }
+
+  private change(path: string, by: string): void {
+    this.emit(replace(this.draft, path, by), true);
+  }
+
+  private emit(draft: Draft, began: boolean): void {
+    this.draft = draft;
+    this.changed(draft, began);
+  }
+}
+
+/** The table or the list's entry that a value is shown under. */
+function section(path: string): string {
+  const found = /^(?:links\.[^.]+|[^.[]+\[\d+\]|[^.[]+(?=\.))/.exec(path);
+  return found === null ? "" : found[0];
+}
+
+function labelled(label: string, key: Key | null, ...inputs: HTMLElement[]): HTMLElement {
+  const name = el("span", { class: "key", title: key?.doc ?? "" }, label);
+  return el("div", { class: "row" }, el("label", {}, name, ...inputs));
+}
+
+interface Scale {
+  place(number: number): number;
+  number(place: number): number;
+}
+
+/** The range of a slider around the value in the file: a tenth to ten times of it. */
+function range(anchor: number, value: Value, key: Key | null): Scale {
+  const share = value.kind === "float" && anchor <= 1 && key?.kind === "number";
+  if (anchor <= 0 || value.path === "seed") {
+    const most = value.path === "seed" ? Math.max(20, anchor) : 10;
+    const least = value.path === "seed" ? 1 : 0;
+    return {
+      place: (number) => (number - least) / (most - least),
+      number: (place) => least + place * (most - least),
+    };
+  }
+  const [low, high] = [anchor / 10, share ? Math.min(1, anchor * 10) : anchor * 10];
+  const least = value.kind === "integer" ? Math.max(1, low) : low;
+  const span = Math.log(high / least) || 1;
+  return {
+    place: (number) => Math.log(Math.max(number, least) / least) / span,
+    number: (place) => least * Math.exp(place * span),
+  };
+}

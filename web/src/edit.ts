@@ -1,0 +1,159 @@
+// Changes of values in the text of a scenario. The engine says where each value is (`outline` in
+// crates/scenario); nothing here reads TOML.
+
+import type { About, Entry, Key, Option, Value } from "./protocol";
+
+export interface Draft {
+  text: string;
+  values: Value[];
+}
+
+/** Replaces a range of the text; the places of the other values move. */
+function splice(draft: Draft, start: number, end: number, by: string): Draft {
+  const shift = by.length - (end - start);
+  const moved = draft.values.map((value) => ({
+    ...value,
+    start: value.start >= end ? value.start + shift : value.start,
+    end: value.end >= end ? value.end + shift : value.end,
+  }));
+  return { text: draft.text.slice(0, start) + by + draft.text.slice(end), values: moved };
+}
+
+/** Replaces a value. */
+export function replace(draft: Draft, path: string, by: string): Draft {
+  const value = draft.values.find((value) => value.path === path);
+  return value === undefined ? draft : splice(draft, value.start, value.end, by);
+}
+
+/** A text as TOML. */
+export function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
+/** A number and its unit, as values such as "50Mbit" have them. */
+export interface Quantity {
+  number: number;
+  unit: string;
+}
+
+export function quantity(value: Value): Quantity | null {
+  if (value.kind === "integer" || value.kind === "float") {
+    return { number: Number(value.value), unit: "" };
+  }
+  const found = /^(\d+(?:\.\d+)?)\s*([A-Za-z%]+)$/.exec(String(value.value));
+  return value.kind === "text" && found !== null ? { number: Number(found[1]), unit: found[2] ?? "" } : null;
+}
+
+/** A quantity as it is written in the file. */
+export function written(value: Value, number: number): string {
+  const { unit } = quantity(value) ?? { unit: "" };
+  if (value.kind === "integer") return String(Math.round(number));
+  const digits = plain(number);
+  if (value.kind === "float") return digits.includes(".") ? digits : `${digits}.0`;
+  return quoted(digits + unit);
+}
+
+/** Three significant digits without an exponent. */
+export function plain(number: number): string {
+  if (number === 0) return "0";
+  const places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(number))));
+  const text = number.toFixed(Math.min(places, 12));
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+/** The path of the table around a value. */
+export function parent(path: string): string {
+  return path.replace(/\.?[^.[\]]+$/, "");
+}
+
+/** The algorithm whose option a value is, if it is one. */
+export function algorithmAt(values: Value[], table: string): string | null {
+  for (const word of ["aqm", "name", "kind"]) {
+    const found = values.find((value) => value.path === `${table}.${word}`);
+    if (found !== undefined && found.kind === "text") return String(found.value);
+  }
+  const itself = values.find((value) => value.path === table);
+  return itself?.kind === "text" ? String(itself.value) : null;
+}
+
+/** Paths of keys have NAME where a scenario has a name or an index. */
+function matches(key: string, path: string): boolean {
+  const keys = key.split(".");
+  const parts = path.replace(/^(flows|traffic|programs)\[\d+\]/, "$1.NAME").replace(/\[\d+\]/g, "[0]").split(".");
+  return keys.length === parts.length && keys.every((part, at) => part === "NAME" || part === parts[at]);
+}
+
+/** What is known of the key of a value. */
+export function keyOf(about: About, values: Value[], path: string): Key | null {
+  const algorithm = algorithmAt(values, parent(path));
+  const found = about.keys.filter((key) => matches(key.path, path));
+  return found.find((key) => key.entry === algorithm) ?? found.find((key) => key.entry === null) ?? null;
+}
+
+/** Keys that a table may have and has not. */
+export function missing(about: About, values: Value[], table: string): Key[] {
+  const algorithm = algorithmAt(values, table);
+  const nested = new Set(["list", "table", "text"]);
+  return about.keys.filter((key) => {
+    const name = key.path.slice(key.path.lastIndexOf(".") + 1);
+    const path = table === "" ? name : `${table}.${name}`;
+    const fits = matches(key.path, path) && (key.entry === null || key.entry === algorithm);
+    const there = values.some((value) => value.path === path || value.path.startsWith(`${path}.`));
+    return fits && !there && !nested.has(key.kind) && name !== "NAME";
+  });
+}
+
+/** A value for a key that is added: its default, else one of its kind. */
+function first(key: Key): string {
+  const raw = ["bool", "count", "number"].includes(key.kind);
+  const made: Record<string, string> = { time: "10ms", rate: "10Mbit", size: "100p", count: "1", number: "0.1", bool: "true" };
+  const value = key.default ?? key.words[0] ?? made[key.kind] ?? "";
+  return raw || /^["[{]/.test(value) || (key.kind === "choice" && /^(true|false|\d+)$/.test(value)) ? value : quoted(value);
+}
+
+/** Adds a key with its default to a table. */
+export function add(draft: Draft, table: string, key: Key, word: "aqm" | "name"): Draft {
+  const name = key.path.slice(key.path.lastIndexOf(".") + 1);
+  const line = `${name} = ${first(key)}`;
+  const itself = draft.values.find((value) => value.path === table);
+  if (itself?.kind === "table") {
+    const inside = draft.text.slice(itself.start + 1, itself.end - 1).trimEnd();
+    const comma = inside.trim() === "" ? " " : ", ";
+    return { ...draft, text: `${draft.text.slice(0, itself.start)}{${inside}${comma}${line} }${draft.text.slice(itself.end)}` };
+  }
+  if (itself?.kind === "text") {
+    return replace(draft, table, `{ ${word} = ${quoted(String(itself.value))}, ${line} }`);
+  }
+  // A table with a header: behind the line of its last value.
+  const prefix = table === "" ? "" : `${table}.`;
+  const own = draft.values.filter((value) => value.path.startsWith(prefix) && !value.path.slice(prefix.length).includes("["));
+  const direct = own.filter((value) => !value.path.slice(prefix.length).includes(".") || own.some((other) => other.kind === "table" && value.path.startsWith(`${other.path}.`)));
+  const end = Math.max(...direct.map((value) => value.end));
+  if (!Number.isFinite(end)) return draft;
+  const at = draft.text.indexOf("\n", end);
+  const place = at === -1 ? draft.text.length : at;
+  return { ...draft, text: `${draft.text.slice(0, place)}\n${line}${draft.text.slice(place)}` };
+}
+
+/** Whether two options have the same name and take the same values. */
+function alike(one: Option, other: Option): boolean {
+  const kind = (of: Option) => JSON.stringify({ ...of, doc: "", default: "", tc: "" });
+  return kind(one) === kind(other);
+}
+
+/** Replaces an algorithm; of its options, those that the new one has too are kept. */
+export function choose(draft: Draft, table: string, name: string, entries: Entry[], word: "aqm" | "name"): Draft {
+  const itself = draft.values.find((value) => value.path === table);
+  if (itself === undefined) return draft;
+  if (itself.kind !== "table") return replace(draft, table, quoted(name));
+  const prefix = `${table}.`;
+  const options = (of: string | null) => entries.find((entry) => entry.name === of)?.options ?? [];
+  const before = options(algorithmAt(draft.values, table));
+  const known = options(name).filter((option) => before.some((other) => alike(option, other))).map((option) => option.name);
+  const kept = draft.values.filter((value) => {
+    const option = value.path.startsWith(prefix) ? value.path.slice(prefix.length) : "";
+    return option !== word && known.includes(option);
+  });
+  const lines = kept.map((value) => `, ${value.path.slice(prefix.length)} = ${draft.text.slice(value.start, value.end)}`);
+  return replace(draft, table, `{ ${word} = ${quoted(name)}${lines.join("")} }`);
+}

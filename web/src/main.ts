@@ -1,0 +1,472 @@
+// The page: scenario on the left, the bottleneck in the middle, charts on the right, the log below.
+
+import { Charts } from "./charts";
+import { Client } from "./client";
+import { Controls } from "./controls";
+import { button, el, menu, rate } from "./dom";
+import type { Draft } from "./edit";
+import { Editor } from "./editor";
+import { Events } from "./events";
+import { type Exhibit, ofExamples, ofLessons, ofPaths, texts } from "./gallery";
+import { lesson } from "./lesson";
+import { Picture } from "./picture";
+import { Player } from "./player";
+import type { About, Loaded, Problem, Result, Value } from "./protocol";
+import { results } from "./results";
+import { type Shared, checked, fragment, save, unpacked } from "./share";
+import { csv, svg } from "./svg";
+import { colour, inks, turn } from "./theme";
+import { words } from "./words";
+
+/** The scenario that opens first. */
+const FIRST = "first";
+
+class Lab {
+  private about: About | null = null;
+  private text = "";
+  private files: Record<string, string> = {};
+  private point = 0;
+  private link = 0;
+  private from = 0;
+  private loaded: Loaded | null = null;
+  private result: Result | null = null;
+  private before: Result | null = null;
+  private kept = false;
+  private fresh = true;
+  /** Whether a run is awaited. */
+  private waiting = false;
+  private readonly hidden = new Set<number>();
+
+  private readonly client: Client;
+  private controls: Controls | null = null;
+  private readonly editor = new Editor((text) => this.edited(text));
+  private readonly now = new Picture(words.now);
+  private readonly old = new Picture(words.before);
+  private readonly player = new Player(() => this.draw(), (forward) => this.step(forward));
+  private readonly charts = new Charts((time) => this.player.go(time));
+  private readonly events = new Events((time) => this.player.go(time));
+  private readonly banner = el("p", { class: "banner", role: "status", hidden: true });
+  private readonly bar = el("progress", { max: "1", value: "0", "aria-label": words.running });
+  private readonly title = el("h2", { class: "title" });
+  private readonly facts = el("p", { class: "facts" });
+  private readonly legend = el("ul", { class: "legend" });
+  private readonly choices = el("div", { class: "choices" });
+  private readonly controlsHost = el("div", {});
+  private readonly resultsHost = el("div", {});
+  private readonly identity = el("p", { class: "note", title: words.runIdTitle });
+  private readonly keeping = el("div", { class: "keeping" });
+  private readonly lessonHost = el("div", {});
+  private readonly galleryHost = el("span", {});
+
+  constructor() {
+    document.getElementById("lab")?.append(this.page());
+    this.say(words.loading);
+    this.client = new Client({
+      about: (about) => void this.begin(about),
+      loaded: (values, loaded, problems) => this.read(values, loaded, problems),
+      progress: (fraction) => (this.bar.value = fraction),
+      result: (result) => this.show(result),
+      failed: (message) => this.failed(message),
+    });
+    window.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("resize", () => this.draw());
+    window.addEventListener("hashchange", () => void this.openLink());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
+  }
+
+  private page(): HTMLElement {
+    const saves = menu(words.save, [["", words.save], ["toml", "scenario (TOML)"], ["csv", "charts (CSV)"], ["png", "picture (PNG)"], ["svg", "charts (SVG)"], ["json", "summary (JSON)"]], "", (kind) => {
+      saves.value = "";
+      this.save(kind);
+    });
+    const theme = button("◐", words.theme, () => {
+      turn();
+      this.recolour();
+    });
+    const head = el(
+      "header",
+      {},
+      el("h1", {}, words.name),
+      el("p", {}, words.claim),
+      el("nav", {}, this.galleryHost, button(words.share, words.shareTitle, () => void this.copy(false)), button(words.markdown, words.shareTitle, () => void this.copy(true)), saves, theme),
+    );
+    const left = el(
+      "section",
+      { class: "left", "aria-label": words.scenario },
+      el("h2", {}, words.controls),
+      el("p", { class: "note" }, words.controlsHint),
+      this.controlsHost,
+      el("h2", {}, words.scenario),
+      this.editor.element,
+    );
+    this.old.element.hidden = true;
+    const middle = el(
+      "section",
+      { class: "middle", "aria-label": words.bottleneck },
+      this.lessonHost,
+      this.title,
+      this.facts,
+      this.choices,
+      this.legend,
+      this.now.element,
+      this.old.element,
+      this.player.element,
+      this.keeping,
+      this.resultsHost,
+      this.identity,
+      this.events.element,
+      el("p", { class: "note" }, words.keys),
+    );
+    const right = el("section", { class: "right" }, el("h2", {}, words.charts), el("p", { class: "note" }, words.chartsHint), this.charts.element);
+    return el("main", {}, head, this.banner, this.bar, left, middle, right);
+  }
+
+  private say(text: string): void {
+    this.banner.textContent = text;
+    this.banner.hidden = text === "";
+  }
+
+  /** The engine is there. */
+  private async begin(about: About): Promise<void> {
+    this.about = about;
+    this.say("");
+    const apart = new Set(about.registry.aqm.filter((entry) => entry.in_order !== true).map((entry) => entry.name));
+    this.now.separate = this.old.separate = (aqm) => apart.has(aqm);
+    this.controls = new Controls(about, (draft, began) => this.changed(draft, began));
+    this.controlsHost.replaceChildren(this.controls.element);
+    const known = await texts();
+    const groups: [string, Exhibit[]][] = [
+      [words.examples, ofExamples(known)],
+      [words.lessons, ofLessons(known)],
+      [words.paths, ofPaths(about)],
+    ];
+    const exhibits = groups.flatMap(([, own]) => own);
+    this.gallery(about, groups);
+    const given: unknown = JSON.parse(document.getElementById("opened")?.textContent ?? "null");
+    if (given !== null) {
+      this.open(checked(given));
+    } else if (!(await this.openLink())) {
+      const first = exhibits.find((exhibit) => exhibit.id === FIRST) ?? exhibits[0];
+      if (first !== undefined) this.open({ v: 1, engine: about.version, text: first.text });
+      if (location.hash.startsWith("#s=")) this.say(words.unreadable);
+    }
+  }
+
+  private gallery(about: About, groups: [string, Exhibit[]][]): void {
+    const exhibits = groups.flatMap(([, own]) => own);
+    const choice = el("select", { "aria-label": words.gallery }, el("option", { value: "" }, `${words.gallery} …`));
+    for (const [label, own] of groups) {
+      choice.append(el("optgroup", { label }, ...own.map((one) => el("option", { value: one.id, title: one.doc }, one.label))));
+    }
+    choice.addEventListener("change", () => {
+      const chosen = exhibits.find((exhibit) => exhibit.id === choice.value);
+      choice.value = "";
+      if (chosen === undefined) return;
+      this.open({ v: 1, engine: about.version, text: chosen.text });
+      if (chosen.lesson !== undefined) this.teach(chosen.lesson);
+    });
+    this.galleryHost.replaceChildren(choice);
+  }
+
+  /** Asks for a prediction, and hides the run until then. */
+  private teach({ task, answer }: { task: string; answer: string }): void {
+    document.body.classList.add("predicting");
+    const shown = () => {
+      document.body.classList.remove("predicting");
+      this.player.go(0);
+      this.charts.refresh();
+    };
+    this.lessonHost.replaceChildren(lesson(task, answer, shown));
+  }
+
+  /** Opens what the address bar names. */
+  private async openLink(): Promise<boolean> {
+    try {
+      const shared = await unpacked(location.hash);
+      if (shared === null) return false;
+      if (shared.text !== this.text) this.open(shared);
+      return true;
+    } catch {
+      this.say(words.unreadable);
+      return false;
+    }
+  }
+
+  private open(shared: Shared): void {
+    this.before = null;
+    this.kept = false;
+    this.fresh = true;
+    this.lessonHost.replaceChildren();
+    document.body.classList.remove("predicting");
+    this.files = shared.files ?? {};
+    this.point = shared.point ?? 0;
+    this.link = 0;
+    this.hidden.clear();
+    this.controls?.reset();
+    this.player.play(false);
+    const here = this.about?.version ?? "";
+    this.say(shared.engine !== "" && shared.engine !== here ? words.lossy(shared.engine, here) : "");
+    this.editor.set(shared.text);
+    this.rerun(shared.text);
+  }
+
+  private rerun(text: string, from = 0): void {
+    this.text = text;
+    this.from = from;
+    this.waiting = true;
+    this.client.run({ text, files: this.files, point: this.point, link: this.link, from_s: from });
+  }
+
+  /** Someone typed. */
+  private edited(text: string): void {
+    this.compare();
+    this.rerun(text);
+  }
+
+  /** A slider or menu was used; `began`: another one than before. */
+  private changed(draft: Draft, began: boolean): void {
+    if (began) this.compare();
+    this.editor.set(draft.text);
+    this.rerun(draft.text);
+  }
+
+  /** What is drawn now becomes what the next run is compared with. */
+  private compare(): void {
+    if (!this.kept && this.result !== null) this.before = this.result;
+  }
+
+  /** The engine has read the scenario. */
+  private read(values: Value[], loaded: Loaded | null, problems: Problem[]): void {
+    this.loaded = loaded;
+    this.waiting = loaded !== null;
+    this.bar.value = loaded === null ? 0 : 0.02;
+    this.bar.classList.toggle("busy", loaded !== null);
+    document.body.classList.toggle("stale", loaded === null);
+    this.editor.complain(problems, loaded?.warnings ?? []);
+    this.controls?.show({ text: this.text, values });
+  }
+
+  private failed(message: string): void {
+    this.waiting = false;
+    this.bar.classList.remove("busy");
+    this.say(words.stopped(message));
+  }
+
+  private show(result: Result): void {
+    this.waiting = false;
+    this.result = result;
+    this.point = result.point;
+    this.link = result.link;
+    this.bar.classList.remove("busy");
+    this.now.set(result);
+    if (this.before !== null) this.old.set(this.before);
+    this.old.element.hidden = this.before === null;
+    const pictures = this.before === null ? [this.now] : [this.now, this.old];
+    const most = Math.max(...pictures.map((picture) => picture.stays()?.most ?? 1));
+    for (const picture of pictures) picture.most = most;
+    this.title.textContent = result.loaded.title || words.scenario;
+    document.title = `${result.loaded.title || words.scenario} · ${words.name}`;
+    this.facts.textContent = facts(result);
+    this.pick(result);
+    this.name(result);
+    this.keep();
+    this.charts.show(result, this.before);
+    this.events.show(result.log);
+    this.resultsHost.replaceChildren(results(result, this.before));
+    this.identity.textContent = words.runId(result.summary.run_id, result.loaded.version);
+    this.player.length(result.summary.duration_s);
+    if (this.fresh && this.from === 0) {
+      this.player.go(0);
+      if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.player.play(true);
+    }
+    this.fresh = false;
+    this.draw();
+    void this.address();
+    document.body.dataset["run"] = result.summary.run_id;
+  }
+
+  /** Menus for the point of a sweep and for the link. */
+  private pick(result: Result): void {
+    const { points, count } = result.loaded;
+    const links = points[result.point]?.links ?? [];
+    const made: HTMLElement[] = [];
+    if (count > 1) {
+      const label = (at: number) => {
+        const point = points[at];
+        const values = (point?.params ?? []).map(([path], place) => `${path} = ${point?.labels[place] ?? ""}`);
+        return `${at + 1} of ${count}: ${[...values, `seed ${point?.seed ?? ""}`].join(", ")}`;
+      };
+      const choice = menu(words.point, points.map((_, at) => [String(at), label(at)]), String(result.point), (chosen) => {
+        this.point = Number(chosen);
+        this.compare();
+        this.rerun(this.text);
+      });
+      made.push(el("label", {}, `${words.point} `, choice));
+    }
+    if (links.length > 1) {
+      const choice = menu(words.link, links.map((link, at) => [String(at), `${link.name}, ${link.aqm}, ${rate(link.rate_bit)}`]), String(result.link), (chosen) => {
+        this.link = Number(chosen);
+        if (!this.kept) this.before = null;
+        this.rerun(this.text);
+      });
+      made.push(el("label", {}, `${words.link} `, choice));
+    }
+    this.choices.replaceChildren(...made);
+  }
+
+  /** The legend; a click hides a flow in the charts. */
+  private name(result: Result): void {
+    const items = result.watched.groups.map((group, number) => {
+      const toggle = button("", group.what, () => {
+        if (!this.hidden.delete(number)) this.hidden.add(number);
+        this.hide();
+        this.name(result);
+      });
+      const swatch = el("i", { class: "swatch" });
+      swatch.style.background = colour(number);
+      const many = group.count > 1 ? ` × ${group.count}` : "";
+      const what = group.what === group.name ? "" : ` (${group.what})`;
+      toggle.append(swatch, `${group.name}${many}${what}`);
+      toggle.setAttribute("aria-pressed", String(!this.hidden.has(number)));
+      return el("li", {}, toggle);
+    });
+    const marks = el("i", { class: "swatch outlined" });
+    const cross = el("b", { class: "cross" }, words.dropped);
+    this.legend.replaceChildren(...items, el("li", { class: "key" }, marks, words.marked), el("li", { class: "key" }, cross));
+  }
+
+  private hide(): void {
+    this.now.hide(this.hidden);
+    this.old.hide(this.hidden);
+    this.charts.hide(this.hidden);
+    this.draw();
+  }
+
+  /** The buttons that keep a run to compare with. */
+  private keep(): void {
+    const keep = button(words.keep, words.keepTitle, () => {
+      this.before = this.result;
+      this.kept = true;
+      if (this.result !== null) this.show(this.result);
+    });
+    const release = button(words.release, words.releaseTitle, () => {
+      this.before = null;
+      this.kept = false;
+      if (this.result !== null) this.show(this.result);
+    });
+    this.keeping.replaceChildren(keep, ...(this.before === null ? [] : [release]));
+  }
+
+  private draw(): void {
+    const { time, pace } = this.player;
+    this.now.draw(time, pace);
+    if (!this.old.element.hidden) this.old.draw(time, pace);
+    this.charts.playhead(time);
+    this.events.follow(time);
+    const stays = this.now.stays();
+    if (stays !== null && !stays.knows(time) && !this.waiting) {
+      // Longer runs keep the packets of a part of their time.
+      this.rerun(this.text, Math.max(0, time - 0.02));
+    }
+  }
+
+  private step(forward: boolean): void {
+    this.player.play(false);
+    const stays = this.now.stays();
+    const time = forward ? stays?.next(this.player.time) : stays?.previous(this.player.time);
+    if (time !== null && time !== undefined) this.player.go(time);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const place = event.target as HTMLElement | null;
+    if (place?.closest("textarea, input, select, button") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const acts: Record<string, () => void> = {
+      " ": () => this.player.turn(),
+      ArrowRight: () => this.step(true),
+      ArrowLeft: () => this.step(false),
+      ",": () => this.player.faster(-1),
+      ".": () => this.player.faster(1),
+    };
+    const act = acts[event.key];
+    if (act === undefined) return;
+    event.preventDefault();
+    act();
+  }
+
+  private recolour(): void {
+    this.charts.refresh();
+    if (this.result !== null) {
+      this.name(this.result);
+      this.resultsHost.replaceChildren(results(this.result, this.before));
+    }
+    this.draw();
+  }
+
+  private shared(): Shared {
+    const files = Object.keys(this.files).length === 0 ? {} : { files: this.files };
+    return { v: 1, engine: this.about?.version ?? "", text: this.text, point: this.point, ...files };
+  }
+
+  /** Puts the scenario into the address bar. */
+  private async address(): Promise<void> {
+    history.replaceState(null, "", await fragment(this.shared()));
+  }
+
+  private async copy(markdown: boolean): Promise<void> {
+    await this.address();
+    const title = (this.loaded?.title || words.scenario).replace(/[[\]\\`*_<>]/g, "\\$&");
+    const text = markdown ? `[${title}](${location.href})` : location.href;
+    try {
+      await navigator.clipboard.writeText(text);
+      this.say(words.copied);
+    } catch {
+      this.say(words.notCopied);
+    }
+  }
+
+  private save(kind: string): void {
+    const { result } = this;
+    if (kind === "toml") save("scenario.toml", new Blob([this.text], { type: "application/toml" }));
+    if (result === null) return;
+    const charts = this.charts.current();
+    if (kind === "csv") save("lab.csv", new Blob([csv(charts)], { type: "text/csv" }));
+    if (kind === "json") save("summary.json", new Blob([result.summary_text], { type: "application/json" }));
+    if (kind === "svg") {
+      save("lab.svg", new Blob([svg(charts, result.summary.duration_s, result.loaded.title)], { type: "image/svg+xml" }));
+    }
+    if (kind === "png") this.png();
+  }
+
+  /** The picture and the charts, one below the other. */
+  private png(): void {
+    const parts = [this.now.canvas, ...this.charts.canvases()];
+    const width = Math.max(...parts.map((part) => part.width));
+    const sheet = el("canvas", { width: String(width), height: String(parts.reduce((sum, part) => sum + part.height, 0)) });
+    const context = sheet.getContext("2d");
+    if (context === null) return;
+    context.fillStyle = inks().page;
+    context.fillRect(0, 0, sheet.width, sheet.height);
+    let top = 0;
+    for (const part of parts) {
+      context.drawImage(part, 0, top);
+      top += part.height;
+    }
+    sheet.toBlob((content) => content !== null && save("lab.png", content));
+  }
+}
+
+/** What a scenario is, in a line. */
+function facts(result: Result): string {
+  const point = result.loaded.points[result.point];
+  const link = point?.links[result.link];
+  const flows = result.watched.groups.reduce((sum, group) => sum + group.count, 0);
+  const senders = `${flows} ${flows === 1 ? "sender" : "senders"}`;
+  const over = link === undefined ? "" : ` over a link of ${rate(link.rate_bit)}, queue ${link.aqm}`;
+  return `${senders}${over}, ${point?.duration_s ?? 0} s`;
+}
+
+if (typeof DecompressionStream === "undefined") {
+  document.getElementById("lab")?.append(words.noCompression);
+} else {
+  new Lab();
+}

@@ -1,0 +1,44 @@
+// Data in the page, as build.mjs packs it: deflated, and as text with seven bits a byte.
+
+/** The bytes in an element of the page; null if there is no such element. */
+export function packed(id: string): ArrayBuffer | null {
+  const place = document.getElementById(id);
+  return place === null ? null : fromText(place.textContent ?? "", Number(place.dataset["bytes"]));
+}
+
+/** Text in an element of the page. */
+export async function text(id: string): Promise<string> {
+  const bytes = packed(id) ?? new ArrayBuffer(0);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Response(stream).text();
+}
+
+/** The seven bits that a character of two bytes stands for, besides those behind it. */
+const AVOIDED = [0x00, 0x0d, 0x3c];
+
+/** Bytes from text. */
+function fromText(text: string, size: number): ArrayBuffer {
+  const bytes = new Uint8Array(size);
+  let [held, bits, length] = [0, 0, 0];
+  const push = (seven: number) => {
+    held = (held << 7) | seven;
+    bits += 7;
+    if (bits >= 8) {
+      bits -= 8;
+      // What is over pads the last character; a typed array drops it.
+      bytes[length] = held >> bits;
+      length += 1;
+      held &= (1 << bits) - 1;
+    }
+  };
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code >= 128) {
+      push(AVOIDED[(code - 128) >> 7] ?? 0);
+      push(code & 127);
+    } else {
+      push(code);
+    }
+  }
+  return bytes.buffer;
+}

@@ -1,0 +1,106 @@
+// The engine, as crates/wasm exports it. Answers are bytes in its memory.
+
+interface Exports {
+  memory: WebAssembly.Memory;
+  lab_take(length: number): number;
+  lab_answer(): number;
+  lab_answer_len(): number;
+  lab_about(): number;
+  lab_outline(): number;
+  lab_load(): number;
+  lab_begin(point: number, link: number, stays: number, from: number): number;
+  lab_advance(events: number): number;
+  lab_summary(): number;
+  lab_account(): number;
+  lab_log(): number;
+  lab_series(): number;
+  lab_rows(series: number): number;
+  lab_watched(): number;
+  lab_column(number: number): number;
+}
+
+/** A link that is not watched. */
+export const NO_LINK = 0xffff_ffff;
+
+export class Engine {
+  private readonly at: Exports;
+
+  constructor(module: WebAssembly.Module) {
+    this.at = new WebAssembly.Instance(module, {}).exports as unknown as Exports;
+  }
+
+  /** The message of the panic that ended this instance. */
+  panic(): string {
+    return new TextDecoder().decode(this.bytes(this.at.lab_answer_len()));
+  }
+
+  about(): string {
+    return this.text(this.at.lab_about());
+  }
+
+  outline(text: string): string {
+    this.give(text);
+    return this.text(this.at.lab_outline());
+  }
+
+  load(request: object): string {
+    this.give(JSON.stringify(request));
+    return this.text(this.at.lab_load());
+  }
+
+  begin(point: number, link: number, stays: number, from: number): boolean {
+    return this.at.lab_begin(point, link, stays, from) !== 0;
+  }
+
+  /** From 0 to 1; 2 at the end of the run. */
+  advance(events: number): number {
+    return this.at.lab_advance(events);
+  }
+
+  summary(): string {
+    return this.text(this.at.lab_summary());
+  }
+
+  account(): string {
+    return this.text(this.at.lab_account());
+  }
+
+  log(): string {
+    return this.text(this.at.lab_log());
+  }
+
+  series(): string {
+    return this.text(this.at.lab_series());
+  }
+
+  rows(series: number): Float64Array {
+    return new Float64Array(this.copy(this.at.lab_rows(series)));
+  }
+
+  watched(): string {
+    return this.text(this.at.lab_watched());
+  }
+
+  column(number: number): ArrayBuffer {
+    return this.copy(this.at.lab_column(number));
+  }
+
+  private give(text: string): void {
+    const bytes = new TextEncoder().encode(text);
+    const place = this.at.lab_take(bytes.length);
+    new Uint8Array(this.at.memory.buffer, place, bytes.length).set(bytes);
+  }
+
+  private bytes(length: number): Uint8Array {
+    return new Uint8Array(this.at.memory.buffer, this.at.lab_answer(), length);
+  }
+
+  private text(length: number): string {
+    return new TextDecoder().decode(this.bytes(length));
+  }
+
+  private copy(length: number): ArrayBuffer {
+    const place = this.at.lab_answer();
+    return this.at.memory.buffer.slice(place, place + length) as ArrayBuffer;
+  }
+}

@@ -1,0 +1,158 @@
+// Runs scenarios beside the page. A newer request ends the run before it.
+
+import type { About, FromWorker, Loaded, Log, Problem, Request, Summary, ToWorker, Trace, Value, Watched } from "./protocol";
+import { Engine } from "./wasm";
+
+/** Calendar events between two looks at the inbox: some 20 ms. */
+const SLICE = 60_000;
+
+/** Stays of packets that one run keeps. */
+const MOST_STAYS = 600_000;
+
+/** Series that the charts draw at most. */
+const MOST_TRACES = 60;
+
+let module: WebAssembly.Module | null = null;
+let engine: Engine | null = null;
+let newest: { id: number; request: Request } | null = null;
+let busy = false;
+
+function say(message: FromWorker, moved: Transferable[] = []): void {
+  postMessage(message, { transfer: moved });
+}
+
+const turn = new MessageChannel();
+const turns: (() => void)[] = [];
+turn.port1.onmessage = () => turns.shift()?.();
+
+/** Lets messages in. */
+function breathe(): Promise<void> {
+  return new Promise((next) => {
+    turns.push(next);
+    turn.port2.postMessage(null);
+  });
+}
+
+addEventListener("message", (event: MessageEvent<ToWorker>) => {
+  const message = event.data;
+  if (message.kind === "start") {
+    void start(message.engine, message.packed);
+  } else {
+    newest = { id: message.id, request: message.request };
+    void work();
+  }
+});
+
+async function start(bytes: ArrayBuffer, packed: boolean): Promise<void> {
+  let plain = bytes;
+  if (packed) {
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    plain = await new Response(stream).arrayBuffer();
+  }
+  module = await WebAssembly.compile(plain);
+  engine = new Engine(module);
+  say({ kind: "about", about: JSON.parse(engine.about()) as About });
+  void work();
+}
+
+async function work(): Promise<void> {
+  if (busy || module === null) return;
+  busy = true;
+  while (newest !== null) {
+    const { id, request } = newest;
+    newest = null;
+    engine ??= new Engine(module);
+    try {
+      await one(engine, id, request);
+    } catch (error) {
+      // A panic: its message is the answer, and the instance is of no more use.
+      const message = error instanceof WebAssembly.RuntimeError ? engine.panic() : String(error);
+      engine = null;
+      say({ kind: "failed", id, message });
+    }
+  }
+  busy = false;
+}
+
+async function one(engine: Engine, id: number, request: Request): Promise<void> {
+  const values = JSON.parse(engine.outline(request.text)) as Value[];
+  const answer = JSON.parse(engine.load({ text: request.text, files: request.files })) as Loaded & { problems?: Problem[] };
+  const loaded = answer.problems === undefined ? answer : null;
+  say({ kind: "loaded", id, values, loaded, problems: answer.problems ?? [] });
+  if (loaded === null) return;
+  const point = Math.min(request.point, loaded.points.length - 1);
+  const link = Math.min(request.link, (loaded.points[point]?.links.length ?? 1) - 1);
+  const began = performance.now();
+  engine.begin(point, link, MOST_STAYS, request.from_s);
+  for (;;) {
+    const fraction = engine.advance(SLICE);
+    if (fraction >= 2) break;
+    say({ kind: "progress", id, fraction });
+    await breathe();
+    if (newest !== null) return;
+  }
+  const took_ms = performance.now() - began;
+  const summary_text = engine.summary();
+  const { watched, moved } = watch(engine);
+  const result = {
+    text: request.text,
+    loaded,
+    point,
+    link,
+    summary: JSON.parse(summary_text) as Summary,
+    summary_text,
+    log: JSON.parse(engine.log()) as Log,
+    traces: traces(engine, watched),
+    watched,
+    took_ms,
+  };
+  say({ kind: "result", id, result }, moved);
+}
+
+function watch(engine: Engine): { watched: Watched; moved: Transferable[] } {
+  const about = JSON.parse(engine.watched()) as Omit<Watched, "stays">;
+  const groups = about.groups.length;
+  const binned = (number: number): Float64Array[] => {
+    const all = new Float64Array(engine.column(number));
+    return Array.from({ length: groups }, (_, at) => all.slice(at * about.bins, (at + 1) * about.bins));
+  };
+  const columns = [4, 5, 6, 7, 8, 9].map((number) => engine.column(number)) as [
+    ArrayBuffer, ArrayBuffer, ArrayBuffer, ArrayBuffer, ArrayBuffer, ArrayBuffer,
+  ];
+  const stays = {
+    came: new Float64Array(columns[0]),
+    left: new Float64Array(columns[1]),
+    group: new Uint8Array(columns[2]),
+    len: new Uint16Array(columns[3]),
+    fate: new Uint8Array(columns[4]),
+    flags: new Uint8Array(columns[5]),
+  };
+  const watched = {
+    ...about,
+    throughput: binned(0),
+    delay: binned(1),
+    marks: binned(2),
+    drops: binned(3),
+    stays,
+  };
+  return { watched, moved: columns };
+}
+
+const OF_FLOWS = ["cwnd", "ssthresh", "srtt_ns"];
+
+/** The series that charts draw: of single flows, and everything of links. */
+function traces(engine: Engine, watched: Watched): Trace[] {
+  const keys = (JSON.parse(engine.series()) as { keys: { flow: string | null; link: string | null; quantity: string; rows: number }[] }).keys;
+  const shown = new Set(watched.groups.map((group) => group.name));
+  const found: Trace[] = [];
+  keys.forEach((key, number) => {
+    const { flow, link, quantity } = key;
+    const event = quantity.startsWith("drop.") || quantity.startsWith("mark.");
+    const wanted = flow !== null && link === null ? shown.has(flow) && OF_FLOWS.includes(quantity) : flow === null && !event;
+    if (!wanted || key.rows === 0 || found.length >= MOST_TRACES) return;
+    const rows = engine.rows(number);
+    const half = rows.length / 2;
+    found.push({ flow, link, quantity, time: rows.slice(0, half), value: rows.slice(half) });
+  });
+  return found;
+}

@@ -1,0 +1,166 @@
+// Uses the page in a browser as a person does. Writes what was seen as JSON: the caller judges it.
+import { chromium } from "playwright-core";
+import { createServer } from "node:http";
+import { readFileSync } from "node:fs";
+import { dirname, extname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const dist = join(dirname(dirname(fileURLToPath(import.meta.url))), "dist");
+const single = pathToFileURL(join(dist, "single.html")).href;
+const browser = await chromium.launch({ executablePath: process.argv[2], args: ["--no-sandbox", "--disable-gpu"] });
+const seen = { errors: [], outside: [] };
+
+async function open(address, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, reducedMotion: "reduce", acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  page.on("pageerror", (error) => seen.errors.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && seen.errors.push(message.text()));
+  page.on("request", (request) => {
+    const own = ["file:", "blob:", "data:"].some((scheme) => request.url().startsWith(scheme));
+    if (!own && !request.url().startsWith(address.split("#")[0].replace("index.html", ""))) seen.outside.push(request.url());
+  });
+  await page.goto(address);
+  return page;
+}
+
+/** Waits for a run other than one that was there before. */
+async function ran(page, before = "") {
+  const wait = (before) => (document.body.dataset.run ?? "") !== before;
+  await page.waitForFunction(wait, before, { timeout: 20_000 });
+  return page.evaluate(() => document.body.dataset.run);
+}
+
+async function write(page, text) {
+  await page.locator("textarea").fill(text);
+}
+
+const first = readFileSync(join(dist, "../../python/tailback/examples/first.toml"), "utf8");
+
+// From a file, and from a server.
+const page = await open(single);
+seen.file = await ran(page);
+seen.title = await page.locator("h2.title").textContent();
+seen.charts = await page.locator(".uplot").count();
+seen.rows = await page.locator(".log tbody tr").count();
+seen.picture = await page.locator("canvas[role=img]").first().getAttribute("aria-label");
+
+const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" };
+const server = createServer((request, response) => {
+  const name = request.url === "/" ? "index.html" : request.url.slice(1);
+  try {
+    const content = readFileSync(join(dist, name));
+    response.writeHead(200, { "Content-Type": types[extname(name)] }).end(content);
+  } catch {
+    response.writeHead(404).end();
+  }
+});
+await new Promise((done) => server.listen(0, "127.0.0.1", done));
+const served = await open(`http://127.0.0.1:${server.address().port}/`);
+seen.http = await ran(served);
+await served.context().close();
+server.close();
+
+// Mistakes, all at once.
+await write(page, first.replace('"50Mbit"', '"50Mbot"').replace("cubic", "cubik"));
+await page.waitForSelector(".problems li");
+seen.problems = await page.locator(".problems li").allTextContents();
+seen.marked = await page.locator(".lines .bad").allTextContents();
+await write(page, first);
+await page.waitForFunction(() => document.querySelector(".problems li") === null);
+
+// A slider: the run is another, and the one before is drawn beside it.
+const slider = page.getByLabel("path.rtt", { exact: true });
+await slider.fill("800");
+seen.slid = await ran(page, seen.file);
+seen.sliderText = /rtt = "([^"]+)"/.exec(await page.locator("textarea").inputValue())[1];
+seen.pictures = await page.locator("figure.picture:not([hidden])").count();
+seen.changed = await page.locator("td s").count();
+seen.link = await page.evaluate(() => location.hash);
+
+// An algorithm: its options that the new one has are kept.
+await page.getByLabel("bottleneck.queue.aqm", { exact: true }).selectOption("codel");
+await ran(page, seen.slid);
+seen.queue = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
+const codel = await page.evaluate(() => document.body.dataset.run);
+await page.getByLabel("add an option … bottleneck.queue", { exact: true }).selectOption("target");
+await page.waitForFunction(() => document.querySelector("textarea").value.includes("target"));
+seen.option = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
+seen.codel = codel;
+// Written out, the default is the same run.
+await page.getByLabel("bottleneck.queue.aqm", { exact: true }).selectOption("fq_codel");
+await ran(page, codel);
+seen.kept = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
+
+// The player.
+await page.locator("h2.title").click();
+await page.keyboard.press(" ");
+await page.waitForFunction(() => document.querySelector(".player .main").textContent === "Pause");
+await page.keyboard.press(" ");
+const before = Number(await page.locator(".player input[type=range]").inputValue());
+await page.keyboard.press("ArrowRight");
+seen.stepped = Number.isFinite(before);
+await page.locator(".log tbody tr").first().click();
+seen.jumped = await page.locator(".player output").textContent();
+seen.firstEvent = await page.locator(".log tbody tr button").first().textContent();
+await page.context().close();
+
+// A link has the scenario, and says if its engine is another.
+const linked = await open(single + seen.link);
+seen.linked = await ran(linked);
+seen.linkedText = await linked.locator("textarea").inputValue();
+seen.banner = await linked.locator(".banner").isVisible();
+await linked.context().close();
+const { deflateRawSync } = await import("node:zlib");
+const packed = (data) => `#s=${deflateRawSync(JSON.stringify(data)).toString("base64url")}`;
+const older = await open(single + packed({ v: 1, engine: "0.0+0", text: first }));
+await ran(older);
+seen.older = await older.locator(".banner").textContent();
+await older.context().close();
+const broken = await open(`${single}#s=AAAA`);
+await ran(broken);
+seen.broken = await broken.locator(".banner").textContent();
+await broken.context().close();
+
+// Scripts wherever a scenario has text.
+const script = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>";
+const hostile = first.replace(/title .*/, `title = """${script}"""`).replace("[[flows]]", `[[flows]]\nname = "a"\n# ${script}`);
+const inert = await open(single + packed({ v: 1, engine: script, text: hostile, files: { [script]: script } }));
+const good = await ran(inert);
+seen.inertTitle = await inert.locator("h2.title").textContent();
+const [download] = await Promise.all([
+  inert.waitForEvent("download"),
+  inert.getByLabel("Save as …").selectOption("svg"),
+]);
+seen.svg = readFileSync(await download.path(), "utf8");
+const bad = hostile.replace('name = "a"', `name = """${script}"""`).replace("fifo", script).replace('"50Mbit"', `"${script}"`);
+await write(inert, `${bad}\n["${script}"]\n"${script}" = 1\n`);
+await inert.waitForSelector(".problems li");
+seen.hostileProblems = await inert.locator(".problems li").count();
+await write(inert, `${hostile}\n[sweep]\n"path.rtt" = ["10ms", "20ms"]\n`);
+await ran(inert, good);
+seen.points = await inert.getByLabel("Point of the sweep", { exact: true }).locator("option").allTextContents();
+seen.hacked = await inert.evaluate(() => window.hacked ?? null);
+seen.images = await inert.locator("img").count();
+await inert.context().close();
+
+// A lesson hides the run until someone has predicted it.
+const school = await open(single);
+const opened = await ran(school);
+await school.getByLabel("Open an example").selectOption("lesson-standing-queue");
+await ran(school, opened);
+const picture = school.locator("figure.picture").first();
+seen.lesson = await school.locator(".lesson h2").first().textContent();
+seen.hidden = !(await picture.isVisible());
+await school.getByRole("button", { name: "prediction" }).click();
+seen.revealed = await picture.isVisible();
+seen.answer = await school.locator(".lesson details").textContent();
+await school.context().close();
+
+// On a phone nothing is wider than the page.
+const phone = await open(single, { viewport: { width: 400, height: 800 } });
+await ran(phone);
+seen.overflow = await phone.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+await phone.context().close();
+
+await browser.close();
+process.stdout.write(JSON.stringify(seen));
