@@ -63,7 +63,7 @@ def values(chart: Any) -> list[dict[str, Any]]:
 def test_the_axes_are_the_keys_in_the_words_of_the_scenario(swept: tb.Results) -> None:
     cc, limit, rate = axes.axes_of(swept)
     assert (cc.levels, cc.numbers) == (("reno", "cubic"), None)
-    assert (limit.numbers, limit.title) == ((0.125, 0.25, 1.0), "bottleneck.queue.limit, BDP")
+    assert (limit.numbers, limit.title) == ((0.125, 0.25, 1.0), "queue limit (BDP)")
     assert rate.levels == ("10 Mbit/s, 40 ms", "40 Mbit/s, 10 ms")
     assert axes.roles([cc, limit, rate]) == axes.Roles(limit, cc, (rate,))
 
@@ -90,7 +90,7 @@ def test_utilisation_stands_first_against_the_key_of_numbers(
     ]
     assert row["y"] == pytest.approx(sum(own) / 2, rel=1e-5)
     spec = export.spec(opening.chart)
-    assert spec["facet"]["title"] == "bottleneck.rate, path.rtt"
+    assert spec["facet"]["title"] == "bottleneck rate, path RTT"
 
 
 def test_distributions_are_of_all_points(made: Report) -> None:

@@ -23,7 +23,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         rows.append({**own, **common.reach(found.mean, found.ci95), "n": found.n})
     ends = [row[name] for row in rows for name in ("y", "low", "high") if row[name] is not None]
 
-    up = common.chosen(rows, plan.y_scale, ("y", "low", "high"))
+    up = common.chosen(rows, plan.y_scale, ("y",))
 
     def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=numeric, up=up)

@@ -28,9 +28,13 @@ class SweepAxis:
 
     @property
     def title(self) -> str:
-        """The keys, with the unit in the figure."""
-        name = ", ".join(self.keys)
-        return f"{name}, {self.unit}" if self.unit and len(self.keys) == 1 else name
+        """The label, with the unit in the figure."""
+        return f"{self.label} ({self.unit})" if self.unit and len(self.keys) == 1 else self.label
+
+    @property
+    def label(self) -> str:
+        """What changes, in words."""
+        return ", ".join(dict.fromkeys(words.key(key) for key in self.keys))
 
     def level(self, run: Run) -> str:
         """Its value at the point of a run."""

@@ -77,7 +77,7 @@ def _delays(
         ]
         of = "a link" if len(links) > 1 else "the link"
         of += f", the first {len(shown)} of {len(links)}" if len(links) > len(shown) else ""
-        series_title = ", ".join(role.colour.keys) if role.colour else ""
+        series_title = role.colour.label if role.colour else ""
         names = list(role.colour.levels) if role.colour else [""]
     says = f"Share of the packets through {plain(of)} that waited no longer, seeds together."
     return _cdf("delay", "Queue delay", curves, role, names, series_title, says, facts)
@@ -92,7 +92,7 @@ def _classes(
     if len(names) == 1 and axes:
         role = most_coloured(axes)
         series = list(role.colour.levels) if role.colour else [""]
-        series_title = ", ".join(role.colour.keys) if role.colour else ""
+        series_title = role.colour.label if role.colour else ""
     else:
         role = Roles(None, None, tuple(axes))
         series, series_title = names[:MOST_COLOURS], "class"
@@ -145,7 +145,7 @@ def _cdf(
     axis = role.colour
     of = faceted.Panels(
         panels[:MOST_PANELS],
-        ", ".join(key for axis in role.panels for key in axis.keys),
+        ", ".join(axis.label for axis in role.panels),
         [label for label in series if label in present][:MOST_COLOURS],
         series_title,
         axis is not None and axis.numbers is not None and len(axis.levels) <= 5,
@@ -210,10 +210,10 @@ def _requests(
     series = list(dict.fromkeys(row["series"] for row in rows))[:MOST_COLOURS]
     if not by_source and role.colour:
         series = [level for level in role.colour.levels if level in series]
-    keys = ", ".join(role.colour.keys) if role.colour else ""
+    keys = role.colour.label if role.colour else ""
     of = faceted.Panels(
         panels,
-        ", ".join(key for axis in role.panels for key in axis.keys),
+        ", ".join(axis.label for axis in role.panels),
         series,
         "source" if by_source else keys,
         role.colour is not None and role.colour.numbers is not None and len(series) <= 5,

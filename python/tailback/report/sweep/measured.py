@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,9 +92,16 @@ def figures(
     if role.x is None or role.x.numbers is not None or len(axes) > 1:
         return [_figure(values, quantity, axes, facts) for quantity, values in worth]
     drawn = [_figure(values, quantity, axes, facts, width=300) for quantity, values in worth]
-    caption = f"Mean over seeds; bars are 95 % intervals. {CUT}"
+    caption = pooled_text(values for _, values in worth)
     chart = faceted.beside([figure.chart for figure in drawn], 2)
-    return [ReportFigure("names", f"Against {', '.join(role.x.keys)}", chart, caption, facts)]
+    return [ReportFigure("names", f"Against {role.x.label}", chart, caption, facts)]
+
+
+def pooled_text(values: Iterable[Sequence[Value]], several: str = "") -> str:
+    """How the values of a figure are pooled; one seed has no mean and no interval."""
+    if max((value.n for own in values for _, _, value in own), default=1) < 2:
+        return f"One seed{several}." if several else "One seed."
+    return f"Mean over seeds{several}; bars are 95 % intervals. {CUT}"
 
 
 def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
@@ -148,7 +155,7 @@ def _figure(
         role = Roles(role.x, None, (*moved, *role.panels))
     else:
         series = list(role.colour.levels) if role.colour else [""]
-        series_title = ", ".join(role.colour.keys) if role.colour else ""
+        series_title = role.colour.label if role.colour else ""
     panels = list(dict.fromkeys(role.panel(run) for run, _, _ in values)) or [""]
     kept = set(panels[:MOST_PANELS])
     rows = []
@@ -169,7 +176,7 @@ def _figure(
     ordered = not by_name and role.colour is not None and role.colour.numbers is not None
     of = faceted.Panels(
         panels[:MOST_PANELS],
-        ", ".join(key for axis in role.panels for key in axis.keys),
+        ", ".join(axis.label for axis in role.panels),
         series,
         series_title,
         ordered and len(series) <= 5,
@@ -194,14 +201,13 @@ def _figure(
     if by_name and len(names) > len(series):
         cut += f" The first {len(series)} of {len(names)}."
     several = ", mean of those of one name" if quantity.of in ("flow", "traffic", "program") else ""
-    against = f" against {', '.join(role.x.keys)}" if role.x else ""
+    against = f" against {role.x.label}" if role.x else ""
     name = quantity.title.partition(", Mbit/s")[0].removesuffix(", ms").removesuffix(", s")
     return ReportFigure(
         f"{quantity.of}-{quantity.metric.name.replace('_', '-')}",
         f"{name[0].upper()}{name[1:]}{against}",
         chart,
-        f"{plain(quantity.metric.doc)} Mean over seeds{several}; bars are 95 % intervals. "
-        f"{CUT}{cut}",
+        f"{plain(quantity.metric.doc)} {pooled_text([values], several)}{cut}",
         facts,
     )
 
@@ -212,8 +218,7 @@ def _value_axis(quantity: SweepQuantity, rows: Sequence[dict[str, Any]]) -> face
     log = not quantity.share and positive and max(values) / min(values) >= 10 * SPREAD
     if log:
         return faceted.log_axis(quantity.title, values)
-    form = ".0%" if quantity.share and max(values) - min(values) >= WORTH else ""
-    form = form or (".2~%" if quantity.share else "")
+    form = ".3~%" if quantity.share else ""
     most = max(1.0, *values) if quantity.share or quantity.metric.path == "jain" else None
     ends = faceted.around(rows, zero=most is None, most=most)
     return faceted.FacetAxis(quantity.title, format=form, domain=ends)
