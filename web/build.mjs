@@ -42,7 +42,7 @@ function element(id, bytes) {
 
 /** The lessons of `tailback new --lesson`: what to predict, and the answer. */
 function lessons() {
-  const folder = join(root, "python/tailback/lessons");
+  const folder = join(root, "python/tailback/teaching/lessons");
   const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => existsSync(join(folder, entry.name, "lesson.md")));
   const one = (name) => {
     const text = (file) => readFileSync(join(folder, name, file), "utf8");

@@ -98,7 +98,8 @@ export class Charts {
   playhead(time: number): void {
     this.time = time;
     for (const { plot, playhead } of this.drawn) {
-      const left = plot.valToPos(time, "x");
+      // On whole pixels, or it would fade.
+      const left = Math.round(plot.valToPos(time, "x"));
       playhead.style.transform = `translateX(${left}px)`;
       playhead.hidden = !(left >= 0 && left <= plot.over.clientWidth);
     }
