@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tailback.evaluate.bbr.case import Case, Observed
-from tailback.evaluate.bbr.subject import Subject
+from tailback.evaluate.bbr.subject import BbrSubject
 from tailback.evaluate.bbr.trace import StateTrace
 from tailback.running.batch import Job, run_jobs
 from tailback.running.options import RunOptions
@@ -26,7 +26,7 @@ class Played:
 
 
 def play(
-    cases: Sequence[Case], subject: Subject, seeds: Sequence[int], options: RunOptions
+    cases: Sequence[Case], subject: BbrSubject, seeds: Sequence[int], options: RunOptions
 ) -> tuple[list[Played], str]:
     """Run cases with seeds; return them in order, and the version of the engine."""
     options = replace(options, seeds=1)
@@ -69,6 +69,6 @@ def _event(case: Case, at: float | None) -> Mapping[str, object]:
     return {} if case.aim is None or at is None else case.aim.set(at)
 
 
-def _job(case: Case, subject: Subject, seed: int, values: Mapping[str, object]) -> Job:
+def _job(case: Case, subject: BbrSubject, seed: int, values: Mapping[str, object]) -> Job:
     cc: dict[str, Any] = {f"flows[{n}].cc": subject.cc for n in range(len(case.flows))}
     return Job(case.file, {"seed": seed, **cc, **values})

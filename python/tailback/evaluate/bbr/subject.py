@@ -12,7 +12,7 @@ from tailback.errors import InputError
 
 
 @dataclass(frozen=True)
-class Subject:
+class BbrSubject:
     """A congestion control with options."""
 
     name: str
@@ -24,7 +24,7 @@ class Subject:
         return {"name": self.name, **self.options}
 
 
-def parse(text: str, *, traced: bool) -> Subject:
+def parse(text: str, *, traced: bool) -> BbrSubject:
     """Read a subject; with `traced` all of its state is recorded, if it has an option for that.
 
     Raises `InputError` if it is no BBR or an option has no value.
@@ -47,7 +47,7 @@ def parse(text: str, *, traced: bool) -> Subject:
     )
     if traced and has_trace:
         options["trace"] = True
-    return Subject(name, options)
+    return BbrSubject(name, options)
 
 
 def _value(text: str) -> object:
