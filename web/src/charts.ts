@@ -216,7 +216,7 @@ export class Charts {
       const width = Math.max(200, plot.root.parentElement?.clientWidth ?? 0);
       if (Math.abs(width - plot.width) > 1) plot.setSize({ width, height: HEIGHT });
     }
-    this.playhead(this.time);
+    requestAnimationFrame(() => this.playhead(this.time));
   }
 }
 
