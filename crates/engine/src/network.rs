@@ -30,6 +30,7 @@ mod connections;
 mod endpoints;
 mod events;
 mod impaired;
+mod memory;
 mod outcome;
 pub mod parts;
 mod pipe;
@@ -53,6 +54,7 @@ use endpoints::Endpoints;
 pub use endpoints::{Arrival, Dropped};
 use events::Ids;
 use impaired::Impaired;
+use memory::Memory;
 use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
@@ -97,6 +99,10 @@ pub struct Network {
     events: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
+    /// Whether flows are looked at after their senders have acted.
+    follows_flows: bool,
+    /// What hosts remember of destinations, if they do.
+    memory: Option<Box<Memory>>,
     /// Open ones, and those of flows.
     connections: usize,
     /// Number of the first connection of a source.

@@ -127,6 +127,15 @@ impl Plan {
         group::members(&self.traffic)
     }
 
+    /// Whether any host remembers destinations.
+    pub fn remembers(&self) -> bool {
+        let sources = self.traffic.iter().filter_map(|s| s.connections.as_ref());
+        let stacks = self.flows.iter().map(|flow| &flow.tcp);
+        stacks
+            .chain(sources.map(|connections| &connections.tcp))
+            .any(|tcp| tcp.metrics_save)
+    }
+
     /// How many flows there are.
     pub fn flow_count(&self) -> usize {
         group::count(&self.flows)
@@ -242,6 +251,8 @@ pub struct HostStack {
     pub min_rto: Time,
     /// How many segments an ACK is delayed for.
     pub delack: Delack,
+    /// Whether it remembers destinations, and their ssthresh.
+    pub metrics_save: [bool; 2],
 }
 
 impl HostStack {
@@ -253,6 +264,7 @@ impl HostStack {
             initial_cwnd: tcp.initial_cwnd,
             min_rto: tcp.min_rto,
             delack: tcp.delack,
+            metrics_save: [tcp.metrics_save, tcp.ssthresh_metrics_save],
         }
     }
 }

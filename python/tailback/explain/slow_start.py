@@ -21,7 +21,7 @@ WHY = words.REASONS | {
     "search": "SEARCH: deliveries were a quarter behind what was sent a round trip before",
     "full_pipe": "its model: three rounds without a rate that is a quarter higher",
     "too_much": "its model: losses or marks say that less fits",
-    "threshold": "the threshold that it began with (initial_ssthresh)",
+    "threshold": "the threshold that it began with (initial_ssthresh, or what its host remembered)",
     "own": "the congestion control's own choice, which it does not explain",
     UNTOLD: "the congestion control's own choice (HyStart, say): no loss and no mark was seen",
 }

@@ -14,6 +14,7 @@ use super::connections::{Connection, End, Ends, Opener, Path};
 use super::endpoints::{Endpoints, Entry as ProgramEntry};
 use super::events::Ids;
 use super::impaired::Impaired;
+use super::memory::Memory;
 use super::pipe::{More, Pipe};
 use super::sampling::Flow;
 use super::sources::{Connections, Places, Traffic};
@@ -118,6 +119,7 @@ impl Network {
             let first = n_flows + n_traffic;
             Box::new(endpoints(first, plan, seed, &mut series))
         });
+        let every_change = matches!(plan.record.series, SeriesMode::Changes | SeriesMode::Acks);
         let mut network = Network {
             now: Time::ZERO,
             ids,
@@ -139,9 +141,11 @@ impl Network {
             scratch: Vec::new(),
             events: 0,
             data_packets_before_warmup: 0,
-            every_change: matches!(plan.record.series, SeriesMode::Changes | SeriesMode::Acks),
+            every_change,
+            follows_flows: every_change || plan.remembers(),
             first_slot,
             first_segment,
+            memory: Memory::of(plan),
             part: None,
             plan: Arc::clone(plan),
         };

@@ -367,9 +367,20 @@ impl Network {
     #[inline]
     pub(super) fn after_sender(&mut self, number: usize, opener: Opener) {
         match opener {
-            Opener::Flow if self.every_change => self.record_change(number),
+            Opener::Flow if self.follows_flows => self.after_flow(number),
             Opener::Flow | Opener::Program(_) => {}
             Opener::Traffic(source) => self.close_if_done(source as usize, number),
+        }
+    }
+
+    /// The sender of a flow has acted, where that is recorded or remembered.
+    #[cold]
+    fn after_flow(&mut self, number: usize) {
+        if self.every_change {
+            self.record_change(number);
+        }
+        if let Some(memory) = &mut self.memory {
+            memory.store_flow(number, &self.ends[number].of_flow().sender);
         }
     }
 
@@ -390,6 +401,9 @@ impl Network {
         let sender = &mut end.connection.sender;
         if !sender.has_started() {
             if end.connection.client == End::Sender {
+                if let Some(memory) = &self.memory {
+                    memory.recall(number, sender);
+                }
                 sender.start(now, &mut end.port);
             }
         } else if sender.deadline() <= now {

@@ -15,7 +15,8 @@
 //!
 //! The network is not cut at a link whose delay varies, nor on the routes of connections that
 //! traffic opens (a slot is used again when its last packet is gone, wherever that is). Runs that
-//! record packets, or more rows than are kept, are played on one core.
+//! record packets, or more rows than are kept, are played on one core. So are those whose hosts
+//! remember destinations.
 
 mod meeting;
 mod play;
@@ -51,7 +52,13 @@ impl Split {
         // Pipes of no length: what goes in comes out at the same time.
         let zero = rtts.any(|rtt| rtt.ns() < 2);
         let most = plan.links.len().min(usize::from(u16::MAX));
-        if parts < 2 || parts > most || plan.record.packets || zero || !plan.programs.is_empty() {
+        if parts < 2
+            || parts > most
+            || plan.record.packets
+            || zero
+            || plan.remembers()
+            || !plan.programs.is_empty()
+        {
             return None;
         }
         let mut delays: Vec<Time> = (plan.links.iter()).filter_map(constant_delay).collect();

@@ -178,6 +178,7 @@ impl Network {
     /// A source opens a connection, unless it has too many.
     fn open(&mut self, index: usize, bytes: u64) {
         let slot = self.take_slot(index);
+        let source = self.traffic[index].number as usize;
         let Some(connections) = &mut self.traffic[index].connections else {
             return;
         };
@@ -206,6 +207,9 @@ impl Network {
             )
         };
         *fresh.sender.account = Account::counting();
+        if let Some(memory) = &self.memory {
+            memory.recall(source, &mut fresh.sender);
+        }
         let connection = match connections.spare.pop() {
             Some(mut spare) => {
                 fresh.sender.stats = std::mem::take(&mut spare.sender.stats);
@@ -253,11 +257,15 @@ impl Network {
     /// A connection is over when its sender knows that everything has arrived:
     /// its slot is free again.
     pub(super) fn close_if_done(&mut self, index: usize, number: usize) {
+        let source = self.traffic[index].number as usize;
         let over = |connection: &mut Box<Connection>| connection.sender.is_done();
         if let Some(connection) = self.ends[number].connection.take_if(over)
             && let Some(connections) = &mut self.traffic[index].connections
         {
             self.connections -= 1;
+            if let Some(memory) = &mut self.memory {
+                memory.store(source, &connection.sender);
+            }
             connections.spare.push(connection);
             let ends = &self.ends[number];
             connections.places.put(number as u32, ends);

@@ -181,6 +181,12 @@ keys! {
         /// last connection to the same host; 0: at the first congestion.
         initial_ssthresh: u32 = int(0, 1_000_000).default("0")
             .kernel(Only(&["0"]), "Linux no longer begins with an ssthresh that it remembers");
+        /// Whether a host remembers the RTT and the reordering of a destination from one connection
+        /// to the next, as Linux does (tcp_no_metrics_save = 0).
+        metrics_save: bool = BOOL.default("false");
+        /// With metrics_save: whether it remembers ssthresh, too, as Linux did before 5.6
+        /// (tcp_no_ssthresh_metrics_save = 0).
+        ssthresh_metrics_save: bool = BOOL.default("false");
         /// The receiver's buffer: large enough for rwnd from the start ("fixed"), or tuned by Linux
         /// to the bytes that the application reads in a round-trip time ("auto"). While its window
         /// grows the receiver acknowledges every segment; the window itself stays rwnd.

@@ -82,6 +82,7 @@ impl Sender {
 
     /// Linux `tcp_init_transfer`.
     fn init_transfer(&mut self) {
+        self.rtt.recall();
         self.conn.last_sent = self.conn.now;
         let (cc, view, window) = self.hooks();
         cc.init(view, window);

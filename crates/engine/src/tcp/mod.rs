@@ -13,6 +13,7 @@
 //! | [`ecn_echo`], `receive_window`, `sack_blocks` | its pieces |
 //! | [`accecn`], [`sce`] | Accurate ECN of both ends; the receiver's echo of SCE |
 //! | [`ranges`] | sets of segments |
+//! | [`destination`] | what a host remembers from one connection to the next |
 //!
 //! Known deviations from Linux (docs/evidence/packetdrill.md lists what the kernel's packetdrill
 //! scripts find in this code):
@@ -40,6 +41,7 @@
 pub mod accecn;
 mod ack;
 mod connect;
+pub mod destination;
 mod ecn;
 pub mod ecn_echo;
 pub mod handshake;

@@ -17,7 +17,7 @@ pub const INITIAL_RTO: Time = Time::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct Rtt {
     /// Smoothed RTT x 8, us; 0 before the first sample.
-    srtt_us: u32,
+    pub(super) srtt_us: u32,
     /// Mean deviation x 4, us.
     mdev_us: u32,
     /// Largest `mdev_us` of the current round, us.
@@ -32,6 +32,8 @@ pub struct Rtt {
     rto: Time,
     /// Doublings of the timeout since the last sample.
     backoff: u32,
+    /// Smoothed RTT x 8 of earlier connections, us, until this one is established; 0: none.
+    pub(super) remembered_us: u32,
 }
 
 impl Rtt {
@@ -46,6 +48,7 @@ impl Rtt {
             min_rto_us: (min_rto.ns() / 1000).min(120_000_000) as u32,
             rto: INITIAL_RTO,
             backoff: 0,
+            remembered_us: 0,
         }
     }
 
@@ -94,6 +97,23 @@ impl Rtt {
     /// Smoothed RTT; zero before the first sample.
     pub fn srtt(&self) -> Time {
         Time::from_us(u64::from(self.srtt_us) >> 3)
+    }
+
+    /// Smoothed RTT x 8, us, as Linux keeps it; 0 before the first sample.
+    pub fn srtt_x8_us(&self) -> u32 {
+        self.srtt_us
+    }
+
+    /// Notes the smoothed RTT x 8 of earlier connections, us.
+    pub fn remember(&mut self, srtt_us: u32) {
+        self.remembered_us = srtt_us;
+    }
+
+    /// Sets the timeout from a remembered RTT x 8, us (Linux `tcp_init_metrics`).
+    pub(super) fn time_out_after(&mut self, srtt_us: u32) {
+        let jiffies = u64::from(srtt_us / 8000);
+        let min_rto = u64::from(self.min_rto_us.div_ceil(1000));
+        self.rto = Time::from_ms(jiffies + min_rto.max(2 * jiffies)).min(MAX_RTO);
     }
 
     /// The timeout was exceeded (RFC 6298 section 5.5).

@@ -21,6 +21,12 @@ pub(super) const ACCURATE_ECN: Feature = Feature {
     since: "6.18",
 };
 
+/// Earlier releases always remember ssthresh where they remember anything.
+pub(super) const SSTHRESH_METRICS: Feature = Feature {
+    name: "net/ipv4/tcp_no_ssthresh_metrics_save",
+    since: "5.6",
+};
+
 /// In earlier releases a connection always changes its hash after a timeout.
 pub(super) const TXREHASH: Feature = Feature {
     name: "net/core/txrehash",

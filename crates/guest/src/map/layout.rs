@@ -32,7 +32,7 @@ use tailback_engine::rng::Stream;
 use tailback_engine::units::{Rate, Time};
 
 use super::impairments::{self, ImpairmentNetem};
-use super::kits::{Kits, TXREHASH};
+use super::kits::{Kits, SSTHRESH_METRICS, TXREHASH};
 use super::stage::{delay_words, stages};
 use super::tc::Qdisc;
 use crate::job::{Batch, Change, Device, Gate, Namespace, Tool, Veth};
@@ -271,7 +271,10 @@ impl Layout {
                     // Losing a SYN in the queue must not turn ECN off.
                     ("net/ipv4/tcp_ecn_fallback", "0"),
                     ("net/ipv4/tcp_timestamps", switch(stack.timestamps)),
-                    ("net/ipv4/tcp_no_metrics_save", "1"),
+                    (
+                        "net/ipv4/tcp_no_metrics_save",
+                        switch(!stack.metrics_save[0]),
+                    ),
                     // A router would hash addresses and ports. Here it gets the hash of the socket,
                     // which must not change with a timeout either.
                     (TXREHASH.name, "0"),
@@ -279,6 +282,10 @@ impl Layout {
                     ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
                 ]);
                 sysctls.retain(|(path, _)| *path != TXREHASH.name || kit.has(TXREHASH.since));
+                if stack.metrics_save[0] && kit.has(SSTHRESH_METRICS.since) {
+                    let off = switch(!stack.metrics_save[1]);
+                    sysctls.push((SSTHRESH_METRICS.name, off));
+                }
                 if let Some(option) = stack.accecn {
                     sysctls.push((
                         "net/ipv4/tcp_ecn_option",

@@ -32,6 +32,15 @@ pub(super) fn read(
     let mut tcp = base.clone();
     tcp.set(|key| fields.given(key).cloned());
     check_window(reader, &fields, &tcp);
+    if tcp.ssthresh_metrics_save && !tcp.metrics_save {
+        reader.problem(
+            Problem::new(
+                fields.span_of("ssthresh_metrics_save"),
+                "a host that remembers nothing remembers no ssthresh",
+            )
+            .expected("metrics_save = true too"),
+        );
+    }
     tcp
 }
 

@@ -1,0 +1,161 @@
+//! What a host remembers of a destination from one connection to the next.
+//!
+//! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. A sender stores its RTT, its
+//! ssthresh and the reordering that it has seen when it is done, and the next sender to the same
+//! destination starts with them. Deviations: nothing expires (Linux: after an hour); what the
+//! sender knows is stored when everything is acknowledged, not when the FIN exchange is over;
+//! `cwnd` is left out, as Linux reads it only where a route locks it.
+
+use super::rtt::Rtt;
+use super::sender::Sender;
+use crate::cc::{CaState, INFINITE_SSTHRESH};
+
+/// What is known of one destination; 0: nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Destination {
+    /// Smoothed RTT x 8, us.
+    srtt_us: u32,
+    /// Slow start threshold, segments.
+    ssthresh: u32,
+    /// Segments by which the path reorders.
+    reordering: u32,
+}
+
+impl Destination {
+    /// Takes over what a sender knows when it is done; with `ssthresh` its threshold, too.
+    pub fn update(&mut self, sender: &Sender, ssthresh: bool) {
+        let srtt = sender.rtt.srtt_x8_us();
+        if sender.rtt.backoff() > 0 || srtt == 0 {
+            // It measured nothing since its last timeout.
+            self.srtt_us = 0;
+            return;
+        }
+        // A larger RTT counts at once, a smaller one by an eighth.
+        self.srtt_us = match self.srtt_us.checked_sub(srtt) {
+            None | Some(0) => srtt,
+            Some(less) => self.srtt_us - (less >> 3),
+        };
+        let (window, ca_state) = (&sender.window, sender.conn.ca_state);
+        let in_slow_start = window.cwnd < window.ssthresh;
+        if window.ssthresh >= INFINITE_SSTHRESH {
+            // The first slow start is not over.
+            if ssthresh && self.ssthresh != 0 {
+                self.ssthresh = self.ssthresh.max(window.cwnd >> 1);
+            }
+        } else if !in_slow_start && ca_state == CaState::Open {
+            if ssthresh {
+                self.ssthresh = window.ssthresh.max(window.cwnd >> 1);
+            }
+        } else {
+            if ssthresh && self.ssthresh != 0 {
+                self.ssthresh = self.ssthresh.max(window.ssthresh);
+            }
+            self.reordering = self.reordering.max(sender.recovery.rack.reordering);
+        }
+    }
+
+    /// Gives a sender that has not connected yet what is known; with `ssthresh` the threshold, too.
+    pub fn recall(&self, sender: &mut Sender, ssthresh: bool) {
+        if ssthresh && self.ssthresh != 0 {
+            sender.window.ssthresh = self.ssthresh;
+            sender.first_ssthresh = self.ssthresh;
+        }
+        if self.reordering != 0 {
+            sender.recovery.rack.reordering = self.reordering;
+        }
+        sender.rtt.remember(self.srtt_us);
+    }
+}
+
+impl Rtt {
+    /// The connection is established: a remembered RTT that is larger than the handshake's sets the
+    /// timeout until the first segment measures it.
+    pub(super) fn recall(&mut self) {
+        let remembered = std::mem::take(&mut self.remembered_us);
+        if remembered > self.srtt_us {
+            self.time_out_after(remembered);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc;
+    use crate::plan::TcpPlan;
+    use crate::registry::{complete_defaults, find};
+    use crate::units::Time;
+
+    fn sender(rtt: Time, cwnd: u32, ssthresh: u32) -> Sender {
+        let entry = find(cc::ENTRIES, "reno").expect("registered");
+        let control = (entry.build)(&complete_defaults(entry));
+        let mut sender = Sender::new(0, &TcpPlan::default(), control, false, None);
+        sender.rtt.sample(rtt, 0, 1);
+        (sender.window.cwnd, sender.window.ssthresh) = (cwnd, ssthresh);
+        sender
+    }
+
+    /// By hand: half of the window or the threshold, whichever is more; a first slow start only
+    /// raises what is known.
+    #[test]
+    fn the_threshold_is_half_the_window_at_least() {
+        let rtt = Time::from_ms(20);
+        let mut known = Destination::default();
+        known.update(&sender(rtt, 40, INFINITE_SSTHRESH), true);
+        assert_eq!(
+            known.ssthresh, 0,
+            "nothing was known, and nothing was learnt"
+        );
+        known.update(&sender(rtt, 30, 20), true);
+        assert_eq!(known.ssthresh, 20);
+        known.update(&sender(rtt, 60, 20), true);
+        assert_eq!(known.ssthresh, 30);
+        known.update(&sender(rtt, 80, INFINITE_SSTHRESH), true);
+        assert_eq!(known.ssthresh, 40);
+        known.update(&sender(rtt, 10, 12), true);
+        assert_eq!(known.ssthresh, 40, "in slow start the threshold only rises");
+        known.update(&sender(rtt, 12, 12), true);
+        assert_eq!(known.ssthresh, 12);
+        let mut next = sender(rtt, 10, INFINITE_SSTHRESH);
+        known.recall(&mut next, true);
+        assert_eq!(next.window.ssthresh, 12);
+        let mut without = sender(rtt, 10, INFINITE_SSTHRESH);
+        known.recall(&mut without, false);
+        assert_eq!(without.window.ssthresh, INFINITE_SSTHRESH);
+    }
+
+    #[test]
+    fn a_smaller_rtt_counts_by_an_eighth() {
+        let mut known = Destination::default();
+        known.update(&sender(Time::from_ms(80), 10, 20), false);
+        known.update(&sender(Time::from_ms(40), 10, 20), false);
+        assert_eq!(known.srtt_us, 8 * 75_000);
+        known.update(&sender(Time::from_ms(90), 10, 20), false);
+        assert_eq!(known.srtt_us, 8 * 90_000);
+        let mut late = sender(Time::from_ms(10), 10, 20);
+        late.rtt.back_off();
+        known.update(&late, false);
+        assert_eq!(known.srtt_us, 0);
+    }
+
+    /// A timeout of the RTT and twice the RTT, or the least timeout (Linux `tcp_init_metrics`).
+    #[test]
+    fn a_remembered_rtt_sets_the_first_timeout() {
+        let mut rtt = Rtt::new(Time::from_ms(200));
+        rtt.remember(8 * 150_000);
+        rtt.sample(Time::from_ms(20), 0, 1);
+        rtt.recall();
+        assert_eq!(rtt.timeout(), Time::from_ms(450));
+        let mut rtt = Rtt::new(Time::from_ms(200));
+        rtt.remember(8 * 30_000);
+        rtt.sample(Time::from_ms(20), 0, 1);
+        rtt.recall();
+        assert_eq!(rtt.timeout(), Time::from_ms(230));
+        let mut rtt = Rtt::new(Time::from_ms(200));
+        rtt.remember(8 * 10_000);
+        rtt.sample(Time::from_ms(20), 0, 1);
+        let usual = rtt.timeout();
+        rtt.recall();
+        assert_eq!(rtt.timeout(), usual, "no larger than the handshake's");
+    }
+}
