@@ -20,7 +20,7 @@ from maturin import *  # noqa: F403  # the hooks that stay as they are
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = ROOT / "data" / "data" / "share"
 """What a wheel puts into share/ of an environment, if `make wheel` has written it."""
-SHIPPING = ROOT / "python" / "tailback" / "crates" / "shipping.py"
+SHIPPING = ROOT / "python" / "tailback" / "plugins" / "shipping.py"
 GUEST = ROOT / "python" / "tailback" / "kernel" / "tailback-guest"
 
 # maturin wants it to be there.
