@@ -5,9 +5,10 @@
 //! - Events of one nanosecond: the simulator handles them by kind and then in the order of the
 //!   file. So this law spreads starts over nanoseconds. A remaining coincidence is one of drawn
 //!   numbers, and disappears with other numbers; the law tries some of them before a difference
-//!   counts. Three kinds of scenarios are outside, because events coincide again and again. Flows on
+//!   counts. Four kinds of scenarios are outside, because events coincide again and again. Flows on
 //!   one host, and all flows with `timer_phase`, share the ticks of their timers. Flows that pause
-//!   resume at the same moment. And packets of a link beyond 10 Gbit/s are few nanoseconds apart.
+//!   resume at the same moment. An impairment that holds packets lets several go at once. And packets
+//!   of a link beyond 10 Gbit/s are few nanoseconds apart.
 //! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and ports; here
 //!   the hash is computed from the seed and the flow's number. So in another order, other flows
 //!   share a queue, and another of equally long queues is the first. These scenarios are outside.
@@ -32,6 +33,9 @@ pub(super) const LAW: Law = Law {
 
 /// Queues that distinguish flows by their number.
 const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
+
+/// Impairments that hold packets.
+const HOLDING: [&str; 4] = ["ack_batch", "delay", "jitter", "reorder"];
 
 /// At least two flows, and seldom a queue that distinguishes them by their number.
 fn draw(seed: u64) -> Table {
@@ -94,6 +98,10 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     let pausing = plan.flows.iter().filter(|flow| !flow.pause.is_empty());
     if pausing.map(|flow| flow.count).sum::<u64>() > 1 {
         return Err(outside("several flows resume at the end of a pause"));
+    }
+    let mut impairments = plan.links.iter().flat_map(|link| &link.impairments);
+    if impairments.any(|impairment| HOLDING.contains(&impairment.kind)) {
+        return Err(outside("an impairment lets several packets go at once"));
     }
     let named = |key| tables(&mut scenario.clone(), key).all(|end| end.contains_key("name"));
     if !named("flows") || !named("traffic") {
