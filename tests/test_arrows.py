@@ -167,10 +167,8 @@ def test_no_function_is_longer_than_a_hundred_lines(package: Path) -> None:
 
 
 def test_the_core_names_no_study() -> None:
-    named = {
-        name: sorted(set(_imports(module, dict(_modules(STUDIES)), STUDIES)))
-        for name, module in _modules()
-    }
+    studies = dict(_modules(STUDIES))
+    named = {name: sorted(set(_imports(module, studies, STUDIES))) for name, module in _modules()}
     assert {name: imports for name, imports in named.items() if imports} == {}
 
 
