@@ -89,7 +89,8 @@ def test_windows_grow_by_acks_or_by_segments(tmp_path: Path) -> None:
             runs = tb.run(text, seeds=8, engine=engine, out=tmp_path / engine)
             drops[growth, engine] = sum(run.summary["queue"]["drops"] for run in runs)
     assert drops["acks", "kernel"] < 0.8 * drops["segments", "kernel"]
-    # Growing by ACKs, Linux drops a quarter more than the simulator (266 for 213); why is not known.
+    # Growing by ACKs, Linux drops a quarter more than the simulator (266 for 213), for an unknown
+    # reason.
     for growth, most in (("acks", 0.35), ("segments", 0.2)):
         assert drops[growth, "kernel"] == pytest.approx(drops[growth, "sim"], rel=most)
 

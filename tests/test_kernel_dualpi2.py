@@ -176,8 +176,8 @@ def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path) -> None:
         [run] = tb.run(text, set=sets, engine="kernel", out=tmp_path / str(captures))
         counts.append([run.summary["queue"][name] for name in ("marks", "drops")])
     assert counts[0][0] > 50
-    # With some kits a capture changes when a packet is read, and with it what follows; what leaves at
-    # the very end is seen by one of both.
+    # With some kits a capture changes when a packet is read, and with it what follows. What leaves
+    # at the very end is seen by one of both.
     assert counts[0] == pytest.approx(counts[1], rel=0.05, abs=3)
 
 
