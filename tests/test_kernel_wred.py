@@ -69,12 +69,13 @@ def test_a_stream_above_the_rate_loses_what_is_above_it(tmp_path: Path, uniformi
     for engine in ("sim", "kernel"):
         runs = tb.run(SCENARIO + STREAM, set=change, seeds=3, engine=engine, out=tmp_path / engine)
         counts.append([run.summary["queue"]["causes"] for run in runs])
+        # Seeds draw other gaps. Only with "wait" does a steady stream fall into one pattern.
+        queues = {run.summary["queue"]["occupancy_bytes_mean"] for run in runs}
+        assert len(queues) == 3 or uniformise == "wait"
     for sim, kernel in zip(*counts, strict=True):
         # A tenth of the stream in 8 s.
         assert set(sim) == set(kernel) == {"aqm"}
         assert kernel["aqm"] == pytest.approx(sim["aqm"], rel=0.03)
-    # Seeds draw other gaps.
-    assert len({kernel["aqm"] for kernel in counts[1]}) > 1
 
 
 @pytest.mark.parametrize(
