@@ -256,7 +256,8 @@ def test_the_scenario_has_a_value_of_every_metric(results: tb.Results) -> None:
         path for m in OF_ONE if (path := m.path).startswith(("normalised.729kB", "normalised.1MB"))
     }
     assert [m.path for m in HARM] == [
-        *("harm.throughput", "harm.completion", "harm.requests", "harm.rtt_mean", "harm.rtt_p99")
+        *("harm.throughput", "harm.completion", "harm.requests", "harm.rtt_mean", "harm.rtt_p99"),
+        *("harm.drops", "harm.chunk_mean", "harm.chunk_p99"),
     ]
 
 
@@ -443,7 +444,9 @@ def test_a_baseline_keeps_what_is_defined(results: tb.Results, tmp_path: Path) -
             for seed, value in by_seed.items():
                 assert by_seed_kept[seed] == pytest.approx(value, rel=1e-9)
     for metric in HARM:
-        with pytest.raises(OfTwoResults, match=r"choose (throughput|completion|requests|rtt)"):
+        with pytest.raises(
+            OfTwoResults, match=r"choose (throughput|completion|requests|rtt|drops|chunk)"
+        ):
             baseline.write(results, [metric], tmp_path / "harm.tailback.json")
 
 
