@@ -64,16 +64,16 @@ def both(tmp_path: Path, text: str, **changes: object) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("uniformise", ["linux", "wait", "none"])
 def test_a_stream_above_the_rate_loses_what_is_above_it(tmp_path: Path, uniformise: str) -> None:
-    change = {"bottleneck.queue.classic.uniformise": uniformise}
+    # From the start: later a steady stream may fall into one pattern, whatever the seed.
+    change = {"bottleneck.queue.classic.uniformise": uniformise, "warmup": "0s"}
     counts = []
     for engine in ("sim", "kernel"):
         runs = tb.run(SCENARIO + STREAM, set=change, seeds=3, engine=engine, out=tmp_path / engine)
         counts.append([run.summary["queue"]["causes"] for run in runs])
-        # Seeds draw other gaps. Only with "wait" does a steady stream fall into one pattern.
-        queues = {run.summary["queue"]["occupancy_bytes_mean"] for run in runs}
-        assert len(queues) == 3 or uniformise == "wait"
+        # Seeds draw other gaps.
+        assert len({run.summary["queue"]["occupancy_bytes_mean"] for run in runs}) == 3
     for sim, kernel in zip(*counts, strict=True):
-        # A tenth of the stream in 8 s.
+        # A tenth of the stream in 10 s.
         assert set(sim) == set(kernel) == {"aqm"}
         assert kernel["aqm"] == pytest.approx(sim["aqm"], rel=0.03)
 

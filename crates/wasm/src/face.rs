@@ -137,7 +137,7 @@ pub extern "C" fn lab_watched() -> usize {
     answer(LAB.with_borrow(Lab::watched))
 }
 
-/// A column of what was watched, by its number in [`lab_watched`].
+/// A column of the watched packets, by its number in [`lab_watched`].
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_column(number: u32) -> usize {
     answer(LAB.with_borrow(|lab| lab.column(number)))

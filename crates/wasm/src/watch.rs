@@ -117,7 +117,7 @@ impl Watch {
         }
     }
 
-    /// Takes note of what happened to a packet.
+    /// Records an event of a packet.
     pub fn see(&mut self, event: &PacketEvent) {
         if event.link != self.link {
             return;

@@ -69,7 +69,7 @@ struct Attached {
     pace: Pace,
 }
 
-/// Counts of what an endpoint does within a short time.
+/// Counts the actions of an endpoint within a short time.
 #[derive(Default)]
 struct Pace {
     begun: Time,
