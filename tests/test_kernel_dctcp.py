@@ -102,7 +102,6 @@ def test_windows_grow_by_acks_or_by_segments(tmp_path: Path) -> None:
         assert kernel == pytest.approx(sim, rel=0.15)
 
 
-
 def test_alpha_is_recorded(tmp_path: Path) -> None:
     [run] = tb.run(SCENARIO, engine="kernel", out=tmp_path)
     alpha = run.series().filter(quantity="alpha")["value"]

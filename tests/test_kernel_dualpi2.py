@@ -182,7 +182,6 @@ def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> N
     assert counts[0] == pytest.approx(counts[1], abs=3)
 
 
-
 def test_offloads_are_split(tmp_path: Path) -> None:
     change = {"bottleneck.queue.version": "dualpi2-2019-wrr-counter", "path.offloads": True}
     [run] = tb.run(SCENARIO + FLOWS, set=change, engine="kernel", out=tmp_path)
