@@ -26,7 +26,6 @@ from tailback_studies import batteries, experiments
 from tailback_studies.batteries.side_by_side import run_battery
 from tailback_studies.experiments.dctcp_internet_2014.parts import BEYOND, PARTS
 from tailback_studies.experiments.versions import Versions
-from tailback_studies.reproduction.experiment import ALL_CELLS
 from tailback_studies.reproduction.judges import COLUMNS
 from tailback_studies.reproduction.judges import FILE as GOALS
 
@@ -36,6 +35,12 @@ FULL_PARTS = {"dctcp-internet-2014": ("table1",)}
 
 QUICK_PARTS = {"dctcp-internet-2014": tuple(part for part in PARTS if part not in BEYOND)}
 """The parts of a quick run, of experiments that have further ones beyond their source."""
+
+CELLS = "cells.csv"
+"""The file of a report that has every cell, with the same columns in each experiment."""
+
+BY_QUANTITY = {"sce-2019"}
+"""Experiments whose rows on the page are quantities. Its hundred tables would each have a row."""
 
 SHOWN = ("utilisation", "delay_ms.mean", "rate_mbit.mean", "class_rate_ratio")
 """Quantities of the versions of 2019 that are on the page."""
@@ -215,8 +220,8 @@ def read_reports(
     for engine in ENGINES:
         experiment = experiments.get(work.name)
         done = experiment.run(parts, replace(options, engine=engine), quick=quick)
-        text = (done.report_dir / ALL_CELLS).read_text(encoding="utf-8")
-        cells.append({tuple(line[:3]): line for line in by_cell(text)})
+        text = (done.report_dir / CELLS).read_text(encoding="utf-8")
+        cells.append({tuple(line[:3]): line for line in by_cell(text, work.name)})
         criteria = done.report_dir / GOALS
         goals.append(list(csv.DictReader(criteria.open())) if criteria.exists() else [])
         work.figures = list(table_of(done.report_dir / "report.md"))
@@ -247,12 +252,13 @@ def table_of(report: Path) -> Iterator[str]:
                 yield row
 
 
-def by_cell(text: str) -> Iterator[list[str]]:
+def by_cell(text: str, name: str) -> Iterator[list[str]]:
     """Yield part, the rest of the id, quantity, published and measured of each cell of a CSV."""
     for line in csv.DictReader(text.splitlines()):
-        place = line.get("id") or "/".join(line[key] for key in ("archive", "case", "column"))
-        part, _, rest = place.partition("/")
-        yield [part, rest, line.get("quantity", ""), line["published"], line["measured"]]
+        part, _, rest = line["id"].partition("/")
+        if name in BY_QUANTITY:
+            part, rest = line["quantity"], line["id"]
+        yield [part, rest, line["quantity"], line["published"], line["measured"]]
 
 
 def page(works: list[Work]) -> Iterator[str]:
