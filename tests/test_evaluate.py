@@ -15,7 +15,7 @@ import pytest
 import tailback as tb
 from conftest import COMMAND
 from tailback.errors import InputError, RunsFailed
-from tailback.evaluate import cc, decision, execution, report, suites
+from tailback.evaluate import cc, decision, execution, report, subject, suites
 from tailback.evaluate.criteria import Against
 from tailback.evaluate.decision import PointOutcome
 from tailback.evaluate.model import VERDICTS, Evaluation, Request, SectionVerdict
@@ -71,6 +71,26 @@ def test_the_worst_seed_decides_if_asked() -> None:
     assert decision.decide([values], 0.05, WORDS).verdict == "undecided"
     found = decision.decide([values], 0.05, WORDS, worst=True)
     assert (found.verdict, found.value, found.ci95) == ("worse", 0.3, None)
+
+
+def test_options_of_a_subject_follow_its_name(tmp_path: Path) -> None:
+    request = Request("codel:target=10ms,limit=50p", RunOptions(out=tmp_path))
+    codel = subject.resolve("aqm", request)
+    assert codel.value == {"aqm": "codel", "target": "10ms", "limit": "50p"}
+    # The section's own buffer does not replace that of the user.
+    placed = codel.with_options("aqm", limit="165p", ecn=True)
+    assert placed == {"aqm": "codel", "target": "10ms", "limit": "50p", "ecn": True}
+    against = subject.resolve("cc", replace(request, name="bbr3:draft=06", against="bbr3"))
+    assert against.value == {"name": "bbr3", "draft": "06"}
+    assert against.against is not None
+    assert against.against.value == "bbr3"
+    with pytest.raises(
+        InputError, match=r'option of cubic "slow_strat" does not exist(?s:.*)slow_start'
+    ):
+        subject.resolve("cc", replace(request, name="cubic:slow_strat=search"))
+    only_there = replace(request, name="mine:module=v2", run=RunOptions(engine="kernel"))
+    found = subject.resolve("cc", only_there)
+    assert found.value == {"name": "mine", "kernel": True, "module": "v2"}
 
 
 @pytest.mark.parametrize("suite", ["cc", "queue"])

@@ -10,9 +10,11 @@ from typing import Any, Literal
 from tailback import registry
 from tailback.base.names import unknown
 from tailback.errors import InputError
+from tailback.evaluate import naming
 from tailback.evaluate.model import Request
 
 KINDS = {"cc": "congestion control", "aqm": "queue discipline"}
+COMMANDS = {"cc": "cc", "aqm": "queue"}
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class Subject:
     """An algorithm that is evaluated, or that it is compared with."""
 
     name: str
+    """As the user wrote it, with options."""
     value: str | Mapping[str, object]
     """What a scenario writes for it."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -29,18 +32,22 @@ class Subject:
     """What it is compared with; None: the reference of the suite."""
 
     def with_options(self, key: str, **options: object) -> Mapping[str, object] | str:
-        """What a scenario writes for it with options; `key` is the word for its name."""
+        """What a scenario writes for it with options; `key` is the word for its name.
+
+        An option that the user set is kept.
+        """
         if not options:
             return self.value
         table = {key: self.value} if isinstance(self.value, str) else dict(self.value)
-        return {**table, **options}
+        return {**table, **{name: table.get(name, value) for name, value in options.items()}}
 
 
 def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
     """The subject of a request, with what it is compared with.
 
-    Raises `InputError` for a name that neither the registry nor a plugin has. With the kernel
-    engine such a name is one that only the kernel has.
+    Raises `InputError` for a name that neither the registry nor a plugin has, and for an option
+    that the algorithm does not have. With the kernel engine an unknown name is one that only the
+    kernel has.
     """
     known = {entry["name"]: entry for entry in (*registry.entries(kind), *_added(kind, request))}
     against = None if request.against is None else _named(request.against, kind, request, known)
@@ -48,13 +55,19 @@ def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
 
 
 def _named(
-    name: str, kind: str, request: Request, known: Mapping[str, Mapping[str, Any]]
+    text: str, kind: str, request: Request, known: Mapping[str, Mapping[str, Any]]
 ) -> Subject:
+    name, options = naming.split(text, f"evaluate {COMMANDS[kind]}")
+    word = "name" if kind == "cc" else "aqm"
     if name in known:
-        return Subject(name, name, {one["name"]: one for one in known[name]["options"]})
+        own = {one["name"]: one for one in known[name]["options"]}
+        for option in options:
+            if option not in own:
+                problem = unknown(f"option of {name}", option, list(own))
+                raise InputError(f"{text}: {problem}")
+        return Subject(text, {word: name, **options} if options else name, own)
     if request.run.engine != "sim" and _may_be_a_kernels(name):
-        word = "name" if kind == "cc" else "aqm"
-        return Subject(name, {word: name, "kernel": True})
+        return Subject(text, {word: name, "kernel": True, **options})
     raise InputError(unknown(KINDS[kind], name, list(known)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,7 +115,8 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
         page = None
         if not (no_report or (options.read_only and report_folder is None)):
             # A part or a quick evaluation does not replace the report of a whole one.
-            which = [evaluation.suite, name, *(["quick"] if quick else []), *parts]
+            plain = re.sub(r"[^\w.=-]+", "-", name)
+            which = [evaluation.suite, plain, *(["quick"] if quick else []), *parts]
             place = options.out / "evaluations" / "-".join(which)
             page = _report(evaluation, report_folder or place, pdf)
         changes = None if before is None else evaluation.changes(before)
@@ -156,8 +158,8 @@ def _report(evaluation: Evaluation, folder: Path, pdf: bool) -> Path:
 def cc() -> None:
     """Evaluate a congestion control by RFC 9743.
 
-    NAME is one of `tailback list cc`, or one of a plugin. Exit status: 0 done, 1 a section fails or
-    is worse, 2 bad input.
+    NAME is one of `tailback list cc`, or one of a plugin. Options follow a colon:
+    cubic:slow_start=search. Exit status: 0 done, 1 a section fails or is worse, 2 bad input.
     """
 
 
@@ -171,8 +173,8 @@ def cc() -> None:
 def queue() -> None:
     """Evaluate a queue discipline by RFC 7928.
 
-    NAME is one of `tailback list aqm`, or one of a plugin. Exit status: 0 done, 1 a section fails
-    or is worse, 2 bad input.
+    NAME is one of `tailback list aqm`, or one of a plugin. Options follow a colon:
+    codel:target=10ms. Exit status: 0 done, 1 a section fails or is worse, 2 bad input.
     """
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from typing import Any
 
 from tailback import registry
 from tailback.base.names import unknown
 from tailback.errors import InputError
+from tailback.evaluate import naming
 
 
 @dataclass(frozen=True)
@@ -29,30 +29,16 @@ def parse(text: str, *, traced: bool) -> BbrSubject:
 
     Raises `InputError` if it is no BBR or an option has no value.
     """
-    name, _, rest = text.partition(":")
+    name, options = naming.split(text, "evaluate bbr")
     known = [entry["name"] for entry in registry.entries("cc") if "bbr" in entry["name"]]
     if "bbr" not in name.lower():
         raise InputError(
             f"evaluate bbr {name}: no BBR, and the cases are about BBR's states; "
             f"{unknown('BBR', name, known)}"
         )
-    options: dict[str, Any] = {}
-    for part in filter(None, rest.split(",")):
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise InputError(f"evaluate bbr {text}: {part} has no value; write {part}=VALUE")
-        options[key.strip()] = _value(value.strip())
     has_trace = any(
         option["name"] == "trace" for option in registry.entry("cc", name).get("options", ())
     )
     if traced and has_trace:
         options["trace"] = True
     return BbrSubject(name, options)
-
-
-def _value(text: str) -> object:
-    """A value as TOML; a bare word is a string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
