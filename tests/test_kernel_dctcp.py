@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tailback as tb
+from bottlenecks import SLOW
 from conftest import contents
 from tailback.running.options import RunOptions
 from tailback_studies.experiments import get
@@ -16,23 +17,14 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 pytestmark = pytest.mark.usefixtures("kernel_kit")
 
-SCENARIO = """\
-duration = "32s"
-warmup   = "2s"
-start_jitter = "0s"
-
-[bottleneck]
-rate = "10Mbit"
-
+SCENARIO = (
+    f'duration = "32s"{SLOW}'
+    + """
 [bottleneck.queue]
 aqm     = "wred"
 limit   = "1000p"
 ecn     = { min = "24750b", max = "24750b", probability = 1, weight = 1, uniformise = "none" }
 classic = { min = "15kb", max = "45kb", probability = 0.1 }
-
-[path]
-rtt      = "25ms"
-offloads = false
 
 [tcp]
 growth = "acks"
@@ -41,6 +33,7 @@ growth = "acks"
 name = "flow"
 cc   = { name = "dctcp", version = "paper-2014" }
 """
+)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +73,12 @@ def test_versions_differ_on_linux(tmp_path: Path) -> None:
 
 
 def test_windows_grow_by_acks_or_by_segments(tmp_path: Path) -> None:
-    """Half a segment in a round trip with delayed ACKs, or a whole one: half as many drops.
+    """Half the growth causes half the drops.
 
-    Linux sends more than one ACK for two segments, so the engines agree in what an ACK does: where
-    each segment has one of its own.
+    With delayed ACKs, a window grows by half a segment in a round trip if ACKs count, and by a
+    whole one if segments count.
+    Linux sends more than one ACK for two segments, so the engines are compared where each segment
+    has an ACK of its own.
     """
     drops = {}
     for growth in ("acks", "segments"):

@@ -9,34 +9,12 @@ from typing import Any
 import pytest
 
 import tailback as tb
+from bottlenecks import DCTCP, RENO, SLOW
 from conftest import contents
 
 pytestmark = pytest.mark.usefixtures("kernel_kit")
 
-SCENARIO = """\
-duration = "22s"
-warmup   = "2s"
-start_jitter = "0s"
-
-[bottleneck]
-rate = "10Mbit"
-
-[path]
-rtt      = "25ms"
-offloads = false
-"""
-
-DCTCP = """
-[[flows]]
-name = "dctcp"
-cc   = "dctcp"
-"""
-
-RENO = """
-[[flows]]
-name = "reno"
-cc   = "reno"
-"""
+SCENARIO = f'duration = "22s"{SLOW}'
 
 STREAM = """
 [[traffic]]

@@ -8,39 +8,24 @@ from typing import Any
 import pytest
 
 import tailback as tb
+from bottlenecks import DCTCP, RENO, SLOW
 from conftest import Tailback, contents
 
 pytestmark = pytest.mark.usefixtures("kernel_kit")
 
-SCENARIO = """\
-duration = "10s"
-warmup   = "2s"
-start_jitter = "0s"
-
-[bottleneck]
-rate = "10Mbit"
-
+SCENARIO = (
+    f'duration = "10s"{SLOW}'
+    + """
 [bottleneck.queue]
 aqm     = "wred"
 limit   = "1000p"
 avpkt   = "40b"
 ecn     = { min = "15750b", max = "15750b", probability = 1, weight = 1, uniformise = "none" }
 classic = { min = "15kb", max = "45kb", probability = 0.1, weight = 0.01 }
-
-[path]
-rtt      = "25ms"
-offloads = false
 """
+)
 
-FLOWS = """
-[[flows]]
-name = "reno"
-cc   = "reno"
-
-[[flows]]
-name = "dctcp"
-cc   = "dctcp"
-"""
+FLOWS = RENO + DCTCP
 
 STREAM = """
 [[traffic]]

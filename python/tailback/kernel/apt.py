@@ -99,7 +99,7 @@ def parse_deb822(text: str) -> list[Entry]:
 def choose_mirror(entries: Iterable[Entry]) -> str:
     """Address of Debian's main archive among the entries, or the public one.
 
-    An entry counts if it has a component `main`, is no security archive and looks like Debian's
+    An entry counts if it has a component `main`, is not a security archive and looks like Debian's
     own. The surest sign is a signature by Debian's keyring, then a host of debian.org, then, if it
     names no key, a path that ends in /debian. The first entry with the surest sign is taken.
     """
@@ -252,7 +252,10 @@ Acquire::Retries "3";
             self._apt("apt-get", "-q", "-o", "APT::Update::Error-Mode=any", "update")
         except process.CommandFailed as error:
             if not (same and stamp.exists()):
-                raise TailbackError(f"no lists of packages from {self._mirror}\n{error}") from error
+                raise TailbackError(
+                    f"no lists of packages from {self._mirror}\n{error}; "
+                    "check the network and the sources of apt"
+                ) from error
             steps.note(f"the lists of packages could not be renewed from {self._mirror}")
             return
         stamp.touch()
@@ -292,7 +295,10 @@ Acquire::Retries "3";
         found = {deb.name: deb for deb in parse_uris(lines)}
         names = [package.partition("=")[0] for package in packages]
         if lost := [name for name in names if name not in found]:
-            raise TailbackError(f"{self._mirror} does not have {', '.join(lost)}")
+            raise TailbackError(
+                f"{self._mirror} does not have {', '.join(lost)}; "
+                "choose another mirror in the sources of apt"
+            )
         return [found[name] for name in names]
 
     def fetch(self, debs: Sequence[Deb], steps: Steps) -> list[Path]:
@@ -317,7 +323,10 @@ Acquire::Retries "3";
             )
             for deb in absent:
                 if not self._is_whole(deb):
-                    raise TailbackError(f"{deb.file}: the download is not what the archive lists")
+                    raise TailbackError(
+                        f"{deb.file}: the download is not what the archive lists; "
+                        "repeat the command, or choose another mirror in the sources of apt"
+                    )
         return [self._downloads / deb.file for deb in debs]
 
     def _is_whole(self, deb: Deb) -> bool:

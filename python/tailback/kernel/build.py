@@ -371,9 +371,14 @@ def _verify(
             refused = [text for text in refused if text not in absent]
         if refused:
             listed = "\n  ".join(refused)
-            raise InputError(f"{name}: the kernel's configuration rejects\n  {listed}")
+            raise InputError(
+                f"{name}: the kernel's configuration rejects\n  {listed}; "
+                "remove these lines, or add the options that they depend on"
+            )
     if values.get("CONFIG_HZ") != "1000":
-        raise TailbackError(f"CONFIG_HZ is {values.get('CONFIG_HZ')}, not 1000")
+        raise TailbackError(
+            f"CONFIG_HZ is {values.get('CONFIG_HZ')}, not 1000; remove it from your configuration"
+        )
     return lacks
 
 

@@ -144,7 +144,10 @@ def walls(kit: Kit) -> Walls:
             )
         first = done.stdout.partition("\n")[0]
         if not first.startswith(SAYS):
-            raise TailbackError(f"{kit.launcher} says nothing of walls: {first or done.stderr}")
+            raise TailbackError(
+                f"{kit.launcher} does not report its walls: {first or done.stderr}; "
+                "run: tailback kernel build"
+            )
         _found[kit.launcher] = Walls.parse(first)
     return _found[kit.launcher]
 
@@ -188,5 +191,8 @@ def _libraries(linux: Path) -> tuple[str, ...]:
     )
     found = re.findall(r" => (/\S+) \(", done.stdout)
     if done.returncode or not found:
-        raise TailbackError(f"{linux} finds no libraries on this machine: {done.stderr.strip()}")
+        raise TailbackError(
+            f"{linux} finds no libraries on this machine: {done.stderr.strip()}; "
+            "run: tailback kernel build"
+        )
     return tuple(found)

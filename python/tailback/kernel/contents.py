@@ -88,5 +88,5 @@ def _what(path: Path, top: Path) -> str:
         return f"-> {os.readlink(path)}"
     if path.is_dir():
         return FOLDER
-    # Empty for a pipe, a device or anything else that is no file.
+    # Empty for a pipe, a device or anything else that is not a file.
     return sha256(path)

@@ -44,7 +44,7 @@ programs read the date.
 """
 
 PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000", "tt-counter=1")
-"""For programs. After so many readings of the clock in a row, and after so many calls without
+"""For programs. After this many readings of the clock in a row, and after this many calls without
 waiting, each takes 2 us. A program that computes for 1 s of a processor is interrupted. The
 processor's counter shows programs the clock.
 """
@@ -249,11 +249,14 @@ def _check_written(workplace: Path) -> None:
             count += 1
             size += status.st_blocks * 512
             if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-                raise GuestFailed(f"the guest left something that is no file: {shown(name)}")
+                raise GuestFailed(
+                    f"the guest left something that is no file: {shown(name)}; "
+                    "remove it at the end of the program"
+                )
     if size > WRITTEN_BYTES or count > WRITTEN_FILES:
         raise GuestFailed(
             f"the guest wrote {size >> 20} MiB in {count} files; "
-            f"{WRITTEN_BYTES >> 20} MiB and {WRITTEN_FILES} files are the most"
+            f"expected at most {WRITTEN_BYTES >> 20} MiB and {WRITTEN_FILES} files"
         )
 
 

@@ -137,11 +137,13 @@ def content(folder: Path) -> dict[str, bytes]:
     return files
 
 
-def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
+def build(
+    kit: Path, name: str, folder: Path, *, jobs: int, headers: Iterable[Path] = ()
+) -> dict[str, Any]:
     """Builds the modules of a folder against a kit; returns their manifest.
 
-    Nothing is written into the folder. A version that is already built is reused; other versions of
-    the same name stay.
+    `headers` are files from elsewhere that are put beside the sources. Nothing is written into the
+    folder. A version that is already built is reused; other versions of the same name stay.
     """
     facts = manifests.read(kit / kits.MANIFEST, manifests.KIT)
     tree, version = facts["source_tree"], facts["kernel"]
@@ -150,6 +152,7 @@ def build(kit: Path, name: str, folder: Path, *, jobs: int) -> dict[str, Any]:
     check_place(kit)
     written = makefile(folder)
     files = content(folder)
+    files.update((header.name, header.read_bytes()) for header in headers)
     if written is not None:
         files["Makefile"] = written.encode()
     if releases.of(version) < releases.COMPAT:

@@ -18,6 +18,9 @@ from tailback.kernel.steps import Steps
 FLAGS = {kit.LIBRARY: ("-shared", "-fPIC"), kit.LAUNCHER: ()}
 """Further arguments of gcc for a program."""
 
+QDISC = kit.HERE / "qdisc.h"
+"""What the queue disciplines share; it is put beside the sources of those that include it."""
+
 
 def names(version: str | None = None) -> tuple[str, ...]:
     """Modules of tailback's own, those that a kernel of this version can have; each has a folder
@@ -55,8 +58,16 @@ def add(folder: Path, *, jobs: int, steps: Steps) -> None:
     for name in names(facts["kernel"]):
         steps.step(f"building module {name}")
         try:
-            modules.build(folder, name, kit.HERE / name, jobs=jobs)
+            own = kit.HERE / name
+            modules.build(folder, name, own, jobs=jobs, headers=_headers(own))
         except TailbackError as error:
             if name == kit.SCHEDULE or releases.of(facts["kernel"]) >= releases.COMPAT:
                 raise
             steps.note(f"this kit does not have {name}: {error}")
+
+
+def _headers(folder: Path) -> list[Path]:
+    """The shared headers that a module's sources include."""
+    line = f'#include "{QDISC.name}"'
+    included = any(line in text.read_text(encoding="utf-8") for text in folder.glob("*.c"))
+    return [QDISC] if included else []

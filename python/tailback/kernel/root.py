@@ -89,8 +89,8 @@ def assemble(debs: Sequence[Path], into: Path) -> None:
         missing = missing_libraries(into, program)
         if missing:
             raise TailbackError(
-                f"{program} of the guest's root lacks {', '.join(missing)}: "
-                "the packages have changed, this version of tailback does not know them"
+                f"{program} of the guest's root does not have {', '.join(missing)}: "
+                "its packages are newer than this version of tailback; install a newer tailback"
             )
 
 

@@ -52,7 +52,8 @@ def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bo
         if required:
             said = "\n".join(f"  {line}" for line in error.lines[-10:])
             raise InputError(
-                f"{tree.origin}: the patch for programs does not apply to this tree\n{said}"
+                f"{tree.origin}: the patch for programs does not apply to this tree\n{said}; "
+                "use the sources that `tailback kernel list` names"
             ) from error
         steps.note(f"{tree.identity}: without the patch for programs, which does not fit it")
         return tree

@@ -43,7 +43,7 @@ class Elf:
 
 
 class Damaged(ValueError):
-    """The file is no valid ELF file."""
+    """The file is not a valid ELF file."""
 
 
 def read(path: Path) -> Elf | None:

@@ -16,21 +16,17 @@
  * From Linux's of today: each queue is a list of this qdisc, so that there is no child to attach;
  * no option can be changed while it runs.
  *
- * tc does not know the kind. Options come as one text, words and numbers in turn, in attribute 1;
- * `numbers` and `choices` below list them. The licence is in ../patches/COPYING.
+ * `numbers` and `choices` below list the options. The licence is in ../patches/COPYING.
  */
-#include <linux/hrtimer.h>
 #include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/random.h>
-#include <linux/skbuff.h>
-#include <linux/string.h>
 #include <linux/version.h>
-#include <net/inet_ecn.h>
-#include <net/pkt_sched.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 #include <net/gso.h>
 #endif
+
+#include "qdisc.h"
 
 #define ONE		U32_MAX		/* probability 1 */
 #define PARTS		8		/* gains are given in 256ths of a Hz */
@@ -38,7 +34,6 @@
 #define TICK_SHIFT	6		/* ticks of 64 ns */
 #define TICKS_PER_SEC	((u32)NSEC_PER_SEC >> TICK_SHIFT)
 #define NO_NUMBER	U64_MAX		/* an option that is not given */
-#define TEXT		1		/* attribute of the options */
 
 /* --- options ------------------------------------------------------------------------------ */
 
@@ -94,35 +89,29 @@ static const struct {
 	CHOICE(arithmetic, units),
 };
 
-#define NUMBER(name, min, max) { #name, offsetof(struct options, name), min, max }
-static const struct {
-	const char *name;
-	size_t at;
-	u64 min;
-	u64 max;
-} numbers[] = {
-	NUMBER(limit, 1, U32_MAX),
-	NUMBER(memlimit, 1, U32_MAX),
-	NUMBER(target, 0, S64_MAX),
-	NUMBER(tupdate, 1000, S64_MAX / 2),
-	NUMBER(alpha, 1, S32_MAX),
-	NUMBER(beta, 1, S32_MAX),
-	NUMBER(step_ns, 0, S64_MAX),
-	NUMBER(step_packets, 0, U32_MAX),
-	NUMBER(min_qlen_step, 0, U32_MAX),
-	NUMBER(step_at_dequeue, 0, 1),
-	NUMBER(coupling_factor, 1, U8_MAX),
-	NUMBER(any_ect, 0, 1),
-	NUMBER(drop_on_overload, 0, 1),
-	NUMBER(l_drop, 0, 100),
-	NUMBER(drop_enqueue, 0, 1),
-	NUMBER(classic_protection, 0, 100),
-	NUMBER(wrr_ratio, 0, U32_MAX),
-	NUMBER(tshift, 0, S64_MAX / 2),
-	NUMBER(tspeed, 0, 32),
-	NUMBER(jiffies, 0, 1),
-	NUMBER(reset_interval, 1, S64_MAX / 2),
-	NUMBER(split_gso, 0, 1),
+static const struct number numbers[] = {
+	NUMBER(struct options, limit, 1, U32_MAX),
+	NUMBER(struct options, memlimit, 1, U32_MAX),
+	NUMBER(struct options, target, 0, S64_MAX),
+	NUMBER(struct options, tupdate, 1000, S64_MAX / 2),
+	NUMBER(struct options, alpha, 1, S32_MAX),
+	NUMBER(struct options, beta, 1, S32_MAX),
+	NUMBER(struct options, step_ns, 0, S64_MAX),
+	NUMBER(struct options, step_packets, 0, U32_MAX),
+	NUMBER(struct options, min_qlen_step, 0, U32_MAX),
+	NUMBER(struct options, step_at_dequeue, 0, 1),
+	NUMBER(struct options, coupling_factor, 1, U8_MAX),
+	NUMBER(struct options, any_ect, 0, 1),
+	NUMBER(struct options, drop_on_overload, 0, 1),
+	NUMBER(struct options, l_drop, 0, 100),
+	NUMBER(struct options, drop_enqueue, 0, 1),
+	NUMBER(struct options, classic_protection, 0, 100),
+	NUMBER(struct options, wrr_ratio, 0, U32_MAX),
+	NUMBER(struct options, tshift, 0, S64_MAX / 2),
+	NUMBER(struct options, tspeed, 0, 32),
+	NUMBER(struct options, jiffies, 0, 1),
+	NUMBER(struct options, reset_interval, 1, S64_MAX / 2),
+	NUMBER(struct options, split_gso, 0, 1),
 };
 
 static const struct options defaults = {
@@ -148,9 +137,8 @@ static const struct options defaults = {
 };
 
 /* Takes one option; 0 if it is one and its value is within its range. */
-static int take_option(struct options *options, const char *name, const char *value)
+static int take_option(void *options, const char *name, char *value)
 {
-	u64 number;
 	int i, word;
 
 	for (i = 0; i < ARRAY_SIZE(choices); i++) {
@@ -160,47 +148,7 @@ static int take_option(struct options *options, const char *name, const char *va
 		*(int *)((char *)options + choices[i].at) = word;
 		return word < 0 ? -EINVAL : 0;
 	}
-	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (strcmp(name, numbers[i].name))
-			continue;
-		if (kstrtou64(value, 10, &number) || number < numbers[i].min ||
-		    number > numbers[i].max)
-			return -EINVAL;
-		*(u64 *)((char *)options + numbers[i].at) = number;
-		return 0;
-	}
-	return -EINVAL;
-}
-
-static int read_options(struct options *options, struct nlattr *opt, struct netlink_ext_ack *extack)
-{
-	static const struct nla_policy policy[TEXT + 1] = { [TEXT] = { .type = NLA_NUL_STRING } };
-	struct nlattr *tb[TEXT + 1];
-	char *text, *rest, *name;
-	int err;
-
-	*options = defaults;
-	if (!opt)
-		return 0;
-	err = nla_parse_nested_deprecated(tb, TEXT, opt, policy, extack);
-	if (err || !tb[TEXT])
-		return err;
-	text = nla_strdup(tb[TEXT], GFP_KERNEL);
-	if (!text)
-		return -ENOMEM;
-	rest = text;
-	while (!err && (name = strsep(&rest, " ")) != NULL) {
-		char *value = strsep(&rest, " ");
-
-		if (!*name && !value)
-			break;
-		err = value ? take_option(options, name, value) : -EINVAL;
-		if (err)
-			pr_err("dualpi2_2019: %s %s: no such option, or not in its range\n", name,
-			       value ? value : "");
-	}
-	kfree(text);
-	return err;
+	return take_number(numbers, ARRAY_SIZE(numbers), options, name, value);
 }
 
 /* --- state -------------------------------------------------------------------------------- */
@@ -239,9 +187,7 @@ struct dualpi2 {
 	u32	memory_used;
 	u32	max_memory_used;
 
-	/* dropped on the way out, not yet told to the parents */
-	u32	late_drops;
-	u32	late_bytes;
+	struct late late;
 };
 
 /* struct tc_dualpi2_xstats of Linux 6.17. */
@@ -355,26 +301,23 @@ static u64 head_delay(const struct dualpi2 *q, int class, u64 now)
 	return ts ? now - ts : 0;
 }
 
-static enum hrtimer_restart on_timer(struct hrtimer *timer)
+static void update_at(struct Qdisc *sch, u64 now)
 {
-	struct dualpi2 *q = container_of(timer, struct dualpi2, timer);
-	spinlock_t *lock;
-	u64 now;
+	struct dualpi2 *q = qdisc_priv(sch);
 
-	rcu_read_lock();
-	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
-	spin_lock(lock);
-	now = ktime_get_ns();
 	if (q->o.reset_interval != NO_NUMBER && now >= q->next_reset) {
 		/* They kept it among the statistics: the next update sees the whole delay as growth. */
 		q->last = 0;
 		q->next_reset = now + q->o.reset_interval;
 	}
 	update(q, max(head_delay(q, L, now), head_delay(q, C, now)));
-	hrtimer_set_expires(timer, ns_to_ktime(now + q->tupdate));
-	spin_unlock(lock);
-	rcu_read_unlock();
-	return HRTIMER_RESTART;
+}
+
+static enum hrtimer_restart on_timer(struct hrtimer *timer)
+{
+	struct dualpi2 *q = container_of(timer, struct dualpi2, timer);
+
+	return update_on_timer(timer, q->sch, q->tupdate, update_at);
 }
 
 /* --- one packet --------------------------------------------------------------------------- */
@@ -646,20 +589,6 @@ static int dualpi2_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buf
 	return enqueue_one(skb, sch, to_free);
 }
 
-static void tell_parents(struct Qdisc *sch)
-{
-	struct dualpi2 *q = qdisc_priv(sch);
-
-	if (!q->late_drops)
-		return;
-	/* An htb of before 6.17 fails if its leaf becomes empty while it asks it for a packet. */
-	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0) && !sch->q.qlen)
-		return;
-	qdisc_tree_reduce_backlog(sch, q->late_drops, q->late_bytes);
-	q->late_drops = 0;
-	q->late_bytes = 0;
-}
-
 static struct sk_buff *dualpi2_dequeue(struct Qdisc *sch)
 {
 	struct dualpi2 *q = qdisc_priv(sch);
@@ -678,15 +607,12 @@ static struct sk_buff *dualpi2_dequeue(struct Qdisc *sch)
 			qdisc_bstats_update(sch, skb);
 			break;
 		}
-		q->late_drops++;
-		q->late_bytes += qdisc_pkt_len(skb);
-		qdisc_qstats_drop(sch);
-		kfree_skb(skb);
+		drop_late(sch, &q->late, skb);
 		skb = NULL;
 	}
 	if (class < 0)
 		start_anew(q);
-	tell_parents(sch);
+	tell_parents(sch, &q->late);
 	return skb;
 }
 
@@ -701,8 +627,9 @@ static int dualpi2_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	/* Before what may fail: it is cancelled then, too. */
 	hrtimer_setup(&q->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
 	q->sch = sch;
-	err = read_options(&q->o, opt, extack);
-	if (err)
+	q->o = defaults;
+	err = read_options(opt, extack, take_option, &q->o);
+	if (err && err != -ENODATA)
 		return err;
 	sch->limit = q->o.limit;
 	q->before_refactoring = q->o.version > REFACTORED;
@@ -717,16 +644,8 @@ static int dualpi2_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	q->memory_limit = min_t(u64, memory, U32_MAX);
 	weigh(sch);
 	first = q->before_refactoring ? NSEC_PER_SEC / 2 : q->tupdate;
-	hrtimer_start(&q->timer, ns_to_ktime(ktime_get_ns() + first),
-		      HRTIMER_MODE_ABS_PINNED_SOFT);
+	start_updates(&q->timer, first);
 	return 0;
-}
-
-static int dualpi2_dump(struct Qdisc *sch, struct sk_buff *skb)
-{
-	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
-
-	return nest ? nla_nest_end(skb, nest) : -EMSGSIZE;
 }
 
 static int dualpi2_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
@@ -775,8 +694,7 @@ static void dualpi2_reset(struct Qdisc *sch)
 	q->step_marks = 0;
 	q->memory_used = 0;
 	q->max_memory_used = 0;
-	q->late_drops = 0;
-	q->late_bytes = 0;
+	memset(&q->late, 0, sizeof(q->late));
 	start_anew(q);
 }
 
@@ -796,7 +714,7 @@ static struct Qdisc_ops dualpi2_qdisc_ops __read_mostly = {
 	.init		= dualpi2_init,
 	.destroy	= dualpi2_destroy,
 	.reset		= dualpi2_reset,
-	.dump		= dualpi2_dump,
+	.dump		= dump_nothing,
 	.dump_stats	= dualpi2_dump_stats,
 	.owner		= THIS_MODULE,
 };

@@ -8,28 +8,18 @@
  * "scalable", packets of scalable senders are marked with k p. Above k p = 1 they are dropped with
  * p squared, too, and the survivors are marked.
  *
- * Options are text in one attribute, NAME VALUE ..., because tc does not know the kind. A GSO
- * packet counts as one. The licence is in ../patches/COPYING.
+ * A GSO packet counts as one. The licence is in ../patches/COPYING.
  */
-#include <linux/hrtimer.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/random.h>
-#include <linux/skbuff.h>
-#include <linux/string.h>
-#include <linux/version.h>
-#include <net/inet_ecn.h>
-#include <net/netlink.h>
-#include <net/pkt_sched.h>
+
+#include "qdisc.h"
 
 #define ONE	U32_MAX		/* probability 1 */
 #define PARTS	8		/* gains are given in 256ths of a Hz */
 #define SHIFT	6		/* and kept in 64ths of a probability unit per ns */
-
-enum { PI2_TEXT = 1, PI2_ATTRS };
 
 /* Whose packets are marked the scalable way. */
 enum { NOBODYS, ECT_1, ANY_ECT };
@@ -59,38 +49,19 @@ struct pi2_data {
 	u64	head_ts;	/* when the head arrived; 0: nothing is queued */
 	u32	prob;
 	struct pi2_xstats stats;
-
-	/* dropped on the way out, not yet told to the parents */
-	u32	late_drops;
-	u32	late_bytes;
+	struct late late;
 };
 
-#define NUMBER(name, min, max) { #name, offsetof(struct pi2_data, name), min, max }
-static const struct {
-	const char *name;
-	size_t at;
-	u64 min;
-	u64 max;
-} numbers[] = {
-	NUMBER(limit, 1, U32_MAX),
-	NUMBER(target, 0, S64_MAX),
-	NUMBER(tupdate, 1000, S64_MAX / 2),
-	NUMBER(alpha, 1, S32_MAX),
-	NUMBER(beta, 1, S32_MAX),
-	NUMBER(k, 1, U8_MAX),
-	NUMBER(ecn, 0, 1),
-	NUMBER(scalable, NOBODYS, ANY_ECT),
+static const struct number numbers[] = {
+	NUMBER(struct pi2_data, limit, 1, U32_MAX),
+	NUMBER(struct pi2_data, target, 0, S64_MAX),
+	NUMBER(struct pi2_data, tupdate, 1000, S64_MAX / 2),
+	NUMBER(struct pi2_data, alpha, 1, S32_MAX),
+	NUMBER(struct pi2_data, beta, 1, S32_MAX),
+	NUMBER(struct pi2_data, k, 1, U8_MAX),
+	NUMBER(struct pi2_data, ecn, 0, 1),
+	NUMBER(struct pi2_data, scalable, NOBODYS, ANY_ECT),
 };
-
-struct pi2_cb {
-	u64	arrived;	/* ns */
-};
-
-static struct pi2_cb *cb_of(struct sk_buff *skb)
-{
-	qdisc_cb_private_validate(skb, sizeof(struct pi2_cb));
-	return (struct pi2_cb *)qdisc_skb_cb(skb)->data;
-}
 
 /* --- controller --------------------------------------------------------------------------- */
 
@@ -119,21 +90,18 @@ static void update(struct pi2_data *q, u64 delay)
 	WRITE_ONCE(q->prob, prob);
 }
 
+static void update_at(struct Qdisc *sch, u64 now)
+{
+	struct pi2_data *q = qdisc_priv(sch);
+
+	update(q, head_delay(q, now));
+}
+
 static enum hrtimer_restart on_timer(struct hrtimer *timer)
 {
 	struct pi2_data *q = container_of(timer, struct pi2_data, timer);
-	spinlock_t *lock;
-	u64 now;
 
-	rcu_read_lock();
-	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
-	spin_lock(lock);
-	now = ktime_get_ns();
-	update(q, head_delay(q, now));
-	hrtimer_set_expires(timer, ns_to_ktime(now + q->tupdate));
-	spin_unlock(lock);
-	rcu_read_unlock();
-	return HRTIMER_RESTART;
+	return update_on_timer(timer, q->sch, q->tupdate, update_at);
 }
 
 /* --- one packet --------------------------------------------------------------------------- */
@@ -146,23 +114,6 @@ static bool roll(u64 prob)
 static bool roll_squared(const struct pi2_data *q)
 {
 	return roll(q->prob) && roll(q->prob);
-}
-
-static u8 ecn_of(struct sk_buff *skb)
-{
-	const u8 *end = skb_tail_pointer(skb), *header = skb_network_header(skb);
-
-	switch (skb_protocol(skb, true)) {
-	case htons(ETH_P_IP):
-		if (header + sizeof(struct iphdr) <= end)
-			return ipv4_get_dsfield(ip_hdr(skb)) & INET_ECN_MASK;
-		break;
-	case htons(ETH_P_IPV6):
-		if (header + sizeof(struct ipv6hdr) <= end)
-			return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
-		break;
-	}
-	return INET_ECN_NOT_ECT;
 }
 
 static bool is_scalable(const struct pi2_data *q, u8 ecn)
@@ -189,7 +140,7 @@ static bool survives(struct Qdisc *sch, struct sk_buff *skb)
 	/* Without coupling p is never above its limit. */
 	u64 coupled = (u64)q->prob * (q->scalable ? q->k : 1);
 	bool overload = coupled > ONE;
-	u8 ecn = ecn_of(skb);
+	u8 ecn = ecn_field(skb);
 
 	/* Two frames are no standing queue. */
 	if (sch->qstats.backlog < 2 * psched_mtu(qdisc_dev(sch)))
@@ -219,24 +170,10 @@ static int pi2_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 		q->stats.overflow++;
 		return qdisc_drop(skb, sch, to_free);
 	}
-	cb_of(skb)->arrived = ktime_get_ns();
+	*arrival_of(skb) = ktime_get_ns();
 	if (!sch->q.qlen)
-		q->head_ts = cb_of(skb)->arrived;
+		q->head_ts = *arrival_of(skb);
 	return qdisc_enqueue_tail(skb, sch);
-}
-
-static void tell_parents(struct Qdisc *sch)
-{
-	struct pi2_data *q = qdisc_priv(sch);
-
-	if (!q->late_drops)
-		return;
-	/* An htb of before 6.17 fails if its leaf becomes empty while it asks it for a packet. */
-	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0) && !sch->q.qlen)
-		return;
-	qdisc_tree_reduce_backlog(sch, q->late_drops, q->late_bytes);
-	q->late_drops = 0;
-	q->late_bytes = 0;
 }
 
 static struct sk_buff *pi2_dequeue(struct Qdisc *sch)
@@ -245,75 +182,29 @@ static struct sk_buff *pi2_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 
 	while ((skb = __qdisc_dequeue_head(&sch->q)) != NULL) {
-		q->head_ts = sch->q.head ? cb_of(sch->q.head)->arrived : 0;
+		q->head_ts = sch->q.head ? *arrival_of(sch->q.head) : 0;
 		qdisc_qstats_backlog_dec(sch, skb);
 		if (survives(sch, skb)) {
 			qdisc_bstats_update(sch, skb);
 			break;
 		}
 		q->stats.drops++;
-		q->late_drops++;
-		q->late_bytes += qdisc_pkt_len(skb);
-		qdisc_qstats_drop(sch);
-		kfree_skb(skb);
+		drop_late(sch, &q->late, skb);
 	}
-	tell_parents(sch);
+	tell_parents(sch, &q->late);
 	return skb;
 }
 
 /* --- the qdisc ---------------------------------------------------------------------------- */
 
-static int read_option(struct pi2_data *q, const char *name, const char *value)
+static int take_option(void *data, const char *name, char *value)
 {
-	u64 number;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (strcmp(name, numbers[i].name))
-			continue;
-		if (kstrtou64(value, 10, &number) || number < numbers[i].min ||
-		    number > numbers[i].max)
-			return -EINVAL;
-		*(u64 *)((char *)q + numbers[i].at) = number;
-		return 0;
-	}
-	return -EINVAL;
+	return take_number(numbers, ARRAY_SIZE(numbers), data, name, value);
 }
 
 static u64 scale_gain(u64 parts)
 {
 	return div_u64(parts * ONE >> (PARTS - SHIFT), NSEC_PER_SEC);
-}
-
-static const struct nla_policy policy[PI2_ATTRS] = {
-	[PI2_TEXT] = { .type = NLA_NUL_STRING },
-};
-
-static int read_options(struct pi2_data *q, struct nlattr *opt, struct netlink_ext_ack *extack)
-{
-	struct nlattr *attrs[PI2_ATTRS];
-	char *text, *rest, *name, *value;
-	int error;
-
-	if (!opt)
-		return -EINVAL;
-	error = nla_parse_nested_deprecated(attrs, PI2_TEXT, opt, policy, extack);
-	if (error < 0)
-		return error;
-	if (!attrs[PI2_TEXT])
-		return -EINVAL;
-	text = nla_strdup(attrs[PI2_TEXT], GFP_KERNEL);
-	if (!text)
-		return -ENOMEM;
-	rest = text;
-	while (!error && (name = strsep(&rest, " ")) != NULL) {
-		value = strsep(&rest, " ");
-		error = value ? read_option(q, name, value) : -EINVAL;
-		if (error)
-			pr_warn("pi2: option %s\n", name);
-	}
-	kfree(text);
-	return !error && q->limit && q->tupdate && q->alpha && q->beta && q->k ? 0 : -EINVAL;
 }
 
 static int pi2_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -324,21 +215,15 @@ static int pi2_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	/* Before what may fail: it is cancelled then, too. */
 	hrtimer_setup(&q->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
 	q->sch = sch;
-	error = read_options(q, opt, extack);
+	error = read_options(opt, extack, take_option, q);
 	if (error)
 		return error;
+	if (!q->limit || !q->tupdate || !q->alpha || !q->beta || !q->k)
+		return -EINVAL;
 	q->alpha = scale_gain(q->alpha);
 	q->beta = scale_gain(q->beta);
-	hrtimer_start(&q->timer, ns_to_ktime(ktime_get_ns() + q->tupdate),
-		      HRTIMER_MODE_ABS_PINNED_SOFT);
+	start_updates(&q->timer, q->tupdate);
 	return 0;
-}
-
-static int pi2_dump(struct Qdisc *sch, struct sk_buff *skb)
-{
-	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
-
-	return nest ? nla_nest_end(skb, nest) : -EMSGSIZE;
 }
 
 static int pi2_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
@@ -359,8 +244,7 @@ static void pi2_reset(struct Qdisc *sch)
 	q->prob = 0;
 	q->last = 0;
 	q->head_ts = 0;
-	q->late_drops = 0;
-	q->late_bytes = 0;
+	memset(&q->late, 0, sizeof(q->late));
 }
 
 static void pi2_destroy(struct Qdisc *sch)
@@ -379,7 +263,7 @@ static struct Qdisc_ops pi2_ops __read_mostly = {
 	.init		= pi2_init,
 	.destroy	= pi2_destroy,
 	.reset		= pi2_reset,
-	.dump		= pi2_dump,
+	.dump		= dump_nothing,
 	.dump_stats	= pi2_dump_stats,
 	.owner		= THIS_MODULE,
 };

@@ -20,25 +20,17 @@
  *   empty queue, the idle time begins when the packet that left the queue empty
  *   has left the link at the rate that the module is told.
  *
- * Options are text in one attribute, NAME VALUE ..., because tc does not know
- * the kind. A GSO packet counts as one. The licence is in ../patches/COPYING.
+ * A GSO packet counts as one. The licence is in ../patches/COPYING.
  */
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/random.h>
-#include <linux/skbuff.h>
-#include <linux/string.h>
-#include <net/inet_ecn.h>
-#include <net/netlink.h>
-#include <net/pkt_sched.h>
+
+#include "qdisc.h"
 
 #define ONE (1ULL << 32)	/* a probability or weight of 1 */
 #define AVG_DIGITS 24		/* binary digits of an average */
-
-enum { WRED_TEXT = 1, WRED_ATTRS };
 
 enum uniformise { LINUX, WAIT, NONE };
 
@@ -203,28 +195,6 @@ static enum verdict decide(struct curve *c)
 	return EARLY;
 }
 
-static bool is_ecn_capable(const struct sk_buff *skb)
-{
-	const u8 *end = skb_tail_pointer(skb), *header = skb_network_header(skb);
-
-	switch (skb_protocol(skb, true)) {
-	case htons(ETH_P_IP):
-		return header + sizeof(struct iphdr) <= end &&
-		       !INET_ECN_is_not_ect(ip_hdr(skb)->tos);
-	case htons(ETH_P_IPV6):
-		return header + sizeof(struct ipv6hdr) <= end &&
-		       !INET_ECN_is_not_ect(ipv6_get_dsfield(ipv6_hdr(skb)));
-	}
-	return false;
-}
-
-static bool has_room(const struct wred_data *q, const struct Qdisc *sch, u32 len)
-{
-	if (q->limit_packets)
-		return sch->q.qlen < q->limit;
-	return (u64)sch->qstats.backlog + len <= q->limit;
-}
-
 /* Nothing is queued: an idle time begins once the link is done. */
 static void begin_idle(struct wred_data *q, u64 now)
 {
@@ -234,7 +204,7 @@ static void begin_idle(struct wred_data *q, u64 now)
 static int wred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct wred_data *q = qdisc_priv(sch);
-	bool capable = is_ecn_capable(skb);
+	bool capable = ecn_field(skb) != INET_ECN_NOT_ECT;
 	struct curve *own = &q->curve[capable ? ECN : CLASSIC];
 	struct curve *other = &q->curve[capable ? CLASSIC : ECN];
 	struct arrival arrival = {
@@ -263,7 +233,7 @@ static int wred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 		qdisc_drop(skb, sch, to_free);
 		return NET_XMIT_CN;
 	}
-	if (!has_room(q, sch, arrival.len)) {
+	if (!has_room(sch, q->limit, q->limit_packets, arrival.len)) {
 		q->stats.overflow++;
 		if (!sch->q.qlen)
 			begin_idle(q, now);
@@ -311,18 +281,6 @@ static void wred_reset(struct Qdisc *sch)
 	forget(qdisc_priv(sch));
 }
 
-/* 1500b or 20p. */
-static int read_size(char *value, u32 *size, bool *packets)
-{
-	size_t length = strlen(value);
-
-	if (length < 2 || (value[length - 1] != 'b' && value[length - 1] != 'p'))
-		return -EINVAL;
-	*packets = value[length - 1] == 'p';
-	value[length - 1] = '\0';
-	return kstrtou32(value, 10, size);
-}
-
 static int read_fraction(const char *value, u64 *fraction)
 {
 	int error = kstrtou64(value, 10, fraction);
@@ -336,9 +294,9 @@ static int read_curve(struct curve *c, const char *name, char *value)
 	int error;
 
 	if (!strcmp(name, "min"))
-		return read_size(value, &c->min, &c->packets);
+		return read_length(value, &c->min, &c->packets);
 	if (!strcmp(name, "max")) {
-		error = read_size(value, &c->max, &packets);
+		error = read_length(value, &c->max, &packets);
 		return error ? error : packets != c->packets ? -EINVAL : 0;
 	}
 	if (!strcmp(name, "probability"))
@@ -359,14 +317,16 @@ static int read_curve(struct curve *c, const char *name, char *value)
 	return -EINVAL;
 }
 
-static int read_option(struct wred_data *q, const char *name, char *value)
+static int take_option(void *data, const char *name, char *value)
 {
+	struct wred_data *q = data;
+
 	if (!strncmp(name, "ecn_", 4))
 		return read_curve(&q->curve[ECN], name + 4, value);
 	if (!strncmp(name, "classic_", 8))
 		return read_curve(&q->curve[CLASSIC], name + 8, value);
 	if (!strcmp(name, "limit"))
-		return read_size(value, &q->limit, &q->limit_packets);
+		return read_length(value, &q->limit, &q->limit_packets);
 	if (!strcmp(name, "packet_ps"))
 		return kstrtou64(value, 10, &q->packet_ps);
 	if (!strcmp(name, "rate"))
@@ -393,35 +353,11 @@ static bool is_complete(const struct wred_data *q)
 	return q->limit && q->packet_ps && q->rate;
 }
 
-static const struct nla_policy policy[WRED_ATTRS] = {
-	[WRED_TEXT] = { .type = NLA_NUL_STRING },
-};
-
 static int wred_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct wred_data *q = qdisc_priv(sch);
-	struct nlattr *attrs[WRED_ATTRS];
-	char *text, *rest, *name, *value;
-	int error;
+	int error = read_options(opt, extack, take_option, q);
 
-	if (!opt)
-		return -EINVAL;
-	error = nla_parse_nested_deprecated(attrs, WRED_TEXT, opt, policy, extack);
-	if (error < 0)
-		return error;
-	if (!attrs[WRED_TEXT])
-		return -EINVAL;
-	text = kstrdup(nla_data(attrs[WRED_TEXT]), GFP_KERNEL);
-	if (!text)
-		return -ENOMEM;
-	rest = text;
-	while (!error && (name = strsep(&rest, " "))) {
-		value = strsep(&rest, " ");
-		error = value ? read_option(q, name, value) : -EINVAL;
-		if (error)
-			pr_warn("wred: option %s\n", name);
-	}
-	kfree(text);
 	if (!error && !is_complete(q))
 		error = -EINVAL;
 	forget(q);
