@@ -21,6 +21,7 @@ from tailback.evaluate.queue import (
     series,
     short,
     single,
+    sizes,
     text,
     two_way,
     unresponsive,
@@ -29,6 +30,7 @@ from tailback.evaluate.queue import (
 SCENARIOS = Path(__file__).parent / "scenarios"
 
 CRITERIA: tuple[Criterion, ...] = (
+    *sizes.CRITERIA,
     ecn.CRITERION,
     *single.CRITERIA,
     short.CRITERION,
