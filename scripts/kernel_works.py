@@ -16,6 +16,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tailback.base import toml
@@ -264,6 +265,7 @@ def by_cell(text: str, name: str) -> Iterator[list[str]]:
 def page(works: list[Work]) -> Iterator[str]:
     """Yield the lines of the page."""
     yield INTRODUCTION
+    yield measured(work.folder for work in works)
     yield ERRORS
     yield HEAD
     for work in works:
@@ -276,6 +278,7 @@ def page(works: list[Work]) -> Iterator[str]:
         yield VERSIONS
     if any(work.goals for work in works):
         yield CRITERIA
+        yield sums(goal for work in works for goal in work.goals)
         yield CRITERIA_HEAD
         for work in works:
             for criterion, limit, cells, within in work.goals:
@@ -296,6 +299,31 @@ def page(works: list[Work]) -> Iterator[str]:
             yield f"| {work.name} | {work.runs} | {engine} | {len(seconds)} | " + (
                 f"{math.fsum(seconds):.0f} s |"
             )
+
+
+def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
+    """How many cells of all criteria are within their limits, on each engine."""
+    cells, sim, kernel = 0, 0, 0
+    for _, _, count, within in goals:
+        cells += int(count)
+        sim += int(within[0])
+        kernel += int(within[1])
+    return f"In all, {sim} of {cells} cells are within on the simulator, {kernel} on Linux.\n"
+
+
+def measured(folders: Iterable[Path]) -> str:
+    """When the page was printed, and the versions of the engines behind it."""
+    versions: dict[str, set[str]] = {}
+    for folder in folders:
+        for file in (folder / "runs").glob("*/manifest.json"):
+            manifest = json.loads(file.read_text(encoding="utf-8"))
+            release, _, build = manifest["engine_version"].partition("+")
+            # Behind a point are the modules of a run.
+            whole = f"{release}+{build.partition('.')[0]}"
+            versions.setdefault(manifest["engine"], set()).add(whole)
+    sim, kernel = (", ".join(sorted(versions.get(engine, ()))) for engine in ENGINES)
+    today = datetime.now(UTC).date()
+    return f"Printed on {today:%-d %B %Y}. Simulator `{sim}`, Linux `{kernel}`.\n"
 
 
 def costs(out: Path, engine: str) -> Iterator[float]:

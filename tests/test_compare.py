@@ -550,6 +550,15 @@ def test_a_competitor_is_taken_out_by_its_name(tmp_path: Path, tailback: Tailbac
     harm = [one for one in found["cells"] if one["quantity"] == "harm.throughput"]
     assert harm
     assert all(0 < one["values"]["with rival"]["mean"] < 1 for one in harm)
+    for limit, status in (("+1", 0), ("+0.01", 3)):
+        gated = tailback(
+            "compare", file, "--without", "rival", *words, "--fail-if", f"harm_throughput:{limit}"
+        )
+        assert gated.returncode == status, gated.stderr
+    share = tailback(
+        "compare", file, "--without", "rival", *words, "--fail-if", "harm_throughput:+10%"
+    )
+    assert "write harm_throughput:+0.1" in share.stderr
     wrong = tailback("compare", file, "--without", "rivale", *words)
     assert wrong.returncode == 2
     assert 'flow or source of traffic "rivale" does not exist' in wrong.stderr

@@ -405,6 +405,10 @@ def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
             assert (found.n, found.of) == (len(known), SEEDS)
             assert found.mean == pytest.approx(math.fsum(harms) / len(harms))
             assert cells[name, path].values["alone"].n == 0
+            # What the gate tests: 0 without the competitor.
+            samples = cells[name, path].samples
+            assert sorted(samples["beside"].values()) == pytest.approx(sorted(harms))
+            assert {*samples["alone"].values()} == {0.0}
             seen.add(path)
     assert seen == set(reads)
 
@@ -425,8 +429,16 @@ def test_the_gate_holds_what_is_defined(compared: tb.Comparison) -> None:
         }
         assert held == {key: pytest.approx(by_seed) for key, by_seed in of_all.items()}
     for metric in HARM:
-        with pytest.raises(OfTwoResults):
+        with pytest.raises(InputError, match=f"write {metric.path}:\\+0.1"):
             hold(compared, [Threshold.parse(f"{metric.path}:10%")])
+    for cell in (cell for cell in compared.cells if cell.quantity == "harm.throughput"):
+        # A limit far above every seed holds; one far below is exceeded.
+        worst, least = max(cell.samples["beside"].values()), min(cell.samples["beside"].values())
+        for limit, answer in ((worst + 1, "holds"), (least - 1, "exceeds")):
+            if limit > 0:
+                only = Threshold.parse(f"harm.throughput@{cell.name}:+{limit}")
+                [verdict] = [v for v in hold(compared, [only]).verdicts if v.cell is cell]
+                assert verdict.answer == answer
 
 
 def test_a_baseline_keeps_what_is_defined(results: tb.Results, tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ from tailback.comparison.text import difference_text
 from tailback.comparison.thresholds import Threshold
 from tailback.errors import InputError
 from tailback.metrics import is_of
-from tailback.metrics.base import refuse_of_two
 from tailback.metrics.margins import Contrast, Samples
 from tailback.store.points import point_key
 
@@ -219,8 +218,12 @@ def hold(comparison: Comparison, thresholds: Sequence[Threshold], level: float =
 
 def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
     wanted = {(m.on, m.path) for m in select([threshold.quantity])}
-    for metric in select([threshold.quantity]):
-        refuse_of_two(metric, f"--fail-if {threshold.text}")
+    of_two = any(metric.of_two is not None for metric in select([threshold.quantity]))
+    if of_two and threshold.relative:
+        raise InputError(
+            f"--fail-if {threshold.text}: {threshold.quantity} is 0 in the baseline, of which "
+            f"nothing is a share; write {threshold.quantity}:+{threshold.margin:g}"
+        )
     cases: list[_Case] = []
     same = _same_runs(comparison)
     name = threshold.name
@@ -241,6 +244,9 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
             case = (threshold, cell, variant.name)
             if not a:
                 # The baseline has no value that could become worse.
+                continue
+            if of_two and not variant.paired_with(base):
+                cases.append(_Case(*case, None, "harm needs runs with the same seeds"))
                 continue
             runs = len(variant.seeds.get(point_key(cell), ()))
             had = len(base.seeds.get(point_key(cell), ()))

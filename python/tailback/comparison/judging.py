@@ -128,15 +128,19 @@ def _of_both(
 ) -> Cell | None:
     """A metric of two results: a value for each variant but the baseline, without a test. The
     quantities behind it are tested under their own names.
+
+    For thresholds, the baseline's own value is 0: a competitor that is absent does no harm.
     """
     base = readings[0]
+    samples = {columns[0].name: dict.fromkeys(pooling.values(base), 0.0)}
     values = {columns[0].name: estimate(())}
     for column, by_seed in zip(columns[1:], readings[1:], strict=True):
         paired_runs = column.paired_with(columns[0])
         values[column.name] = pooling.between(metric, base, by_seed, paired=paired_runs)
+        samples[column.name] = pooling.by_pair(metric, base, by_seed) if paired_runs else {}
     if all(value.n == 0 for value in values.values()):
         return None
-    return Cell(*place, metric, values, {})
+    return Cell(*place, metric, values, {}, samples)
 
 
 def _difference(

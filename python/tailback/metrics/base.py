@@ -110,7 +110,7 @@ def refuse_of_two(metric: Metric, where: str) -> None:
     if metric.of_two is not None:
         raise OfTwoResults(
             f"{where}: {metric.name} needs two results, one of them without the competitor; "
-            f"compare two variants with --metric {metric.name}, or choose "
+            f"use tailback compare FILE --without NAME --metric {metric.name}, or choose "
             f"{metric.of_two.quantity.name}"
         )
 

@@ -71,14 +71,18 @@ def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) ->
     assert metric.of_two is not None
     make, quantity = metric.of_two.between, metric.of_two.quantity
     if paired:
-        pairs = [(base.get(seed, NOTHING).value, one.value) for seed, one in other.items()]
-    else:
-        means = (over_runs(quantity, side.values()).mean for side in (base, other))
-        pairs = [tuple(means)]  # type: ignore[list-item]
-    return estimate(
-        (make(a, b) if a is not None and b is not None else None for a, b in pairs),
-        most=metric.most,
-    )
+        by_seed = by_pair(metric, base, other)
+        return estimate((by_seed.get(seed) for seed in other), most=metric.most)
+    a, b = (over_runs(quantity, side.values()).mean for side in (base, other))
+    return estimate([make(a, b) if a is not None and b is not None else None], most=metric.most)
+
+
+def by_pair(metric: Metric, base: Readings, other: Readings) -> dict[int, float]:
+    """A metric of two results by seed, of the seeds that have it."""
+    assert metric.of_two is not None
+    a, b = values(base), values(other)
+    found = {seed: metric.of_two.between(a[seed], b[seed]) for seed in b if seed in a}
+    return {seed: value for seed, value in found.items() if value is not None}
 
 
 def values(readings: Readings) -> dict[int, float]:
