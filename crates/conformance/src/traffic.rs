@@ -3,7 +3,7 @@
 use tailback_engine::plan::*;
 use tailback_engine::registry::{Entry, complete_defaults};
 use tailback_engine::rng::Stream;
-use tailback_engine::traffic::{Build, Step, Transport, connects};
+use tailback_engine::traffic::{Build, Role, Step, Transport, answers, connects};
 use tailback_engine::units::Time;
 
 use crate::plans::*;
@@ -44,6 +44,10 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
             (Step::Send { len, .. }, Transport::Datagrams(of)) => {
                 assert_eq!(*len, of(&options).len, "{}", entry.name);
             }
+            (Step::Frame { bytes, .. }, Transport::Datagrams(of)) => {
+                let frames = matches!(of(&options).role, Role::Frames { .. });
+                assert!(frames && *bytes > 0, "{}", entry.name);
+            }
             (Step::Open { bytes }, Transport::Connections { largest, .. }) => {
                 assert!((1..=largest(&options)).contains(bytes), "{}", entry.name);
             }
@@ -55,8 +59,13 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
     match entry.build.transport {
         Transport::Datagrams(of) => {
             let datagrams = of(&options);
-            let least = datagrams.rate.time_for(999 * u64::from(datagrams.len));
-            assert!(last >= least.as_secs_f64() * 0.999, "{}", entry.name);
+            let size = |(_, step): &(Time, Step)| match step {
+                Step::Frame { bytes, .. } => u64::from(*bytes),
+                _ => u64::from(datagrams.len),
+            };
+            let sent: u64 = all[..all.len() - 1].iter().map(size).sum();
+            let least = datagrams.rate.time_for(sent).as_secs_f64();
+            assert!(last >= least * 0.999, "{}", entry.name);
         }
         Transport::Connections { gap, .. } => {
             let mean = gap(&options).as_secs_f64() * 999.0;
@@ -94,6 +103,7 @@ pub fn has_every_packet_somewhere(entry: &'static Entry<Build>) {
         rtt,
         route: vec![0],
         connections,
+        answers: answers(entry.name).then(Vec::new),
         hosts: None,
         dscp: 0,
         class: None,

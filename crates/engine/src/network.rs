@@ -9,6 +9,7 @@
 //! | `chunks` | what is known of the chunks of a connection |
 //! | `connections` | both ends of TCP, whoever opens them |
 //! | `sources` | traffic sources: datagrams, and connections opened |
+//! | `datagrams` | what the receiving ends of sources do with datagrams: echoes, frames, reports |
 //! | `pipe` | constant delays |
 //! | `impaired` | links with impairments |
 //! | `parts` | one run on several cores |
@@ -27,6 +28,7 @@ mod applications;
 mod build;
 mod chunks;
 mod connections;
+mod datagrams;
 mod endpoints;
 mod events;
 mod impaired;

@@ -305,10 +305,7 @@ impl Plan {
         let of_source = |source: &TrafficPlan| Hosts {
             rtt: source.rtt,
             route: source.route.clone(),
-            back: source
-                .connections
-                .as_ref()
-                .map_or_else(Vec::new, |c| c.back.clone()),
+            back: source.back().unwrap_or_default().to_vec(),
             stack: source
                 .connections
                 .as_ref()
@@ -357,8 +354,7 @@ impl Plan {
     /// What a connection of a source would have to itself: the nominal rate of the slowest link of
     /// its route, and the round-trip time with the delays of links.
     pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
-        let back = source.connections.as_ref().map_or(&[][..], |c| &c.back);
-        self.alone_over(source.rtt, &source.route, back)
+        self.alone_over(source.rtt, &source.route, source.back().unwrap_or_default())
     }
 
     /// The same of a way there and back.

@@ -26,6 +26,7 @@ fn web(name: &str, cc: &str, rtt: Time, set: &[(&'static str, Value)]) -> Traffi
         stop: None,
         rtt,
         route: vec![0],
+        answers: None,
         connections: Some(Box::new(ConnectionsPlan {
             cc: server.cc,
             module: None,

@@ -17,6 +17,7 @@ pub mod folder;
 pub mod foreign;
 #[cfg(feature = "pcapng")]
 pub mod frame;
+pub mod frames;
 pub mod histogram;
 pub mod meter;
 pub mod outcome;
@@ -40,10 +41,12 @@ mod table;
 pub use cause::{Cause, Counts, Effect, Seen};
 pub use class::{ClassFlow, ClassOutcome, ClassPlan, LinkSamples};
 pub use completions::{Completion, Completions};
+pub use frames::{FrameOutcome, FrameRules, Frames};
 pub use histogram::Histogram;
 pub use meter::{Measured, Meter};
 pub use outcome::{
-    FlowOutcome, LinkOutcome, Outcome, PacketCount, SenderSamples, Totals, TrafficOutcome,
+    EchoOutcome, FlowOutcome, LinkOutcome, Outcome, PacketCount, SenderSamples, Totals,
+    TrafficOutcome,
 };
 pub use program::{Ended, Measures, ProgramOutcome, TupleOutcome};
 pub use sample::{FlowSampler, FlowState, LinkSampler, LinkState, ProgramSampler, ProgramState};

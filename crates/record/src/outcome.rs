@@ -8,7 +8,9 @@ mod class_samples;
 use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, QueueAccount};
-use crate::{ClassOutcome, Completions, Counts, Histogram, LinkSamples, ProgramOutcome, Series};
+use crate::{
+    ClassOutcome, Completions, Counts, FrameOutcome, Histogram, LinkSamples, ProgramOutcome, Series,
+};
 
 /// Everything one run measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -161,8 +163,30 @@ pub struct TrafficOutcome {
     pub received_bytes: u64,
     /// Drops and marks of its packets at every link.
     pub counts: Counts,
+    /// Of datagrams: from the source to the end of the route, queues, transmission and propagation
+    /// included, ns.
+    pub one_way: Histogram,
+    /// Its echoes, if its datagrams are echoed.
+    pub echoes: Option<Box<EchoOutcome>>,
+    /// Its frames, if it sends media.
+    pub frames: Option<Box<FrameOutcome>>,
     /// Its requests, if it has any.
     pub completions: Option<Completions>,
     /// What their senders waited for, and why their windows shrank.
     pub account: Option<Account>,
+}
+
+/// Measurements of echoes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct EchoOutcome {
+    /// Requests sent.
+    pub sent: u64,
+    /// Those whose echo arrived.
+    pub answered: u64,
+    /// Those without an echo, although a later one was answered or 10 s have passed.
+    pub lost: u64,
+    /// From request to echo, ns.
+    pub rtt: Histogram,
+    /// The way back of echoes, ns.
+    pub back: Histogram,
 }

@@ -24,17 +24,24 @@ pub struct Stat {
     pub p50: Option<f64>,
     /// 75th percentile.
     pub p75: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
     /// 99th percentile.
     pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
     /// Largest.
     pub max: Option<f64>,
 }
 
 impl Stat {
-    /// All statistics, in the order of the JSON.
+    /// The usual statistics, in the order of the JSON.
     pub const NAMES: &'static [&'static str] = &[
         "n", "mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max",
     ];
+    /// The statistics of end-to-end delays, in the order of the JSON.
+    pub const OF_DELAYS: &'static [&'static str] =
+        &["n", "mean", "p50", "p95", "p99", "p999", "max"];
 
     /// The statistics of some numbers, none of them NaN.
     pub fn of(mut values: Vec<f64>) -> Stat {
@@ -55,14 +62,17 @@ impl Stat {
             p25: at(25.0),
             p50: at(50.0),
             p75: at(75.0),
+            p95: at(95.0),
             p99: at(99.0),
+            p999: at(99.9),
             max: values.last().copied(),
         }
     }
 
     /// The statistics of a histogram.
     pub fn of_histogram(histogram: &Histogram) -> Stat {
-        let [p1, p25, p50, p75, p99] = histogram.percentiles([1.0, 25.0, 50.0, 75.0, 99.0]);
+        let [p1, p25, p50, p75, p95, p99, p999] =
+            histogram.percentiles([1.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9]);
         Stat {
             n: histogram.count(),
             mean: histogram.mean(),
@@ -71,7 +81,9 @@ impl Stat {
             p25,
             p50,
             p75,
+            p95,
             p99,
+            p999,
             max: histogram.max().map(|max| max as f64),
         }
     }
@@ -86,13 +98,15 @@ impl Stat {
             p25: self.p25.map(&convert),
             p50: self.p50.map(&convert),
             p75: self.p75.map(&convert),
+            p95: self.p95.map(&convert),
             p99: self.p99.map(&convert),
+            p999: self.p999.map(&convert),
             max: self.max.map(&convert),
         }
     }
 
     /// By name, in the order of the JSON; [`Stat::n`] comes before them.
-    fn values(&self) -> [(&'static str, Option<f64>); 8] {
+    fn values(&self) -> [(&'static str, Option<f64>); 10] {
         [
             ("mean", self.mean),
             ("stddev", self.stddev),
@@ -100,7 +114,9 @@ impl Stat {
             ("p25", self.p25),
             ("p50", self.p50),
             ("p75", self.p75),
+            ("p95", self.p95),
             ("p99", self.p99),
+            ("p999", self.p999),
             ("max", self.max),
         ]
     }

@@ -6,6 +6,7 @@
 
 mod chunks;
 pub mod field;
+mod media;
 pub mod metric;
 mod program;
 mod requests;
@@ -15,6 +16,7 @@ use std::ops::{Deref, DerefMut};
 use serde::{Serialize, Serializer};
 
 pub use chunks::ChunkSummary;
+pub use media::{EchoSummary, FrameSummary};
 pub use program::{MeasuresSummary, ProgramSummary, TupleSummary};
 pub use requests::{BINS, CompletionBin, CompletionSummary};
 
@@ -187,6 +189,18 @@ fields! {
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, those that happened.
         causes: Option<Causes> = about();
+        /// One-way delay of datagrams that arrived: from the source to the end of its route, over
+        /// all links, own serialisation and propagation included.
+        one_way_delay_ms: Stat = measured("ms", Packets).only(Stat::OF_DELAYS).less().added();
+        /// RTT of unretransmitted data.
+        rtt_ms: Stat = measured("ms", Samples)
+            .only(&["mean", "p50", "p95", "p99", "p999", "max"])
+            .less()
+            .added();
+        /// What became of its requests; only of sources whose datagrams are echoed.
+        echoes: Option<EchoSummary> = about().or_left_out().beside();
+        /// What became of its frames; only of sources of media.
+        frames: Option<FrameSummary> = about().or_left_out().beside();
         /// How long its requests took; only of sources that have any.
         completions: Option<CompletionSummary> = about().or_left_out().beside();
     }
@@ -407,6 +421,12 @@ impl TrafficSummary {
             marks: counts.map(|c| c.marks()),
             sce_marks: counts.map(|c| c.sce_marks()),
             causes: counts.map(Causes),
+            one_way_delay_ms: Stat::of_histogram(&source.one_way).map(ms),
+            rtt_ms: (source.echoes.as_ref())
+                .map_or_else(Stat::default, |of| Stat::of_histogram(&of.rtt).map(ms)),
+            echoes: source.echoes.as_deref().map(EchoSummary::new),
+            frames: (source.frames.as_deref())
+                .map(|frames| FrameSummary::new(frames, source.from_ns, source.to_ns)),
             completions: source.completions.as_ref().map(CompletionSummary::new),
         }
     }

@@ -8,6 +8,11 @@ from tailback import metrics
 from tailback.metrics import Metric
 
 METRICS = (
+    "flow.one_way_delay_ms.mean",
+    "flow.one_way_delay_ms.p99",
+    "flow.frame_delay_ms.p99",
+    "flow.late_share",
+    "flow.stall_s",
     "flow.throughput_mbit",
     "flow.rtt_ms.mean",
     "flow.srtt_ms_mean",

@@ -6,6 +6,7 @@
 | `flows`, `reductions` | where the time of a flow went; every reduction of its window |
 | `slow_start` | how its slow start ended |
 | `links` | what made a queue, and what its AQM did |
+| `latency` | what echoes and frames of media saw |
 | `programs` | which programs have no explanation |
 | `between` | why two flows at one queue differ |
 | `series` | what only the series show |
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tailback.errors import InputErrors
-from tailback.explain import account, between, flows, links, programs, slow_start, words
+from tailback.explain import account, between, flows, latency, links, programs, slow_start, words
 from tailback.explain import series as over_time
 from tailback.store import layout
 from tailback.store.run_folder import StoredRun
@@ -49,6 +50,8 @@ class Explanation:
 
     run_id: str
     engine: str
+    #: Sources whose datagrams are echoed, or carry frames of media.
+    latency: list[dict[str, Any]]
     flows: list[dict[str, Any]]
     links: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
@@ -60,6 +63,7 @@ class Explanation:
     def parts(self) -> list[Part]:
         """Everything in sentences."""
         named = [
+            *((latency.title(source), source) for source in self.latency),
             *((_title(flow), flow) for flow in self.flows),
             *((_link(link), link) for link in self.links),
             *((" against ".join(pair["flows"]), pair) for pair in self.pairs),
@@ -89,6 +93,7 @@ class Explanation:
         return {
             "run_id": self.run_id,
             "engine": self.engine,
+            "latency": self.latency,
             "flows": self.flows,
             "links": self.links,
             "pairs": self.pairs,
@@ -124,7 +129,16 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
         raise InputErrors(*wrong)
     notes: list[str] = []
     if recorded is None:
-        return Explanation(run.manifest["run_id"], run.manifest["engine"], [], [], [], [], [OLD])
+        return Explanation(
+            run_id=run.manifest["run_id"],
+            engine=run.manifest["engine"],
+            latency=latency.of(summary, only),
+            flows=[],
+            links=[],
+            pairs=[],
+            programs=[],
+            notes=[OLD],
+        )
     senders = [
         *(flows.of(f, s, "flow") for f, s in zip(recorded["flows"], summary["flows"], strict=True)),
         *(flows.of(s, of_sources[s["name"]], "source") for s in recorded["traffic"]),
@@ -163,6 +177,7 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
     return Explanation(
         run_id=run.manifest["run_id"],
         engine=run.manifest["engine"],
+        latency=latency.of(summary, only),
         flows=wanted,
         links=[q for q in queues if not only or not q["shares"].keys().isdisjoint(only)],
         pairs=pairs,

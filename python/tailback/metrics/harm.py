@@ -60,6 +60,21 @@ METRICS = (
     ),
     _metric("rtt_mean", recorded.metric("rtt_ms.mean", "flow"), "the mean RTT"),
     _metric("rtt_p99", recorded.metric("rtt_ms.p99", "flow"), "the 99th percentile of the RTT"),
+    _metric(
+        "one_way_mean",
+        recorded.metric("one_way_delay_ms.mean", "flow"),
+        "the mean one-way delay of datagrams",
+    ),
+    _metric(
+        "one_way_p99",
+        recorded.metric("one_way_delay_ms.p99", "flow"),
+        "the 99th percentile of the one-way delay of datagrams",
+    ),
+    _metric(
+        "frame_p99",
+        recorded.metric("frame_delay_ms.p99", "flow"),
+        "the 99th percentile of the delay of frames of media",
+    ),
     _metric("drops", recorded.metric("drops", "flow"), "the number of its packets dropped"),
     _metric("chunk_mean", recorded.metric("chunk_ms.mean", "flow"), "the mean time of chunks"),
     _metric(

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tailback_record::{FlowSampler, LinkSampler, ProgramSampler, SenderSamples, Series};
+use tailback_record::{FlowSampler, Histogram, LinkSampler, ProgramSampler, SenderSamples, Series};
 
 use super::Network;
 use super::applications;
 use super::chunks::Chunks;
 use super::connections::{Connection, End, Ends, Opener, Path};
+use super::datagrams::Far;
 use super::endpoints::{Endpoints, Entry as ProgramEntry};
 use super::events::Ids;
 use super::impaired::Impaired;
@@ -253,11 +254,11 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     for source in plan.each_source().map(|source| source.of) {
         let half = Time(source.rtt.ns() / 2);
         let access = pipes.constant(half);
-        let connections = source.connections.as_ref();
+        let back = source.back();
         paths.push(Path {
             route: shared(&source.route),
-            back: shared(connections.map_or(&[], |c| &c.back)),
-            pipes: match connections {
+            back: shared(back.unwrap_or_default()),
+            pipes: match back {
                 Some(_) => [access, pipes.constant(source.rtt - half)],
                 None => [access; 2],
             },
@@ -447,6 +448,8 @@ fn build_traffic(
         sent_packets: 0,
         received_packets: 0,
         received_bytes: 0,
+        one_way: Histogram::new(),
+        far: Far::of(source, plan.warmup),
         connections: source.connections.as_ref().map(|connections| {
             let (entry, options) = known(cc::TABLE.entries(), &connections.cc);
             Connections {

@@ -342,6 +342,9 @@ impl Network {
                 Opener::Program(entry) => {
                     self.receive_datagram(entry as usize, End::Sender, packet)
                 }
+                Opener::Traffic(source) if packet.has(flags::DATAGRAM) => {
+                    self.answered(source as usize, packet)
+                }
                 _ => self.left(number),
             };
         };

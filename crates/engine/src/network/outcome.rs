@@ -101,9 +101,12 @@ impl Network {
                 sent_packets: traffic.sent_packets,
                 received_packets: traffic.received_packets,
                 received_bytes: traffic.received_bytes,
+                one_way: std::mem::take(&mut traffic.one_way),
                 ..TrafficOutcome::default()
             };
             source.sent_packets += traffic.spare_stats().map(|s| s.packets).sum::<u64>();
+            let stop = traffic.stop.unwrap_or(Time::NEVER);
+            (source.echoes, source.frames) = std::mem::take(&mut traffic.far).finish(end, stop);
             let mut account = Account::counting();
             for spare in traffic.spare() {
                 account.add(std::mem::take(&mut *spare.sender.account), end.ns());

@@ -159,7 +159,7 @@ fn joined(plan: &Plan, window: Time) -> Sets {
         way(ends, &flow.back, false);
     }
     for (ends, source) in (links + plan.flows.len()..).zip(&plan.traffic) {
-        let back = source.connections.as_ref().map(|c| &c.back[..]);
+        let back = source.back();
         way(ends, &source.route, back.is_some());
         way(ends, back.unwrap_or_default(), true);
     }

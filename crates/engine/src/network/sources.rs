@@ -8,11 +8,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use tailback_record::Completion;
 use tailback_record::account::Account;
+use tailback_record::{Completion, Histogram};
 
 use super::Network;
 use super::connections::{Connection, End, Ends, Opener};
+use super::datagrams::Far;
 use crate::calendar::Component;
 use crate::cc;
 use crate::crates;
@@ -34,6 +35,10 @@ pub(super) struct Traffic {
     pub sent_packets: u64,
     pub received_packets: u64,
     pub received_bytes: u64,
+    /// One-way delays of datagrams, ns.
+    pub one_way: Histogram,
+    /// What the receiving end does with datagrams.
+    pub far: Far,
     /// What it opens; `None`: it sends datagrams.
     pub connections: Option<Connections>,
 }
@@ -130,7 +135,7 @@ impl Traffic {
 impl Network {
     /// Plays what is due of a source.
     pub(super) fn run_source(&mut self, id: Component, index: usize) {
-        let (now, measured) = (self.now, self.now >= self.plan.warmup);
+        let now = self.now;
         loop {
             let traffic = &mut self.traffic[index];
             if traffic.stop.is_some_and(|stop| now >= stop) {
@@ -138,15 +143,10 @@ impl Network {
             }
             match traffic.source.next(now) {
                 Step::Send { len, ecn } => {
-                    let mut packet = Packet::new(traffic.number, len, ecn);
-                    packet.flags = flags::DATAGRAM;
-                    traffic.sent_packets += u64::from(measured);
-                    let ends = &mut self.ends[traffic.number as usize];
-                    ends.entered += 1;
-                    let access = ends.path.pipes[End::Sender as usize];
-                    let pipe = &mut self.pipes[access as usize];
-                    pipe.push(packet, now, access, &mut self.calendar);
+                    let seq = traffic.far.capture(1, 0, now);
+                    self.send_datagram(index, len, ecn, (seq, 0));
                 }
+                Step::Frame { bytes, ecn } => self.send_frame(index, bytes, ecn),
                 Step::Open { bytes } => self.open(index, bytes),
                 Step::Wait(until) => return self.calendar.schedule(id, until),
                 Step::Done => return self.calendar.cancel(id),
@@ -161,6 +161,12 @@ impl Network {
         if self.now >= self.plan.warmup && !packet.has(flags::SYN) {
             traffic.received_packets += 1;
             traffic.received_bytes += u64::from(packet.len);
+            if packet.has(flags::DATAGRAM) {
+                traffic.one_way.record(self.now.since(packet.sent).ns());
+            }
+        }
+        if traffic.far.acts() {
+            return self.act_at_far_end(index, packet);
         }
         if completed
             && let Some(connections) = &mut traffic.connections

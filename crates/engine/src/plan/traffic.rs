@@ -110,12 +110,15 @@ keys! {
         class: Option<String> => key(KeyKind::Class);
         /// Its connections, if it is TCP; `None`: datagrams.
         connections: Option<Box<ConnectionsPlan>>;
+        /// Links that echoes and reports of the receiver pass; `None`: it sends nothing back.
+        answers: Option<Vec<u32>>;
         /// Where it opens connections: the congestion control of their servers, as of a flow.
         key cc = entry(Registry::Cc).default("cubic").of_connections();
         /// Where it opens connections: single keys of [tcp] for them.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections();
-        /// Where it opens connections: links that requests and ACKs pass; default: the NAME.back
-        /// of the route's links, in reverse order.
+        /// Where it opens connections: links that requests and ACKs pass. Of ping and video: links
+        /// that echoes and reports pass. Default: the NAME.back of the route's links, in reverse
+        /// order.
         key back = key(KeyKind::Route).of_connections();
     }
 }
@@ -135,5 +138,15 @@ keys! {
         tcp: TcpPlan;
         /// Connections at a time.
         limit: u32;
+    }
+}
+
+impl TrafficPlan {
+    /// Links that packets of the receiver pass, if it sends some.
+    pub fn back(&self) -> Option<&[u32]> {
+        match &self.connections {
+            Some(connections) => Some(&connections.back),
+            None => self.answers.as_deref(),
+        }
     }
 }

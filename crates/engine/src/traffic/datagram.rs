@@ -1,9 +1,12 @@
-//! Datagrams at a constant rate: what kinds of unresponsive traffic have in common.
+//! What kinds of traffic that send datagrams have in common: their rate, and what the receiving end
+//! does with them.
+
+use tailback_record::FrameRules;
 
 use super::Step;
 use crate::packet::Ecn;
 use crate::registry::{Kind, Opt, Options, Value};
-use crate::units::Rate;
+use crate::units::{Rate, Time};
 
 /// Rate in frame bytes; kinds that rest in between say so.
 pub const RATE: Opt = Opt {
@@ -40,25 +43,74 @@ pub const PACKET_SIZE: Opt = Opt {
 pub struct Datagrams {
     /// While it sends, in frame bytes.
     pub rate: Rate,
-    /// Frame length, bytes.
+    /// Frame length, bytes; of media, of the longest one.
     pub len: u16,
-    ecn: Ecn,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// What the receiving end does with them.
+    pub role: Role,
+}
+
+/// What the receiving end does with datagrams, besides counting them and their delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing.
+    Sink,
+    /// It sends each one back.
+    Echo,
+    /// It puts frames of media together.
+    Frames {
+        /// What is judged.
+        rules: FrameRules,
+        /// Time from one report to the source to the next; `None`: it does not report.
+        report: Option<Time>,
+        /// Whether other options make it report.
+        may_report: bool,
+    },
+}
+
+impl Role {
+    /// Whether it may send datagrams back.
+    pub fn answers(&self) -> bool {
+        matches!(
+            self,
+            Role::Echo
+                | Role::Frames {
+                    may_report: true,
+                    ..
+                }
+        )
+    }
+}
+
+/// Bytes of a datagram with media that are no media: Ethernet, IP, UDP and RTP headers.
+pub const MEDIA_HEADERS: u16 = 14 + 20 + 8 + 12;
+
+/// Reads the option `ecn`.
+pub fn ecn_of(options: &Options) -> Ecn {
+    match options.word("ecn") {
+        "ect0" => Ecn::Ect0,
+        "ect1" => Ecn::Ect1,
+        _ => Ecn::NotEct,
+    }
+}
+
+/// Reads an option that is a rate and has a default.
+pub fn rate_of(options: &Options, name: &str) -> Rate {
+    match options.get(name) {
+        Some(Value::Rate(rate)) => *rate,
+        _ => unreachable!("it has a default"),
+    }
 }
 
 impl Datagrams {
     /// Reads the options.
     pub fn of(options: &Options) -> Datagrams {
-        let Some(Value::Rate(rate)) = options.get("rate") else {
-            unreachable!("it has a default")
-        };
         Datagrams {
-            rate: *rate,
+            rate: rate_of(options, "rate"),
             len: options.int("packet_size") as u16,
-            ecn: match options.word("ecn") {
-                "ect0" => Ecn::Ect0,
-                "ect1" => Ecn::Ect1,
-                _ => Ecn::NotEct,
-            },
+            ecn: ecn_of(options),
+            role: Role::Sink,
         }
     }
 

@@ -6,16 +6,19 @@
 //! one line of [`ENTRIES`], whether it opens connections or not.
 
 use crate::packet::Ecn;
-use crate::registry::{Entry, Kind, Opt, Options, Table, find};
+use crate::registry::{Entry, Kind, Opt, Options, Table, complete_defaults, find};
 use crate::rng::Stream;
-use crate::units::Time;
-pub use datagram::Datagrams;
+use crate::units::{Rate, Time};
+pub use datagram::{Datagrams, Role};
 
 pub mod application;
+pub mod audio;
 pub mod cbr;
 pub mod datagram;
 pub mod on_off;
+pub mod ping;
 mod sizes;
+pub mod video;
 pub mod web;
 
 /// What a source does next.
@@ -25,6 +28,13 @@ pub enum Step {
     Send {
         /// Frame length, bytes.
         len: u16,
+        /// ECN field.
+        ecn: Ecn,
+    },
+    /// Send a frame of media now, in as many datagrams as it needs.
+    Frame {
+        /// Bytes of media, without headers.
+        bytes: u32,
         /// ECN field.
         ecn: Ecn,
     },
@@ -44,6 +54,23 @@ pub trait Source: Send {
     /// What to do at `now`; called again after each `Send` and `Open`, and
     /// at the end of each `Wait`.
     fn next(&mut self, now: Time) -> Step;
+
+    /// The receiving end reports what has arrived. Only sources whose [`Role`] asks for reports
+    /// have them.
+    fn hear(&mut self, _now: Time, _report: &Report) {}
+}
+
+/// What the receiving end of a source has seen since its last report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Datagrams that should have arrived, by their numbers.
+    pub expected: u64,
+    /// Datagrams that have.
+    pub received: u64,
+    /// Rate at which they arrived, in frame bytes.
+    pub rate: Rate,
+    /// Least one-way delay, above the least one of the whole run.
+    pub queue_delay: Time,
 }
 
 /// How a source is built, and what it does with the network.
@@ -90,7 +117,14 @@ pub const LIMIT: Opt = Opt {
 };
 
 /// The traffic sources of this tree: one line each.
-pub const ENTRIES: &[&Entry<Build>] = &[&cbr::ENTRY, &on_off::ENTRY, &web::ENTRY];
+pub const ENTRIES: &[&Entry<Build>] = &[
+    &cbr::ENTRY,
+    &on_off::ENTRY,
+    &web::ENTRY,
+    &ping::ENTRY,
+    &video::ENTRY,
+    &audio::ENTRY,
+];
 
 /// Every traffic source, those of plugins too.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
@@ -103,6 +137,22 @@ pub fn transport(kind: &str) -> Option<Transport> {
 /// Whether sources of this kind open TCP connections; the others send datagrams.
 pub fn connects(kind: &str) -> bool {
     matches!(transport(kind), Some(Transport::Connections { .. }))
+}
+
+/// Whether the receiving end of such a source may send datagrams back: echoes or reports.
+pub fn answers(kind: &str) -> bool {
+    match find(TABLE.entries(), kind) {
+        Some(entry) => match entry.build.transport {
+            Transport::Datagrams(of) => of(&complete_defaults(entry)).role.answers(),
+            Transport::Connections { .. } => false,
+        },
+        None => false,
+    }
+}
+
+/// Whether sources of this kind have a key that some kinds do not have.
+pub fn takes(kind: &str, key: &str) -> bool {
+    connects(kind) || (key == "back" && answers(kind))
 }
 
 /// The most that a connection of a source brings, payload bytes; 0: it opens none.

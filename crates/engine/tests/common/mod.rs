@@ -104,6 +104,7 @@ pub fn cbr(name: &str, rate: u64, set: &[(&'static str, Value)]) -> TrafficPlan 
         rtt: Time::ZERO,
         route: vec![0],
         connections: None,
+        answers: None,
         hosts: None,
         dscp: 0,
         class: None,

@@ -40,8 +40,7 @@ impl Passing {
         }
         for source in &plan.traffic {
             passing.data |= here(&source.route);
-            let back = source.connections.as_ref().map(|c| &c.back[..]);
-            passing.acks |= here(back.unwrap_or_default());
+            passing.acks |= here(source.back().unwrap_or_default());
         }
         // Programs may send both.
         let programs = plan.programs.iter();

@@ -232,7 +232,9 @@ fn source_control(
         );
     }
     let Some(connections) = &source.connections else {
-        routes(path, &[("route", &source.route)], links, refusals);
+        let back = source.answers.as_ref().map(|back| ("back", back));
+        let ways: Vec<_> = [("route", &source.route)].into_iter().chain(back).collect();
+        routes(path, &ways, links, refusals);
         return None;
     };
     if connections.limit > MOST_CONNECTIONS {

@@ -54,6 +54,7 @@ fn cbr(name: &str) -> TrafficPlan {
         rtt: MS(20),
         route: vec![0],
         connections: None,
+        answers: None,
         hosts: None,
         dscp: 0,
         class: None,
@@ -579,6 +580,7 @@ fn web(name: &str) -> TrafficPlan {
     TrafficPlan {
         kind: entry.name,
         options: complete_defaults(entry),
+        answers: None,
         connections: Some(Box::new(ConnectionsPlan {
             cc: server.cc,
             module: None,

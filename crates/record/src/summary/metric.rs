@@ -152,7 +152,9 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
         "p25" => "25th percentile of the",
         "p50" => "Median",
         "p75" => "75th percentile of the",
+        "p95" => "95th percentile of the",
         "p99" => "99th percentile of the",
+        "p999" => "99.9th percentile of the",
         _ => "Largest",
     };
     let abbreviation = doc.chars().nth(1).is_some_and(char::is_uppercase);
@@ -228,6 +230,7 @@ mod tests {
             ("rtt_ms.p99", "rtt_p99_ms"),
             ("srtt_ms_mean", "srtt_mean_ms"),
             ("occupancy_bytes_max", "occupancy_max_bytes"),
+            ("one_way_delay_ms.p999", "one_way_delay_p999_ms"),
             ("normalised.1MB.p99", "normalised_1MB_p99"),
             ("completion_s.81kB", "completion_81kB_s"),
             ("rate_mbit.n", "rate_n"),
@@ -248,7 +251,8 @@ mod tests {
             metric.expect(path).parts.clone()
         };
         assert_eq!(of("throughput_mbit"), ["flow", "program", "traffic"]);
-        assert_eq!(of("rtt_ms.mean"), ["flow", "program"]);
+        assert_eq!(of("rtt_ms.mean"), ["flow", "program", "traffic"]);
+        assert_eq!(of("one_way_delay_ms.p999"), ["traffic"]);
         assert_eq!(of("delay_ms.p99"), ["program"]);
         assert_eq!(of("requests"), ["traffic"]);
     }

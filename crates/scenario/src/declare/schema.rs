@@ -141,8 +141,9 @@ fn list_item(def: &'static TableDef) -> Json {
                 if registry == Registry::Programs {
                     properties.remove("sender");
                     properties.remove("receiver");
-                } else if !traffic::connects(entry.name) {
-                    for key in def.keys.iter().filter(|key| key.of_connections) {
+                } else {
+                    let of_others = def.keys.iter().filter(|key| key.of_connections);
+                    for key in of_others.filter(|key| !traffic::takes(entry.name, key.name)) {
                         properties.remove(key.name);
                     }
                 }

@@ -187,9 +187,12 @@ pub(super) fn traffic(
         });
         if connections.is_none() {
             let of_others = def.keys.iter().filter(|key| key.of_connections);
+            let of_others = of_others.filter(|key| !traffic::takes(entry.name, key.name));
             for item in of_others.filter_map(|key| fields.item(key.name)) {
                 let kinds = traffic::TABLE.entries().iter().map(|entry| entry.name);
-                let kinds: Vec<&str> = kinds.filter(|kind| traffic::connects(kind)).collect();
+                let kinds: Vec<&str> = kinds
+                    .filter(|kind| traffic::takes(kind, &item.key))
+                    .collect();
                 let (key, kinds) = (&item.key, kinds.join(" and "));
                 let message = format!("\"{key}\" is a key of {kinds}, not of {}", entry.name);
                 let help = format!("remove \"{key}\"");
@@ -202,6 +205,7 @@ pub(super) fn traffic(
             rtt: context.rtt,
             route,
             connections,
+            answers: traffic::answers(entry.name).then_some(back),
             hosts,
             class,
             ..TrafficPlan::default()

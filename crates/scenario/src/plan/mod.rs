@@ -160,14 +160,11 @@ fn warn_of_idle_links(
     traffic: &[TrafficPlan],
     programs: &[ProgramPlan],
 ) {
-    let ways = flows.iter().map(|flow| (&flow.route, Some(&flow.back)));
-    let ways = ways.chain(traffic.iter().map(|source| {
-        let connections = source.connections.as_ref();
-        (&source.route, connections.map(|c| &c.back))
-    }));
-    let ways = ways.chain(programs.iter().map(|p| (&p.route, Some(&p.back))));
+    let ways = flows.iter().map(|f| (&f.route[..], Some(&f.back[..])));
+    let ways = ways.chain(traffic.iter().map(|s| (&s.route[..], s.back())));
+    let ways = ways.chain(programs.iter().map(|p| (&p.route[..], Some(&p.back[..]))));
     let ways = ways.flat_map(|(route, back)| [Some(route), back]);
-    links::warn_of_idle(reader, links, ways.flatten().map(Vec::as_slice));
+    links::warn_of_idle(reader, links, ways.flatten());
 }
 
 /// The kernel that runs it; the simulator does not offer a choice.

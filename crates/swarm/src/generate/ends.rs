@@ -154,7 +154,14 @@ impl Maker {
         for opt in entry.options {
             let value = match opt.name {
                 "rate" => bit(self.rate * self.draw.log(0.01, 3.0)),
-                "arrival" => ns((self.duration / self.draw.log(1.0, 500.0)).clamp(1e5, 9e14)),
+                // The frames of large bitrates are longer than allowed.
+                "bitrate" => bit((self.rate * self.draw.log(0.01, 3.0)).clamp(1e4, 1e6)),
+                "min_bitrate" if self.draw.chance(0.5) => bit(1e3),
+                "min_bitrate" => continue,
+                "frame_time" => ns((self.duration / self.draw.log(1.0, 500.0)).clamp(1e6, 9e14)),
+                "arrival" | "interval" => {
+                    ns((self.duration / self.draw.log(1.0, 500.0)).clamp(1e5, 9e14))
+                }
                 _ if self.draw.chance(self.taste.set) => {
                     of_kind(&mut self.draw, opt.kind, self.taste)
                 }
@@ -172,11 +179,12 @@ impl Maker {
                 source.insert("cc".to_owned(), cc);
             }
             self.maybe(&mut source, 0.3, "tcp", |m| Value::Table(m.tcp()));
-            if self.draw.chance(0.1)
-                && let Some(back) = self.route(true)
-            {
-                source.insert("back".to_owned(), back);
-            }
+        }
+        if traffic::takes(entry.name, "back")
+            && self.draw.chance(0.1)
+            && let Some(back) = self.route(true)
+        {
+            source.insert("back".to_owned(), back);
         }
         let shapes = SCHEMA["properties"]["traffic"]["items"]["anyOf"].as_array();
         let mut shapes = shapes.into_iter().flatten();

@@ -97,6 +97,19 @@ CLASS: tuple[TableQuantity, ...] = (
 )
 JAIN = _of("Jain", "jain", "run")
 
+LATENCY: tuple[TableQuantity, ...] = (
+    _of("RTT ms", "rtt_ms.p50", "flow"),
+    _of("RTT p99 ms", "rtt_ms.p99", "flow"),
+    _of("lost", "echoes_lost", "flow"),
+    _of("frame ms", "frame_delay_ms.p50", "flow"),
+    _of("frame p99 ms", "frame_delay_ms.p99", "flow"),
+    _of("late %", "late_share", "flow", 100.0),
+    _of("stalls s", "stall_s", "flow"),
+    _of("one-way ms", "one_way_delay_ms.p50", "flow"),
+    _of("one-way p99 ms", "one_way_delay_ms.p99", "flow"),
+)
+"""Columns of sources that measure latency; those without a value are left out."""
+
 
 class ResultsLayout(NamedTuple):
     """How wide the tables become."""
@@ -309,7 +322,33 @@ def _tables(
         tables.append((_table([*titles, "class", "link"], CLASS, layout), rows["classes"]))
     hidden = sum(_fill(table, filled, layout) for table, filled in tables)
     hidden += more + sum(group[0].brief[1] for group in groups)
-    return [*(table for table, _ in tables), *requests], hidden
+    latency, more = _latency(groups, paths, titles, layout)
+    return [*latency, *(table for table, _ in tables), *requests], hidden + more
+
+
+def _latency(
+    groups: Sequence[Sequence[Run]],
+    paths: Sequence[str],
+    titles: Sequence[str],
+    layout: ResultsLayout,
+) -> tuple[list[Table], int]:
+    """A table of the sources whose datagrams are echoed or carry frames. It comes first."""
+    sources = [
+        (group, i, part)
+        for group in groups
+        for i, part in enumerate(_of_run(group[0])["traffic"])
+        if part.get("echoes") or part.get("frames")
+    ]
+    quantities = [
+        quantity
+        for quantity in LATENCY
+        if any(quantity.metric.value(part) is not None for *_, part in sources)
+    ]
+    if not quantities:
+        return [], 0
+    table = _table([*titles, "source", "kind"], quantities, layout)
+    table.title = "latency (median and 99th percentile)"
+    return [table], _fill(table, _rows(sources, paths, quantities, ("name", "kind")), layout)
 
 
 def _requests(
@@ -337,12 +376,25 @@ def _requests(
     ]
     table = _table([*titles, "source"], quantities, layout)
     table.title = "mean completion time of requests by size, up to"
+    return [table], _fill(table, _rows(sources, paths, quantities, ("name",)), layout)
+
+
+def _rows(
+    sources: Sequence[tuple[Sequence[Run], int, Mapping[str, Any]]],
+    paths: Sequence[str],
+    quantities: Sequence[TableQuantity],
+    named: Sequence[str],
+) -> list[list[str]]:
+    """A row for each source: labels in the first row of a point, names, and values."""
     rows = []
+    last: Sequence[Run] | None = None
     for group, i, part in sources:
         values = [_over_seeds(group, value, partial(_source, index=i)) for value in quantities]
         labels = [line(group[0].labels.get(path, "")) for path in paths]
-        rows.append([*_first(i, labels), part["name"], *values])
-    return [table], _fill(table, rows, layout)
+        first = _first(int(group is last), labels)
+        rows.append([*first, *(part[name] for name in named), *values])
+        last = group
+    return rows
 
 
 def _source(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:

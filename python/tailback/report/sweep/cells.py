@@ -33,7 +33,11 @@ _SHOWN = {
         *("throughput_mbit", "rtt_mean_ms", "rtt_p99_ms", "completion_s"),
         *("retransmits", "drops", "marks", "sce_marks"),
     ),
-    "source": ("throughput_mbit", "requests", "drops", "marks", "sce_marks"),
+    "source": (
+        *("one_way_delay_p50_ms", "one_way_delay_p99_ms", "rtt_p50_ms", "rtt_p99_ms"),
+        *("frame_delay_p99_ms", "late_share", "stall_s", "throughput_mbit", "requests"),
+        *("drops", "marks", "sce_marks"),
+    ),
     "program": (
         *("throughput_mbit", "rtt_mean_ms", "rtt_p50_ms", "rtt_p99_ms", "completion_s"),
         *("drops", "marks", "sce_marks"),

@@ -52,6 +52,9 @@ def _quantity(name: str, of: Kind, title: str, *, share: bool = False) -> SweepQ
 
 
 QUANTITIES = (
+    _quantity("rtt_p99_ms", "traffic", "RTT of a source, 99th percentile, ms"),
+    _quantity("frame_delay_p99_ms", "traffic", "delay of frames, 99th percentile, ms"),
+    _quantity("late_share", "traffic", "share of frames that are late", share=True),
     _quantity("utilisation", "link", "utilisation of the link", share=True),
     _quantity("delay_p99_ms", "link", "queue delay, 99th percentile, ms"),
     _quantity("delay_mean_ms", "link", "queue delay, mean, ms"),

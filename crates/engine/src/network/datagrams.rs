@@ -1,0 +1,341 @@
+//! What the receiving ends of sources do with datagrams: they echo them, put frames together, and
+//! report to the source what has arrived.
+//!
+//! Both ends of a source are in one place, so a datagram bears numbers only: that of its frame or
+//! request, its place in the frame, and its own. What a report says waits here, by the number of the
+//! datagram that stands for it.
+
+use std::collections::VecDeque;
+
+use tailback_record::{EchoOutcome, FrameOutcome, FrameRules, Frames, Histogram};
+
+use super::Network;
+use super::connections::End;
+use crate::packet::{Ecn, Packet, Sack, flags};
+use crate::plan::TrafficPlan;
+use crate::registry::find;
+use crate::traffic::datagram::MEDIA_HEADERS;
+use crate::traffic::{self, Report, Role, Transport};
+use crate::units::{Rate, Time};
+
+/// Frame length of a report, bytes.
+const REPORT_LEN: u16 = 98;
+/// An echo is a frame that is never late.
+const NEVER_LATE_NS: u64 = u64::MAX >> 1;
+
+/// What the receiving end of a source does with datagrams.
+#[derive(Default)]
+pub(super) enum Far {
+    /// Nothing.
+    #[default]
+    Sink,
+    Echo(Box<Echoes>),
+    Media(Box<Media>),
+}
+
+/// Echoes of a source.
+pub(super) struct Echoes {
+    requests: Frames,
+    /// ECN field of echoes.
+    ecn: Ecn,
+    warmup: Time,
+    /// When each request was echoed, from `first` on.
+    turned: VecDeque<Time>,
+    first: u64,
+    back: Histogram,
+}
+
+/// Frames of a source.
+pub(super) struct Media {
+    frames: Frames,
+    /// Most bytes of media in a datagram.
+    room: u32,
+    /// Datagrams sent.
+    sent: u32,
+    reports: Option<Reports>,
+}
+
+/// What the receiver reports.
+struct Reports {
+    every: Time,
+    /// When the current interval began; `None` before the first datagram.
+    begun: Option<Time>,
+    /// Number of the first datagram that the interval expects.
+    expected_from: u32,
+    /// Number behind the highest one that has arrived.
+    highest: u32,
+    received: u64,
+    bytes: u64,
+    /// Least one-way delay of the run, and of the interval.
+    least: Time,
+    least_now: Time,
+    /// Reports under way, the first of which has the number `first`.
+    under_way: VecDeque<Report>,
+    first: u64,
+}
+
+impl Reports {
+    fn new(every: Time) -> Reports {
+        Reports {
+            every,
+            begun: None,
+            expected_from: 0,
+            highest: 0,
+            received: 0,
+            bytes: 0,
+            least: Time::NEVER,
+            least_now: Time::NEVER,
+            under_way: VecDeque::new(),
+            first: 0,
+        }
+    }
+
+    /// Counts a datagram; returns the number of a report if one is due.
+    fn arrive(&mut self, packet: &Packet, now: Time) -> Option<u64> {
+        let number = packet.sack[0].len;
+        let begun = *self.begun.get_or_insert(now);
+        self.highest = self.highest.max(number.wrapping_add(1));
+        self.received += 1;
+        self.bytes += u64::from(packet.len);
+        let delay = now.since(packet.sent);
+        self.least = self.least.min(delay);
+        self.least_now = self.least_now.min(delay);
+        let elapsed = now.since(begun);
+        if elapsed < self.every {
+            return None;
+        }
+        let bits = u128::from(self.bytes) * 8 * 1_000_000_000;
+        self.under_way.push_back(Report {
+            expected: u64::from(self.highest - self.expected_from),
+            received: self.received,
+            rate: Rate((bits / u128::from(elapsed.ns().max(1))) as u64),
+            queue_delay: self.least_now.since(self.least),
+        });
+        (self.received, self.bytes, self.least_now) = (0, 0, Time::NEVER);
+        self.expected_from = self.highest;
+        self.begun = Some(now);
+        Some(self.first + self.under_way.len() as u64 - 1)
+    }
+
+    /// What a report says that has come to the source. Reports before it are out of date.
+    fn take(&mut self, number: u64) -> Option<Report> {
+        let before = number.checked_sub(self.first)?;
+        self.under_way
+            .drain(..(before as usize).min(self.under_way.len()));
+        self.first = number;
+        let report = self.under_way.pop_front()?;
+        self.first += 1;
+        Some(report)
+    }
+}
+
+impl Far {
+    /// As the kind of a source has it.
+    pub fn of(source: &TrafficPlan, warmup: Time) -> Far {
+        let entry = find(traffic::TABLE.entries(), source.kind);
+        let Some(Transport::Datagrams(of)) = entry.map(|entry| entry.build.transport) else {
+            return Far::Sink;
+        };
+        let datagrams = of(&source.options);
+        match datagrams.role {
+            Role::Sink => Far::Sink,
+            Role::Echo => Far::Echo(Box::new(Echoes {
+                requests: Frames::new(
+                    FrameRules {
+                        interval_ns: 0,
+                        deadline_ns: NEVER_LATE_NS,
+                        group: 0,
+                    },
+                    warmup.ns(),
+                ),
+                ecn: datagrams.ecn,
+                warmup,
+                turned: VecDeque::new(),
+                first: 0,
+                back: Histogram::new(),
+            })),
+            Role::Frames { rules, report, .. } => Far::Media(Box::new(Media {
+                frames: Frames::new(rules, warmup.ns()),
+                room: u32::from(datagrams.len - MEDIA_HEADERS),
+                sent: 0,
+                reports: report.map(Reports::new),
+            })),
+        }
+    }
+
+    /// Whether it does anything.
+    #[inline]
+    pub fn acts(&self) -> bool {
+        !matches!(self, Far::Sink)
+    }
+
+    /// A frame or request of so many datagrams is sent; returns its number.
+    pub fn capture(&mut self, datagrams: u32, bytes: u64, now: Time) -> u64 {
+        match self {
+            Far::Sink => 0,
+            Far::Echo(echoes) => {
+                echoes.turned.push_back(Time::NEVER);
+                echoes.requests.capture(datagrams, bytes, now.ns())
+            }
+            Far::Media(media) => media.frames.capture(datagrams, bytes, now.ns()),
+        }
+    }
+
+    /// What was measured until the end of the run.
+    pub fn finish(
+        self,
+        end: Time,
+        stop: Time,
+    ) -> (Option<Box<EchoOutcome>>, Option<Box<FrameOutcome>>) {
+        match self {
+            Far::Sink => (None, None),
+            Far::Echo(echoes) => {
+                let of = echoes.requests.finish(end.ns(), stop.ns());
+                let outcome = EchoOutcome {
+                    sent: of.sent,
+                    answered: of.complete,
+                    lost: of.lost,
+                    rtt: of.delay,
+                    back: echoes.back,
+                };
+                (Some(Box::new(outcome)), None)
+            }
+            Far::Media(media) => {
+                let outcome = media.frames.finish(end.ns(), stop.ns());
+                (None, Some(Box::new(outcome)))
+            }
+        }
+    }
+}
+
+impl Echoes {
+    /// A request has come to the far end.
+    fn turn(&mut self, number: u64, now: Time) {
+        if let Some(place) = number.checked_sub(self.first)
+            && let Some(turned) = self.turned.get_mut(place as usize)
+            && *turned == Time::NEVER
+        {
+            *turned = now;
+        }
+    }
+
+    /// An echo has come back.
+    fn arrive(&mut self, number: u64, now: Time) {
+        let sent = self.requests.captured_ns(number);
+        if self.requests.arrive(number, 0, now.ns())
+            && sent.is_some_and(|sent| sent >= self.warmup.ns())
+            && let Some(place) = number.checked_sub(self.first)
+            && let Some(turned) = self.turned.get(place as usize)
+        {
+            self.back.record(now.since(*turned).ns());
+        }
+        // Requests that are settled are not looked up again.
+        while self.first < self.requests.first_open() {
+            self.turned.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+impl Network {
+    /// A source sends a datagram: one of a frame, or a request.
+    pub(super) fn send_datagram(
+        &mut self,
+        index: usize,
+        len: u16,
+        ecn: Ecn,
+        (frame, place): (u64, u32),
+    ) {
+        let (now, measured) = (self.now, self.now >= self.plan.warmup);
+        let traffic = &mut self.traffic[index];
+        let mut packet = Packet::new(traffic.number, len, ecn);
+        packet.flags = flags::DATAGRAM;
+        packet.sent = now;
+        packet.seq = frame;
+        if let Far::Media(media) = &mut traffic.far {
+            packet.sack[0] = Sack {
+                offset: place,
+                len: media.sent,
+            };
+            media.sent = media.sent.wrapping_add(1);
+        }
+        traffic.sent_packets += u64::from(measured);
+        self.enter_from(End::Sender, packet);
+    }
+
+    /// A source sends a frame, in as many datagrams as it needs.
+    pub(super) fn send_frame(&mut self, index: usize, bytes: u32, ecn: Ecn) {
+        let now = self.now;
+        let far = &mut self.traffic[index].far;
+        let Far::Media(media) = far else {
+            return;
+        };
+        let room = media.room;
+        let datagrams = bytes.div_ceil(room).max(1);
+        let number = far.capture(datagrams, u64::from(bytes), now);
+        let mut left = bytes;
+        for place in 0..datagrams {
+            let part = left.min(room);
+            left -= part;
+            let len = MEDIA_HEADERS + part as u16;
+            self.send_datagram(index, len, ecn, (number, place));
+        }
+    }
+
+    /// Puts a datagram of a source into the network.
+    #[inline]
+    fn enter_from(&mut self, end: End, packet: Packet) {
+        let ends = &mut self.ends[packet.flow as usize];
+        ends.entered += 1;
+        let access = ends.path.pipes[end as usize];
+        let pipe = &mut self.pipes[access as usize];
+        pipe.push(packet, self.now, access, &mut self.calendar);
+    }
+
+    /// A datagram has come to a receiving end that does something with it.
+    #[inline(never)]
+    pub(super) fn act_at_far_end(&mut self, index: usize, packet: &Packet) {
+        let now = self.now;
+        let back = match &mut self.traffic[index].far {
+            Far::Sink => None,
+            Far::Echo(echoes) => {
+                echoes.turn(packet.seq, now);
+                Some(Packet {
+                    ecn: echoes.ecn,
+                    ..*packet
+                })
+            }
+            Far::Media(media) => {
+                let place = packet.sack[0].offset;
+                media.frames.arrive(packet.seq, place, now.ns());
+                let reports = media.reports.as_mut();
+                let report = reports.and_then(|reports| reports.arrive(packet, now));
+                report.map(|seq| Packet {
+                    seq,
+                    ..Packet::new(packet.flow, REPORT_LEN, Ecn::NotEct)
+                })
+            }
+        };
+        if let Some(mut back) = back {
+            back.flags = flags::DATAGRAM | flags::ACK;
+            (back.hop, back.stamp) = (0, Time::ZERO);
+            self.enter_from(End::Receiver, back);
+        }
+    }
+
+    /// An echo or a report has come back to a source.
+    pub(super) fn answered(&mut self, index: usize, packet: &Packet) {
+        let now = self.now;
+        let traffic = &mut self.traffic[index];
+        match &mut traffic.far {
+            Far::Sink => {}
+            Far::Echo(echoes) => echoes.arrive(packet.seq, now),
+            Far::Media(media) => {
+                let reports = media.reports.as_mut();
+                if let Some(report) = reports.and_then(|reports| reports.take(packet.seq)) {
+                    traffic.source.hear(now, &report);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Audio as of a call: a frame of constant size at equal distances, each in one datagram.
+//!
+//! The default is the audio of the C4 test suite (draft-huitema-ccwg-c4-test): 80 bytes every 20 ms,
+//! 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each. Nothing is sent again, and
+//! silence is sent as sound is.
+
+use tailback_record::FrameRules;
+
+use super::datagram::{self, Datagrams, MEDIA_HEADERS, Role};
+use super::{Build, Source, Step, Transport};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, Options, no_finish};
+use crate::units::{Rate, Time};
+
+/// Default deadline of frames of media.
+pub const DEADLINE: Opt = Opt {
+    name: "deadline",
+    doc: "Delay from which on a frame is late.",
+    kind: Kind::Time { min: Time(1_000) },
+    default: Some("150ms"),
+    tc: None,
+};
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "audio",
+    doc: "Audio of a call: a datagram of constant size every 20 ms; delay, loss and lateness of frames.",
+    follows: "draft-huitema-ccwg-c4-test: 80 bytes every 20 ms",
+    options: &[
+        Opt {
+            name: "frame_time",
+            doc: "Time from one frame to the next.",
+            kind: Kind::Time {
+                min: Time(1_000_000),
+            },
+            default: Some("20ms"),
+            tc: None,
+        },
+        Opt {
+            name: "frame_bytes",
+            doc: "Bytes of a frame, without headers.",
+            kind: Kind::Int { min: 10, max: 1400 },
+            default: Some("80"),
+            tc: None,
+        },
+        DEADLINE,
+        datagram::ECN,
+    ],
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        source: |options, _| {
+            Box::new(Audio {
+                datagrams: datagrams(options),
+                bytes: options.int("frame_bytes") as u32,
+                interval: options.time("frame_time"),
+                next: None,
+            })
+        },
+        transport: Transport::Datagrams(datagrams),
+    },
+};
+
+fn datagrams(options: &Options) -> Datagrams {
+    let interval = options.time("frame_time");
+    let len = MEDIA_HEADERS + options.int("frame_bytes") as u16;
+    let rate = (u128::from(len) * 8 * 1_000_000_000).div_ceil(u128::from(interval.ns()));
+    Datagrams {
+        rate: Rate(rate as u64),
+        len,
+        ecn: datagram::ecn_of(options),
+        role: Role::Frames {
+            rules: FrameRules {
+                interval_ns: interval.ns(),
+                deadline_ns: options.time("deadline").ns(),
+                group: 0,
+            },
+            report: None,
+            may_report: false,
+        },
+    }
+}
+
+struct Audio {
+    datagrams: Datagrams,
+    bytes: u32,
+    interval: Time,
+    /// When the next frame is due; `None` before the start.
+    next: Option<Time>,
+}
+
+impl Source for Audio {
+    fn next(&mut self, now: Time) -> Step {
+        let due = *self.next.get_or_insert(now);
+        if due > now {
+            return Step::Wait(due);
+        }
+        self.next = Some(due + self.interval);
+        Step::Frame {
+            bytes: self.bytes,
+            ecn: self.datagrams.ecn,
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Video as of a call: frames at a rate, each of several datagrams, sent as soon as it is captured.
+//!
+//! Sizes and distances of frames follow the synthetic model of RFC 8593, section 5, in its steady
+//! state: each is its mean times 1 + x, where x has a Laplace distribution of scale 0.15 (cut at
+//! 0.9 on both sides). The means give the bitrate: bitrate / 8 / frame rate bytes a frame. Key
+//! frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame, ten
+//! times as large as the others.
+//!
+//! Of RFC 8593 these are left out: the burst of frames after a change of the rate, and sizes from a
+//! file. Nothing is sent again. The datagrams of a frame are not paced.
+//!
+//! With `min_bitrate` the bitrate adapts, between it and `bitrate`, beginning at `min_bitrate`. The
+//! receiver reports every 200 ms which share of the datagrams was lost, and the least one-way delay
+//! of the interval, above the least of the run (the queue delay). The report travels the way back. A
+//! report
+//!
+//! * of more than 10 % lost, or a queue delay of more than 50 ms: 0.85 times the rate that arrived;
+//! * of less than 2 % lost and a queue delay of less than 25 ms: 1.05 times the bitrate;
+//! * between them: the bitrate stays.
+//!
+//! Without a report for a second the bitrate is halved, once in a second. The shares and factors are
+//! those of draft-ietf-rmcat-gcc-02, the delays are ours.
+
+use tailback_record::FrameRules;
+
+use super::audio::DEADLINE;
+use super::datagram::{self, Datagrams, MEDIA_HEADERS, Role};
+use super::{Build, Report, Source, Step, Transport};
+use crate::packet::Ecn;
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
+use crate::rng::Stream;
+use crate::units::{Rate, Time};
+
+/// Time from one report of the receiver to the next.
+const REPORT: Time = Time(200_000_000);
+/// Without a report for so long, the bitrate is halved.
+const SILENCE: Time = Time(1_000_000_000);
+/// Most bytes that a frame has on average.
+const LARGEST: f64 = 16e6;
+/// Largest deviation from a mean, as a share of it.
+const CUT: f64 = 0.9;
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "video",
+    doc: "Video of a call: frames of varying size at a rate, with key frames, at a fixed or an adaptive bitrate; delay, lateness and stalls.",
+    follows: "RFC 8593, section 5; key frames of draft-huitema-ccwg-c4-test",
+    options: &[
+        Opt {
+            name: "bitrate",
+            doc: "Mean bitrate of the video without headers; with min_bitrate, the largest.",
+            kind: Kind::Rate,
+            default: Some("1Mbit"),
+            tc: None,
+        },
+        Opt {
+            name: "min_bitrate",
+            doc: "Least bitrate of a video that adapts; default: it does not adapt.",
+            kind: Kind::Rate,
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "frame_rate",
+            doc: "Frames a second.",
+            kind: Kind::Int { min: 1, max: 240 },
+            default: Some("30"),
+            tc: None,
+        },
+        Opt {
+            name: "key_interval",
+            doc: "Frames from one key frame to the next; 0: no frame depends on another.",
+            kind: Kind::Int {
+                min: 0,
+                max: 100_000,
+            },
+            default: Some("30"),
+            tc: None,
+        },
+        Opt {
+            name: "key_ratio",
+            doc: "Size of a key frame over that of other frames.",
+            kind: Kind::Float {
+                min: 1.0,
+                max: 100.0,
+            },
+            default: Some("10"),
+            tc: None,
+        },
+        Opt {
+            name: "variation",
+            doc: "Scale of the Laplace distribution of sizes and distances of frames; 0: all are alike.",
+            kind: Kind::Float { min: 0.0, max: 0.3 },
+            default: Some("0.15"),
+            tc: None,
+        },
+        DEADLINE,
+        Opt {
+            name: "packet_size",
+            doc: "Frame length of the longest datagram in bytes, 54 bytes of headers included.",
+            kind: Kind::Int {
+                min: 154,
+                max: 9014,
+            },
+            default: Some("1254"),
+            tc: None,
+        },
+        datagram::ECN,
+    ],
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish,
+    build: Build {
+        source: |options, stream| Box::new(Video::new(options, stream)),
+        transport: Transport::Datagrams(datagrams),
+    },
+};
+
+fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let most = datagram::rate_of(options, "bitrate");
+    let mut errors = Vec::new();
+    if least(options).is_some_and(|least| least > most) {
+        errors.push(OptionError {
+            option: "min_bitrate",
+            message: format!("min_bitrate is above bitrate; expected at most {most}"),
+        });
+    }
+    let ratio = options.float("key_ratio");
+    let mean = most.0 as f64 / 8.0 / frame_rate(options) as f64;
+    let largest = match options.int("key_interval") {
+        0 => mean,
+        group => mean * group as f64 * ratio / (group as f64 - 1.0 + ratio),
+    };
+    if largest > LARGEST {
+        errors.push(OptionError {
+            option: "bitrate",
+            message: format!(
+                "its largest frames have {largest:.0} bytes; expected at most {LARGEST:.0}, by a \
+                 smaller bitrate or more frames a second"
+            ),
+        });
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+/// The least bitrate, if it adapts.
+fn least(options: &Options) -> Option<Rate> {
+    match options.get("min_bitrate") {
+        Some(Value::Rate(rate)) => Some(*rate),
+        _ => None,
+    }
+}
+
+fn datagrams(options: &Options) -> Datagrams {
+    let (bitrate, frames) = (datagram::rate_of(options, "bitrate").0, frame_rate(options));
+    let len = options.int("packet_size") as u16;
+    let full = u64::from(len - MEDIA_HEADERS);
+    // Every frame has a last datagram that is not full.
+    let datagrams = bitrate / 8 / full + frames;
+    let interval = Time(1_000_000_000 / frames);
+    Datagrams {
+        rate: Rate(bitrate + datagrams * u64::from(MEDIA_HEADERS) * 8),
+        len,
+        ecn: datagram::ecn_of(options),
+        role: Role::Frames {
+            rules: FrameRules {
+                interval_ns: interval.ns(),
+                deadline_ns: options.time("deadline").ns(),
+                group: options.int("key_interval") as u64,
+            },
+            report: least(options).map(|_| REPORT),
+            may_report: true,
+        },
+    }
+}
+
+fn frame_rate(options: &Options) -> u64 {
+    options.int("frame_rate") as u64
+}
+
+struct Video {
+    stream: Stream,
+    ecn: Ecn,
+    /// Share of a datagram that is media.
+    media: f64,
+    /// Mean time between frames, ns.
+    interval_ns: f64,
+    /// Bitrate now, its least and its largest, bit/s.
+    bitrate: f64,
+    least: f64,
+    most: f64,
+    group: u64,
+    key_ratio: f64,
+    variation: f64,
+    /// Frames captured.
+    frames: u64,
+    /// When the next one is due; `None` before the start.
+    next: Option<Time>,
+    /// When the last report came, or the bitrate was halved for want of one.
+    heard: Option<Time>,
+}
+
+impl Video {
+    fn new(options: &Options, stream: Stream) -> Video {
+        let most = datagram::rate_of(options, "bitrate").0 as f64;
+        let least = least(options).map_or(most, |least| least.0 as f64);
+        let len = options.int("packet_size") as f64;
+        Video {
+            stream,
+            ecn: datagram::ecn_of(options),
+            media: (len - f64::from(MEDIA_HEADERS)) / len,
+            interval_ns: 1e9 / frame_rate(options) as f64,
+            bitrate: least,
+            least,
+            most,
+            group: options.int("key_interval") as u64,
+            key_ratio: options.float("key_ratio"),
+            variation: options.float("variation"),
+            frames: 0,
+            next: None,
+            heard: None,
+        }
+    }
+
+    /// A factor with mean 1.
+    fn factor(&mut self) -> f64 {
+        if self.variation == 0.0 {
+            return 1.0;
+        }
+        let size = (self.variation * self.stream.exponential()).min(CUT);
+        match self.stream.below(2) {
+            0 => 1.0 - size,
+            _ => 1.0 + size,
+        }
+    }
+
+    /// Bytes of the next frame.
+    fn bytes(&mut self) -> u32 {
+        let mean = self.bitrate * self.interval_ns / 8e9;
+        let mean = match self.group {
+            0 => mean,
+            group => {
+                let other = mean * group as f64 / (group as f64 - 1.0 + self.key_ratio);
+                match self.frames.is_multiple_of(group) {
+                    true => other * self.key_ratio,
+                    false => other,
+                }
+            }
+        };
+        ((mean * self.factor() + 0.5) as u32).max(1)
+    }
+}
+
+impl Source for Video {
+    fn next(&mut self, now: Time) -> Step {
+        let due = *self.next.get_or_insert(now);
+        if due > now {
+            return Step::Wait(due);
+        }
+        if self.least < self.most && now.since(*self.heard.get_or_insert(now)) >= SILENCE {
+            self.bitrate = (self.bitrate / 2.0).max(self.least);
+            self.heard = Some(now);
+        }
+        let bytes = self.bytes();
+        self.frames += 1;
+        self.next = Some(due + Time(((self.interval_ns * self.factor()) as u64).max(1)));
+        Step::Frame {
+            bytes,
+            ecn: self.ecn,
+        }
+    }
+
+    fn hear(&mut self, now: Time, report: &Report) {
+        self.heard = Some(now);
+        let lost = report.expected.saturating_sub(report.received) as f64;
+        let lost = if report.expected > 0 {
+            lost / report.expected as f64
+        } else {
+            0.0
+        };
+        if lost > 0.1 || report.queue_delay > Time::from_ms(50) {
+            let arrived = 0.85 * report.rate.0 as f64 * self.media;
+            self.bitrate = self.bitrate.min(arrived).max(self.least);
+        } else if lost < 0.02 && report.queue_delay < Time::from_ms(25) {
+            self.bitrate = (1.05 * self.bitrate).min(self.most);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::complete_defaults;
+
+    fn source(set: &[(&'static str, Value)]) -> Box<dyn Source> {
+        let mut options = complete_defaults(&ENTRY);
+        for (name, value) in set {
+            options.set(name, value.clone());
+        }
+        (ENTRY.build.source)(&options, Stream::new(1, "video", "traffic"))
+    }
+
+    /// Frames until `end`: when, and how large.
+    fn frames(source: &mut dyn Source, end: Time) -> Vec<(Time, u32)> {
+        let (mut now, mut all) = (Time::ZERO, Vec::new());
+        while now < end {
+            match source.next(now) {
+                Step::Frame { bytes, .. } => all.push((now, bytes)),
+                Step::Wait(until) => now = until,
+                other => panic!("{other:?}"),
+            }
+        }
+        all
+    }
+
+    /// The standard error of 30,000 frames is 0.3 % (a key frame's share is large).
+    #[test]
+    fn bitrate_and_frame_rate_have_their_means() {
+        for key_interval in [0, 1, 30] {
+            let mut source = source(&[("key_interval", Value::Int(key_interval))]);
+            let all = frames(&mut *source, Time::from_secs(1_000));
+            let bits: f64 = all.iter().map(|(_, bytes)| f64::from(*bytes) * 8.0).sum();
+            let (frames, rate) = (all.len() as f64 / 1_000.0, bits / 1_000.0);
+            assert!((frames / 30.0 - 1.0).abs() < 0.005, "{frames}");
+            assert!((rate / 1e6 - 1.0).abs() < 0.01, "{key_interval}: {rate}");
+        }
+    }
+
+    /// 37,500 and 3,750 bytes at 30 frames a second are C4's 1.17 Mbit/s.
+    #[test]
+    fn key_frames_are_those_of_c4() {
+        let bits = (37_500 + 29 * 3_750) * 8;
+        let mut source = source(&[
+            ("bitrate", Value::Rate(Rate(bits))),
+            ("variation", Value::Float(0.0)),
+        ]);
+        let all = frames(&mut *source, Time::from_secs(2));
+        let sizes: Vec<u32> = all.iter().map(|(_, bytes)| *bytes).collect();
+        assert_eq!((sizes[0], sizes[30]), (37_500, 37_500));
+        assert!(sizes[1..30].iter().all(|bytes| *bytes == 3_750));
+    }
+
+    #[test]
+    fn it_adapts_by_its_rule() {
+        let mut source = source(&[
+            ("min_bitrate", Value::Rate(Rate(200_000))),
+            ("variation", Value::Float(0.0)),
+            ("key_interval", Value::Int(0)),
+        ]);
+        let mut bits = |report: Option<Report>, at_ms: u64| {
+            let now = Time::from_ms(at_ms);
+            if let Some(report) = report {
+                source.hear(now, &report);
+            }
+            loop {
+                if let Step::Frame { bytes, .. } = source.next(now) {
+                    return u64::from(bytes) * 8 * 30;
+                }
+            }
+        };
+        let near = |bits: u64, expected: f64| {
+            let off = bits as f64 / expected - 1.0;
+            assert!(off.abs() < 0.002, "{bits} instead of {expected}");
+        };
+        let good = Report {
+            expected: 100,
+            received: 99,
+            rate: Rate(400_000),
+            queue_delay: Time::from_ms(24),
+        };
+        near(bits(None, 0), 200_000.0);
+        near(bits(Some(good), 200), 210_000.0);
+        (2..60).for_each(|i| _ = bits(Some(good), i * 200));
+        near(bits(Some(good), 12_000), 1_000_000.0);
+        let lossy = Report {
+            received: 95,
+            ..good
+        };
+        near(bits(Some(lossy), 12_200), 1_000_000.0);
+        let late = Report {
+            queue_delay: Time::from_ms(51),
+            rate: Rate(1_254_000),
+            ..good
+        };
+        near(bits(Some(late), 12_400), 1_000_000.0);
+        let slow = Report {
+            rate: Rate(627_000),
+            ..late
+        };
+        near(bits(Some(slow), 12_600), 0.85 * 600_000.0);
+        near(bits(None, 13_599), 510_000.0);
+        near(bits(None, 13_600), 255_000.0);
+        near(bits(None, 15_000), 200_000.0);
+    }
+}

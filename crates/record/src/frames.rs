@@ -1,0 +1,310 @@
+//! What becomes of frames and requests: each is one datagram or several, has a number, and is
+//! complete when all of it has arrived.
+//!
+//! A request of a ping is a frame of one datagram that is complete when its echo arrives.
+//!
+//! | word | meaning |
+//! |---|---|
+//! | delay | from capture to the arrival of the last missing datagram |
+//! | late | not complete at the deadline; lost frames are late |
+//! | lost | not complete at the end, although a later one is, or 10 s have passed |
+//! | playable | complete, as are all frames since the last key frame |
+//! | stall | no playable frame for longer than the larger of 3 frame intervals and one interval plus 150 ms, as of `freezeCount` of the W3C's webrtc-stats |
+//!
+//! Frames play in order, each when it is playable. Counted are frames captured at or after the
+//! warm-up.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Histogram;
+
+/// Time after which what is not complete is lost, ns.
+const GIVEN_UP_NS: u64 = 10_000_000_000;
+/// A stall is longer than a frame interval and this, ns.
+const STALL_NS: u64 = 150_000_000;
+
+/// What is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameRules {
+    /// Nominal time from one frame to the next, ns.
+    pub interval_ns: u64,
+    /// Delay from which on a frame is late, ns.
+    pub deadline_ns: u64,
+    /// Frames from one key frame to the next; 0: no frame depends on another.
+    pub group: u64,
+}
+
+/// A frame that is not settled.
+#[derive(Clone, Debug)]
+struct Frame {
+    captured_ns: u64,
+    /// When it was complete.
+    complete_ns: Option<u64>,
+    /// Datagrams that have not arrived.
+    left: u32,
+    /// Datagrams that have arrived, one bit each.
+    seen: u64,
+    /// Bits beyond the first 64.
+    more: Vec<u64>,
+}
+
+/// Measures the frames of a source.
+#[derive(Clone, Debug)]
+pub struct Frames {
+    rules: FrameRules,
+    warmup_ns: u64,
+    /// Number of the first frame that is not settled.
+    first: u64,
+    frames: VecDeque<Frame>,
+    /// The frame before the first one was playable, or is not needed.
+    playable: bool,
+    /// When a frame was playable last; before the first one, when it was captured.
+    played_ns: Option<u64>,
+    out: FrameOutcome,
+}
+
+/// Measurements of the frames of a source.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct FrameOutcome {
+    /// Frames captured.
+    pub sent: u64,
+    /// Those that are complete.
+    pub complete: u64,
+    /// Those that are lost.
+    pub lost: u64,
+    /// Those whose deadline has passed.
+    pub judged: u64,
+    /// Those of them that were not complete then.
+    pub late: u64,
+    /// Delays of complete frames, ns.
+    pub delay: Histogram,
+    /// Stalls.
+    pub stalls: u64,
+    /// Time within stalls, from one playable frame to the next, ns.
+    pub stalled_ns: u64,
+    /// The longest stall, ns.
+    pub longest_stall_ns: u64,
+    /// Bytes of media captured.
+    pub media_bytes: u64,
+}
+
+impl FrameRules {
+    /// The longest time between two playable frames that is no stall, ns.
+    fn longest_gap_ns(&self) -> u64 {
+        (3 * self.interval_ns).max(self.interval_ns + STALL_NS)
+    }
+}
+
+impl Frames {
+    /// Counts frames captured at or after the warm-up.
+    pub fn new(rules: FrameRules, warmup_ns: u64) -> Frames {
+        Frames {
+            rules,
+            warmup_ns,
+            first: 0,
+            frames: VecDeque::new(),
+            playable: true,
+            played_ns: None,
+            out: FrameOutcome::default(),
+        }
+    }
+
+    /// A frame of so many datagrams and bytes of media is captured; returns its number.
+    pub fn capture(&mut self, datagrams: u32, media_bytes: u64, now_ns: u64) -> u64 {
+        while let Some(front) = self.frames.front()
+            && (front.complete_ns.is_some() || front.captured_ns + GIVEN_UP_NS <= now_ns)
+        {
+            self.settle(true, u64::MAX);
+        }
+        if now_ns >= self.warmup_ns {
+            self.out.sent += 1;
+            self.out.media_bytes += media_bytes;
+        }
+        self.played_ns.get_or_insert(now_ns);
+        self.frames.push_back(Frame {
+            captured_ns: now_ns,
+            complete_ns: None,
+            left: datagrams,
+            seen: 0,
+            more: vec![0; (datagrams.saturating_sub(1) / 64) as usize],
+        });
+        self.first + self.frames.len() as u64 - 1
+    }
+
+    /// The datagram at a place of a frame arrives; true if the frame is now complete.
+    pub fn arrive(&mut self, number: u64, place: u32, now_ns: u64) -> bool {
+        let Some(place_of_frame) = number.checked_sub(self.first) else {
+            return false;
+        };
+        let Some(frame) = self.frames.get_mut(place_of_frame as usize) else {
+            return false;
+        };
+        let bits = match (place / 64) as usize {
+            0 => &mut frame.seen,
+            word if word <= frame.more.len() => &mut frame.more[word - 1],
+            _ => return false,
+        };
+        let bit = 1 << (place % 64);
+        if *bits & bit != 0 {
+            return false;
+        }
+        *bits |= bit;
+        frame.left = frame.left.saturating_sub(1);
+        if frame.left > 0 {
+            return false;
+        }
+        frame.complete_ns = Some(now_ns);
+        true
+    }
+
+    /// Number of the first frame that is not settled.
+    pub fn first_open(&self) -> u64 {
+        self.first
+    }
+
+    /// When a frame was captured, if it is not settled.
+    pub fn captured_ns(&self, number: u64) -> Option<u64> {
+        let place = number.checked_sub(self.first)?;
+        Some(self.frames.get(place as usize)?.captured_ns)
+    }
+
+    /// Counts the first frame. `lost`: if it is not complete, it is lost. Frames whose deadline
+    /// lies behind the end are not judged.
+    fn settle(&mut self, lost: bool, end_ns: u64) {
+        let Some(frame) = self.frames.pop_front() else {
+            return;
+        };
+        let number = self.first;
+        self.first += 1;
+        let measured = frame.captured_ns >= self.warmup_ns;
+        let delay = frame
+            .complete_ns
+            .map(|at| at.saturating_sub(frame.captured_ns));
+        let out = &mut self.out;
+        if measured {
+            out.complete += u64::from(delay.is_some());
+            out.lost += u64::from(lost && delay.is_none());
+            if let Some(delay) = delay {
+                out.delay.record(delay);
+            }
+            if frame.captured_ns.saturating_add(self.rules.deadline_ns) <= end_ns {
+                let in_time = delay.is_some_and(|delay| delay <= self.rules.deadline_ns);
+                out.judged += 1;
+                out.late += u64::from(!in_time);
+            }
+        }
+        let group = self.rules.group;
+        if group == 0 || number.is_multiple_of(group) {
+            self.playable = true;
+        }
+        self.playable &= frame.complete_ns.is_some();
+        if let Some(at) = frame.complete_ns.filter(|_| self.playable) {
+            self.play(at);
+        }
+    }
+
+    fn play(&mut self, at_ns: u64) {
+        let last = self.played_ns.unwrap_or(at_ns);
+        let gap = at_ns.saturating_sub(last.max(self.warmup_ns));
+        if gap > self.rules.longest_gap_ns() {
+            self.out.stalls += 1;
+            self.out.stalled_ns += gap;
+            self.out.longest_stall_ns = self.out.longest_stall_ns.max(gap);
+        }
+        self.played_ns = Some(last.max(at_ns));
+    }
+
+    /// What was measured until the run ends. No frame is expected after `stop_ns`.
+    pub fn finish(mut self, end_ns: u64, stop_ns: u64) -> FrameOutcome {
+        let complete = self.frames.iter().rposition(|f| f.complete_ns.is_some());
+        let before_last = complete.unwrap_or(0);
+        for place in 0..self.frames.len() {
+            let old = self.frames[0].captured_ns + GIVEN_UP_NS <= end_ns;
+            self.settle(place < before_last || old, end_ns);
+        }
+        if self.played_ns.is_some() {
+            self.play(end_ns.min(stop_ns));
+        }
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn rules(group: u64) -> FrameRules {
+        FrameRules {
+            interval_ns: 40 * MS,
+            deadline_ns: 100 * MS,
+            group,
+        }
+    }
+
+    /// Captures a frame of two datagrams every 40 ms. `arrivals` has the delay of its second, ms.
+    fn played(group: u64, arrivals: &[Option<u64>]) -> FrameOutcome {
+        let mut frames = Frames::new(rules(group), 0);
+        for (i, delay) in (0..).zip(arrivals) {
+            let now = i * 40 * MS;
+            assert_eq!(frames.capture(2, 1_000, now), i);
+            assert!(!frames.arrive(i, 0, now + 5 * MS));
+            assert!(!frames.arrive(i, 0, now + 5 * MS), "a copy");
+            if let Some(delay) = delay {
+                assert!(frames.arrive(i, 1, now + delay * MS));
+            }
+        }
+        let end = arrivals.len() as u64 * 40 * MS + 200 * MS;
+        frames.finish(end, arrivals.len() as u64 * 40 * MS)
+    }
+
+    #[test]
+    fn a_frame_is_complete_with_its_last_datagram() {
+        let out = played(0, &[Some(10), Some(100), Some(101), Some(10), Some(10)]);
+        assert_eq!((out.sent, out.complete, out.lost), (5, 5, 0));
+        assert_eq!((out.judged, out.late, out.stalls), (5, 1, 0));
+        assert_eq!(out.delay.max(), Some(101 * MS));
+        assert_eq!(out.media_bytes, 5_000);
+    }
+
+    #[test]
+    fn a_lost_frame_stalls_until_the_next_key_frame() {
+        let mut arrivals = [Some(10); 20];
+        arrivals[3] = None;
+        let alone = played(0, &arrivals);
+        assert_eq!((alone.complete, alone.lost, alone.stalls), (19, 1, 0));
+        // Frames 4 to 9 need frame 3. Frame 2 plays at 90 ms, the key frame 10 at 410 ms.
+        let chained = played(10, &arrivals);
+        assert_eq!((chained.complete, chained.lost, chained.late), (19, 1, 1));
+        assert_eq!((chained.stalls, chained.stalled_ns), (1, 320 * MS));
+        assert_eq!(chained.longest_stall_ns, 320 * MS);
+    }
+
+    #[test]
+    fn what_is_under_way_at_the_end_is_not_lost() {
+        let mut frames = Frames::new(rules(0), 40 * MS);
+        for i in 0..4 {
+            frames.capture(1, 1, i * 40 * MS);
+        }
+        frames.arrive(2, 0, 90 * MS);
+        let out = frames.finish(190 * MS, 190 * MS);
+        // The first is of the warm-up; the last two may still arrive, and one deadline has passed.
+        assert_eq!((out.sent, out.complete, out.lost), (3, 1, 1));
+        assert_eq!((out.judged, out.late), (2, 1));
+    }
+
+    #[test]
+    fn many_datagrams_have_a_bit_each() {
+        let mut frames = Frames::new(rules(0), 0);
+        frames.capture(130, 1, 0);
+        for place in 0..129 {
+            assert!(!frames.arrive(0, place, MS));
+        }
+        assert!(!frames.arrive(0, 7, MS) && !frames.arrive(0, 128, MS));
+        assert!(frames.arrive(0, 129, 2 * MS));
+        assert_eq!(frames.finish(MS, MS).delay.max(), Some(2 * MS));
+    }
+}

@@ -1,0 +1,79 @@
+//! Echoes and frames of a source in the summary of a run.
+
+use super::field::Weight::{Bytes, Count, Once, Packets};
+use super::field::{fields, measured};
+use super::{mbit, ms, seconds};
+use crate::stat::Stat;
+use crate::{EchoOutcome, FrameOutcome, ratio};
+
+fields! {
+    /// Summary of the echoes of a source.
+    pub struct EchoSummary {
+        /// Requests sent that ask for an echo.
+        sent: u64 = measured("", Count).called("echo_requests");
+        /// Requests whose echo arrived.
+        answered: u64 = measured("", Count).called("echoes").more();
+        /// Requests without an echo, although a later one was answered or 10 s have passed.
+        lost: u64 = measured("", Count).called("echoes_lost").less();
+        /// One-way delay of echoes, on the way back.
+        back_ms: Stat = measured("ms", Packets).called("echo_delay_ms").only(Stat::OF_DELAYS).less();
+    }
+}
+
+fields! {
+    /// Summary of the frames of a source of media.
+    pub struct FrameSummary {
+        /// Frames captured.
+        sent: u64 = measured("", Count).called("frames");
+        /// Frames of which every datagram arrived.
+        complete: u64 = measured("", Count).called("frames_complete").more();
+        /// Frames that are not complete, although a later one is or 10 s have passed.
+        lost: u64 = measured("", Count).called("frames_lost").less();
+        /// Frames whose deadline passed before the end of the run.
+        judged: u64 = measured("", Count).called("frames_judged");
+        /// Share of those frames that were not complete at their deadline, lost ones included.
+        late_share: Option<f64> = measured("", Packets).at_most(1.0).less();
+        /// Delay of frames, from capture to the arrival of the last datagram.
+        delay_ms: Stat = measured("ms", Packets)
+            .called("frame_delay_ms")
+            .only(Stat::OF_DELAYS)
+            .less();
+        /// Times at which no frame was playable for longer than the larger of 3 frame intervals and
+        /// one interval plus 150 ms.
+        stalls: u64 = measured("", Count).less();
+        /// Time within stalls.
+        stall_s: f64 = measured("s", Once).less();
+        /// The longest stall.
+        longest_stall_s: f64 = measured("s", Once).less();
+        /// Rate of the media itself, without headers.
+        bitrate_mbit: Option<f64> = measured("Mbit/s", Bytes).called("media_mbit").more();
+    }
+}
+
+impl EchoSummary {
+    pub(super) fn new(of: &EchoOutcome) -> EchoSummary {
+        EchoSummary {
+            sent: of.sent,
+            answered: of.answered,
+            lost: of.lost,
+            back_ms: Stat::of_histogram(&of.back).map(ms),
+        }
+    }
+}
+
+impl FrameSummary {
+    pub(super) fn new(of: &FrameOutcome, from_ns: u64, to_ns: u64) -> FrameSummary {
+        FrameSummary {
+            sent: of.sent,
+            complete: of.complete,
+            lost: of.lost,
+            judged: of.judged,
+            late_share: ratio(of.late as f64, of.judged as f64),
+            delay_ms: Stat::of_histogram(&of.delay).map(ms),
+            stalls: of.stalls,
+            stall_s: seconds(of.stalled_ns),
+            longest_stall_s: seconds(of.longest_stall_ns),
+            bitrate_mbit: mbit(of.media_bytes, from_ns, to_ns),
+        }
+    }
+}

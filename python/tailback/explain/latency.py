@@ -1,0 +1,73 @@
+"""What the sources that measure latency saw: echoes and frames, over their whole routes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tailback.explain import words
+
+
+def of(summary: dict[str, Any], only: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The facts of each source whose datagrams are echoed or carry frames."""
+    found = []
+    for source in summary["traffic"]:
+        echoes, frames = source.get("echoes"), source.get("frames")
+        if (echoes or frames) and (not only or source["name"] in only):
+            fact = {
+                "name": source["name"],
+                "kind": source["kind"],
+                "one_way_delay_ms": source["one_way_delay_ms"],
+                "rtt_ms": source["rtt_ms"] if echoes else None,
+                "echoes": echoes,
+                "frames": frames,
+            }
+            found.append({**fact, "sentences": _sentences(fact)})
+    return found
+
+
+def title(source: dict[str, Any]) -> str:
+    """The heading of a source."""
+    kind = f" ({source['kind']})" if source["kind"] != source["name"] else ""
+    return f"latency of {source['name']}{kind}"
+
+
+def _sentences(source: dict[str, Any]) -> list[str]:
+    out = []
+    echoes, frames = source["echoes"], source["frames"]
+    if echoes:
+        rtt = source["rtt_ms"]
+        requests = words.count(echoes["sent"], "request")
+        if rtt["p50"] is not None:
+            out.append(f"The RTT was {_spread(rtt)}.")
+        lost = f"{echoes['lost']} lost" if echoes["lost"] else "none lost"
+        out.append(f"Of {requests}, {echoes['answered']} answered, {lost}.")
+    if frames:
+        delay = frames["delay_ms"]
+        if delay["p50"] is not None:
+            out.append(f"From capture to the last datagram, a frame took {_spread(delay)}.")
+        share = frames["late_share"]
+        if share is not None:
+            judged = words.count(frames["judged"], "frame")
+            late = words.percent(share) if share else "none"
+            out.append(f"Of {judged}, {late} came after the deadline or not at all.")
+        if frames["stalls"]:
+            stalls = words.count(frames["stalls"], "stall")
+            longest = words.seconds(frames["longest_stall_s"])
+            out.append(
+                f"It had {stalls} of {words.seconds(frames['stall_s'])} in all, the longest of "
+                f"{longest}."
+            )
+        else:
+            out.append("It had no stall.")
+    one_way = source["one_way_delay_ms"]
+    if one_way["p50"] is not None:
+        out.append(f"One way, over the whole route, datagrams took {_spread(one_way)}.")
+    return out
+
+
+def _spread(stat: dict[str, Any]) -> str:
+    return (
+        f"{stat['p50']:.4g} ms (median), {stat['p95']:.4g} ms (95th percentile), "
+        f"{stat['p99']:.4g} ms (99th), at most {stat['max']:.4g} ms"
+    )
