@@ -81,7 +81,7 @@ impl<'a> Datagrams<'a> {
                 return Ok(None);
             }
             match self.machine.next(Time(now)) {
-                Step::Done | Step::Open { .. } => return Ok(None),
+                Step::Done | Step::Open { .. } | Step::Frame { .. } => return Ok(None),
                 Step::Wait(until) => return Ok(Some(until.ns())),
                 Step::Send { len, ecn } => {
                     if self.ecn != Some(ecn) {
