@@ -108,7 +108,7 @@ LATENCY: tuple[TableQuantity, ...] = (
     _of("one-way ms", "one_way_delay_ms.p50", "flow"),
     _of("one-way p99 ms", "one_way_delay_ms.p99", "flow"),
 )
-"""Columns of sources that measure latency; those without a value are left out."""
+"""Columns of sources that measure latency. A column without a value is left out."""
 
 
 class ResultsLayout(NamedTuple):
@@ -332,12 +332,12 @@ def _latency(
     titles: Sequence[str],
     layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
-    """A table of the sources whose datagrams are echoed or carry frames. It comes first."""
+    """A table of the sources that measure latency. It comes first."""
     sources = [
         (group, i, part)
         for group in groups
         for i, part in enumerate(_of_run(group[0])["traffic"])
-        if part.get("echoes") or part.get("frames")
+        if any(quantity.metric.value(part) is not None for quantity in LATENCY)
     ]
     quantities = [
         quantity
