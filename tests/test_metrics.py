@@ -80,6 +80,18 @@ name  = "web"
 kind  = "web"
 route = ["first"]
 
+[[traffic]]
+name  = "ping"
+kind  = "ping"
+interval = "20ms"
+route = ["first"]
+
+[[traffic]]
+name  = "video"
+kind  = "video"
+bitrate = "300kbit"
+route = ["first"]
+
 [record]
 statistics = "500ms"
 
@@ -174,6 +186,24 @@ COMPUTED: dict[str, Callable[[Json, Json], float | None]] = {
     "chunks_arrived": lambda _, part: dug(part, "chunks.arrived"),
 }
 
+BESIDE = {
+    "echo_requests": "echoes.sent",
+    "echoes": "echoes.answered",
+    "echoes_lost": "echoes.lost",
+    "echo_delay_ms": "echoes.back_ms",
+    "frames": "frames.sent",
+    "frames_complete": "frames.complete",
+    "frames_lost": "frames.lost",
+    "frames_judged": "frames.judged",
+    "late_share": "frames.late_share",
+    "frame_delay_ms": "frames.delay_ms",
+    "stalls": "frames.stalls",
+    "stall_s": "frames.stall_s",
+    "longest_stall_s": "frames.longest_stall_s",
+    "media_mbit": "frames.bitrate_mbit",
+}
+"""Where metrics are that are called otherwise than their field."""
+
 
 def parts(summary: Json, on: str) -> Iterator[tuple[str, str, Json]]:
     """Yield kind, name and JSON of everything that can have a metric."""
@@ -198,6 +228,9 @@ def defined(metric: Metric, summary: Json, part: Json) -> float | None:
         return of_bin(metric.path)(summary, part)
     if metric.path.startswith("chunk_ms."):
         return dug(part, f"chunks.took_ms.{metric.path.removeprefix('chunk_ms.')}")
+    name, dot, statistic = metric.path.partition(".")
+    if name in BESIDE:
+        return dug(part, f"{BESIDE[name]}{dot}{statistic}")
     path = metric.path.removeprefix("sampled_")
     head, _, statistic = path.partition(".")
     if path != metric.path or (statistic and not isinstance(part.get(head), Mapping)):
@@ -257,6 +290,7 @@ def test_the_scenario_has_a_value_of_every_metric(results: tb.Results) -> None:
     }
     assert [m.path for m in HARM] == [
         *("harm.throughput", "harm.completion", "harm.requests", "harm.rtt_mean", "harm.rtt_p99"),
+        *("harm.one_way_mean", "harm.one_way_p99", "harm.frame_p99"),
         *("harm.drops", "harm.chunk_mean", "harm.chunk_p99"),
     ]
 

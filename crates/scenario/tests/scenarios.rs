@@ -635,7 +635,7 @@ fn the_canonical_form() {
             r#""links":[{"burst":0,"count_in_service":false,"delay":0,"impairments":[],"jitter":0,"link":"shaper","loss":0.0,"module":null,"name":"bottleneck","overhead":0,"#,
             r#""queue":{"name":"fifo","options":{"limit":{"packets":1000}}},"rate":8000000,"schedule":null,"slots":null}],"offloads":false,"#,
             r#""record":{"captures":true,"events":false,"interval":100000000,"packets":false,"series":"interval","statistics":0},"start_jitter":20000000,"timer_phase":null,"#,
-            r#""traffic":[{"class":null,"connections":null,"count":2,"dscp":0,"hosts":null,"kind":"cbr","name":"cbr","#,
+            r#""traffic":[{"answers":null,"class":null,"connections":null,"count":2,"dscp":0,"hosts":null,"kind":"cbr","name":"cbr","#,
             r#""options":{"ecn":"not-ect","packet_size":1514,"rate":1000000},"route":[0],"rtt":20000000,"#,
             r#""start":0,"stop":null}],"version":2,"warmup":0}"#
         )
