@@ -47,7 +47,7 @@ def _aqm(name: str) -> str:
 
 
 def _traffic(name: str) -> str:
-    rate = "" if name == "web" else 'rate = "10Mbit"\n'
+    rate = 'rate = "10Mbit"\n' if name in ("cbr", "on-off") else ""
     source = f'[[traffic]]\nkind = "{name}"\n{rate}\n[[flows]]\ncc = "cubic"\n'
     return _head(f"One CUBIC flow beside {name} traffic", '{ aqm = "fq_codel" }') + source
 

@@ -6,9 +6,6 @@
 //! frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame, ten
 //! times as large as the others.
 //!
-//! Of RFC 8593 these are left out: the burst of frames after a change of the rate, and sizes from a
-//! file. Nothing is sent again. The datagrams of a frame are not paced.
-//!
 //! With `min_bitrate` the bitrate adapts, between it and `bitrate`, beginning at `min_bitrate`. The
 //! receiver reports every 200 ms which share of the datagrams was lost, and the least one-way delay
 //! of the interval, above the least of the run (the queue delay). The report travels the way back. A
@@ -20,6 +17,9 @@
 //!
 //! Without a report for a second the bitrate is halved, once in a second. The shares and factors are
 //! those of draft-ietf-rmcat-gcc-02, the delays are ours.
+//!
+//! Deviations from RFC 8593: no burst of frames follows a change of the rate, and sizes do not come
+//! from a file. Nothing is sent again. The datagrams of a frame are not paced.
 
 use tailback_record::FrameRules;
 
