@@ -1,10 +1,10 @@
 //! Video as of a call: frames at a rate, each of several datagrams, sent as soon as it is captured.
 //!
 //! Sizes and distances of frames follow the synthetic model of RFC 8593, section 5, in its steady
-//! state: each is its mean times 1 + x, where x has a Laplace distribution of scale 0.15 (cut at
-//! 0.9 on both sides). The means give the bitrate: bitrate / 8 / frame rate bytes a frame. Key
-//! frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame, ten
-//! times as large as the others.
+//! state. Each is its mean times 1 + x. Here x has a Laplace distribution of scale 0.15, cut at 0.9
+//! on both sides. The means give the bitrate: bitrate / 8 / frame rate bytes a frame. Key frames are
+//! added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame, ten times as large
+//! as the others.
 //!
 //! With `min_bitrate` the bitrate adapts, between it and `bitrate`, beginning at `min_bitrate`. The
 //! receiver reports every 200 ms which share of the datagrams was lost, and the least one-way delay
