@@ -271,6 +271,9 @@ def test_the_table_shows_every_link_and_other_traffic(tailback: Tailback, tmp_pa
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [row[:2] for row in rows if row] == [
+        ["latency", "(median"],
+        ["source", "kind"],
+        ["cbr", "cbr"],
         ["flow", "cc"],
         ["reno", "reno"],
         ["cbr", "cbr"],
