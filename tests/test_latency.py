@@ -105,6 +105,7 @@ def test_latency_is_compared(found: tailback.Results) -> None:
     from tailback.comparison import quantities
 
     names = [metric.path for metric in quantities.select(())]
-    assert names[:2] == ["one_way_delay_ms.mean", "one_way_delay_ms.p99"]
+    assert names[:2] == ["rpm", "page_load_ms.p50"]
+    assert names[2:4] == ["one_way_delay_ms.mean", "one_way_delay_ms.p99"]
     frame = found.sources()
     assert {"one_way_delay_p999_ms", "frame_delay_p99_ms", "late_share"} <= set(frame.columns)

@@ -93,6 +93,22 @@ kind  = "video"
 bitrate = "300kbit"
 route = ["first"]
 
+[[traffic]]
+name  = "page"
+kind  = "page"
+objects = 10
+think = "100ms"
+route = ["first"]
+
+[[traffic]]
+name  = "rpm"
+kind  = "responsiveness"
+interval = "500ms"
+most_connections = 2
+start = "500ms"
+stop  = "2500ms"
+route = ["first"]
+
 [record]
 statistics = "500ms"
 
@@ -202,6 +218,14 @@ BESIDE = {
     "stall_s": "frames.stall_s",
     "longest_stall_s": "frames.longest_stall_s",
     "media_mbit": "frames.bitrate_mbit",
+    "rpm": "responsiveness.rpm",
+    "rpm_foreign": "responsiveness.foreign_rpm",
+    "rpm_loaded": "responsiveness.loaded_rpm",
+    "rpm_intervals": "responsiveness.intervals",
+    "rpm_connections": "responsiveness.connections",
+    "rpm_goodput_mbit": "responsiveness.goodput_mbit",
+    "foreign_ms": "responsiveness.foreign_ms",
+    "loaded_ms": "responsiveness.loaded_ms",
 }
 """Where metrics are that are called otherwise than their field."""
 

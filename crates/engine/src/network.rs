@@ -10,6 +10,7 @@
 //! | `connections` | both ends of TCP, whoever opens them |
 //! | `sources` | traffic sources: datagrams, and connections opened |
 //! | `datagrams` | what the receiving ends of sources do with datagrams: echoes, frames, reports |
+//! | `loads` | connections without end that sources open, and requests on them |
 //! | `pipe` | constant delays |
 //! | `impaired` | links with impairments |
 //! | `parts` | one run on several cores |
@@ -32,6 +33,7 @@ mod datagrams;
 mod endpoints;
 mod events;
 mod impaired;
+mod loads;
 mod memory;
 mod outcome;
 pub mod parts;

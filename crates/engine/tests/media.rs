@@ -6,8 +6,8 @@ use common::*;
 use tailback_engine::plan::*;
 use tailback_engine::registry::{Value, defaults, find};
 use tailback_engine::traffic;
-use tailback_engine::units::{Rate, Time};
-use tailback_record::{Cause, TrafficOutcome};
+use tailback_engine::units::{Bytes, Rate, Time};
+use tailback_record::{Cause, Confidence, TrafficOutcome};
 
 fn source(kind: &str, rtt: Time, set: &[(&'static str, Value)]) -> TrafficPlan {
     let entry = find(traffic::ENTRIES, kind).expect("registered");
@@ -203,4 +203,105 @@ fn copies_and_the_warm_up_do_not_count() {
     let frames = measured(&p).frames.expect("audio has frames");
     assert_eq!((frames.sent, frames.complete), (250, 250));
     assert_eq!(frames.lost, 0);
+}
+
+fn connecting(kind: &str, set: &[(&'static str, Value)]) -> TrafficPlan {
+    let server = flow("server", "cubic", Time::from_ms(20), &[]);
+    let of = source(kind, Time::from_ms(20), set);
+    let limit = of.options.int("limit") as u32;
+    TrafficPlan {
+        connections: Some(Box::new(ConnectionsPlan {
+            cc: server.cc,
+            module: None,
+            ecn: false,
+            back: vec![],
+            tcp: server.tcp,
+            limit,
+        })),
+        ..of
+    }
+}
+
+fn pages(set: &[(&'static str, Value)]) -> TrafficPlan {
+    connecting("page", set)
+}
+
+/// Connections of a page open together, so a page takes as long as the slowest of them.
+#[test]
+fn a_page_takes_as_long_as_its_slowest_connection() {
+    let mut p = plan(Time::from_secs(60), vec![wire(20_000_000)], vec![]);
+    p.traffic = vec![TrafficPlan {
+        stop: Some(Time::from_secs(50)),
+        ..pages(&[])
+    }];
+    let of = measured(&p);
+    let done = of.completions.expect("connections").done;
+    assert!(of.loads.count() > 20, "{}", of.loads.count());
+    assert_eq!(done.len() as u64, 6 * of.loads.count());
+    let slowest: u64 = done
+        .chunks(6)
+        .map(|page| page.iter().map(|one| one.took_ns).max().unwrap_or(0))
+        .sum();
+    assert_eq!(of.loads.sum(), u128::from(slowest));
+    // A think time of 1 s and a page take more than a second on average.
+    let mean = 50.0 / of.loads.count() as f64;
+    assert!((0.9..2.5).contains(&mean), "{mean}");
+
+    // Over one connection a page is one completion.
+    p.traffic = vec![pages(&[("connections", Value::Int(1))])];
+    let of = measured(&p);
+    let done = of.completions.expect("connections").done;
+    assert_eq!(of.loads.count(), done.len() as u64);
+}
+
+/// Without a queue a round trip takes 20 ms: 3000 in a minute. On a bulk connection that the receive
+/// window limits, an answer also waits for the next ACK: up to a round trip.
+#[test]
+fn responsiveness_without_a_queue_is_that_of_the_path() {
+    let fast = link(10_000_000_000, "fifo", &[]);
+    let mut p = plan(Time::from_secs(40), vec![fast], vec![]);
+    let set = [
+        ("interval", Value::Time(Time::from_secs(1))),
+        ("most_connections", Value::Int(4)),
+    ];
+    let mut of = connecting("responsiveness", &set);
+    if let Some(connections) = &mut of.connections {
+        connections.tcp.rwnd = Bytes(100_000);
+    }
+    p.traffic = vec![of];
+    let of = measured(&p).responsiveness.expect("it measures it");
+    let foreign = of.foreign_rpm.expect("probes");
+    assert!((foreign / 3_000.0 - 1.0).abs() < 0.02, "{foreign}");
+    let loaded = of.loaded_rpm.expect("probes");
+    assert!((1_450.0..3_030.0).contains(&loaded), "{loaded}");
+    assert_eq!(of.rpm, Some((foreign + loaded) / 2.0));
+    assert_eq!((of.confidence, of.connections), (Confidence::High, 4));
+    assert!(of.intervals < 40, "{}", of.intervals);
+    assert!(of.foreign.count() > 300 && of.loaded.count() > 100);
+    // Windows of 100 kB in 20 ms are 40 Mbit/s each.
+    let window = of.goodput_bit / 4.0;
+    assert!((window / 40e6 - 1.0).abs() < 0.05, "{window}");
+}
+
+/// A FIFO of 40 ms makes a new connection wait, and a fair queue does not.
+#[test]
+fn responsiveness_depends_on_the_queue() {
+    let rpm = |queue: &str, limit: u64| {
+        let limit = [("limit", Value::Packets(limit))];
+        let shared = link(20_000_000, queue, &limit);
+        let mut p = plan(Time::from_secs(30), vec![shared], vec![]);
+        let set = [
+            ("interval", Value::Time(Time::from_secs(1))),
+            ("most_connections", Value::Int(4)),
+        ];
+        p.traffic = vec![connecting("responsiveness", &set)];
+        let of = measured(&p).responsiveness.expect("it measures it");
+        assert_ne!(of.confidence, Confidence::Low);
+        assert!(of.loaded.count() > 0);
+        of.foreign_rpm.expect("probes")
+    };
+    // Full, it has 60 ms a round trip and 1000 RPM; losses of probes add to that.
+    let (fifo, fair) = (rpm("fifo", 66), rpm("fq_codel", 10_240));
+    assert!((600.0..1_500.0).contains(&fifo), "{fifo}");
+    assert!(fair > 1.5 * fifo && fair <= 3_000.0, "{fair}");
 }

@@ -91,6 +91,13 @@ pub struct FrameOutcome {
 }
 
 impl FrameRules {
+    /// Those of requests, which are never late.
+    pub const REQUESTS: FrameRules = FrameRules {
+        interval_ns: 0,
+        deadline_ns: u64::MAX >> 1,
+        group: 0,
+    };
+
     /// The longest time between two playable frames that is no stall, ns.
     fn longest_gap_ns(&self) -> u64 {
         (3 * self.interval_ns).max(self.interval_ns + STALL_NS)

@@ -25,6 +25,7 @@ mod paged;
 #[cfg(feature = "pcapng")]
 pub mod pcapng;
 pub mod program;
+pub mod responsiveness;
 pub mod sample;
 #[cfg(feature = "folder")]
 pub mod scratch;
@@ -49,6 +50,7 @@ pub use outcome::{
     TrafficOutcome,
 };
 pub use program::{Ended, Measures, ProgramOutcome, TupleOutcome};
+pub use responsiveness::{Confidence, ResponsivenessOutcome};
 pub use sample::{FlowSampler, FlowState, LinkSampler, LinkState, ProgramSampler, ProgramState};
 pub use series::{Series, SeriesId};
 pub use stat::Stat;

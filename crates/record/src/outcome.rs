@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, QueueAccount};
 use crate::{
-    ClassOutcome, Completions, Counts, FrameOutcome, Histogram, LinkSamples, ProgramOutcome, Series,
+    ClassOutcome, Completions, Counts, FrameOutcome, Histogram, LinkSamples, ProgramOutcome,
+    ResponsivenessOutcome, Series,
 };
 
 /// Everything one run measured.
@@ -170,6 +171,10 @@ pub struct TrafficOutcome {
     pub echoes: Option<Box<EchoOutcome>>,
     /// Its frames, if it sends media.
     pub frames: Option<Box<FrameOutcome>>,
+    /// How long its loads of several connections took, such as pages, ns.
+    pub loads: Histogram,
+    /// Its responsiveness, if it measures it.
+    pub responsiveness: Option<Box<ResponsivenessOutcome>>,
     /// Its requests, if it has any.
     pub completions: Option<Completions>,
     /// What their senders waited for, and why their windows shrank.
@@ -189,23 +194,4 @@ pub struct EchoOutcome {
     pub rtt: Histogram,
     /// The way back of echoes, ns.
     pub back: Histogram,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_of_a_sender_are_summed() {
-        let mut samples = SenderSamples::default();
-        for (srtt_ns, limited) in [(u64::MAX, true), (3, false), (4, true)] {
-            samples.add(srtt_ns, limited);
-        }
-        let expected = SenderSamples {
-            n: 3,
-            srtt_ns: u128::from(u64::MAX) + 7,
-            rwnd_limited: 2,
-        };
-        assert_eq!(samples, expected);
-    }
 }

@@ -16,11 +16,11 @@ use std::ops::{Deref, DerefMut};
 use serde::{Serialize, Serializer};
 
 pub use chunks::ChunkSummary;
-pub use media::{EchoSummary, FrameSummary};
+pub use media::{EchoSummary, FrameSummary, ResponsivenessSummary};
 pub use program::{MeasuresSummary, ProgramSummary, TupleSummary};
 pub use requests::{BINS, CompletionBin, CompletionSummary};
 
-use field::Weight::{Bytes, Count, Flows, Intervals, Once, Packets, Samples, Time};
+use field::Weight::{Bytes, Count, Flows, Intervals, Once, Packets, Requests, Samples, Time};
 use field::{Kind, Record, about, fields, measured, values};
 
 use crate::class::Interval;
@@ -201,6 +201,10 @@ fields! {
         echoes: Option<EchoSummary> = about().or_left_out().beside();
         /// What became of its frames; only of sources of media.
         frames: Option<FrameSummary> = about().or_left_out().beside();
+        /// Page load time: from the first connection of a page to the last byte of the last one.
+        page_load_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less().added();
+        /// Responsiveness under working conditions; only of sources that measure it.
+        responsiveness: Option<ResponsivenessSummary> = about().or_left_out().beside();
         /// How long its requests took; only of sources that have any.
         completions: Option<CompletionSummary> = about().or_left_out().beside();
     }
@@ -424,6 +428,8 @@ impl TrafficSummary {
             one_way_delay_ms: Stat::of_histogram(&source.one_way).map(ms),
             rtt_ms: (source.echoes.as_ref())
                 .map_or_else(Stat::default, |of| Stat::of_histogram(&of.rtt).map(ms)),
+            page_load_ms: Stat::of_histogram(&source.loads).map(ms),
+            responsiveness: (source.responsiveness.as_deref()).map(ResponsivenessSummary::new),
             echoes: source.echoes.as_deref().map(EchoSummary::new),
             frames: (source.frames.as_deref())
                 .map(|frames| FrameSummary::new(frames, source.from_ns, source.to_ns)),

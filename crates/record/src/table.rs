@@ -230,7 +230,27 @@ pub fn write_histograms<W: Write + Send>(
             (of_flow(&program.name, "delay_ns"), &measures.delay),
         ]
     });
-    let flows = flows.chain(programs);
+    let sources = outcome.traffic.iter().flat_map(|source| {
+        let of = |quantity| of_flow(&source.name, quantity);
+        let mut all = vec![
+            (of("one_way_delay_ns"), &source.one_way),
+            (of("page_load_ns"), &source.loads),
+        ];
+        if let Some(echoes) = &source.echoes {
+            all.extend([
+                (of("rtt_ns"), &echoes.rtt),
+                (of("echo_delay_ns"), &echoes.back),
+            ]);
+        }
+        let frames = source.frames.as_ref();
+        all.extend(frames.map(|frames| (of("frame_delay_ns"), &frames.delay)));
+        if let Some(probes) = &source.responsiveness {
+            all.push((of("foreign_ns"), &probes.foreign));
+            all.push((of("loaded_ns"), &probes.loaded));
+        }
+        all
+    });
+    let flows = flows.chain(programs).chain(sources);
     let owned: Vec<(Owner<'_>, &Histogram)> = links.chain(classes).chain(flows).collect();
     let mut buckets = (0..).zip(&owned).flat_map(|(owner, (_, histogram))| {
         histogram

@@ -8,6 +8,8 @@ from tailback import metrics
 from tailback.metrics import Metric
 
 METRICS = (
+    "flow.rpm",
+    "flow.page_load_ms.p50",
     "flow.one_way_delay_ms.mean",
     "flow.one_way_delay_ms.p99",
     "flow.frame_delay_ms.p99",

@@ -13,7 +13,9 @@ def of(summary: dict[str, Any], only: Sequence[str] = ()) -> list[dict[str, Any]
     found = []
     for source in summary["traffic"]:
         echoes, frames = source.get("echoes"), source.get("frames")
-        if (echoes or frames) and (not only or source["name"] in only):
+        rpm, pages = source.get("responsiveness"), source.get("page_load_ms")
+        pages = pages if pages and pages["n"] else None
+        if (echoes or frames or rpm or pages) and (not only or source["name"] in only):
             fact = {
                 "name": source["name"],
                 "kind": source["kind"],
@@ -21,6 +23,8 @@ def of(summary: dict[str, Any], only: Sequence[str] = ()) -> list[dict[str, Any]
                 "rtt_ms": source["rtt_ms"] if echoes else None,
                 "echoes": echoes,
                 "frames": frames,
+                "responsiveness": rpm,
+                "page_load_ms": pages,
             }
             found.append({**fact, "sentences": _sentences(fact)})
     return found
@@ -60,10 +64,28 @@ def _sentences(source: dict[str, Any]) -> list[str]:
             )
         else:
             out.append("It had no stall.")
+    if pages := source["page_load_ms"]:
+        out.append(f"{words.count(pages['n'], 'page')} loaded, each in {_spread(pages)}.")
+    if rpm := source["responsiveness"]:
+        out += _responsiveness(rpm)
     one_way = source["one_way_delay_ms"]
     if one_way["p50"] is not None:
         out.append(f"One way, over the whole route, datagrams took {_spread(one_way)}.")
     return out
+
+
+def _responsiveness(rpm: dict[str, Any]) -> list[str]:
+    if rpm["rpm"] is None:
+        return ["It has no RPM: no interval with probes of both kinds is complete."]
+    return [
+        f"Responsiveness: {rpm['rpm']:.0f} RPM ({rpm['confidence']} confidence, "
+        f"{words.count(rpm['intervals'], 'interval')}), {rpm['foreign_rpm']:.0f} of foreign probes "
+        f"and {rpm['loaded_rpm']:.0f} on bulk connections.",
+        f"A foreign probe, a handshake and a fetch, took {_spread(rpm['foreign_ms'])}.",
+        f"A probe on a bulk connection took {_spread(rpm['loaded_ms'])}.",
+        f"{words.count(rpm['connections'], 'bulk connection')} carried "
+        f"{rpm['goodput_mbit']:.4g} Mbit/s.",
+    ]
 
 
 def _spread(stat: dict[str, Any]) -> str:

@@ -32,6 +32,13 @@ FEW_FLOWS = 60
 """The most flows of a run in a short view."""
 
 
+OF_SOURCES = (
+    *("one_way_delay_ns", "echo_delay_ns", "frame_delay_ns"),
+    *("page_load_ns", "foreign_ns", "loaded_ns"),
+)
+"""Distributions that only sources of traffic have."""
+
+
 @dataclass(frozen=True)
 class Run:
     """One run: a point of a sweep with one seed."""
@@ -103,7 +110,9 @@ class Run:
         """Buckets of a quantity: lower, width, count.
 
         `delay_ns` belongs to a link (default: the first) or a program, `delay_ns.CLASS` to the
-        link of a class, `rtt_ns` to a flow or program (default: the first).
+        link of a class, `rtt_ns` to a flow, program or `ping` (default: the first flow).
+        `one_way_delay_ns`, `echo_delay_ns`, `frame_delay_ns`, `page_load_ns`, `foreign_ns` and
+        `loaded_ns` belong to a source of traffic (default: the first).
         """
         import polars as pl
 
@@ -115,6 +124,8 @@ class Run:
                 name = quantity.removeprefix("delay_ns.")
                 classes = self.summary.get("classes", ())
                 link = next((c["link"] for c in classes if c["name"] == name), None)
+            elif quantity in OF_SOURCES:
+                flow = next((s["name"] for s in self.summary["traffic"]), None)
             else:
                 flow = next((f["name"] for f in parts.flows(self.summary)), None)
         return frame.filter(

@@ -450,6 +450,9 @@ fn build_traffic(
         received_bytes: 0,
         one_way: Histogram::new(),
         far: Far::of(source, plan.warmup),
+        loads_at: Vec::new(),
+        waits: false,
+        loads: Histogram::new(),
         connections: source.connections.as_ref().map(|connections| {
             let (entry, options) = known(cc::TABLE.entries(), &connections.cc);
             Connections {

@@ -117,6 +117,19 @@ pub(super) struct Connection {
     pub completed: Option<Time>,
     /// Its chunks, if its application writes in chunks.
     pub chunks: Option<Box<Chunks>>,
+    /// What was asked for on a connection without end.
+    pub asked: Option<Box<Asked>>,
+}
+
+/// A request on a connection without end.
+pub(super) struct Asked {
+    pub at: Time,
+    /// Segments of the answer.
+    segments: u64,
+    /// When the request was last sent; `None`: it has arrived.
+    pub sent: Option<Time>,
+    /// How long the answer took, once it has arrived.
+    pub took: Option<Time>,
 }
 
 impl Connection {
@@ -154,6 +167,7 @@ impl Connection {
             goal: bytes.map_or(u64::MAX, |bytes| first_segment + bytes.div_ceil(mss)),
             completed: None,
             chunks: None,
+            asked: None,
         }
     }
 
@@ -202,8 +216,38 @@ impl Connection {
         false
     }
 
+    /// The receiver asks for so many bytes at `now`, unless a request of it is under way.
+    pub fn ask(&mut self, bytes: u64, now: Time, port: &mut Access<'_>) {
+        const AGAIN: Time = Time(1_000_000_000);
+        const PAYLOAD: u16 = 100;
+        if self.syn_due != Time::NEVER {
+            return;
+        }
+        match self.asked.as_deref_mut() {
+            None => {
+                self.asked = Some(Box::new(Asked {
+                    at: now,
+                    segments: bytes.div_ceil(self.mss),
+                    sent: Some(now),
+                    took: None,
+                }));
+            }
+            Some(asked) => match &mut asked.sent {
+                // It may be lost.
+                Some(sent) if now.since(*sent) >= AGAIN => *sent = now,
+                _ => return,
+            },
+        }
+        self.receiver.ask(PAYLOAD, port);
+    }
+
     #[cold]
     fn reach_goal(&mut self, now: Time, calendar: &mut Calendar) {
+        if let Some(asked) = &mut self.asked {
+            asked.took = Some(now.since(asked.at));
+            self.goal = u64::MAX;
+            return;
+        }
         let next = |chunks: &mut Box<Chunks>| chunks.arrive(self.receiver.arrived(), now, calendar);
         let next = self.chunks.as_mut().map_or(u64::MAX, next);
         self.goal = self.first.saturating_add(next);
@@ -353,6 +397,12 @@ impl Network {
             sender.on_ack(packet, now, &mut port);
         } else if packet.has(flags::REQUEST) {
             sender.on_request(packet, now, &mut port);
+            if let Some(asked) = &mut connection.asked
+                && asked.sent.take().is_some()
+            {
+                // The next segments are the answer.
+                connection.goal = sender.flight().nxt + asked.segments;
+            }
             if let Some(chunks) = &mut connection.chunks {
                 chunks.request(packet.seq - connection.first, now, port.calendar);
             }

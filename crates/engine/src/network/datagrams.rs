@@ -20,8 +20,6 @@ use crate::units::{Rate, Time};
 
 /// Frame length of a report, bytes.
 const REPORT_LEN: u16 = 98;
-/// An echo is a frame that is never late.
-const NEVER_LATE_NS: u64 = u64::MAX >> 1;
 
 /// What the receiving end of a source does with datagrams.
 #[derive(Default)]
@@ -140,14 +138,7 @@ impl Far {
         match datagrams.role {
             Role::Sink => Far::Sink,
             Role::Echo => Far::Echo(Box::new(Echoes {
-                requests: Frames::new(
-                    FrameRules {
-                        interval_ns: 0,
-                        deadline_ns: NEVER_LATE_NS,
-                        group: 0,
-                    },
-                    warmup.ns(),
-                ),
+                requests: Frames::new(FrameRules::REQUESTS, warmup.ns()),
                 ecn: datagrams.ecn,
                 warmup,
                 turned: VecDeque::new(),

@@ -101,6 +101,8 @@ impl Network {
                 sent_packets: traffic.sent_packets,
                 received_packets: traffic.received_packets,
                 received_bytes: traffic.received_bytes,
+                responsiveness: traffic.source.responsiveness().map(Box::new),
+                loads: std::mem::take(&mut traffic.loads),
                 one_way: std::mem::take(&mut traffic.one_way),
                 ..TrafficOutcome::default()
             };

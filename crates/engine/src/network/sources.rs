@@ -39,6 +39,12 @@ pub(super) struct Traffic {
     pub one_way: Histogram,
     /// What the receiving end does with datagrams.
     pub far: Far,
+    /// Slots of its connections without end.
+    pub loads_at: Vec<u32>,
+    /// The source waits for a connection to be complete.
+    pub waits: bool,
+    /// How long loads of several connections took, ns.
+    pub loads: Histogram,
     /// What it opens; `None`: it sends datagrams.
     pub connections: Option<Connections>,
 }
@@ -139,6 +145,7 @@ impl Network {
         loop {
             let traffic = &mut self.traffic[index];
             if traffic.stop.is_some_and(|stop| now >= stop) {
+                self.stop_loads(index);
                 return self.calendar.cancel(id);
             }
             match traffic.source.next(now) {
@@ -147,9 +154,17 @@ impl Network {
                     self.send_datagram(index, len, ecn, (seq, 0));
                 }
                 Step::Frame { bytes, ecn } => self.send_frame(index, bytes, ecn),
-                Step::Open { bytes } => self.open(index, bytes),
-                Step::Wait(until) => return self.calendar.schedule(id, until),
+                Step::Open { bytes } => _ = self.open(index, Some(bytes)),
+                Step::Load => self.load(index),
+                Step::Ask { load, bytes } => self.ask(index, load, bytes),
+                Step::Count => self.count(index),
+                Step::Stop => self.stop_loads(index),
+                Step::Wait(Time::NEVER) => {
+                    traffic.waits = true;
+                    return self.calendar.cancel(id);
+                }
                 Step::Done => return self.calendar.cancel(id),
+                Step::Wait(until) => return self.calendar.schedule(id, until),
             }
         }
     }
@@ -169,34 +184,46 @@ impl Network {
             return self.act_at_far_end(index, packet);
         }
         if completed
+            && let Some(connection) = &mut self.ends[packet.flow as usize].connection
+            && let Some(asked) = connection.asked.take()
+        {
+            traffic.source.answered(asked.took.unwrap_or_default());
+        } else if completed
             && let Some(connections) = &mut traffic.connections
             && let Some(connection) = &self.ends[packet.flow as usize].connection
-            && connection.opened >= self.plan.warmup
         {
-            connections.done.push(Completion {
+            let completion = Completion {
                 at_ns: self.now.ns(),
                 bytes: connection.delivered_bytes(),
                 took_ns: self.now.since(connection.opened).ns(),
-            });
+            };
+            if connection.opened >= self.plan.warmup {
+                connections.done.push(completion);
+            }
+            let took = traffic.source.complete(self.now, &completion);
+            if let Some(took) = took.filter(|took| self.now.since(*took) >= self.plan.warmup) {
+                traffic.loads.record(took.ns());
+            }
+            if std::mem::take(&mut traffic.waits) {
+                let id = self.ids.sources + index as u32;
+                self.calendar.schedule(id, self.now);
+            }
         }
     }
 
     /// A source opens a connection, unless it has too many.
-    fn open(&mut self, index: usize, bytes: u64) {
+    pub(super) fn open(&mut self, index: usize, bytes: Option<u64>) -> Option<u32> {
         let slot = self.take_slot(index);
         let source = self.traffic[index].number as usize;
-        let Some(connections) = &mut self.traffic[index].connections else {
-            return;
-        };
-        let Some(plan) = &self.plan.traffic[connections.group].connections else {
-            return;
-        };
+        let connections = self.traffic[index].connections.as_mut()?;
+        let plan = self.plan.traffic[connections.group].connections.as_ref()?;
         let measured = u64::from(self.now >= self.plan.warmup);
         let Some(slot) = slot else {
             connections.refused += measured;
-            return;
+            self.traffic[index].source.refused(self.now);
+            return None;
         };
-        connections.started += measured;
+        connections.started += if bytes.is_some() { measured } else { 0 };
         let mut control = crates::build(connections.entry, &connections.options);
         control.randomise(connections.seeds.fork());
         let mut fresh = Connection {
@@ -207,7 +234,7 @@ impl Network {
                 &plan.tcp,
                 control,
                 plan.ecn,
-                Some(bytes),
+                bytes,
                 self.first_segment,
                 connections.phases,
             )
@@ -229,6 +256,7 @@ impl Network {
         self.ends[slot as usize].due = [Time::ZERO; 2];
         self.ends[slot as usize].connection = Some(connection);
         self.connect_receiver(slot as usize);
+        Some(slot)
     }
 
     /// Takes the slot that is free for longest and has nothing in the network.

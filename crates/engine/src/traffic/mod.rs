@@ -5,6 +5,8 @@
 //! What a kind does is a property of its entry, so that a kind is one file and
 //! one line of [`ENTRIES`], whether it opens connections or not.
 
+use tailback_record::{Completion, ResponsivenessOutcome};
+
 use crate::packet::Ecn;
 use crate::registry::{Entry, Kind, Opt, Options, Table, complete_defaults, find};
 use crate::rng::Stream;
@@ -16,7 +18,9 @@ pub mod audio;
 pub mod cbr;
 pub mod datagram;
 pub mod on_off;
+pub mod page;
 pub mod ping;
+pub mod responsiveness;
 mod sizes;
 pub mod video;
 pub mod web;
@@ -43,7 +47,20 @@ pub enum Step {
         /// Payload, bytes.
         bytes: u64,
     },
-    /// Ask again at this time.
+    /// Open a TCP connection now that sends without end.
+    Load,
+    /// Ask for so many bytes on one of those connections, by its number from 0.
+    Ask {
+        /// The connection.
+        load: u32,
+        /// Payload of the answer.
+        bytes: u64,
+    },
+    /// Call [`Source::count`].
+    Count,
+    /// Those connections send nothing new from now on.
+    Stop,
+    /// Ask again at this time; [`Time::NEVER`]: when a connection is complete.
     Wait(Time),
     /// Nothing more to come.
     Done,
@@ -54,6 +71,26 @@ pub trait Source: Send {
     /// What to do at `now`; called again after each `Send` and `Open`, and
     /// at the end of each `Wait`.
     fn next(&mut self, now: Time) -> Step;
+
+    /// A connection that it opened has brought everything. Returns how long a load took, such as
+    /// that of a page, if it is complete now. [`Source::next`] follows.
+    fn complete(&mut self, _now: Time, _completion: &Completion) -> Option<Time> {
+        None
+    }
+
+    /// The answer to [`Step::Ask`] has arrived, so long after it.
+    fn answered(&mut self, _took: Time) {}
+
+    /// The answer to [`Step::Count`]: payload that [`Step::Load`] connections have delivered.
+    fn count(&mut self, _delivered: u64) {}
+
+    /// Responsiveness under working conditions, if it measures it.
+    fn responsiveness(&self) -> Option<ResponsivenessOutcome> {
+        None
+    }
+
+    /// A connection that it asked for is refused: too many are open.
+    fn refused(&mut self, _now: Time) {}
 
     /// The receiving end reports what has arrived. Only sources whose [`Role`] asks for reports
     /// have them.
@@ -124,6 +161,8 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &ping::ENTRY,
     &video::ENTRY,
     &audio::ENTRY,
+    &page::ENTRY,
+    &responsiveness::ENTRY,
 ];
 
 /// Every traffic source, those of plugins too.

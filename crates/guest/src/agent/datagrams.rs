@@ -81,7 +81,6 @@ impl<'a> Datagrams<'a> {
                 return Ok(None);
             }
             match self.machine.next(Time(now)) {
-                Step::Done | Step::Open { .. } | Step::Frame { .. } => return Ok(None),
                 Step::Wait(until) => return Ok(Some(until.ns())),
                 Step::Send { len, ecn } => {
                     if self.ecn != Some(ecn) {
@@ -106,6 +105,7 @@ impl<'a> Datagrams<'a> {
                         .map_err(io(what))?;
                     self.sent_packets += u64::from(now >= warmup_ns);
                 }
+                _ => return Ok(None),
             }
         }
     }

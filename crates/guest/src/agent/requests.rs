@@ -129,7 +129,7 @@ impl<'a> Requests<'a> {
             match self.traffic.next(Time(now)) {
                 Step::Wait(until) => return Ok(Some(until.ns())),
                 Step::Open { bytes } => self.connect(bytes, now, namespaces, poll)?,
-                Step::Send { .. } | Step::Frame { .. } | Step::Done => return Ok(None),
+                _ => return Ok(None),
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Echoes and frames of a source in the summary of a run.
 
-use super::field::Weight::{Bytes, Count, Once, Packets};
-use super::field::{fields, measured};
+use super::field::Weight::{Bytes, Count, Once, Packets, Requests};
+use super::field::{about, fields, measured};
 use super::{mbit, ms, seconds};
 use crate::stat::Stat;
-use crate::{EchoOutcome, FrameOutcome, ratio};
+use crate::{EchoOutcome, FrameOutcome, ResponsivenessOutcome, ratio};
 
 fields! {
     /// Summary of the echoes of a source.
@@ -47,6 +47,46 @@ fields! {
         longest_stall_s: f64 = measured("s", Once).less();
         /// Rate of the media itself, without headers.
         bitrate_mbit: Option<f64> = measured("Mbit/s", Bytes).called("media_mbit").more();
+    }
+}
+
+fields! {
+    /// Summary of a test of responsiveness, over its last intervals.
+    pub struct ResponsivenessSummary {
+        /// Responsiveness: the mean of the RPM of foreign probes and of those on bulk connections.
+        rpm: Option<f64> = measured("1/min", Once).more();
+        /// Round trips per minute of foreign probes.
+        foreign_rpm: Option<f64> = measured("1/min", Once).called("rpm_foreign").more();
+        /// Round trips per minute on bulk connections.
+        loaded_rpm: Option<f64> = measured("1/min", Once).called("rpm_loaded").more();
+        /// Confidence in it: low, medium or high.
+        confidence: &'static str = about();
+        /// Time of foreign probes: handshake and fetch together.
+        foreign_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less();
+        /// Time of probes on bulk connections.
+        loaded_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less();
+        /// Complete intervals of the test.
+        intervals: u64 = measured("", Count).called("rpm_intervals");
+        /// Bulk connections at the end of the test.
+        connections: u64 = measured("", Count).called("rpm_connections");
+        /// Mean goodput of the last intervals.
+        goodput_mbit: f64 = measured("Mbit/s", Bytes).called("rpm_goodput_mbit").more();
+    }
+}
+
+impl ResponsivenessSummary {
+    pub(super) fn new(of: &ResponsivenessOutcome) -> ResponsivenessSummary {
+        ResponsivenessSummary {
+            rpm: of.rpm,
+            foreign_rpm: of.foreign_rpm,
+            loaded_rpm: of.loaded_rpm,
+            confidence: of.confidence.name(),
+            foreign_ms: Stat::of_histogram(&of.foreign).map(ms),
+            loaded_ms: Stat::of_histogram(&of.loaded).map(ms),
+            intervals: of.intervals,
+            connections: of.connections,
+            goodput_mbit: of.goodput_bit / 1e6,
+        }
     }
 }
 

@@ -98,6 +98,11 @@ CLASS: tuple[TableQuantity, ...] = (
 JAIN = _of("Jain", "jain", "run")
 
 LATENCY: tuple[TableQuantity, ...] = (
+    _of("RPM", "rpm", "flow"),
+    _of("foreign p99 ms", "foreign_ms.p99", "flow"),
+    _of("loaded p99 ms", "loaded_ms.p99", "flow"),
+    _of("page ms", "page_load_ms.p50", "flow"),
+    _of("page p99 ms", "page_load_ms.p99", "flow"),
     _of("RTT ms", "rtt_ms.p50", "flow"),
     _of("RTT p99 ms", "rtt_ms.p99", "flow"),
     _of("lost", "echoes_lost", "flow"),

@@ -34,6 +34,7 @@ _SHOWN = {
         *("retransmits", "drops", "marks", "sce_marks"),
     ),
     "source": (
+        *("rpm", "page_load_p50_ms", "page_load_p99_ms"),
         *("one_way_delay_p50_ms", "one_way_delay_p99_ms", "rtt_p50_ms", "rtt_p99_ms"),
         *("frame_delay_p99_ms", "late_share", "stall_s", "throughput_mbit", "requests"),
         *("drops", "marks", "sce_marks"),

@@ -52,6 +52,8 @@ def _quantity(name: str, of: Kind, title: str, *, share: bool = False) -> SweepQ
 
 
 QUANTITIES = (
+    _quantity("rpm", "traffic", "responsiveness, round trips per minute"),
+    _quantity("page_load_p50_ms", "traffic", "page load time, median, ms"),
     _quantity("rtt_p99_ms", "traffic", "RTT of a source, 99th percentile, ms"),
     _quantity("frame_delay_p99_ms", "traffic", "delay of frames, 99th percentile, ms"),
     _quantity("late_share", "traffic", "share of frames that are late", share=True),

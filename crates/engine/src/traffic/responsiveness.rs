@@ -1,0 +1,369 @@
+//! Responsiveness under working conditions: loads a path with bulk connections, probes it, and
+//! gives round trips per minute (RPM).
+//!
+//! Follows draft-ietf-ippm-responsiveness-09, in one direction:
+//!
+//! * `connections` bulk connections at first; one more in each interval, until the goodput is
+//!   stable or there are `most_connections`.
+//! * A pair of probes every 10 ms: one on a connection of its own that fetches 5000 bytes (foreign),
+//!   and one of 1000 bytes on a bulk connection drawn at random (self). Probes take at most 5 % of
+//!   the goodput of the last interval; in the first interval a pair is sent every 100 ms.
+//! * Goodput and responsiveness are averaged over 4 intervals. Each is stable when the standard
+//!   deviation of its last 4 averages is below 5 % of the current one. The test ends when both are.
+//! * Of the probes of the last 4 intervals the slowest 5 % are left out. RPM is the mean of 60 s over
+//!   the mean time of a foreign exchange, and 60 s over the mean time of a self probe.
+//!
+//! Confidence is "low" below 4 intervals, "medium" before both are stable, and "high" then.
+//!
+//! Deviations: there is no TLS. A foreign probe has two exchanges, the handshake and the fetch, which are trimmed
+//! together. The answer to a self probe is the next data that the server sends, as nothing unsent
+//! waits before it (the draft lets a server have 5 ms of it). A lost request is sent again after 1 s.
+//! A self probe is skipped where the drawn connection has one under way. Both directions at once,
+//! and one after the other, are two such sources.
+
+use std::collections::VecDeque;
+
+use tailback_record::{Completion, Confidence, Histogram, ResponsivenessOutcome};
+
+use super::{Build, ECN, LIMIT, Source, Step, Transport};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, OptionError, Options};
+use crate::rng::Stream;
+use crate::units::Time;
+
+/// Bytes that a foreign probe fetches.
+const FOREIGN: u64 = 5_000;
+/// Bytes that a self probe asks for.
+const OWN: u64 = 1_000;
+/// Intervals of an average, and averages of a deviation.
+const INTERVALS: usize = 4;
+/// Largest deviation of a stable value, as a share of it.
+const STABLE: f64 = 0.05;
+/// Share of the fastest probes that counts.
+const KEPT: f64 = 0.95;
+/// Largest share of the goodput that probes take.
+const PROBES: f64 = 0.05;
+/// Least time from one pair of probes to the next, and the time before the goodput is known.
+const GAP: Time = Time(10_000_000);
+const FIRST_GAP: Time = Time(100_000_000);
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "responsiveness",
+    doc: "Responsiveness under working conditions: bulk connections load the path, and probes measure round trips per minute (RPM).",
+    follows: "draft-ietf-ippm-responsiveness-09",
+    options: &[
+        Opt {
+            name: "interval",
+            doc: "Length of an interval.",
+            kind: Kind::Time {
+                min: Time(100_000_000),
+            },
+            default: Some("5s"),
+            tc: None,
+        },
+        Opt {
+            name: "connections",
+            doc: "Bulk connections at first.",
+            kind: Kind::Int { min: 1, max: 100 },
+            default: Some("1"),
+            tc: None,
+        },
+        Opt {
+            name: "most_connections",
+            doc: "Most bulk connections.",
+            kind: Kind::Int { min: 1, max: 100 },
+            default: Some("16"),
+            tc: None,
+        },
+        ECN,
+        LIMIT,
+    ],
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish,
+    build: Build {
+        source: |options, stream| Box::new(Responsiveness::new(options, stream)),
+        transport: Transport::Connections {
+            largest: |_| FOREIGN,
+            gap: |_| GAP,
+        },
+    },
+};
+
+fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let mut errors = Vec::new();
+    let (first, most) = (options.int("connections"), options.int("most_connections"));
+    if first > most {
+        errors.push(OptionError {
+            option: "connections",
+            message: format!("more connections than most_connections; expected at most {most}"),
+        });
+    }
+    if options.int("limit") <= most {
+        errors.push(OptionError {
+            option: "limit",
+            message: format!(
+                "no connection is left for probes; expected at least {}",
+                most + 1
+            ),
+        });
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+/// Probes and goodput of an interval.
+#[derive(Default)]
+struct Interval {
+    goodput: f64,
+    /// Times of probes, ns.
+    foreign: Vec<u64>,
+    own: Vec<u64>,
+}
+
+struct Responsiveness {
+    stream: Stream,
+    interval: Time,
+    /// Bulk connections now, and wanted.
+    loads: u64,
+    wanted: u64,
+    most: u64,
+    /// When the interval ends; `None` before the start.
+    ends: Option<Time>,
+    next_probe: Time,
+    gap: Time,
+    /// What is left of a pair of probes.
+    asks: bool,
+    /// The interval is over, and its goodput is not known yet.
+    counts: bool,
+    delivered: u64,
+    now: Interval,
+    /// The last intervals, the oldest first.
+    last: VecDeque<Interval>,
+    intervals: u64,
+    goodputs: Averages,
+    rpms: Averages,
+    goodput_stable: bool,
+    over: bool,
+    stopped: bool,
+}
+
+/// The last averages over intervals.
+#[derive(Default)]
+struct Averages(VecDeque<f64>);
+
+impl Averages {
+    /// Adds one; whether the last of them are stable.
+    fn add(&mut self, value: f64) -> bool {
+        if self.0.len() == INTERVALS {
+            self.0.pop_front();
+        }
+        self.0.push_back(value);
+        let n = self.0.len() as f64;
+        let mean = self.0.iter().sum::<f64>() / n;
+        let squares: f64 = self.0.iter().map(|v| (v - mean) * (v - mean)).sum();
+        self.0.len() == INTERVALS && libm::sqrt(squares / n) < STABLE * value
+    }
+}
+
+impl Responsiveness {
+    fn new(options: &Options, stream: Stream) -> Responsiveness {
+        Responsiveness {
+            stream,
+            interval: options.time("interval"),
+            loads: 0,
+            wanted: options.int("connections") as u64,
+            most: options.int("most_connections") as u64,
+            ends: None,
+            next_probe: Time::ZERO,
+            gap: FIRST_GAP,
+            asks: false,
+            counts: false,
+            delivered: 0,
+            now: Interval::default(),
+            last: VecDeque::new(),
+            intervals: 0,
+            goodputs: Averages::default(),
+            rpms: Averages::default(),
+            goodput_stable: false,
+            over: false,
+            stopped: false,
+        }
+    }
+
+    /// Foreign, loaded and whole RPM of the last intervals.
+    fn rpm(&self) -> [Option<f64>; 3] {
+        let all = |of: fn(&Interval) -> &Vec<u64>| {
+            let mut all: Vec<u64> = self.last.iter().flat_map(of).copied().collect();
+            trimmed_mean(&mut all)
+        };
+        // A foreign probe has two exchanges.
+        let foreign = all(|interval| &interval.foreign).map(|mean| 60e9 / (mean / 2.0));
+        let own = all(|interval| &interval.own).map(|mean| 60e9 / mean);
+        let whole = foreign.zip(own).map(|(a, b)| (a + b) / 2.0);
+        [foreign, own, whole]
+    }
+
+    fn end_interval(&mut self, delivered: u64) {
+        let bytes = delivered - self.delivered;
+        self.delivered = delivered;
+        let mut interval = std::mem::take(&mut self.now);
+        interval.goodput = bytes as f64 * 8.0 / self.interval.as_secs_f64();
+        let pair = (FOREIGN + OWN) as f64 * 8.0;
+        let gap = pair / (PROBES * interval.goodput.max(1.0)) * 1e9;
+        self.gap = Time(gap.min(FIRST_GAP.ns() as f64) as u64).max(GAP);
+        if self.last.len() == INTERVALS {
+            self.last.pop_front();
+        }
+        self.last.push_back(interval);
+        self.intervals += 1;
+        let goodput = self.last.iter().map(|one| one.goodput).sum::<f64>() / self.last.len() as f64;
+        self.goodput_stable |= self.goodputs.add(goodput);
+        if self.goodput_stable {
+            let rpm = self.rpm()[2];
+            self.over = rpm.is_some_and(|rpm| self.rpms.add(rpm));
+        } else {
+            self.wanted = (self.wanted + 1).min(self.most);
+        }
+    }
+}
+
+/// The mean of the fastest 95 %, ns; `None` without values.
+fn trimmed_mean(all: &mut [u64]) -> Option<f64> {
+    all.sort_unstable();
+    let kept = ((all.len() as f64 * KEPT) as usize).max(1).min(all.len());
+    let sum: u64 = all[..kept].iter().sum();
+    (kept > 0).then(|| sum as f64 / kept as f64)
+}
+
+impl Source for Responsiveness {
+    fn next(&mut self, now: Time) -> Step {
+        if self.over {
+            if self.stopped {
+                return Step::Done;
+            }
+            self.stopped = true;
+            return Step::Stop;
+        }
+        let ends = *self.ends.get_or_insert(now + self.interval);
+        if self.loads < self.wanted {
+            self.loads += 1;
+            return Step::Load;
+        }
+        if now >= ends {
+            if !self.counts {
+                self.counts = true;
+                return Step::Count;
+            }
+            self.counts = false;
+            self.ends = Some(ends + self.interval);
+            return self.next(now);
+        }
+        if self.asks {
+            self.asks = false;
+            let load = self.stream.below(self.loads) as u32;
+            return Step::Ask { load, bytes: OWN };
+        }
+        if now >= self.next_probe {
+            self.next_probe = now + self.gap;
+            self.asks = true;
+            return Step::Open { bytes: FOREIGN };
+        }
+        Step::Wait(self.next_probe.min(ends))
+    }
+
+    fn complete(&mut self, _: Time, completion: &Completion) -> Option<Time> {
+        self.now.foreign.push(completion.took_ns);
+        None
+    }
+
+    fn answered(&mut self, took: Time) {
+        self.now.own.push(took.ns());
+    }
+
+    fn count(&mut self, delivered: u64) {
+        self.end_interval(delivered);
+    }
+
+    fn responsiveness(&self) -> Option<ResponsivenessOutcome> {
+        let histogram = |of: fn(&Interval) -> &Vec<u64>| {
+            let mut all = Histogram::new();
+            let times = self.last.iter().flat_map(of);
+            times.for_each(|time| all.record(*time));
+            all
+        };
+        let [foreign_rpm, loaded_rpm, rpm] = self.rpm();
+        let n = self.last.len().max(1) as f64;
+        Some(ResponsivenessOutcome {
+            foreign: histogram(|interval| &interval.foreign),
+            loaded: histogram(|interval| &interval.own),
+            foreign_rpm,
+            loaded_rpm,
+            rpm,
+            confidence: if self.over {
+                Confidence::High
+            } else if self.intervals >= INTERVALS as u64 {
+                Confidence::Medium
+            } else {
+                Confidence::Low
+            },
+            intervals: self.intervals,
+            connections: self.loads,
+            goodput_bit: self.last.iter().map(|one| one.goodput).sum::<f64>() / n,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_twentieth_is_left_out() {
+        let mut all: Vec<u64> = (1..=100).rev().collect();
+        assert_eq!(trimmed_mean(&mut all), Some(48.0));
+        assert_eq!(trimmed_mean(&mut [7]), Some(7.0));
+        assert_eq!(trimmed_mean(&mut []), None);
+    }
+
+    /// The draft's anchors: 200, 60 and 10 ms are 300, 1000 and 6000 RPM.
+    #[test]
+    fn rpm_is_round_trips_per_minute() {
+        let options = crate::registry::complete_defaults(&ENTRY);
+        for (ms, rpm) in [(200, 300.0), (60, 1_000.0), (10, 6_000.0)] {
+            let stream = Stream::new(1, "responsiveness", "traffic");
+            let mut source = Responsiveness::new(&options, stream);
+            source.now.foreign = vec![2 * ms * 1_000_000; 40];
+            source.now.own = vec![ms * 1_000_000; 40];
+            source.end_interval(1_000_000);
+            assert_eq!(source.rpm(), [Some(rpm); 3]);
+            let told = source.responsiveness().expect("probes");
+            assert_eq!((told.confidence, told.intervals), (Confidence::Low, 1));
+        }
+    }
+
+    /// Averages of 4 intervals, of which the last 4 agree: stable after 7 equal ones at the latest.
+    #[test]
+    fn it_ends_when_goodput_and_responsiveness_are_stable() {
+        let options = crate::registry::complete_defaults(&ENTRY);
+        let mut source = Responsiveness::new(&options, Stream::new(1, "r", "traffic"));
+        let mut delivered = 0;
+        for interval in 1..=7 {
+            source.now.foreign = vec![40_000_000; 40];
+            source.now.own = vec![20_000_000; 40];
+            delivered += 10_000_000;
+            source.end_interval(delivered);
+            assert_eq!(source.goodput_stable, interval >= 4);
+            assert_eq!(source.over, interval >= 7, "{interval}");
+        }
+        assert_eq!(
+            source.wanted, 4,
+            "one more in each of the first three intervals"
+        );
+    }
+}

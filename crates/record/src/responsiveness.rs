@@ -1,0 +1,51 @@
+//! Responsiveness under working conditions, as a source measured it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Histogram;
+
+/// How much a result can be relied on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Confidence {
+    /// There were fewer intervals than an average has.
+    #[default]
+    Low,
+    /// Goodput or responsiveness was not stable.
+    Medium,
+    /// Both were.
+    High,
+}
+
+impl Confidence {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
+/// Responsiveness of the last intervals of a test.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ResponsivenessOutcome {
+    /// Times of foreign probes, handshake and fetch together, ns.
+    pub foreign: Histogram,
+    /// Times of probes on bulk connections, ns.
+    pub loaded: Histogram,
+    /// Round trips per minute of foreign probes.
+    pub foreign_rpm: Option<f64>,
+    /// Round trips per minute on bulk connections.
+    pub loaded_rpm: Option<f64>,
+    /// The mean of both.
+    pub rpm: Option<f64>,
+    /// How much it can be relied on.
+    pub confidence: Confidence,
+    /// Complete intervals of the test.
+    pub intervals: u64,
+    /// Bulk connections at its end.
+    pub connections: u64,
+    /// Mean goodput of the last intervals, bit/s.
+    pub goodput_bit: f64,
+}
