@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tailback.base.numbers import short
+from tailback.evaluate import measures
 from tailback.evaluate.decision import Decision, PointOutcome, decide
 from tailback.evaluate.model import Request, SectionResult, SectionVerdict
 from tailback.evaluate.subject import Subject
@@ -247,7 +248,7 @@ class Against(Asked):
     share: bool = True
     """Whether the difference is a share of the larger value; otherwise it is absolute."""
     reference_name: str = "CUBIC"
-    """The reference is what the scenario has as it is."""
+    """The name of the algorithm that the scenario itself has, which is the reference."""
     unit: str = ""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
@@ -287,8 +288,19 @@ class Against(Asked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AgainstThroughput(Against):
+    """A comparison of what the subject's flows and the reference's deliver."""
+
+    measure: str = "loss of throughput against CUBIC, as a share"
+    value: Measure = field(default_factory=lambda: measures.total_mbit("subject"))
+    better: Better = "more"
+    unit: str = " Mbit/s"
+    margin: float = PERFORMANCE
+
+
+@dataclass(frozen=True, kw_only=True)
 class HarmTo(Asked):
-    """Harm to incumbents, less the harm that they do to themselves, seed by seed."""
+    """Harm to incumbents, minus the harm that they do to themselves, seed by seed."""
 
     measure: str
     value: Measure
@@ -299,11 +311,12 @@ class HarmTo(Asked):
     quick_incumbents: tuple[str, ...] | None = None
     incumbent_at: str = "flows.incumbent.cc"
     absolute: bool = False
-    """Whether harm is the plain increase, as of shares, instead of a share itself."""
+    """Whether harm is the increase itself instead of a share; for values that are shares
+    already."""
     absent: Mapping[str, object] = field(
         default_factory=lambda: {"flows.subject.start": "0s", "flows.subject.stop": "1ms"}
     )
-    """What takes the competitor out, for the run of the incumbent alone."""
+    """Values that silence the competitor, for the run of the incumbent alone."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         """For each incumbent: alone, beside itself, and beside the subject."""
@@ -381,7 +394,7 @@ class TextOnly(Asked):
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
     """The runs of several results of one sweep, point by point, together by seed.
 
-    What only one of them replaces (the subject) is no axis, so their points have the same keys.
+    What only one of them replaces (the subject) is not an axis, so their points have the same keys.
     """
     out = []
     by_key = [{(label_of([run]), run.seed): run for run in one} for one in results]

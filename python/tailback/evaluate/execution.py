@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from tailback.errors import InputError, RunsFailed
 from tailback.evaluate.criteria import Criterion
 from tailback.evaluate.model import Evaluation, Request, SectionResult
-from tailback.evaluate.subject import Subject
+from tailback.evaluate.subject import Subject, resolve
 from tailback.running import engines
 from tailback.running.batch import Job, run_jobs
 from tailback.running.scenarios import load, quiet, texts
 from tailback.store import layout
 from tailback.store.results import Results
+
+
+@dataclass(frozen=True)
+class Standard:
+    """A suite of criteria that each bring a scenario."""
+
+    suite: str
+    kind: Literal["cc", "aqm"]
+    """What its subjects are."""
+    criteria: Sequence[Criterion]
+    folder: Path
+    """Where the scenarios are."""
+
+    def sections(self) -> Sequence[tuple[str, str]]:
+        """Id and title of every section."""
+        return [(one.id, one.title) for one in self.criteria]
+
+    def evaluate(self, request: Request) -> Evaluation:
+        """Run the requested sections of one subject."""
+        chosen = resolve(self.kind, request)
+        return evaluate(self.suite, self.criteria, self.folder, chosen, request)
 
 
 def evaluate(
@@ -87,7 +109,7 @@ def _rejection(jobs: Iterable[Job], request: Request) -> str:
 def _with_failures(
     result: SectionResult, own: Iterable[Results], failures: Sequence[str]
 ) -> SectionResult:
-    """A section of which runs failed fails: the subject did not survive it."""
+    """A section fails if one of its runs failed: the subject did not survive it."""
     absent = {run_id for one in own for run_id in _absent(one)} if failures else set()
     lost = [failure for failure in failures if any(run_id in failure for run_id in absent)]
     if not lost:

@@ -22,7 +22,7 @@ import tailback
 from tailback import registry
 from tailback.errors import DamagedResults, InputError
 from tailback.interop.flent_file import SUFFIX, VERSION
-from tailback.metrics.groups import group_of
+from tailback.interop.plans import flow_plan
 from tailback.metrics.jain import jain
 from tailback.store import layout
 from tailback.store.run_folder import StoredRun
@@ -183,13 +183,7 @@ class _Export:
         return bool(plan["back"])
 
     def _plan(self, flow: str) -> dict[str, Any]:
-        """The scenario's table of a flow; flows of one table share it."""
-        plans: list[dict[str, Any]] = self.point["flows"]
-        for wanted in (flow, group_of(flow)):
-            for plan in plans:
-                if plan["name"] == wanted:
-                    return plan
-        raise InputError(f"{self.run}: the manifest has no flow {flow}")
+        return flow_plan(self.point, flow, self.run)
 
     def _stream(self, series: str, flow: Mapping[str, Any]) -> _Stream:
         name = flow["name"]

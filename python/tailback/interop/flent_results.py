@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback.errors import InputErrors
+from tailback.interop import foreign
 from tailback.interop.flent_file import SUFFIX, DataFile, is_named_so, read_all
 from tailback.metrics.jain import jain
 from tailback.store.results import Results, Run
@@ -30,7 +31,7 @@ _STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
 
 
 @dataclass(frozen=True)
-class FlentRun(Run):
+class FlentRun(foreign.ForeignRun):
     """A data file as a run; values that it does not have are missing."""
 
     file: DataFile
@@ -75,8 +76,6 @@ class FlentRun(Run):
 
     def series(self) -> pl.DataFrame:
         """The socket statistics as samples: time_ns, flow, link, quantity, value."""
-        import polars as pl
-
         origin = self.file.origin
         rows = [
             (round((at - origin) * 1e9), flow, None, quantity, value * factor)
@@ -85,23 +84,7 @@ class FlentRun(Run):
             for at, value in self.file.statistic(flow, key)
             if at >= origin
         ]
-        schema = {
-            "time_ns": pl.Int64,
-            "flow": pl.String,
-            "link": pl.String,
-            "quantity": pl.String,
-            "value": pl.Float64,
-        }
-        return pl.DataFrame(rows, schema=schema, orient="row")
-
-    def histogram(
-        self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
-    ) -> pl.DataFrame:
-        """Flent keeps no histograms, so there are no buckets."""
-        import polars as pl
-
-        _ = (quantity, flow, link)
-        return pl.DataFrame(schema={"lower": pl.Int64, "width": pl.Int64, "count": pl.Int64})
+        return foreign.series(rows)
 
 
 @dataclass(frozen=True)

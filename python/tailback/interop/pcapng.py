@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tailback.base.names import unknown
-from tailback.errors import InputError, TailbackError
+from tailback.errors import DamagedResults, InputError
 from tailback.store import layout
 from tailback.store.run_folder import StoredRun
 
@@ -65,13 +65,15 @@ def blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Kind and bytes of each block; little-endian, as tailback writes them."""
     while head := file.read(8):
         if len(head) < 8:
-            raise TailbackError(f"{file.name}: the capture ends in the middle of a block")
+            raise DamagedResults(f"{file.name}: the capture ends in the middle of a block")
         kind, length = struct.unpack("<II", head)
         if not 12 <= length <= MAX_BLOCK:
-            raise TailbackError(f"{file.name}: a block of {length} bytes; not a capture of a run")
+            raise DamagedResults(
+                f"{file.name}: not the capture of a run (a block of {length} bytes)"
+            )
         rest = file.read(length - 8)
         if len(rest) < length - 8:
-            raise TailbackError(f"{file.name}: the capture ends in the middle of a block")
+            raise DamagedResults(f"{file.name}: the capture ends in the middle of a block")
         yield kind, head + rest
 
 

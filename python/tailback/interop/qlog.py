@@ -20,8 +20,8 @@ from typing import Any
 import tailback
 from tailback.errors import InputError
 from tailback.explain import account, words
+from tailback.interop.plans import flow_plan
 from tailback.interop.qlog_states import State, states
-from tailback.metrics.groups import group_of
 from tailback.store import layout
 from tailback.store.run_folder import StoredRun
 
@@ -170,12 +170,7 @@ class _Flows:
         return {"name": flow, "type": "client"}
 
     def _plan(self, flow: str) -> dict[str, Any]:
-        plans: list[dict[str, Any]] = self.point["flows"]
-        for wanted in (flow, group_of(flow)):
-            for plan in plans:
-                if plan["name"] == wanted:
-                    return plan
-        raise InputError(f"{self.stored.path}: the manifest has no flow {flow}")
+        return flow_plan(self.point, flow, self.stored.path)
 
     @cached_property
     def _rows(self) -> dict[str, list[tuple[int, str | None, str, float]]]:

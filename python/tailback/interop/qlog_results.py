@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback.errors import InputErrors, TailbackError
-from tailback.interop import qlog_file
+from tailback.interop import foreign, qlog_file
 from tailback.interop.qlog_file import Sender, is_named_so
 from tailback.metrics.statistics import nearest_rank
 from tailback.programs import qlog
 from tailback.programs.qlog import Samples
-from tailback.store.results import Results, Run
+from tailback.store.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +40,7 @@ METRICS = (
 
 
 @dataclass(frozen=True)
-class QlogRun(Run):
+class QlogRun(foreign.ForeignRun):
     """A qlog file as a run."""
 
     sender: Sender
@@ -95,8 +95,6 @@ class QlogRun(Run):
 
     def series(self) -> pl.DataFrame:
         """The samples: time_ns, flow, link, quantity, value; `cwnd_bytes` is the window."""
-        import polars as pl
-
         trace, name = self.sender.trace, self.summary["flows"][0]["name"]
         columns = (
             ("cwnd_bytes", trace.cwnd, 1.0),
@@ -107,23 +105,7 @@ class QlogRun(Run):
             for quantity, samples, factor in columns
             for at, value in samples
         ]
-        schema = {
-            "time_ns": pl.Int64,
-            "flow": pl.String,
-            "link": pl.String,
-            "quantity": pl.String,
-            "value": pl.Float64,
-        }
-        return pl.DataFrame(rows, schema=schema, orient="row")
-
-    def histogram(
-        self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
-    ) -> pl.DataFrame:
-        """A qlog file has no histograms, so there are no buckets."""
-        import polars as pl
-
-        _ = (quantity, flow, link)
-        return pl.DataFrame(schema={"lower": pl.Int64, "width": pl.Int64, "count": pl.Int64})
+        return foreign.series(rows)
 
 
 @dataclass(frozen=True)

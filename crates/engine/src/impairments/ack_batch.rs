@@ -99,8 +99,8 @@ impl AckBatch {
 
 impl Impairment for AckBatch {
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
-        // A SYN-ACK opens a connection, and a datagram of the way back is no ACK: links do not gather
-        // them.
+        // A SYN-ACK opens a connection, and a datagram on the way back is not an ACK: links gather
+        // neither.
         if !packet.has(flags::ACK) || packet.has(flags::SYN | flags::DATAGRAM) {
             return Fate::Goes;
         }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tailback.evaluate.bbr.trace import StateTrace
+from tailback.evaluate.bbr.trace import Spell, StateTrace
 from tailback.evaluate.model import SectionVerdict
 from tailback.store.results import Run
 
@@ -59,12 +59,18 @@ class Observed:
         """The trace of the flow `bbr`."""
         return self.traces[FLOW]
 
+    def at_event(self, state: str) -> tuple[Spell | None, Spell | None]:
+        """The last spell in a state that begins before the event, and the spell after it."""
+        trace, event = self.trace, self.event_s
+        spells = [s for s in trace.of_state(state) if event and trace.start(s) <= event]
+        return (spells[-1], trace.after(spells[-1])) if spells else (None, None)
+
 
 @dataclass(frozen=True)
 class Aim:
     """An event that happens when BBR enters a state.
 
-    A first run without the event shows when that is; in a second one it happens then.
+    A first run without the event finds that time; in a second run the event happens at it.
     """
 
     quiet: Mapping[str, object]

@@ -109,6 +109,11 @@ class StateTrace:
         place = self.spells.index(spell) + 1
         return self.spells[place] if place < len(self.spells) else None
 
+    def first(self, state: str) -> tuple[Spell | None, Spell | None]:
+        """The first spell in a state, and the spell after it."""
+        spells = self.of_state(state)
+        return (spells[0], self.after(spells[0])) if spells else (None, None)
+
     def of_state(self, *states: str, since: float = 0.0) -> list[Spell]:
         """The spells in some states that begin at a time or later."""
         return [s for s in self.spells if s.state in states and self.start(s) >= since]

@@ -5,10 +5,9 @@ A new section is a module with a `CRITERION`, a scenario in `scenarios`, and a l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from tailback.evaluate import execution, subject
+from tailback.evaluate import execution
 from tailback.evaluate.cc import (
     aqm,
     aqm_delay,
@@ -39,7 +38,6 @@ from tailback.evaluate.cc import (
     wireless,
 )
 from tailback.evaluate.criteria import Criterion
-from tailback.evaluate.model import Evaluation, Request
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -74,12 +72,5 @@ CRITERIA: tuple[Criterion, ...] = (
 )
 
 
-def sections() -> Sequence[tuple[str, str]]:
-    """Id and title of every section."""
-    return [(one.id, one.title) for one in CRITERIA]
-
-
-def evaluate(request: Request) -> Evaluation:
-    """Run the requested sections of a congestion control."""
-    chosen = subject.resolve("cc", request)
-    return execution.evaluate("cc", CRITERIA, SCENARIOS, chosen, request)
+_standard = execution.Standard("cc", "cc", CRITERIA, SCENARIOS)
+sections, evaluate = _standard.sections, _standard.evaluate

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from tailback.evaluate import measures
-from tailback.evaluate.criteria import PERFORMANCE, Against
+from tailback.evaluate.criteria import AgainstThroughput
 
-CRITERION = Against(
+CRITERION = AgainstThroughput(
     id="7.1",
     title="Active queue management: throughput",
     source="RFC 9743 section 7.1",
     scenario="7.1-aqm.toml",
     quick={"duration": "40s"},
-    measure="loss of throughput against CUBIC, as a share",
-    value=measures.total_mbit("subject"),
-    better="more",
-    unit=" Mbit/s",
-    margin=PERFORMANCE,
 )

@@ -16,7 +16,7 @@ CRITERION = HarmTo(
         "sweep": {"zip": [{"flows.incumbent.count": [1, 2], "flows.subject.count": [1, 1]}]},
     },
     quick_seeds=20,
-    measure="harm to throughput, less what the incumbent does to itself",
+    measure="harm to throughput, minus what the incumbent does to itself",
     value=measures.of_flows("incumbent", "throughput_mbit"),
     better="more",
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tailback.evaluate import measures
-from tailback.evaluate.criteria import PERFORMANCE, Against
+from tailback.evaluate.criteria import AgainstThroughput
 
-CRITERION = Against(
+CRITERION = AgainstThroughput(
     id="6.1",
     title="Range of paths with tail drop",
     source="RFC 9743 section 6.1",
@@ -21,9 +20,4 @@ CRITERION = Against(
             ]
         },
     },
-    measure="loss of throughput against CUBIC, as a share",
-    value=measures.total_mbit("subject"),
-    better="more",
-    unit=" Mbit/s",
-    margin=PERFORMANCE,
 )

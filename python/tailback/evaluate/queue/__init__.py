@@ -6,12 +6,10 @@ is a module with a criterion, a scenario in `scenarios`, and a line in `CRITERIA
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from tailback.evaluate import execution, subject
+from tailback.evaluate import execution
 from tailback.evaluate.criteria import Criterion
-from tailback.evaluate.model import Evaluation, Request
 from tailback.evaluate.queue import (
     capacity,
     ecn,
@@ -45,12 +43,5 @@ CRITERIA: tuple[Criterion, ...] = (
 )
 
 
-def sections() -> Sequence[tuple[str, str]]:
-    """Id and title of every section."""
-    return [(one.id, one.title) for one in CRITERIA]
-
-
-def evaluate(request: Request) -> Evaluation:
-    """Run the requested sections of a queue discipline."""
-    chosen = subject.resolve("aqm", request)
-    return execution.evaluate("queue", CRITERIA, SCENARIOS, chosen, request)
+_standard = execution.Standard("queue", "aqm", CRITERIA, SCENARIOS)
+sections, evaluate = _standard.sections, _standard.evaluate

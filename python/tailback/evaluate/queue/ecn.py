@@ -14,7 +14,7 @@ from tailback.store.results import Results, Run
 
 
 def _dropped_share(run: Run) -> float | None:
-    """Drops that the queue decided, over those and marks; overflow does not count."""
+    """Share of drops among the queue's signals (drops and marks); overflow does not count."""
     causes = run.summary["queues"]["bottleneck"]["causes"]
     drops = sum(causes.get(cause, 0) for cause in ("aqm", "blue", "overload"))
     marks = sum(causes.get(cause, 0) for cause in ("mark", "step_mark"))
@@ -48,7 +48,7 @@ CRITERION = _Marks(
     scenario="4.5-ecn.toml",
     quick={"duration": "40s"},
     ecn=True,
-    measure="drops of ECN-capable packets that the queue decided, over those and marks",
+    measure="share of drops among the queue's signals to ECN-capable packets",
     value=_dropped_share,
     bound=0.05,
 )

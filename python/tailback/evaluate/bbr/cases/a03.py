@@ -15,11 +15,10 @@ BURST = 3
 def judge(seen: Observed) -> Finding:
     """The gain is 0.5, and DRAIN ends at the BDP."""
     trace = seen.trace
-    drains = trace.of_state("DRAIN")
-    after = trace.after(drains[0]) if drains else None
-    if after is None:
+    drain, after = trace.first("DRAIN")
+    if drain is None or after is None:
         return missed(MEASURE, "DRAIN was not seen to begin and end.")
-    gain = trace.at(drains[0].first, "pacing_gain")
+    gain = trace.at(drain.first, "pacing_gain")
     left, target = trace.at(after.first, "in_flight"), trace.at(after.first, "bdp")
     drained = left <= target + BURST
     ok = abs(gain - BOUND) <= STEP and drained and after.state in ("DOWN", "CRUISE")

@@ -20,13 +20,12 @@ BOUND = 4.0
 def judge(seen: Observed) -> Finding:
     """DRAIN ends in the round after the third, with more than the BDP in flight."""
     trace = seen.trace
-    drains = trace.of_state("DRAIN")
-    after = trace.after(drains[0]) if drains else None
-    if after is None:
-        rounds = trace.at(-1, "round") - trace.at(drains[0].first, "round") if drains else None
+    drain, after = trace.first("DRAIN")
+    if drain is None or after is None:
+        rounds = trace.at(-1, "round") - trace.at(drain.first, "round") if drain else None
         at = len(trace.times) - 1
         return Finding("fail", MEASURE, rounds, BOUND, "DRAIN did not end.", at)
-    rounds = trace.at(after.first, "round") - trace.at(drains[0].first, "round")
+    rounds = trace.at(after.first, "round") - trace.at(drain.first, "round")
     left, target = trace.at(after.first, "in_flight"), trace.at(after.first, "bdp")
     if left <= target and rounds < BOUND:
         return missed(MEASURE, f"The queue drained within {rounds:.0f} rounds.")
@@ -51,6 +50,6 @@ CASE = Case(
             "bottleneck.rate": {"steps": [["0s", "20Mbit"], [seconds(at), "7Mbit"]]},
         },
     ),
-    note="The rate falls by 65 %: after the draft's 10 % a gain of 0.5 drains the queue in time. "
-    "round_count > drain_start_round + 3 holds from the fourth round on.",
+    note="The rate falls by 65 %: with the draft's 10 %, a gain of 0.5 would drain the queue in "
+    "time. round_count > drain_start_round + 3 holds from the fourth round on.",
 )

@@ -21,9 +21,8 @@ SPAN_S = 1.0
 
 def judge(seen: Observed) -> Finding:
     """Losses lead to DOWN although the samples are application-limited."""
-    trace, event = seen.trace, seen.event_s
-    ups = [s for s in trace.of_state("UP") if event and trace.start(s) <= event]
-    after = trace.after(ups[-1]) if ups else None
+    trace = seen.trace
+    _, after = seen.at_event("UP")
     if after is None:
         return missed(MEASURE, "UP did not end.")
     at = after.first

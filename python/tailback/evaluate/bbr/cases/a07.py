@@ -13,11 +13,10 @@ STARTING = "startup"
 def judge(seen: Observed) -> Finding:
     """UP lasts as long as the pauses, STARTUP as long as the run."""
     trace, event = seen.trace, seen.event_s
-    ups = [s for s in trace.of_state("UP") if event and trace.start(s) <= event]
-    if not ups or event is None:
+    up, after = seen.at_event("UP")
+    if up is None or event is None:
         return missed(MEASURE, "UP never began.")
-    end = trace.times[ups[-1].last]
-    after = trace.after(ups[-1])
+    end = trace.times[up.last]
     held = min(end - event, BOUND) if after is not None else BOUND
     starting = seen.traces[STARTING]
     left = [s for s in starting.spells if s.state not in ("STARTUP", "PROBE_RTT")]
@@ -27,7 +26,7 @@ def judge(seen: Observed) -> Finding:
         f"STARTUP {f'led to {left[0].state}' if left else 'lasted throughout'}."
     )
     ok = held >= BOUND - 0.1 and not left
-    at = after.first if after else ups[-1].last
+    at = after.first if after else up.last
     if left and held >= BOUND - 0.1:
         return Finding("fail", MEASURE, held, BOUND, note, left[0].first, STARTING)
     return Finding(passed(ok), MEASURE, held, BOUND, note, at)

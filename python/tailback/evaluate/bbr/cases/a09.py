@@ -23,12 +23,11 @@ def after_up(trace: StateTrace) -> float | None:
 
 def judge(seen: Observed) -> Finding:
     """DOWN leads to REFILL after 2 to 3 s."""
-    trace, event = seen.trace, seen.event_s
-    downs = [s for s in trace.of_state("DOWN") if event and trace.start(s) <= event]
-    after = trace.after(downs[-1]) if downs else None
-    if after is None:
+    trace = seen.trace
+    down, after = seen.at_event("DOWN")
+    if down is None or after is None:
         return missed(MEASURE, "DOWN was not seen to begin and end.")
-    lasted = trace.start(after) - trace.start(downs[-1])
+    lasted = trace.start(after) - trace.start(down)
     if after.state == "CRUISE" and trace.at(after.first, "in_flight") <= trace.at(
         after.first, "bdp"
     ):

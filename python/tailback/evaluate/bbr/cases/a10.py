@@ -15,11 +15,9 @@ LEAST = 4
 def judge(seen: Observed) -> Finding:
     """The window falls to half of the BDP for 200 ms and a round, then PROBE_BW goes on."""
     trace = seen.trace
-    probes = trace.of_state("PROBE_RTT")
-    after = trace.after(probes[0]) if probes else None
-    if after is None:
+    probe, after = trace.first("PROBE_RTT")
+    if probe is None or after is None:
         return missed(MEASURE, "PROBE_RTT was not seen to begin and end.")
-    probe = probes[0]
     bdp = trace.at(probe.first, "bw_mbit") * 1e3 / 8 * trace.at(probe.first, "min_rtt_ms") / MSS
     target = max(LEAST, GAIN * bdp + 1)
     low = [i for i in trace.inside(probe) if trace.at(i, "in_flight") <= target]
@@ -50,5 +48,5 @@ CASE = Case(
     MEASURE,
     ("mode", "cwnd", "in_flight", "bw_mbit", "min_rtt_ms", "round"),
     judge,
-    note="The window is judged, whatever gain makes it.",
+    note="Only the window is judged, not the gain behind it.",
 )

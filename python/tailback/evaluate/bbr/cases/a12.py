@@ -11,7 +11,7 @@ RATE_MBIT = 20.0
 RIGHT = 0.95
 """Share of ACKs with the extra_acked that the draft defines."""
 EVERY = 7
-"""Every so many ACKs are checked."""
+"""One ACK in this many is checked."""
 
 
 def judge(seen: Observed) -> Finding:

@@ -23,7 +23,7 @@ def judge(seen: Observed) -> Finding:
     payload = payload_mbit(RATE_MBIT)
     share = 100 * trace.delivered(inside[0], inside[-1]) / payload
     ok = window >= BOUND and share >= FULL
-    note = f"The flow delivered {share:.1f} % of what the link carries."
+    note = f"The flow used {share:.1f} % of the link."
     if trace.has(("pacing_mbit", "phase")):
         cruising = [i for i in inside if trace.states[i] == "CRUISE"]
         off = [100 * abs(trace.at(i, "pacing_mbit") / payload - 1) for i in cruising]

@@ -15,9 +15,9 @@ RTT_S = 0.04
 FOUND = 0.95
 BOUND = 3 * log2(RATE_MBIT * 1e6 * RTT_S / 8 / FRAME)
 DOUBLE = 1.5
-"""A step is at least so many times the one before."""
+"""A step is at least this many times the previous one."""
 DOUBLINGS = 3
-"""Steps in a row that do so, from the first on; later the window is not always the limit."""
+"""This many first steps have to do so; later the window is not always the limit."""
 
 
 def steps(trace: StateTrace, up: Spell) -> list[float]:

@@ -21,15 +21,14 @@ def bounded_up(trace: StateTrace) -> float | None:
 
 def judge(seen: Observed) -> Finding:
     """The bound becomes what was in flight, at least 0.7 of the target, and DOWN begins."""
-    trace, event = seen.trace, seen.event_s
-    ups = [s for s in trace.of_state("UP") if event and trace.start(s) <= event]
-    after = trace.after(ups[-1]) if ups else None
-    if after is None:
+    trace = seen.trace
+    up, after = seen.at_event("UP")
+    if up is None or after is None:
         return missed(MEASURE, "UP did not end.")
     at = after.first
     before, now = trace.at(at - 1, "inflight_hi"), trace.bound(at, "inflight_hi")
     target = min(trace.at(at - 1, "bdp"), trace.at(at - 1, "cwnd"))
-    sent = max(trace.at(i, "in_flight") for i in trace.inside(ups[-1]))
+    sent = max(trace.at(i, "in_flight") for i in trace.inside(up))
     if trace.at(at, "full_bw_now") == 1:
         return missed(MEASURE, "UP ended on a plateau, before the loss.")
     rounded = 1.0

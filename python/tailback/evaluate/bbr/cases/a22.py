@@ -20,12 +20,10 @@ PAUSE_S = 0.07
 
 def judge(seen: Observed) -> Finding:
     """max_bw stays, and UP follows after the round."""
-    trace, event = seen.trace, seen.event_s
-    refills = [s for s in trace.of_state("REFILL") if event and trace.start(s) <= event]
-    after = trace.after(refills[-1]) if refills else None
-    if after is None:
+    trace = seen.trace
+    refill, after = seen.at_event("REFILL")
+    if refill is None or after is None:
         return missed(MEASURE, "REFILL did not end.")
-    refill = refills[-1]
     inside = [*trace.inside(refill), after.first]
     low = [
         i
