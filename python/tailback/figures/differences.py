@@ -59,7 +59,9 @@ def differences(
         .mark_rule(color=INK, strokeWidth=1)
         .encode(x=alt.X("at:Q", scale=x_scale))
     )
-    x = alt.X("value:Q", title=x_title, scale=x_scale)
+    # Few ticks: at the width of a phone the figure is half as wide.
+    x_axis = alt.Axis(tickCount=6, labelOverlap=True)
+    x = alt.X("value:Q", title=x_title, scale=x_scale, axis=x_axis)
     tooltip = [
         alt.Tooltip("place:N"),
         alt.Tooltip("variant:N"),
@@ -71,8 +73,8 @@ def differences(
     bars = (
         alt.Chart(frame.filter(pl.col("low").is_not_null()))
         .mark_rule(strokeWidth=1.6)
-        .encode(x=alt.X("low:Q", title=x_title, scale=x_scale), x2="high:Q", y=y, color=colour)
-        .encode(yOffset=beside)
+        .encode(x=alt.X("low:Q", title=x_title, scale=x_scale, axis=x_axis), x2="high:Q")
+        .encode(y=y, yOffset=beside, color=colour)
     )
     inside: dict[bool, dict[str, Any]] = {False: {"fill": "white"}, True: {}}
     dots = [

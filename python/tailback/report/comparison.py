@@ -150,7 +150,7 @@ def _summary(comparison: Comparison, facts: Facts) -> Table:
 
 
 def _cells(comparison: Comparison, facts: Facts) -> Table:
-    shown = [cell for cell in comparison.cells if not cell.nothing]
+    shown = _changed_first([cell for cell in comparison.cells if not cell.nothing])
     paths = list(dict.fromkeys(path for cell in comparison.cells for path in cell.labels))
     columns = [
         *left(*paths, "of", "quantity"),
@@ -169,7 +169,7 @@ def _cells(comparison: Comparison, facts: Facts) -> Table:
             text = difference_text(difference)
             row.append(Mark(text, "info") if difference and difference.flagged else text)
         rows.append(row)
-    caption = "Differences on a grey background are more than noise."
+    caption = "Differences on a grey background are more than noise; these rows are first."
     if len(shown) < len(comparison.cells):
         caption += (
             f" {len(comparison.cells) - len(shown)} rows that are 0 in every variant are left out."
@@ -184,7 +184,22 @@ def _figures(comparison: Comparison, facts: Facts) -> list[Block]:
     for cell in comparison.cells:
         if any(d.absolute for d in cell.differences.values()):
             quantities.setdefault((cell.metric.on, cell.quantity), []).append(cell)
-    return [_dots(comparison, cells, facts) for cells in quantities.values()]
+    ordered = sorted(quantities.values(), key=lambda cells: not any(map(_is_changed, cells)))
+    return [_dots(comparison, cells, facts) for cells in ordered]
+
+
+def _is_changed(cell: Cell) -> bool:
+    """Whether a difference of the cell is more than noise."""
+    return any(d.flagged for d in cell.differences.values())
+
+
+def _changed_first(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells point by point, and in each point those that changed first."""
+    points = list(dict.fromkeys(tuple(cell.labels.items()) for cell in cells))
+    place = {point: i for i, point in enumerate(points)}
+    return sorted(
+        cells, key=lambda cell: (place[tuple(cell.labels.items())], not _is_changed(cell))
+    )
 
 
 def _dots(comparison: Comparison, cells: Sequence[Cell], facts: Facts) -> ReportFigure:

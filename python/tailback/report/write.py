@@ -211,6 +211,8 @@ def _table(table: Table, common: Mapping[str, str]) -> dict[str, Any]:
             text = show(value, column)
             made = inline_html(text) if is_words(value, column) else html.escape(shown(text))
             status = value.status if isinstance(value, Mark) else ""
+            # A percent sign stays with its number where a narrow page breaks lines.
+            made = made.replace(" %", "\u00a0%")
             cells.append({"html": made, "align": column.align, "status": status})
         rows.append(cells)
     return {
