@@ -205,7 +205,7 @@ struct Capacity {
 }
 
 impl Capacity {
-    /// Packets of so many bytes.
+    /// Packets of this many bytes.
     fn of(self, frame: u64) -> u64 {
         self.packets.min(self.bytes / frame.max(1))
     }
@@ -340,7 +340,7 @@ pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Dia
     ))
 }
 
-/// Rejects so many flows if they do not fit.
+/// Rejects this many flows if they do not fit.
 pub(crate) fn refuse_flows(flows: u64, available: u64, span: Span) -> Option<Problem> {
     let needed = BASE.saturating_add(flows.saturating_mul(FLOW));
     (needed > available).then(|| {

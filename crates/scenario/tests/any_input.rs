@@ -117,7 +117,7 @@ fn spoilt() -> impl Strategy<Value = String> {
         })
 }
 
-/// A place within the text, or a name of something else.
+/// A place within the text, or another file's name.
 fn check_places(text: &[u8], overrides: &[Override]) -> Result<(), TestCaseError> {
     let Err(diagnostics) = load(text, "f", overrides, None) else {
         return Ok(());

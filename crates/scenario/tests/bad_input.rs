@@ -436,15 +436,15 @@ alpha = 2
         f.toml:11:9: there is no link named "elsewhere"; expected one of bottleneck
         f.toml:15:9: wrong value -0.9 for "alpha"; expected a number from 0.01 to 100
         f.toml:18:7: wrong value "ect0" for "ecn"; expected true or false
-        f.toml:22:7: "min" of web: 2097152 bytes are more than max, 1000000 bytes
-        f.toml:26:7: "max" of web: 107374182400 bytes are more than 10000000000
+        f.toml:22:7: "min" of web: 2097152 bytes are more than max; expected at most 1000000 bytes
+        f.toml:26:7: "max" of web: 107374182400 bytes are too many; expected at most 10000000000
         f.toml:31:7: reno-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
         f.toml:34:1: "cc" is a key of {kinds that connect}, not of cbr
         f.toml:35:1: "tcp" is a key of {kinds that connect}, not of cbr
-        f.toml:39:23: "sizes.lognormal" of web: it takes both p5 and p95
-        f.toml:43:30: "sizes.lognormal.p5" of web: 2097152 bytes are more than p95, 65536 bytes
-        f.toml:48:9: "alpha" of web: sizes are lognormal, not of the Pareto distribution
-        f.toml:49:7: "max" of web: sizes are lognormal, not of the Pareto distribution
+        f.toml:39:23: "sizes.lognormal" of web: one percentile does not set a distribution; expected both p5 and p95
+        f.toml:43:30: "sizes.lognormal.p5" of web: 2097152 bytes are more than p95; expected at most 65536 bytes
+        f.toml:48:9: "alpha" of web: the sizes are lognormal; expected no alpha, which is of the Pareto distribution
+        f.toml:49:7: "max" of web: the sizes are lognormal; expected no max, which is of the Pareto distribution
         f.toml:53:11: "sizes" of web has no option "pareto"; expected one of lognormal
         f.toml:56:6: wrong value "0s" for "on"; expected a time of at least 1us
         f.toml:57:7: wrong value "-1s" for "off"; expected a time of at least 1us
@@ -629,8 +629,7 @@ hosts = ["a b", "c"]
         panic!("{diagnostics:?}")
     };
     assert!(
-        one.message
-            .contains("sce_single_slope is of sce = \"single\" only"),
+        one.message.contains("only sce = \"single\" has a slope"),
         "{}",
         one.message
     );

@@ -25,7 +25,7 @@ fn forwarded(plan: &Arc<Plan>) -> u64 {
     network.finish().links[0].packets
 }
 
-/// Every so manieth segment, so many times.
+/// A schedule that hits one segment in each `period`, `count` times.
 fn schedule(kind: &str, period: u64, count: u64) -> String {
     let numbers: Vec<String> = (1..=count).map(|at| (at * period).to_string()).collect();
     format!("schedule = {{ {kind} = [{}] }}", numbers.join(", "))

@@ -66,7 +66,7 @@ class CheckedBundle:
 
     @property
     def same(self) -> bool:
-        """Whether nothing is damaged, and every result came out again."""
+        """Whether nothing is damaged, and every result was reproduced."""
         return not self.damaged and not self.differences
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def verify_bundle(
 ) -> CheckedBundle:
     """Check the hashes of a bundle, run its scenario again, and compare the results.
 
-    Raises `InputError` if it is no bundle, or if its scenario would run code or read files from
+    Raises `InputError` if it is not a bundle, or if its scenario would run code or read files from
     outside.
     """
     path = Path(bundle)
@@ -157,7 +157,10 @@ def _unpacked(path: Path) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as zipped:
             if len(zipped.infolist()) > contents.MAX_FILES:
-                raise InputError(f"{foreign.line(path)}: more than {contents.MAX_FILES} files")
+                raise InputError(
+                    f"{foreign.line(path)}: more than {contents.MAX_FILES} files; "
+                    "name a file that `tailback bundle` wrote"
+                )
             for entry in zipped.infolist():
                 if entry.is_dir():
                     continue
@@ -240,7 +243,8 @@ def _points(index: bytes) -> dict[str, str]:
 
 
 def _values(name: str, there: bytes, here: bytes) -> list[str] | None:
-    """What differs in a JSON file beside what follows from the version; None: not known."""
+    """The values that differ in a JSON file, except those that follow from the version; None:
+    unknown."""
     if name not in (SUMMARY, MANIFEST, ACCOUNT):
         return None
     try:

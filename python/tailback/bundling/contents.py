@@ -1,4 +1,4 @@
-"""What a bundle has, and where."""
+"""The content of a bundle, and where it is."""
 
 from __future__ import annotations
 

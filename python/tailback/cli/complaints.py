@@ -28,6 +28,7 @@ MOST_LISTED = 80
 
 _VERBS = (
     "add",
+    "check",
     "choose",
     "compress",
     "free",
@@ -37,10 +38,13 @@ _VERBS = (
     "move",
     "name",
     "omit",
+    "open",
     "remove",
     "rename",
     "repair",
+    "repeat",
     "replace",
+    "report",
     "run",
     "run:",
     "see",
@@ -48,6 +52,7 @@ _VERBS = (
     "split",
     "try",
     "use",
+    "verify",
     "write",
 )
 

@@ -95,7 +95,7 @@ Log = tuple[Mapping[str, Any], Iterable[Any]]
 def logs(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
     """Read the traces of a file with their events; of a sequence those with one of these words.
 
-    Raises `InputError` if the file is no qlog; `path` is for messages.
+    Raises `InputError` if the file is not qlog; `path` is for messages.
     """
     return _sequence(data, path, words) if _is_sequence(data) else _whole(data, path)
 
@@ -125,7 +125,10 @@ def _whole(data: bytes, path: Path) -> list[Log]:
     log = foreign.parse_json(data, path)
     traces = log.get("traces") if isinstance(log, Mapping) else None
     if not isinstance(traces, list):
-        raise InputError(f"{foreign.line(path.name)}: no qlog (it has no traces)")
+        raise InputError(
+            f"{foreign.line(path.name)}: not a qlog file, for it has no traces; "
+            "name a file of qlog 0.3 or 0.4"
+        )
     return [(one, _events(one)) for one in traces if isinstance(one, Mapping)]
 
 
@@ -141,7 +144,10 @@ def _sequence(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
     log = foreign.parse_json(header, path)
     trace = log.get("trace") if isinstance(log, Mapping) else None
     if not isinstance(trace, Mapping):
-        raise InputError(f"{foreign.line(path.name)}: no qlog (its first record has no trace)")
+        raise InputError(
+            f"{foreign.line(path.name)}: not a qlog file, for its first record has no trace; "
+            "name a file of qlog 0.3 or 0.4"
+        )
     return [(trace, _records(records, () if _is_delta(trace) else words, path))]
 
 

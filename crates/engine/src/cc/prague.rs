@@ -168,13 +168,16 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     if shift_of(options.float("g")).is_none() {
         errors.push(OptionError {
             option: "g",
-            message: "expected a power of two from 1 down to 2^-10, such as 0.0625".to_owned(),
+            message:
+                "the gain is a shift: expected a power of two from 1 down to 2^-10, such as 0.0625"
+                    .to_owned(),
         });
     }
     if options.word("pace") == "fraction" && options.word("window") != "fraction" {
         errors.push(OptionError {
             option: "pace",
-            message: "expected \"packets\" where the window has no fraction".to_owned(),
+            message: "the window has no fraction: expected \"packets\", or window = \"fraction\""
+                .to_owned(),
         });
     }
     if errors.is_empty() {

@@ -5,7 +5,8 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | role and test case | `ROLE`, `TESTCASE`, and by the runner's own names `TESTCASE_SERVER`, `TESTCASE_CLIENT` |
+//! | role and test case | `ROLE`, `TESTCASE`; the runner's names of the latter are
+//! `TESTCASE_SERVER` and `TESTCASE_CLIENT` |
 //! | what to fetch, and where to | `REQUESTS` (`https://server4:443/file-1 ...`), `/downloads` |
 //! | what is served | `/www`, files of bytes that do not repeat |
 //! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`, made in each run |
@@ -109,7 +110,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Err(vec![OptionError {
         option: "bytes",
         message: format!(
-            "all files together have {} MB; expected at most {} MB",
+            "all files together have {} MB: expected at most {} MB",
             all / 1_000_000,
             MOST / 1_000_000
         ),

@@ -91,22 +91,31 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         }
         let (min, max) = (options.bytes("min"), options.bytes("max"));
         if min > max {
-            return error("min", format!("{min} bytes are more than max, {max} bytes"));
+            return error(
+                "min",
+                format!("{min} bytes are more than max: expected at most {max} bytes"),
+            );
         }
         if max > MOST {
-            return error("max", format!("{max} bytes are more than {MOST}"));
+            return error(
+                "max",
+                format!("{max} bytes are too many: expected at most {MOST}"),
+            );
         }
         return Ok(());
     }
     let (Some(p5), Some(p95)) = (p5, p95) else {
-        return error("sizes.lognormal", "it takes both p5 and p95".to_owned());
+        return error(
+            "sizes.lognormal",
+            "one percentile does not set a distribution: expected both p5 and p95".to_owned(),
+        );
     };
     if p5 > p95 {
-        let message = format!("{p5} bytes are more than p95, {p95} bytes");
+        let message = format!("{p5} bytes are more than p95: expected at most {p95} bytes");
         return error("sizes.lognormal.p5", message);
     }
     if p95 > MOST {
-        let message = format!("{p95} bytes are more than {MOST}");
+        let message = format!("{p95} bytes are too many: expected at most {MOST}");
         return error("sizes.lognormal.p95", message);
     }
     let pareto = ["alpha", "min", "max"].into_iter();
@@ -114,7 +123,9 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let errors: Vec<OptionError> = errors
         .map(|option| OptionError {
             option,
-            message: "sizes are lognormal, not of the Pareto distribution".to_owned(),
+            message: format!(
+                "the sizes are lognormal: expected no {option}, which is of the Pareto distribution"
+            ),
         })
         .collect();
     if errors.is_empty() {

@@ -4,7 +4,9 @@
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::keys::{EngineKind, Registry};
 use tailback_engine::plan::Algorithm;
-use tailback_engine::registry::{Entry, Kind, Opt, Options, Value, complete_defaults, defaults};
+use tailback_engine::registry::{
+    Entry, Kind, Opt, OptionError, Options, Value, complete_defaults, defaults,
+};
 
 use super::reader::{Bdp, Reader};
 use super::registries::{View, entries};
@@ -311,16 +313,8 @@ impl Reader<'_> {
                     at = item.map_or(at, |item| item.node.span);
                     within = item.and_then(|item| item.node.table());
                 }
-                let (message, expected) = match error.message.split_once(": expected ") {
-                    Some((message, expected)) => (message, Some(expected)),
-                    None => (error.message.as_str(), None),
-                };
-                let message = format!("\"{}\" of {}: {message}", error.option, entry.name);
-                let problem = Problem::new(at, message);
-                self.problem(match expected {
-                    Some(expected) => problem.expected(expected),
-                    None => problem.help(format!("correct \"{}\"", error.option)),
-                });
+                let of = format!("\"{}\" of {}", error.option, entry.name);
+                self.problem(wrong_option(at, &of, &error));
             }
         }
         (self.problems.len() == before).then_some(options)
@@ -453,4 +447,15 @@ fn module_schema() -> Json {
         "pattern": "^[A-Za-z0-9_-]{1,63}$",
         "description": "A module of the kernel engine's kit that replaces it.",
     })
+}
+
+/// The error of an entry about one of its options, which `of` names.
+pub(crate) fn wrong_option(at: Span, of: &str, error: &OptionError) -> Problem {
+    match error.message.split_once(": expected ") {
+        Some((message, expected)) => {
+            Problem::new(at, format!("{of}: {message}")).expected(expected)
+        }
+        None => Problem::new(at, format!("{of}: {}", error.message))
+            .help(format!("correct \"{}\"", error.option)),
+    }
 }

@@ -25,7 +25,7 @@ mod value;
 
 use tailback_engine::units::Time;
 
-pub(crate) use choice::Choice;
+pub(crate) use choice::{Choice, wrong_option};
 pub(crate) use fields::Fields;
 pub(crate) use in_phase::InPhase;
 pub(crate) use kinds::expectation;

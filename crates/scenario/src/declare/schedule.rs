@@ -15,7 +15,7 @@ const MAX_SCHEDULE: usize = 100_000;
 pub(super) const EXPECTED: &str = "packet numbers such as { marks = [100, 200], drops = [300] }";
 
 impl Reader<'_> {
-    /// Reads `{ marks = [100, 200], drops = [300] }`; without any number it is no schedule.
+    /// Reads `{ marks = [100, 200], drops = [300] }`; without any number it is not a schedule.
     pub fn schedule(&mut self, item: &Item) -> Option<Schedule> {
         let Some(table) = item.node.table() else {
             self.wrong(&item.key, &item.node, EXPECTED);

@@ -107,7 +107,7 @@ pub(crate) fn expand(
         asserts,
         warnings: render(std::mem::take(&mut reader.warnings), sources),
         source: Arc::new(Source {
-            // Text that is not UTF-8 is no scenario.
+            // Text that is not UTF-8 is not a scenario.
             text: String::from_utf8_lossy(request.text).into_owned(),
             overrides: request.overrides.to_vec(),
             seeds: request.seeds,

@@ -8,8 +8,8 @@ use tailback_engine::plan::{
 };
 use tailback_engine::registry::{Value, defaults, find};
 
-use crate::declare::{Bdp, Fields, Reader};
-use crate::read::{Item, Node, Problem};
+use crate::declare::{Bdp, Fields, Reader, wrong_option};
+use crate::read::{Item, Node};
 
 /// A key of a link, its table, the impairment, and the options that the table's keys are.
 type ShortForm = (
@@ -107,8 +107,8 @@ fn impairment(
     }
     if let Err(errors) = (entry.finish)(&mut options) {
         for error in errors {
-            let message = format!("\"{}\": {}", item.key, error.message);
-            reader.problem(Problem::new(item.node.span, message));
+            let of = format!("\"{}\"", item.key);
+            reader.problem(wrong_option(item.node.span, &of, &error));
         }
         return None;
     }

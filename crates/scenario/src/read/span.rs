@@ -30,7 +30,7 @@ pub struct Place {
     pub column: usize,
     /// How many characters from there on are marked, on this line.
     pub width: usize,
-    /// The line; empty for that of a file that is no scenario at all.
+    /// The line; empty for that of a file that is not a scenario at all.
     pub text: String,
     /// What an option sets, `a=b`; `None`: the place is in the file.
     pub option: Option<String>,

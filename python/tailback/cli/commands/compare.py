@@ -314,7 +314,9 @@ def _battery(sources: tuple[str, ...]) -> str | None:
         return word if len(sources) == 1 else None
     a_path = Path(word).exists() or Path(word).suffix or "/" in word or os.sep in word
     if not a_path:
-        raise InputError(f"{word}: no such file, and {unknown('battery', word, known)}")
+        raise InputError(
+            f"{word}: no such file or battery; {unknown('battery', word, known).partition('; ')[2]}"
+        )
     return None
 
 

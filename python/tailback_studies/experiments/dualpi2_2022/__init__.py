@@ -116,8 +116,8 @@ class DualPi2(Reproduction):
         if not played.runs:
             stock = ", ".join(a.part for a in ARCHIVES if a.aqm in points.STOCK)
             raise InputError(
-                f"{self.name}: {on_linux.REASON}; with --engine "
-                f"{request.engine} expected parts of {stock}"
+                f"{self.name}: {on_linux.REASON}; "
+                f"use parts of {stock} with --engine {request.engine}"
             )
         return played
 

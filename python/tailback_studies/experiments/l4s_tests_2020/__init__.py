@@ -95,8 +95,8 @@ class L4sTests(Reproduction):
             rows = [row for row in rows if points.stock(row)]
             if request.parts == ("s6",):
                 raise InputError(
-                    f"{self.name}: Linux has no Prague, and every row of s6 has one; with --engine "
-                    f"{request.engine} expected other parts; of these, only the CUBIC rows are run"
+                    f"{self.name}: Linux has no Prague, and every row of s6 has one; "
+                    f"use other parts with --engine {request.engine}, which runs their CUBIC rows"
                 )
         if request.quick:
             rows = [row for row in rows if (row.table, row.name) in published_names()]

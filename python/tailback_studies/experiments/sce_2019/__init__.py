@@ -84,8 +84,8 @@ class Sce2019(Reproduction):
             setups = [s for s in setups if points.stock(s)]
             if not setups:
                 raise InputError(
-                    f"{self.name}: Linux has no SCE; with --engine {request.engine} expected "
-                    f"tables of {', '.join(points.STOCK)} without sce-single"
+                    f"{self.name}: Linux has no SCE; use tables of "
+                    f"{', '.join(points.STOCK)} without sce-single with --engine {request.engine}"
                 )
         return setups
 
