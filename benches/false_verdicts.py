@@ -1,4 +1,5 @@
-"""How often `tailback evaluate` says `worse` of an algorithm that is the same: A against A.
+"""Counts how often `tailback evaluate` says `worse` of an algorithm compared with itself: A
+against A.
 
     python benches/false_verdicts.py                 200 redraws of 10 seeds out of 40, by RFC 9743
     python benches/false_verdicts.py --suite queue   the same by RFC 7928, CoDel against CoDel

@@ -83,7 +83,7 @@ def scenario(flows: Sequence[Table], **keys: object) -> Table:
 
 
 def lasting(bits: float, packets: float, least: float) -> str:
-    """Return how long a rate needs for so many packets, and at least some minimum."""
+    """Return how long a rate needs for this many packets, and at least some minimum."""
     seconds = max(least, packets * FRAME_BITS / bits)
     return f"{round(1e3 * seconds)}ms"
 
@@ -305,7 +305,7 @@ PARTS = {
 
 
 def least(file: Path, times: int, *extra: str) -> Measured:
-    """Return the fastest of so many runs: host load only adds time."""
+    """Return the fastest of this many runs: host load only adds time."""
     return min((measure(file, "--quiet", *extra) for _ in range(times)), key=lambda run: run.cpu_s)
 
 

@@ -98,7 +98,7 @@ def ratio(results: Results) -> float:
 
 
 def neighbours(ratios: Sequence[float]) -> list[float]:
-    """By which factor, less 1, each ratio and the next one differ."""
+    """By which factor, minus 1, each ratio and the next one differ."""
     pairs = itertools.pairwise(ratios)
     return [math.exp(abs(math.log(after / before))) - 1 for before, after in pairs]
 

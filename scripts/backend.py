@@ -34,7 +34,7 @@ def build_wheel(
 ) -> str:
     """A wheel with everything in it."""
     guest()
-    # The engine's sources, for algorithms of one's own.
+    # The engine's sources, for algorithms of your own.
     runpy.run_path(str(SHIPPING))["copy_to"]()
     return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
 

@@ -80,7 +80,7 @@ def _first_test(path: Path) -> int:
     """The line at which the tests in a file begin; tests are not what is measured."""
     lines = path.read_text().splitlines()
     for number, (line, behind) in enumerate(pairwise(lines), 1):
-        # A module in a file of its own is no part of this one.
+        # A module in a file of its own is not a part of this one.
         if line == "#[cfg(test)]" and behind.endswith("{"):
             return number
     return sys.maxsize

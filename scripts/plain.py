@@ -152,7 +152,7 @@ def _rust(text: str) -> Iterator[tuple[int, str]]:
 
 
 def files() -> Iterator[Path]:
-    """Yield every file that has texts of ours, but for this one and its test."""
+    """Yield every file that has texts of ours, except this one and its test."""
     yield ROOT / "CONTRIBUTING.md"
     yield ROOT / "README.md"
     yield ROOT / "CHANGELOG.md"

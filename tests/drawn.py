@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def draw(items: Iterable[T], name: Callable[[T], str], count: int) -> list[T]:
-    """Return so many of the items, those with the smallest hashes of their names."""
+    """Return this many of the items, those with the smallest hashes of their names."""
 
     def by(item: T) -> str:
         return hashlib.sha256(name(item).encode()).hexdigest()

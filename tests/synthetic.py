@@ -47,7 +47,7 @@ def run(
     queue_bdp: float,
     dctcp: int = 1,
 ) -> FakeRun:
-    """A run of one Reno flow (two if `dctcp` is 0) and so many DCTCP flows."""
+    """A run of one Reno flow (two if `dctcp` is 0) and this many DCTCP flows."""
     total = 9.65 * utilisation
     each = total / (ratio + max(dctcp, 1))
     flows = [{"name": "reno", "cc": "reno", "throughput_mbit": ratio * each}]

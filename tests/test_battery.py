@@ -171,7 +171,7 @@ def test_a_line_as_tc_prints_it() -> None:
         "scheduler": "credit",
     }
     line = qdisc({"name": "dualpi2", "options": options})
-    # From the report of 2019 on the refactoring, but for the rounding of 818/256 = 3.1953125.
+    # From the report of 2019 on the refactoring, except for the rounding of 818/256 = 3.1953125.
     assert line.partition(" [")[0] == (
         "qdisc dualpi2 limit 40000p target 15ms tupdate 16ms alpha 0.156250 beta 3.195312 any_ect "
         "coupling_factor 2 drop_on_overload step_thresh 1ms drop_dequeue classic_protection 10%"

@@ -255,7 +255,7 @@ def test_columns_have_names_of_their_own_and_the_first_run_fits(tmp_path: Path) 
     title, head, row = on_a_terminal("run", first, "--out", tmp_path / "results", columns=100)
     names = re.split(r"\s{2,}", head)
     assert len(set(names)) == len(names) == len(row.split())
-    # Whatever is no count and no name says what it is measured in.
+    # Whatever is neither a count nor a name states its unit.
     counts = {"retrans", "drops", "marks"}
     assert all(re.search(r" (ms|%)$|^Mbit/s$", name) for name in set(names[2:]) - counts), names
     assert max(map(len, (title, head, row))) <= 100
@@ -299,7 +299,7 @@ def test_the_table_shows_requests_by_size(tailback: Tailback, tmp_path: Path) ->
     assert 870 < started < 1130
     assert started - 20 <= completed <= started
     # Nothing else is on the link: two round-trip times for a segment or two, some more for more.
-    # Of the very large ones there may be none.
+    # The very large ones may be missing.
     times = [float(cell) for cell in row[3:] if cell != "–"]
     assert len(times) >= 7
     assert times[0] == pytest.approx(20, abs=1)

@@ -72,7 +72,7 @@ def test_monotone_is_the_least_squares_fit() -> None:
 
 
 def staircase_runs(equal_frames: float, seeds: int = 3) -> list[FakeRun]:
-    """Runs of one row of Table I with equal sharing at so many frames."""
+    """Runs of one row of Table I with equal sharing at this many frames."""
     return [
         run(
             {f"{pts.ECN}.min": f"{pts.FRAME * n - pts.FRAME // 2}b"},

@@ -375,7 +375,7 @@ def test_two_states_are_those_between_which_there_is_little() -> None:
 
 
 def test_bbr_does_not_give_way_to_losses(results: Path) -> None:
-    """BBR restores its window after recovery: it is no backoff."""
+    """BBR restores its window after recovery: it is not a backoff."""
     flows = [{"cc": "bbr"}, {"cc": "cubic"}, {"cc": "bbr3"}]
     bottleneck = {"rate": "20Mbit", "queue": FIFO}
     got = found(results, warmup="2s", bottleneck=bottleneck, flows=flows, path={"rtt": "40ms"})

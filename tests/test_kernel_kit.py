@@ -62,7 +62,7 @@ def test_one_line_sources_are_read() -> None:
     ]
     assert entries[0].signed_by == "/keyrings/vendor.gpg"
     assert entries[2].components == ("main", "contrib")
-    # An entry with a vendor's key, or of the security archive, is no mirror of Debian.
+    # An entry with a vendor's key, or of the security archive, is not a mirror of Debian.
     assert apt.choose_mirror(entries) == "http://mirror.example.org/debian"
 
 

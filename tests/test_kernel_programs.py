@@ -269,7 +269,7 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     words = ("gcc", "-O1", "-static", "counter.c", "-o", "counter")
     subprocess.run(words, cwd=tmp_path, check=True)
     path = tmp_path / "scenario.toml"
-    # An access that is denied and is no read of the clock ends the program: 128 + SIGSEGV.
+    # An access that is denied and is not a read of the clock ends the program: 128 + SIGSEGV.
     path.write_text(
         f'{BASE}[[programs]]\nname = "counter"\nfiles = ["counter"]\nexpect = 139\n'
         'sender.run = ["counter"]\n'

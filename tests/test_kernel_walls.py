@@ -326,7 +326,7 @@ def test_without_walls_the_user_has_to_say_so(programs: Path, tmp_path: Path) ->
     assert "a mount namespace (Operation not permitted)" in done.stderr
 
 
-# --- nothing outlives its parent, and a pause is no failure ---------------------------------------
+# --- nothing outlives its parent, and a pause is not a failure -----------------------------------
 
 LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 
@@ -484,7 +484,7 @@ def test_a_kernel_that_warns_warns_of_its_run(tmp_path: Path) -> None:
         # The run finishes as usual.
         ("says_bug", "the guest's kernel failed: BUG: KASAN"),
         ("halts", "the guest ended early"),
-        ("lies", "what the guest left is no result"),
+        ("lies", "what the guest left is not a result"),
     ],
 )
 def test_a_kernel_that_fails_fails_its_run(tmp_path: Path, name: str, message: str) -> None:

@@ -80,7 +80,7 @@ def _series(run: StoredRun) -> dict[str, str]:
     parts = frame.partition_by("flow", "link", "quantity", as_dict=True, maintain_order=True)
     return {
         "\t".join(str(name or "") for name in key): _sha(
-            # Polars would multiply by 1e-9, which rounds otherwise.
+            # Polars would multiply by 1e-9, which rounds differently.
             (part["time_ns"].to_numpy().astype(float) / 1e9).tobytes()
             + part["value"].to_numpy().tobytes()
         )
@@ -190,7 +190,7 @@ def test_a_slider_runs_the_scenario_again_beside_the_run_before(seen: dict[str, 
 
 
 def test_a_menu_changes_the_algorithm_and_adds_options(seen: dict[str, Any]) -> None:
-    # A limit in bytes is none of CoDel's.
+    # CoDel has no limit in bytes.
     assert seen["queue"] == '{ aqm = "codel" }'
     assert seen["option"] == '{ aqm = "codel", target = "5ms" }'
     assert seen["kept"] == '{ aqm = "fq_codel", target = "5ms" }'

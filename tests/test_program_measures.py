@@ -173,7 +173,7 @@ def test_numbers_come_out_of_files_by_path(tmp_path: Path) -> None:
     ):
         _, missing = numbers.read([entry(asked("a", file, scale=1e20))], tmp_path)
         assert said in missing[0]
-    # A symbolic link may lead anywhere, so it is no file.
+    # A symbolic link may lead anywhere, so it is not a file.
     (tmp_path / "programs/iperf3/sender/out/link.json").symlink_to("/etc/hostname")
     _, missing = numbers.read([entry(asked("a", "link.json"))], tmp_path)
     assert "no file link.json" in missing[0]

@@ -81,7 +81,7 @@ function policy(parts) {
 }
 
 function filled(parts) {
-  // Functions, as `$` in a script is no reference.
+  // By functions: in a plain text, `$` would refer to a match.
   return Object.entries(parts).reduce((text, [name, value]) => text.replace(`<!--${name}-->`, () => value), page);
 }
 

@@ -17,7 +17,7 @@ from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import blind_columns, size
 
 VALIDATION = ("validation", "The simulator against Linux")
-"""The evidence that is no published experiment: its folder and its title."""
+"""The evidence that is not a published experiment: its folder and its title."""
 
 WORST = 3
 """Misses on the screen."""

@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/faults/inject.py [--tries N] [--fault NAME]... [--command NAME]...
 
-Without --tries every call fails once; with it, so many calls of each command and fault, evenly
+Without --tries every call fails once; with it, this many calls of each command and fault, evenly
 spaced. Exit status 1 if anything was found. A command whose n-th call fails has to end with status
 1 (2 if its input cannot be read) and an error that names a path. If the call does not matter, it
 has to end with 0 and the right files. Stored files must be complete, and the same command without a

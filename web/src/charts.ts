@@ -38,7 +38,7 @@ export class Charts {
     new ResizeObserver(() => this.fit()).observe(this.element);
   }
 
-  /** What was drawn last, for files. */
+  /** What was drawn last, to save it as a file. */
   current(): Chart[] {
     return this.result === null ? [] : this.both(this.result);
   }
@@ -98,7 +98,7 @@ export class Charts {
   playhead(time: number): void {
     this.time = time;
     for (const { plot, playhead } of this.drawn) {
-      // On whole pixels, or it would fade.
+      // On whole pixels: between two of them it would be blurred.
       const left = Math.round(plot.valToPos(time, "x"));
       playhead.style.transform = `translateX(${left}px)`;
       playhead.hidden = !(left >= 0 && left <= plot.over.clientWidth);

@@ -25,7 +25,7 @@ export class Client {
       if (message.kind === "about") {
         listener.about(message.about);
       } else if (message.id !== this.last) {
-        // Of a request that a newer one has replaced.
+        // It answers a request that a newer one has replaced.
       } else if (message.kind === "loaded") {
         listener.loaded(message.values, message.loaded, message.problems);
       } else if (message.kind === "progress") {

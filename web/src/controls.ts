@@ -80,7 +80,7 @@ export class Controls {
     return null;
   }
 
-  /** The registry that a value names an entry of. */
+  /** The registry whose entry a value names. */
   private registry(value: Value): { entries: Entry[]; word: "aqm" | "name"; table: string } | null {
     const { aqm, cc } = this.about.registry;
     const isText = value.kind === "text";
@@ -184,7 +184,7 @@ interface Scale {
   number(place: number): number;
 }
 
-/** The range of a slider around the value in the file: a tenth to ten times of it. */
+/** The range of a slider around the value in the file: from a tenth of it to ten times it. */
 function range(anchor: number, value: Value, key: Key | null): Scale {
   const share = value.kind === "float" && anchor <= 1 && key?.kind === "number";
   if (anchor <= 0 || value.path === "seed") {

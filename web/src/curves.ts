@@ -21,7 +21,7 @@ export interface Chart {
 /** More points of a curve are thinned. */
 const MOST_POINTS = 6000;
 
-/** Of many points, the first, the least and the largest of each stretch. */
+/** Keeps the first, the least and the largest point of each stretch if there are many. */
 function thinned(x: Float64Array, y: Float64Array): { x: Float64Array; y: (number | null)[] } {
   if (x.length <= MOST_POINTS) return { x, y: Array.from(y, (value) => (Number.isFinite(value) ? value : null)) };
   const stretch = Math.ceil((3 * x.length) / MOST_POINTS);
@@ -76,7 +76,7 @@ function total(result: Result, columns: Float64Array[], label: string, group: nu
 export const MARKS = -1;
 export const DROPS = -2;
 
-/** The states of queues that a result has a series of. */
+/** The states of queues that a result has as series. */
 export function states(result: Result): string[] {
   const link = result.loaded.points[result.point]?.links[result.link]?.name;
   const own = result.traces.filter((trace) => trace.flow === null && trace.link === link);

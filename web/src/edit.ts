@@ -90,7 +90,7 @@ export function keyOf(about: About, values: Value[], path: string): Key | null {
   return found.find((key) => key.entry === algorithm) ?? found.find((key) => key.entry === null) ?? null;
 }
 
-/** Keys that a table may have and has not. */
+/** Keys that a table may have and does not have. */
 export function missing(about: About, values: Value[], table: string): Key[] {
   const algorithm = algorithmAt(values, table);
   const nested = new Set(["list", "table", "text"]);

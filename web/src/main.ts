@@ -223,7 +223,7 @@ class Lab {
     this.rerun(text);
   }
 
-  /** A slider or menu was used; `began`: another one than before. */
+  /** A slider or menu was used; `began`: it is another one than last time. */
   private changed(draft: Draft, began: boolean): void {
     if (began) this.compare();
     this.editor.set(draft.text);
@@ -455,7 +455,7 @@ class Lab {
   }
 }
 
-/** What a scenario is, in a line. */
+/** A scenario in one line. */
 function facts(result: Result): string {
   const point = result.loaded.points[result.point];
   const link = point?.links[result.link];

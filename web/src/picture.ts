@@ -11,9 +11,9 @@ const HEIGHT = 210;
 /** Top and bottom of the queue. */
 const TOP = 42;
 const BOTTOM = 150;
-/** Drops stay visible so long, s of the reader. */
+/** For how long drops stay visible, seconds on the screen. */
 const FALL = 0.6;
-/** Packets move to the queue and away from it so long, s of the reader. */
+/** For how long packets move to the queue and away from it, seconds on the screen. */
 const MOVE = 0.5;
 /** Moving packets that are drawn at most. */
 const MOST_MOVING = 80;

@@ -44,7 +44,7 @@ export class Player {
     );
   }
 
-  /** A run of another length. */
+  /** Sets the length of the run. */
   length(end: number): void {
     this.end = end;
     this.go(Math.min(this.time, end));
@@ -69,7 +69,7 @@ export class Player {
     requestAnimationFrame((now) => this.frame(now));
   }
 
-  /** Another pace: one faster, or one slower. */
+  /** Changes the pace by steps. */
   faster(by: number): void {
     const at = PACES.indexOf(this.pace) + by;
     this.pace = PACES[Math.min(Math.max(0, at), PACES.length - 1)] ?? 1;

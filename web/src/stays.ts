@@ -66,7 +66,8 @@ export class Queue {
     for (let at = before(this.came, time - this.longest, false); at < end; at += 1) {
       if ((this.left[at] ?? 0) > time) there.push(at);
     }
-    // Those that never leave came earlier than the longest stay of the others, maybe.
+    // Packets that never leave are missing if they came earlier than the longest stay of the
+    // others.
     return there;
   }
 
@@ -92,7 +93,7 @@ export class Queue {
     return found === Infinity ? null : found;
   }
 
-  /** That of the one before. */
+  /** The time of the previous arrival, departure or drop. */
   previous(time: number): number | null {
     const times = [this.came[before(this.came, time, false) - 1], this.goneAt[before(this.goneAt, time, false) - 1]];
     const found = Math.max(...times.map((at) => at ?? -Infinity));

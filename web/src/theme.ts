@@ -9,7 +9,7 @@ export function isDark(): boolean {
   return chosen === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";
 }
 
-/** Changes between dark and light. */
+/** Switches between dark and light. */
 export function turn(): void {
   document.documentElement.dataset["theme"] = isDark() ? "light" : "dark";
 }

@@ -31,7 +31,7 @@ macro_rules! entry {
             options: &[
                 Opt {
                     name: "limit",
-                    doc: "Most that may be queued, in packets or bytes.",
+                    doc: "The most that may be queued, in packets or bytes.",
                     kind: Kind::Size {
                         packets: true,
                         bytes: true,

@@ -158,7 +158,7 @@ impl Calendar {
         }
     }
 
-    /// Components of the heap that may be the next to come up, the first of them first.
+    /// Components of the heap that may come up next, the earliest of them first.
     pub fn coming(&self) -> impl Iterator<Item = Component> + '_ {
         self.heap
             .iter()

@@ -34,18 +34,19 @@ pub trait Endpoint: Any + Send {
     /// before a datagram arrives.
     fn next(&mut self) -> Option<Time>;
 
-    /// Whether it has done all that it was to do. The first time that it returns true is when this
+    /// Whether its work is done. The first time that it returns true is when this
     /// side of the entry ended. It still receives datagrams and is woken after that.
     fn is_done(&self) -> bool {
         false
     }
 
-    /// What a series has of its sender, at every record interval.
+    /// The state of its sender, which series record at every record interval.
     fn state(&self) -> EndpointState {
         EndpointState::default()
     }
 
-    /// Bytes of a frame besides a datagram, by which links and queues count it. A stack that makes
+    /// Bytes of a frame in addition to the datagram; links and queues count both. A stack that
+    /// makes
     /// IP packets by itself returns 14, for Ethernet.
     fn header_bytes(&self) -> u16 {
         UDP_IPV4
@@ -120,11 +121,11 @@ pub struct EndpointFault {
 /// What an endpoint did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// It asked to be woken so often within a millisecond.
+    /// It asked to be woken this many times within a millisecond.
     Spins(u32),
-    /// It sent so many datagrams within a millisecond.
+    /// It sent this many datagrams within a millisecond.
     Floods(u32),
-    /// Its entry has so many bytes of datagrams in the network.
+    /// Its entry has this many bytes of datagrams in the network.
     Fills(u64),
 }
 

@@ -96,7 +96,7 @@ pub struct Network {
     ends: Vec<Ends>,
     flows: Vec<Flow>,
     traffic: Vec<Traffic>,
-    /// Entries of programs, if there are some.
+    /// Entries of programs, if any.
     endpoints: Option<Box<Endpoints>>,
     series: Series,
     scratch: Vec<f64>,
@@ -165,7 +165,7 @@ impl Network {
         self.now
     }
 
-    /// Handles up to so many events; returns false when the run is over.
+    /// Handles up to this many events; returns false when the run is over.
     pub fn advance(&mut self, max_events: u64) -> bool {
         if !self.plan.record.packets {
             return self.handle(max_events);

@@ -63,8 +63,9 @@ keys! {
         /// FIFO out of phase. Without it their round-trip times modulo a packet time may decide
         /// their rates.
         host_jitter: Time = ANY_TIME.default("0s");
-        /// How long every host's timers had been running when the run begins: which instants are
-        /// ticks of 1 ms. Default: each host has a phase of its own, drawn from the seed, so that
+        /// How long every host's timers had been running when the run begins. It decides at which
+        /// instants the ticks of 1 ms fall. Default: each host has a phase of its own, drawn from
+        /// the seed, so that
         /// alike flows do not time out at the same instant. Simulator only: hosts of the kernel
         /// engine share the ticks of one kernel.
         timer_phase: Option<Time> = ANY_TIME;

@@ -114,7 +114,7 @@ pub(crate) fn steps_end(steps: &[(Time, Rate)], index: usize, now: Time, len: u3
     steps_end_bits(steps, index, now, u128::from(len) * 8 * 1_000_000_000)
 }
 
-/// The same for so many bit/s x ns: exact.
+/// The same for this many bit/s x ns: exact.
 pub(crate) fn steps_end_bits(
     steps: &[(Time, Rate)],
     mut index: usize,

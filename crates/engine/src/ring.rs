@@ -65,7 +65,7 @@ impl<T: Copy> Ring<T> {
             .get(self.head.wrapping_add(last) & (self.slots.len() - 1))
     }
 
-    /// The one so many places behind the oldest.
+    /// The one this many places behind the oldest.
     #[inline]
     pub fn get(&self, place: usize) -> Option<&T> {
         if place >= self.len {
@@ -80,7 +80,7 @@ impl<T: Copy> Ring<T> {
         (0..self.len).map_while(|place| self.get(place))
     }
 
-    /// Takes one from its place. Those before it move, which are few where this is used.
+    /// Takes one from its place. The elements before it move; callers take from near the head.
     pub fn remove(&mut self, place: usize) -> Option<T> {
         let mut removed = *self.get(place)?;
         let mask = self.slots.len() - 1;

@@ -16,7 +16,7 @@ use crate::units::Time;
 
 /// A jiffy, ns.
 const JIFFY: u64 = 1_000_000;
-/// Slots of a level of the wheel, less one.
+/// Slots of a level of the wheel, minus one.
 const LEVEL: u64 = 63;
 /// Binary digits that a level is coarser than the one below.
 const COARSER: u32 = 3;

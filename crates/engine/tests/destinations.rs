@@ -33,8 +33,8 @@ fn ends(metrics: bool, ssthresh: bool, apart: bool) -> [SlowStart; 2] {
     })
 }
 
-/// Path and buffer hold 33 + 40 packets, so the first slow start ends with a loss at about twice as
-/// many, and ssthresh is half of what was in flight. The second connection begins with it.
+/// Path and buffer hold 33 + 40 packets. The first slow start ends with losses when about twice as
+/// many are in flight, and sets ssthresh to half of them. The second connection begins with that.
 #[test]
 fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
     let [first, second] = ends(true, true, false);
@@ -44,7 +44,8 @@ fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
     assert!((25..=80).contains(&second.cwnd), "{second:?}");
 }
 
-/// Neither a host that keeps nothing, nor one that keeps the RTT only, nor another host.
+/// A host remembers no ssthresh if it keeps nothing, or the RTT only; and another host knows
+/// nothing.
 #[test]
 fn nothing_else_remembers_it() {
     for (metrics, ssthresh, apart) in [

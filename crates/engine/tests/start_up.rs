@@ -110,7 +110,7 @@ fn start_with(set: &[(&'static str, Value)], buffer: f64, (from, to): (u64, u64)
     run(network(&p))
 }
 
-/// Options of a connection that remembers so many times what the path holds.
+/// Options of a connection that remembers this many times what the path holds.
 fn resumed(saved: f64) -> [(&'static str, Value); 3] {
     [
         ("slow_start", Value::Word("careful-resume")),

@@ -463,7 +463,7 @@ impl Host {
         }
         let old_window = self.window;
         self.take_window(packet, ack > una);
-        // Data that acknowledges nothing new is no duplicate ACK.
+        // Data that acknowledges nothing new is not a duplicate ACK.
         if !packet.is_empty() && ack <= una {
             if self.window != old_window {
                 self.with_sender(now, |s, wire| s.write(0, now, wire));

@@ -77,7 +77,7 @@ struct Details {
 struct ProgramDelays {
     /// The first owner that is a program.
     first: usize,
-    /// Of those whose sender's packets alone pass this link, ns.
+    /// In ns; only for programs whose sender's packets are the only ones on this link.
     delays: Vec<Option<Histogram>>,
 }
 
@@ -153,8 +153,9 @@ impl Meter {
         }
     }
 
-    /// Also records the queue delays of programs, whose first is the owner of this number; of those
-    /// that are true, because only packets of their sender's host pass this link.
+    /// Also records the queue delays of programs. `first` is the owner of the first program.
+    /// `measured` says which programs: those whose sender's host alone sends packets over this
+    /// link.
     pub fn record_programs(&mut self, first: usize, measured: Vec<bool>) {
         let delays = measured.iter().map(|on| on.then(Histogram::new));
         let delays: Vec<_> = delays.collect();

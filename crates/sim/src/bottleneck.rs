@@ -21,7 +21,7 @@ use crate::simulation::Simulation;
 /// there, as in every scenario, and ends nothing here.
 ///
 /// Times count from the caller's own origin and must not go back. Competing traffic starts at 0.
-/// Payload never enters: a handle of the caller's comes out again.
+/// Payload stays with the caller: the bottleneck returns the handle that it was given.
 ///
 /// ```
 /// use tailback_sim::{Bottleneck, Ecn, Outcome, Side, Time};
@@ -59,7 +59,7 @@ pub struct Bottleneck {
     events: VecDeque<Event>,
     arrived: Vec<Arrival>,
     dropped: Vec<Dropped>,
-    /// How many have come out, as events.
+    /// Number of datagrams returned as events.
     out: u64,
     /// The bottleneck has run up to this time.
     now: Time,
@@ -126,7 +126,7 @@ impl Bottleneck {
             return Err(Error::Entries(plan.program_count()));
         }
         let mut plan = (*plan).clone();
-        // The harness ends it, so that there are no intervals of a known number.
+        // The harness decides when it ends, so the number of intervals is unknown.
         plan.duration = ENDLESS;
         plan.record.statistics = Time::ZERO;
         let mut network = Network::new(&Arc::new(plan), seed);
@@ -142,8 +142,8 @@ impl Bottleneck {
         })
     }
 
-    /// Sends a datagram to the receiver's side, through the route. `bytes` is its payload; links count
-    /// 42 bytes of headers besides.
+    /// Sends a datagram to the receiver's side, through the route. `bytes` is its payload; links
+    /// count 42 bytes of headers in addition.
     ///
     /// # Panics
     /// If the time goes back, or the datagram does not fit into 65,535 bytes.

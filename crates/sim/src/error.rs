@@ -13,7 +13,7 @@ use tailback_scenario::Diagnostic;
 pub enum Error {
     /// The scenario has errors: all of them.
     Scenario(Vec<Diagnostic>),
-    /// The scenario has a sweep: so many runs.
+    /// The scenario has a sweep of this many runs.
     Sweep(usize),
     /// The scenario has `[[assert]]`, which only the command line checks.
     Asserts,
@@ -21,12 +21,12 @@ pub enum Error {
     Entry {
         /// The name that was asked for.
         name: String,
-        /// The names that there are.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// No endpoints are attached to these entries.
     Unattached(Vec<String>),
-    /// A [`crate::Bottleneck`] has datagrams of one entry, and the scenario has so many.
+    /// A [`crate::Bottleneck`] has datagrams of one entry, and the scenario has this many entries.
     Entries(usize),
     /// An endpoint made a mistake that would never end or fill the memory.
     Fault {

@@ -10,8 +10,8 @@ use tailback_record::summary::{ProgramSummary, QueueSummary, Summary};
 
 /// The results of a run, from the end of the warm-up to that of the run.
 ///
-/// Names are those of the scenario. A name that is not there is a mistake of the test, so that the
-/// methods that take one panic and list the names that there are.
+/// Names are those of the scenario. An unknown name is a mistake of the test: methods panic and
+/// list the names that exist.
 pub struct Results {
     outcome: Outcome,
     seed: u64,

@@ -122,8 +122,8 @@ impl Simulation {
     /// Runs it to its end.
     ///
     /// # Errors
-    /// If an entry has no endpoints, or if an endpoint panicked, span or flooded the network. Nothing
-    /// can be done about an endpoint that never returns.
+    /// If an entry has no endpoints, or if an endpoint panicked, span or flooded the network. An
+    /// endpoint that never returns cannot be stopped.
     pub fn run(self) -> Result<Results, Error> {
         let names = self.entries();
         let missing = names.iter().enumerate();

@@ -36,7 +36,8 @@ fn a_toy_shares_a_fair_queue_with_cubic() {
     assert!((results.share("mine") - 0.5).abs() < 0.05, "{results:?}");
     let queue = results.bottleneck();
     assert!(queue.utilisation.expect("a rate") > 0.98, "{queue:?}");
-    // What the queue marked the receiver saw and the sender heard of, but for the warm-up.
+    // The receiver saw every mark of the queue and reported it to the sender, except in the
+    // warm-up.
     let marks = results.marks("mine");
     let marked = results.receiver::<Receiver>("mine").marked;
     assert!(marks > 10 && marked >= marks, "{marks} {marked}");

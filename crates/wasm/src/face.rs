@@ -1,5 +1,5 @@
-//! The functions that the page calls. Names begin with `lab_`, as others belong to libraries of C
-//! where this is compiled for a native test.
+//! The functions that the page calls. Names begin with `lab_`: in a native test, shorter names
+//! could clash with those of C libraries.
 //!
 //! A panic leaves its message as the answer before it ends the instance.
 
@@ -32,7 +32,7 @@ fn keep_panics() {
     });
 }
 
-/// Answers with bytes; returns how many they are.
+/// Answers with bytes; returns their number.
 fn answer(bytes: Vec<u8>) -> usize {
     let len = bytes.len();
     ANSWER.replace(bytes);
@@ -95,7 +95,7 @@ pub extern "C" fn lab_begin(point: u32, link: u32, stays: u32, from_s: f64) -> b
     LAB.with_borrow_mut(|lab| lab.begin(point as usize, link as usize, stays as usize, from_s))
 }
 
-/// Continues the run by so many events. Returns how far it is, from 0 to 1; 2 at its end.
+/// Continues the run by this many events. Returns how far it is, from 0 to 1; 2 at its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_advance(events: u32) -> f64 {
     LAB.with_borrow_mut(|lab| lab.advance(u64::from(events)))

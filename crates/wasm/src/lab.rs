@@ -134,7 +134,7 @@ impl Lab {
         let mut plan = Arc::clone(&found.plan);
         let watched = link < plan.links.len();
         if watched {
-            // What is recorded besides changes no other number.
+            // Recording more changes no other number.
             let record = &mut Arc::make_mut(&mut plan).record;
             record.packets = true;
             record.events = true;

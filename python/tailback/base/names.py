@@ -34,7 +34,7 @@ def unknown(
 
 
 SIMILAR = 0.65
-"""Share of two words that has to agree before one is suggested for the other."""
+"""How similar two words have to be, from 0 to 1, before one is suggested for the other."""
 
 
 def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def short(value: float | str | None, digits: int = 4) -> str:
-    """A number with so many digits, never cut before the point; a dash if it is missing."""
+    """A number with this many digits, never cut before the point; a dash if it is missing."""
     if value is None:
         return "–"
     if isinstance(value, str):

@@ -113,7 +113,7 @@ class _Bar:
 
 
 class _Lines:
-    """Progress where stderr is no terminal. Consecutive batches share one clock: many short ones
+    """Progress where stderr is not a terminal. Consecutive batches share one clock: many short ones
     take long together.
     """
 

@@ -67,7 +67,7 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
     except OSError as error:
-        # A reader that closes its end of the pipe is no error; a full disk behind stdout has no
+        # A reader that closes its end of the pipe is not an error; a full disk behind stdout has no
         # path.
         if stream is not sys.stdout or isinstance(error, BrokenPipeError) or error.filename:
             raise

@@ -23,8 +23,8 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
 
     A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a data file of Flent
     (`.flent.gz`), or a folder of those: replicates of one set-up. Or it is a qlog file of a sender
-    (`.qlog`, `.sqlog`). A data file has no parameters: it
-    is compared with a single point, and leaves out as much at its start as the warm-up of that. The
+    (`.qlog`, `.sqlog`). A data file has no parameters: it is compared with a single point, whose
+    warm-up is left out of the file too. The
     first may be the file of a baseline (`.tailback.json`).
     """
     from tailback.interop import flent_results, qlog_results

@@ -10,7 +10,7 @@ from tailback.explain import words
 STANDING = 0.5
 """A queue is standing if its smallest delay is at least this share of its mean delay."""
 PACKET = 1514
-"""A mean backlog below one packet is no queue, bytes."""
+"""A mean backlog below one packet is not a queue, bytes."""
 SHOWN = 4
 """The most quantities of an AQM's state that get a sentence; the JSON has all."""
 SEEN = 0.01
@@ -86,7 +86,7 @@ def _kind(
         return "none"
     if standing < STANDING * mean:
         return "bursts"
-    # A queue up to the AQM's target is no bloat: it keeps the link busy.
+    # A queue up to the AQM's target is not bloat: it keeps the link busy.
     return "held" if target is not None and standing <= target else "standing"
 
 

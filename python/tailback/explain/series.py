@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LEAD = 2.0
-"""A flow leads while its throughput is so many times that of the other."""
+"""A flow leads while its throughput is this many times that of the other."""
 SECOND = 1_000_000_000
 ROWS = 3_000_000
 """Longer series are not read: `explain` answers at once."""

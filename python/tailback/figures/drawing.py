@@ -86,7 +86,7 @@ class Drawing:
 
 @contextmanager
 def drawing(jobs: int | None = None) -> Iterator[Drawing]:
-    """Draw figures with at most so many processes (default: one for each core)."""
+    """Draw figures with at most this many processes (default: one for each core)."""
     made = Drawing(machine.cores() if jobs is None else jobs)
     try:
         yield made

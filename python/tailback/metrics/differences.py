@@ -28,7 +28,7 @@ class Difference:
     """Pairs of runs; for unpaired runs the smaller number."""
     paired: bool
     absolute: float
-    """Mean of the variant less that of the baseline, in the quantity's unit."""
+    """Mean of the variant minus that of the baseline, in the quantity's unit."""
     relative: float | None
     """`absolute` over the baseline's mean; `None` if that is 0."""
     ci95: float | None = None

@@ -40,7 +40,7 @@ class Size:
     points: float
     """Size of the letters in titles; other letters are a point smaller."""
     weight: float = 1.0
-    """How thick lines are, in those on paper."""
+    """Width of lines relative to those on paper."""
 
 
 @dataclass(frozen=True)

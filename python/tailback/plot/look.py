@@ -54,7 +54,7 @@ class FigureLook:
 
 @dataclass(frozen=True)
 class ResolvedLook:
-    """The same for one figure."""
+    """The look of one figure, with values in the units of its axes."""
 
     begin_s: float | None = None
     end_s: float | None = None

@@ -135,7 +135,7 @@ class PlotPanel:
     own_y: bool = True
     """Whether the axis has its title here; many panels share one title."""
     weight: float = 1.0
-    """How thick lines are, in those of a figure on paper."""
+    """Width of lines relative to those on paper."""
     rough: bool = False
     """Whether it is drawn only to be measured: its content does not matter."""
 

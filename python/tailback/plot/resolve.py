@@ -124,7 +124,7 @@ class _Search:
         return kinds.KINDS[name]
 
     def _names(self, kind: Kind | None) -> None:
-        """FigureLook up the options that are always keys, so that every mistake is reported."""
+        """Look up the options that are always keys, so that every mistake is reported."""
         asked = self.asked
         for word in asked.facet:
             self._key(word, "--facet")

@@ -33,7 +33,7 @@ class Style:
     points: float
     """Size of letters."""
     weight: float
-    """How thick lines are, in those on paper."""
+    """Width of lines relative to those on paper."""
     column: str
     page: str
     """Width of a figure, and of one with panels."""
@@ -140,7 +140,7 @@ def config(points: float, weight: float = 1.0) -> dict[str, Any]:
 
 
 def colours(count: int, *, ordered: bool) -> list[str]:
-    """Return so many colours; they repeat beyond the last."""
+    """Return this many colours; they repeat beyond the last."""
     if not ordered:
         return [COLOURS[i % len(COLOURS)] for i in range(count)]
     return [_between(i / max(1, count - 1)) for i in range(count)]
@@ -155,5 +155,5 @@ def _between(share: float) -> str:
 
 
 def cycled(items: Sequence[Any], count: int) -> list[Any]:
-    """Return so many dashes or shapes; they repeat beyond the last."""
+    """Return this many dashes or shapes; they repeat beyond the last."""
     return [items[i % len(items)] for i in range(count)]

@@ -184,7 +184,7 @@ class TableCell:
 
     @property
     def relative(self) -> float | None:
-        """Measured over published, less one."""
+        """Measured over published, minus one."""
         return None if self.error is None or not self.published else self.error / self.published
 
     @property

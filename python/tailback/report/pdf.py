@@ -164,7 +164,7 @@ def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]
 
 
 def _broken(head: str, width: int) -> list[str]:
-    """A heading in lines of about so many letters, broken between words."""
+    """A heading in lines of about this many letters, broken between words."""
     return textwrap.wrap(head, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 

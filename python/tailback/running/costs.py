@@ -20,7 +20,7 @@ class Estimated(Protocol):
     """The engine, as far as costs are concerned."""
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate of the CPU time of a run with so many packets, s."""
+        """Estimate of the CPU time of a run with this many packets, s."""
 
 
 @dataclass(frozen=True)

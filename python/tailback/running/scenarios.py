@@ -182,7 +182,7 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
         raise InputError("the name of the scenario is empty; expected a file")
     if len(path.name) <= foreign.MAX_NAME and not os.path.lexists(path):
         raise InputError(f"{foreign.line(scenario)}: No such file or directory{_meant(path)}")
-    # A name that is not UTF-8 is no text for the validator's messages.
+    # A name that is not UTF-8 is not text for the validator's messages.
     return foreign.read(path), foreign.line(scenario), path.parent
 
 

@@ -100,7 +100,8 @@ TOGETHER_S = 1.0
 
 def namesakes(sweep_id: str, root: Path) -> list[str]:
     """The ids of other sweeps that the same command began, with the title of this one: the variants
-    of `compare`. Later runs of an edited file have the title too, and are no choice to be made.
+    of `compare`. Later runs of an edited file have the same title, but do not make the choice
+    ambiguous.
     """
     begun: dict[str, tuple[str, float]] = {}
     for file in layout.sweeps(root)[:RECENT]:
@@ -152,8 +153,8 @@ def plan(
     older_days: float | None = None,
     versions: Mapping[str, Collection[str]] | None = None,
 ) -> RemovalPlan:
-    """Choose what to delete: these sweeps, those older than so many days, and those of versions of
-    an engine that are not in `versions`. With them goes every run that no remaining sweep needs.
+    """Choose what to delete: these sweeps, those older than this many days, and those of versions
+    of an engine that are not in `versions`. With them goes every run that no remaining sweep needs.
     """
     chosen = {find(name, root).resolve() for name in names}
     sizes: dict[str, int] = {}

@@ -49,7 +49,7 @@ def series(runs: Sequence[StoredRun]) -> pl.DataFrame:
 
 
 def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFrame]:
-    """The series of each of them, of one quantity: read together, so many at a time."""
+    """The series of each of them, of one quantity: read together, this many at a time."""
     for begin in range(0, len(runs), TOGETHER):
         part = runs[begin : begin + TOGETHER]
         whole = only(series(part), quantity, None, None)

@@ -265,7 +265,7 @@ class Results:
 
     def tuples(self) -> pl.DataFrame:
         """One row for each run, program and 5-tuple: parameters, seed, run_id, protocol, sender,
-        receiver, and the same measures as of the program."""
+        receiver, and the same measures as for the program."""
         return _frame(self, _tuples, "program", frames.columns("programs", "tuples"))
 
     def completions(self) -> pl.DataFrame:

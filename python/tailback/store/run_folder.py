@@ -65,8 +65,8 @@ class StoredRun:
         return summary
 
     def brief(self, most: int) -> tuple[dict[str, Any], int]:
-        """The summary with at most so many flows, and how many are left out: a hundred thousand of
-        them take most of a gigabyte.
+        """The summary with at most this many flows, and how many are left out: a hundred thousand
+        of them take most of a gigabyte.
         """
         data, left_out = self._folder.brief(most)
         return self._checked(data), left_out

@@ -25,7 +25,7 @@ class Count:
     whole: int = 0
     damaged: int = 0
     incomplete: int = 0
-    """Sweeps with missing runs: that is no damage."""
+    """Sweeps with missing runs: that is not damage."""
 
 
 @dataclass(frozen=True)

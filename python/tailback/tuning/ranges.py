@@ -118,7 +118,7 @@ class Range:
         return self.word(found)
 
     def word(self, number: float) -> Word:
-        """A number as a value of the scenario, with so many digits."""
+        """A number as a value of the scenario, with this many digits."""
         if self.whole:
             return f"{int(number)}{self.unit}" if self.unit else int(number)
         if number.is_integer() and not self.unit and abs(number) < 2**53:

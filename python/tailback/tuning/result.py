@@ -17,7 +17,7 @@ from tailback.tuning.plan import SearchPlan, Values
 from tailback.tuning.search import Tried
 
 MOST_CHECKED = 12
-"""The most points of a front that run on unseen seeds: with more, so many along it, with its
+"""The most points of a front that run on unseen seeds: with more, this many along it, with its
 ends.
 """
 
@@ -65,7 +65,7 @@ class Point:
     def answer(self, goal: Goal) -> Answer:
         """Whether it is better than the defaults beyond noise.
 
-        With spread: if the interval excludes 0. Without: if so many seeds agree.
+        With spread: if the interval excludes 0. Without: if this many seeds agree.
         """
         difference = self.difference(goal)
         if difference is None:

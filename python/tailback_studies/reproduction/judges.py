@@ -57,8 +57,8 @@ class Judge:
 
     @property
     def title(self) -> str:
-        """The criterion, with what its errors are relative to where that is the link's rate."""
-        return self.judge + ", of the rate" * (self.error == "capacity")
+        """The criterion in words. If its errors are relative to the link's rate, it says so."""
+        return self.judge + ", relative to the link's rate" * (self.error == "capacity")
 
 
 COLUMNS = tuple(field.name for field in fields(Judge))

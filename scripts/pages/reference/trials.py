@@ -55,8 +55,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         nowhere = False
         yield (
             f"In [{_title(page).replace('The', 'the', 1)}](../../evidence/{page}.md) it is part "
-            "of these families of cells. Each number is how many cells are within the limit, of "
-            "how many.\n"
+            "of these families of cells. Each entry is the "
+            "number of cells within the limit, and the number of all cells.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(columns[i] for i in used) + " |"

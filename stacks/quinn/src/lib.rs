@@ -123,7 +123,7 @@ pub fn server(options: &Options) -> Quinn {
     Quinn::server(options)
 }
 
-/// A client that asks for so many bytes over one stream, or without end.
+/// A client that asks for this many bytes over one stream, or without end.
 pub fn client(options: &Options, bytes: Option<u64>) -> Quinn {
     Quinn::client(options, bytes)
 }

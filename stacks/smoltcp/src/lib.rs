@@ -21,7 +21,7 @@
 //! # Ok::<(), tailback_sim::Error>(())
 //! ```
 //!
-//! Its packets are IP packets, so that a frame has 14 bytes besides. smoltcp does not use ECN, and
+//! Its packets are IP packets, so that a frame has 14 bytes more. smoltcp does not use ECN, and
 //! its clock has microseconds.
 
 use std::collections::VecDeque;
@@ -88,7 +88,7 @@ enum Role {
     },
 }
 
-/// A sender of so many bytes, or without end.
+/// A sender of this many bytes, or without end.
 pub fn sender(options: &Options, bytes: Option<u64>) -> Smoltcp {
     let left = bytes.unwrap_or(u64::MAX);
     let role = Role::Sender {

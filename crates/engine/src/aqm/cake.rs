@@ -187,7 +187,7 @@ pub const ENTRY: Entry<Build> = Entry {
         } else if options.get("sce_single_slope").is_some() {
             return Err(vec![OptionError {
                 option: "sce_single_slope",
-                message: "sce_single_slope is of sce = \"single\" only".to_owned(),
+                message: "only sce = \"single\" has a slope: expected no sce_single_slope, or sce = \"single\"".to_owned(),
             }]);
         }
         Ok(())

@@ -69,7 +69,7 @@ const fn time(name: &'static str, doc: &'static str, min: Time) -> Opt {
 /// Most packets.
 pub(super) const LIMIT: Opt = Opt {
     name: "limit",
-    doc: "Most that may be queued, in packets of both queues; more is dropped at the tail.",
+    doc: "Largest length of the queue, in packets of both queues; packets beyond it are dropped at the tail.",
     kind: Kind::Size {
         packets: true,
         bytes: false,
@@ -153,7 +153,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "min_qlen_step",
-            doc: "The step threshold applies with at least so many packets in L (see step_rule); default 0, 2 in dualpi2-2019-refactored and dualpi2-2019-wrr-percent, 1 in the other versions.",
+            doc: "The step threshold applies with at least this many packets in L (see step_rule); default 0, 2 in dualpi2-2019-refactored and dualpi2-2019-wrr-percent, 1 in the other versions.",
             kind: Kind::Int {
                 min: 0,
                 max: u32::MAX as i64,

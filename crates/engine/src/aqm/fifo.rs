@@ -21,7 +21,7 @@ pub const ENTRY: Entry<Build> = Entry {
     follows: "Linux 7.3 sch_fifo",
     options: &[Opt {
         name: "limit",
-        doc: "Most that may be queued, in packets or bytes.",
+        doc: "Largest length of the queue, in packets or bytes.",
         kind: Kind::Size {
             packets: true,
             bytes: true,

@@ -60,12 +60,12 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         packets(
             "limit",
-            "Most that may be queued in all flows together, in packets; more is dropped at the tail.",
+            "Largest length of all queues together, in packets; packets beyond it are dropped at the tail.",
             "10000p",
         ),
         packets(
             "flow_limit",
-            "Most that may be queued in one flow, in packets; more is dropped at the tail.",
+            "Largest length of the queue of one flow, in packets; packets beyond it are dropped at the tail.",
             "100p",
         ),
         bytes(

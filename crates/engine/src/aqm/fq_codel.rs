@@ -30,7 +30,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Most that may be queued in all flows together, in packets; beyond it the fattest flow loses packets.",
+            doc: "Largest length of all queues together, in packets; beyond it the fattest flow loses packets.",
             kind: Kind::Size {
                 packets: true,
                 bytes: false,
@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Most memory for all packets, as limit; a frame counts 832 bytes besides its own.",
+            doc: "Most memory for all packets, as limit; a frame counts 832 bytes in addition to its own.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -69,7 +69,7 @@ pub const ENTRY: Entry<Build> = Entry {
         codel::CE_THRESHOLD,
         Opt {
             name: codel::SELECTOR,
-            doc: "Only packets whose ECN field has this value in the bits of this mask are marked by ce_threshold: 0x01/0x01 selects ECT(1) and CE; all packets if absent.",
+            doc: "Value and mask: ce_threshold marks only packets whose ECN field has this value in the bits of the mask. 0x01/0x01 selects ECT(1) and CE. Absent: all packets.",
             kind: Kind::Word(&[
                 "0x00/0x01",
                 "0x01/0x01",
@@ -139,7 +139,7 @@ const KERNEL: Qdisc = Qdisc {
 pub struct FqCodel {
     fair: Fair<Vars>,
     params: Params,
-    /// Most that may be queued, packets.
+    /// Largest length of the queue, packets.
     limit: u64,
     /// The limit in bytes of memory.
     memory_limit: u64,

@@ -30,7 +30,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Most that may be queued in all flows together, in packets; more is dropped at the tail.",
+            doc: "Largest length of all queues together, in packets; packets beyond it are dropped at the tail.",
             kind: Kind::Size {
                 packets: true,
                 bytes: false,
@@ -139,7 +139,7 @@ struct State {
 pub struct FqPie {
     fair: Fair<State>,
     params: Params,
-    /// Most that may be queued, packets.
+    /// Largest length of the queue, packets.
     limit: u64,
     /// Flows that an update may change. An update leaves any other flow as it is, so it skips them.
     awake: Vec<u32>,

@@ -31,7 +31,7 @@ pub const ENTRY: Entry<Build> = Entry {
     follows: "De Schepper et al. 2016, in the arithmetic of Linux 7.3 sch_dualpi2",
     options: &[
         Opt {
-            doc: "Most that may be queued, in packets; more is dropped at the tail.",
+            doc: "Largest length of the queue, in packets; packets beyond it are dropped at the tail.",
             ..LIMIT
         },
         pie::TARGET,

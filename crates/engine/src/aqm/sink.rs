@@ -18,8 +18,8 @@ pub struct Sink {
     /// Frame length of the packet in transmission and its slot (`count_in_service`).
     service: Option<(u16, Time, Time)>,
     capture: Option<Box<Capture>>,
-    /// The first number whose dropped packets are noted: of entries of programs, and behind them of
-    /// connections.
+    /// Dropped packets are noted from this number on: first those of entries of programs, then
+    /// those of connections.
     first_noted: u32,
     /// The first number of connections. These numbers are used again.
     first_slot: u32,

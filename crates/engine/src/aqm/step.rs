@@ -28,7 +28,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Most that may be queued, in packets or bytes; more is dropped at the tail.",
+            doc: "Largest length of the queue, in packets or bytes; packets beyond it are dropped at the tail.",
             kind: Kind::Size {
                 packets: true,
                 bytes: true,

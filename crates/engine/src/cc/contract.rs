@@ -173,7 +173,8 @@ pub trait CongestionControl: Send {
         default_of(Hook::CwrBegin);
     }
 
-    /// An ACK in CWR (only with [`Control::Cwr`]); `grow` is what growth counts.
+    /// An ACK in CWR (only with [`Control::Cwr`]); `grow` is the number of segments that growth
+    /// counts.
     fn cwr_ack(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack, _grow: u32) {
         default_of(Hook::CwrAck);
     }

@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "beta_sce",
-            doc: "The same if one of the last ACKs carried ESCE: as many ACKs count as the window had segments.",
+            doc: "The same if a recent ACK carried ESCE. Recent are as many ACKs as the window had segments.",
             kind: Kind::Float {
                 min: 0.01,
                 max: 0.99,

@@ -84,7 +84,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "update",
-            doc: "When alpha is updated: once per window of data, or on every ACK by a fraction of 0 or 1 (modification (c)); default: \"window\", or \"ack\" in the paper.",
+            doc: "When alpha is updated: once per window of data, or on every ACK, whose marked fraction is 0 or 1 (modification (c)); default: \"window\", or \"ack\" in the paper.",
             kind: Kind::Word(&["window", "ack"]),
             default: None,
             tc: None,
@@ -245,15 +245,19 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         wrong(
             "g",
             format!(
-                "expected a power of two from 1 down to 2^-{bits} (alpha_bits), such as 0.0625"
+                "alpha has {bits} bits (alpha_bits): expected a power of two from 1 down to 2^-{bits}, such as 0.0625"
             ),
         );
     }
     if options.bool("normalise") && !per_ack {
-        wrong("normalise", "needs update = \"ack\"".to_owned());
+        wrong(
+            "normalise",
+            "only an update at every ACK normalises: expected no normalise, or update = \"ack\""
+                .to_owned(),
+        );
     }
     if options.word("reduction") == "prr" {
-        let other = "needs reduction = \"immediate\" or \"progressive\": PRR brings the window to ssthresh and holds it there";
+        let other = "PRR brings the window to ssthresh and holds it there: expected reduction = \"immediate\" or \"progressive\"";
         if options.word("ssthresh") != "cwnd" {
             wrong("ssthresh", other.to_owned());
         }

@@ -144,7 +144,7 @@ mod tests {
     }
 
     impl Host {
-        /// Sends so many segments at once, acknowledges them one by one, and returns the window.
+        /// Sends this many segments at once, acknowledges them one by one, and returns the window.
         fn burst(&mut self, segments: u32) -> u32 {
             self.conn.max_packets_out = segments;
             self.conn.cwnd_limited = segments >= self.window.cwnd;

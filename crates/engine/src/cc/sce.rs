@@ -29,7 +29,7 @@ const WHOLE: u64 = 1_000_000;
 /// Unit of the counters.
 pub(super) const UNIT_QUIRK: Opt = Opt {
     name: "unit_quirk",
-    doc: "Bytes that a segment of the window counts, while an acknowledged segment counts 1448; 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
+    doc: "Size at which a segment of the window is counted, bytes; acknowledged segments are counted at 1448. 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
     kind: Kind::Int {
         min: 0,
         max: 65_000,
@@ -38,7 +38,7 @@ pub(super) const UNIT_QUIRK: Opt = Opt {
     tc: None,
 };
 
-/// Which ssthresh ESCE and reductions set.
+/// How ESCE and reductions set ssthresh.
 pub(super) const SSTHRESH: Opt = Opt {
     name: "ssthresh",
     doc: "ssthresh after ESCE: half of the window before it (\"half-loss-cwnd\", the kernels of 2019), or that unless ssthresh is larger already (\"max\", later ones). With \"max\" SCE does not end the first slow start.",
@@ -402,7 +402,7 @@ mod tests {
         let cwnd = h.window.cwnd;
         h.sce_round(cwnd);
         let cost = cwnd - h.window.cwnd;
-        // 8 windows of bytes, less what was counted towards the next increase.
+        // 8 windows of bytes, minus what was counted towards the next increase.
         assert_eq!((cwnd, cost), (62, 7));
         // With half of the response, half of the cost.
         let set = [("response", Value::Float(0.5))];
@@ -513,7 +513,7 @@ mod tests {
         assert!(count(&h) > -2 * 1448);
     }
 
-    /// Windows round by round: 20 segments, every fourth round so many marked.
+    /// Windows round by round: 20 segments, every fourth round this many marked.
     #[test]
     fn rounds() {
         let quirk = ("unit_quirk", Value::Int(536));

@@ -32,7 +32,7 @@ enum Echo {
     Esce,
 }
 
-/// A window of so many segments and no threshold.
+/// A window of this many segments and no threshold.
 pub fn window(cwnd: u32) -> Window {
     Window::new(cwnd, INFINITE_SSTHRESH, Growth::Segments)
 }

@@ -123,7 +123,7 @@ pub enum KeyKind {
     Switch(&'static [&'static str]),
     /// A table.
     Table(&'static TableDef),
-    /// A table of tables with names of one's own.
+    /// A table of tables with names of your own.
     Map(&'static TableDef),
     /// An array of tables.
     List(&'static TableDef),

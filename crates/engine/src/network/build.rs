@@ -34,7 +34,7 @@ use crate::units::Time;
 use crate::wheel::WheelPhase;
 
 impl Ids {
-    /// The components of a plan with so many pipes, one kind after the other.
+    /// The components of a plan with this many pipes, one kind after the other.
     fn of(plan: &Plan, n_pipes: u32, n_slots: u32) -> Ids {
         let n_links = plan.links.len() as u32;
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);

@@ -81,7 +81,7 @@ impl Chunks {
         self.started += u64::from(now >= self.warmup);
     }
 
-    /// Notes that so many segments have arrived in all, which complete one chunk or several.
+    /// Notes that this many segments have arrived in all, which complete one chunk or several.
     /// Schedules the request for the next; returns the number of segments that will complete it.
     #[cold]
     pub fn arrive(&mut self, segments: u64, now: Time, calendar: &mut Calendar) -> u64 {
@@ -112,7 +112,7 @@ impl Chunks {
         (self.arrived + 1) * self.segments
     }
 
-    /// Takes a request from a receiver that has so many segments.
+    /// Takes a request from a receiver that has this many segments.
     #[cold]
     pub fn request(&mut self, segments: u64, now: Time, calendar: &mut Calendar) {
         let wanted = segments / self.segments + 1;

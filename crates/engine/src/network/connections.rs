@@ -196,7 +196,8 @@ impl Connection {
         self.payload(self.sender.acked())
     }
 
-    /// Bytes of the first so many segments: the last one of all, or of a chunk, may be short.
+    /// Bytes of the first segments, this many: the last segment of all, or of a chunk, may be
+    /// short.
     fn payload(&self, segments: u64) -> u64 {
         if let Some(chunks) = &self.chunks {
             let begun = (segments % chunks.segments * self.mss).min(chunks.bytes);

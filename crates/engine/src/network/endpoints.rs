@@ -147,7 +147,7 @@ impl From<End> for Side {
     }
 }
 
-/// The side of a place in pairs.
+/// The sides, in the order of pairs.
 const ENDS: [End; 2] = [End::Sender, End::Receiver];
 
 impl Endpoints {
@@ -349,13 +349,13 @@ impl Network {
         self.pipes[access as usize].push(packet, now, access, &mut self.calendar);
     }
 
-    /// An entry of the calendar of an endpoint has come up.
+    /// The time has come that an endpoint asked to be woken at.
     pub(super) fn run_endpoint(&mut self, id: Component) {
         let place = (id - self.ids.endpoints) as usize;
         self.turn(place / 2, ENDS[place % 2], None);
     }
 
-    /// A datagram has come to an end of an entry.
+    /// A datagram has arrived at one side of an entry.
     pub(super) fn receive_datagram(&mut self, entry: usize, end: End, packet: &Packet) {
         let now = self.now;
         let Some(endpoints) = &mut self.endpoints else {
@@ -397,7 +397,7 @@ impl Network {
             return;
         };
         let here = &mut endpoints.entries[entry];
-        // After a mistake the run ends soon, and nothing that follows has a meaning.
+        // After a mistake the run ends soon, and its results are not used.
         let over = here.is_over(now) || endpoints.fault.is_some();
         let side = &mut here.sides[end as usize];
         // It is taken out while it acts, because it may send, and is put back below.

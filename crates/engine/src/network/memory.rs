@@ -20,7 +20,7 @@ struct Remembering {
     metrics: bool,
     /// Whether it remembers ssthresh.
     ssthresh: bool,
-    /// A flow that was stored: it closes once.
+    /// Whether it was stored already: a flow closes once.
     stored: bool,
 }
 
@@ -55,7 +55,7 @@ impl Memory {
         }
     }
 
-    /// Stores what the sender of a connection knows, which is over.
+    /// Stores what the sender of a finished connection knows.
     pub fn store(&mut self, number: usize, sender: &Sender) {
         let of = &self.senders[number];
         if of.metrics {

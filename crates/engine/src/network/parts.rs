@@ -44,7 +44,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// Cuts the network of a plan into so many parts of about equal work; `None` if there is no
+    /// Cuts the network of a plan into this many parts of about equal work; `None` if there is no
     /// such cut.
     pub fn of(plan: &Plan, parts: usize) -> Option<Split> {
         let rtts = plan.flows.iter().map(|flow| flow.rtt);

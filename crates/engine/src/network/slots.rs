@@ -1,4 +1,4 @@
-//! Delay in slots, as of a link that sends in bursts (Wi-Fi, cellular): packets gather, and some of
+//! Delay in slots, as with a link that sends in bursts (Wi-Fi, cellular): packets gather, and some of
 //! them leave together when a slot begins.
 //!
 //! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). A packet that

@@ -117,7 +117,7 @@ impl Places {
     }
 
     /// A packet of a slot has left the network, or its connection has ended. The packets inside are
-    /// those that entered, less those that came out and those that queues dropped.
+    /// those that entered, minus those that came out and those that queues dropped.
     fn look(&mut self, slot: u32, ends: &Ends) {
         let place = (slot - self.slots.start) as usize;
         if self.free[place] != TAKEN && ends.entered == ends.ended + self.gone[place] {
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
     use crate::network::connections::Path;
 
-    /// The ends of a slot for which so many packets have entered the network and come out.
+    /// The ends of a slot for which this many packets have entered the network and come out.
     fn ends(entered: u64, ended: u64) -> Ends {
         Ends {
             opener: Opener::Traffic(0),

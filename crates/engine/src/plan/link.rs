@@ -155,7 +155,7 @@ keys! {
         delay: Time = ANY_TIME.default("0s").or_table(&DelayForm::TABLE);
         /// Order-preserving addition to the delay, uniform from 0 to this.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
-        /// Slots behind the link and its delay, as of a link that sends in bursts (netem's `slot`).
+        /// Slots behind the link and its delay, as with a link that sends in bursts (netem's `slot`).
         /// A packet waits for a slot. When a slot begins, several packets leave at once. The next
         /// slot begins a random gap after a full slot, or after a packet becomes the first in the
         /// queue while no slot is scheduled.

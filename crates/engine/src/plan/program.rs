@@ -38,7 +38,7 @@ keys! {
         packages: Vec<String> => key(KeyKind::Words);
         /// Variables of the environment, { NAME = "value" }, besides PATH, HOME, OUT and LANG.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
-        /// Congestion control of TCP sockets on both hosts that do not choose one, as of [[flows]].
+        /// Congestion control of TCP sockets on both hosts that do not choose one, as for [[flows]].
         cc: Algorithm => entry(Registry::Cc).default("cubic");
         /// A module of the kernel engine's kit that replaces the congestion control.
         module: Option<String>;
@@ -64,7 +64,7 @@ keys! {
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all packets of both hosts that set none.
         dscp: u8 = int(0, 63).default("0");
-        /// A class of flows and sources, as of [[flows]]; default: none.
+        /// A class of flows and sources, as for [[flows]]; default: none.
         class: Option<String> => key(KeyKind::Class);
         /// Expected exit status of programs that end by themselves; any other status fails the run.
         expect: i32 = int(0, 255).default("0");

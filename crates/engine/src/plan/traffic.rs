@@ -52,7 +52,7 @@ keys! {
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all its packets, ACKs included.
         dscp: u8 = int(0, 63).default("0");
-        /// A class of flows, by a name of one's own. Its members are also counted together, at the
+        /// A class of flows, by a name of your own. Its members are also counted together, at the
         /// first link of their route, which is the same for all; default: none.
         class: Option<String> => key(KeyKind::Class);
         /// Single keys of [tcp] for this flow.
@@ -106,13 +106,13 @@ keys! {
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of its packets.
         dscp: u8 = int(0, 63).default("0");
-        /// A class of flows and sources, as of [[flows]]; default: none.
+        /// A class of flows and sources, as for [[flows]]; default: none.
         class: Option<String> => key(KeyKind::Class);
         /// Its connections, if it is TCP; `None`: datagrams.
         connections: Option<Box<ConnectionsPlan>>;
         /// Links that echoes and reports of the receiver pass; `None`: it sends nothing back.
         answers: Option<Vec<u32>>;
-        /// Where it opens connections: the congestion control of their servers, as of a flow.
+        /// Where it opens connections: the congestion control of their servers, as for a flow.
         key cc = entry(Registry::Cc).default("cubic").of_connections();
         /// Where it opens connections: single keys of [tcp] for them.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections();

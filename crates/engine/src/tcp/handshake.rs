@@ -8,7 +8,7 @@ use crate::units::Time;
 /// Linux `tcp_syn_linear_timeouts`.
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 
-/// How long a SYN waits for its answer after so many retransmissions. The first timeouts do not
+/// How long a SYN waits for its answer after this many retransmissions. The first timeouts do not
 /// double (Linux `tcp_syn_linear_timeouts`, since 6.5).
 pub fn syn_timeout(retransmits: u32) -> Time {
     let doublings = retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);

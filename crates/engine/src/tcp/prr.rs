@@ -27,7 +27,7 @@ impl Prr {
         self.out += 1;
     }
 
-    /// The window after an ACK that delivered so many segments; `None`: the window stays. `safe`:
+    /// The window after an ACK that delivered this many segments; `None`: the window stays. `safe`:
     /// the ACK advanced, and found nothing lost.
     pub fn window(
         &mut self,

@@ -306,7 +306,7 @@ mod tests {
         let lost = rates.lost(3, 2).expect("in flight");
         assert_eq!((lost.tx_in_flight, lost.lost), (4, 2));
         assert!(rates.lost(40, 2).is_none());
-        // An interval below the smallest RTT is no measurement.
+        // An interval below the smallest RTT is not a measurement.
         conn.min_rtt = us(100_000);
         rates.delivered(41, us(6_406));
         conn.delivered += 1;

@@ -50,7 +50,7 @@ pub(super) struct Sce {
     marked: bool,
     /// The next ACK carries ESCE (`Split`).
     pending: bool,
-    /// Marked segments less those acknowledged with ESCE (`Dither`).
+    /// Marked segments minus those acknowledged with ESCE (`Dither`).
     owed: i64,
     /// `rcv_nxt` after the last packet.
     pub prior_rcv_nxt: u64,
@@ -76,7 +76,7 @@ impl Sce {
         }
     }
 
-    /// Whether an ACK that newly acknowledges so many segments carries ESCE.
+    /// Whether an ACK that newly acknowledges this many segments carries ESCE.
     pub fn on_ack(&mut self, segments: u64) -> bool {
         match self.echo {
             SceEcho::Off => false,
@@ -97,7 +97,7 @@ impl Sce {
 mod tests {
     use super::*;
 
-    /// ESCE on each ACK of two segments when so many of them were marked.
+    /// ESCE on each ACK of two segments when this many of them were marked.
     fn dithered(marks: &[u32]) -> Vec<bool> {
         let mut sce = Sce {
             echo: SceEcho::Dither,

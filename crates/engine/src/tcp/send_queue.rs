@@ -56,7 +56,7 @@ impl SendQueue {
         }
     }
 
-    /// Ends a segment after every so many bytes.
+    /// Ends a segment whenever this many bytes were written.
     pub fn divide(&mut self, chunk: u64) {
         self.chunk = chunk;
     }

@@ -53,7 +53,7 @@ pub struct Sender {
     usage_noted: u64,
     /// The threshold of the first slow start; 0 once that is over.
     pub(super) first_ssthresh: u32,
-    /// What is sent from this segment on is no overshoot of the first slow start, once that has ended.
+    /// What is sent from this segment on is not an overshoot of the first slow start, once that has ended.
     pub(super) overshoot_end: u64,
     /// Segments the receive window allows to be outstanding.
     rwnd: u64,
@@ -306,7 +306,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Begins a segment after every so many bytes, where a chunk ends.
+    /// Begins a new segment at every multiple of this many bytes, where a chunk ends.
     pub fn divide(&mut self, chunk: u64) {
         self.queue.divide(chunk);
     }

@@ -311,7 +311,7 @@ fn an_overtaken_ack_tells_of_its_blocks_only() {
     assert!(wire.take().is_empty());
 }
 
-/// An application that writes now and then: an empty queue is no end, and an
+/// An application that writes now and then: an empty queue is not an end, and an
 /// idle connection restarts unless that is switched off.
 #[test]
 fn a_sender_can_be_written_to() {

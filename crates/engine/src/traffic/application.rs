@@ -11,7 +11,7 @@ use crate::units::{Rate, Time};
 /// What an application does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Hand so many bytes to TCP now.
+    /// Hand this many bytes to TCP now.
     Write(u64),
     /// Hand over nothing until [`Act::Resume`], not even what was not sent yet. Only applications
     /// that write whatever TCP takes do this.

@@ -1,7 +1,7 @@
 //! Traffic sources: pure state machines, reused by the kernel engine's guest.
 //!
 //! A source says what is to be done and when: send a datagram, or open a TCP
-//! connection that brings so many bytes. How that is done is the engines' part.
+//! connection that brings this many bytes. How that is done is the engines' part.
 //! What a kind does is a property of its entry, so that a kind is one file and
 //! one line of [`ENTRIES`], whether it opens connections or not.
 

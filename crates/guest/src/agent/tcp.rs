@@ -294,7 +294,7 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     Ok(read)
 }
 
-/// Writes chunks of so many bytes up to `limit`, as far as there is room; returns how much was
+/// Writes chunks of this many bytes up to `limit`, as far as there is room; returns how much was
 /// written in total. A segment ends where a chunk ends.
 pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -> io::Result<u64> {
     const PIECE: usize = 64 << 10;

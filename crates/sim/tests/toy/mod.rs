@@ -131,7 +131,7 @@ pub struct Receiver {
     answers: Vec<[u8; 9]>,
     pub received: u64,
     pub marked: u64,
-    /// Whether it has what it wants.
+    /// How many datagrams it waits for.
     wanted: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-"""`tailback build`: the engine with algorithms of one's own."""
+"""`tailback build`: the engine with algorithms of your own."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ _OPTIONS = (
     click.option(
         "--against",
         metavar="NAME",
-        help="Compare with this algorithm, such as the version before, instead of the reference "
-        "of the suite (CUBIC, a FIFO).",
+        help="Compare with this algorithm, such as the previous version, instead of the "
+        "reference of the suite (CUBIC, a FIFO).",
     ),
     click.option(
         "--since",
@@ -53,8 +53,8 @@ _OPTIONS = (
         "parts",
         multiple=True,
         metavar="SECTION",
-        help="Evaluate only this section and those within it: 5.2 has 5.2.1 [default: all]. Can be "
-        "repeated.",
+        help="Evaluate only this section and those within it: 5.2 includes 5.2.1 [default: all]. "
+        "Can be repeated.",
     ),
     click.option(
         "--junit",
@@ -76,7 +76,7 @@ _OPTIONS = (
 
 
 def _suite(command: Callable[..., Any]) -> Callable[..., int]:
-    """Add the options of every suite; the command's own body is its help text only."""
+    """Add the options of every suite to a command whose body is only its help text."""
 
     @functools.wraps(command)
     def run(

@@ -1,4 +1,4 @@
-"""`tailback plot`: a figure of one's own from a sweep."""
+"""`tailback plot`: a figure of your own from a sweep."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def plot(
 
 
 def _listed(values: str) -> list[str]:
-    """Values with commas between them; a table is one."""
+    """Comma-separated values; a table counts as one value."""
     return [values] if values.startswith("{") else values.split(",")
 
 

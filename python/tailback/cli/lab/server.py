@@ -40,11 +40,11 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:
-        """Send the page, or that there is nothing."""
+        """Send the page, or status 404."""
         self._answer(body=True)
 
     def do_HEAD(self) -> None:
-        """Send the headers of the same."""
+        """Send the headers of that answer."""
         self._answer(body=False)
 
     def _answer(self, *, body: bool) -> None:

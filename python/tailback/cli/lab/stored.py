@@ -65,7 +65,7 @@ def _canonical(table: Table) -> object:
 
 
 def _point(written: str) -> object:
-    """The same of a text."""
+    """The canonical point of a text."""
     try:
         points = _native.load(written.encode(), "stored").points
     except ScenarioError:
@@ -173,7 +173,7 @@ def _places(value: Any) -> Iterator[tuple[Table, str]]:
 
 
 def _tidy(table: Table) -> Table:
-    """The same in the order in which people write it."""
+    """The point with its keys in the order in which people write them."""
     order = ("duration", "warmup", "seed", "bottleneck", "links", "path", "record")
     first = {key: table[key] for key in order if key in table}
     return first | {key: value for key, value in table.items() if key not in first}

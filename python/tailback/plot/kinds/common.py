@@ -97,7 +97,7 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def number(largest: float) -> str:
-    """The format of numbers up to this, in d3's syntax: without exponents."""
+    """The format, in d3's syntax, of the numbers of an axis that ends here: without exponents."""
     return "~s" if largest >= 1e6 else ",.6~r"
 
 

@@ -77,7 +77,7 @@ impl CongestionControl for TYPE {
                 return;
             }
         }
-        // One segment more for every so many acknowledged ones.
+        // One more segment for each group of this many acknowledged segments.
         window.cong_avoid_ai((window.cwnd / self.increase).max(1), acked);
     }
 }

@@ -26,7 +26,7 @@ static ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Most that may be queued, in packets or bytes.",
+            doc: "Largest length of the queue, in packets or bytes.",
             kind: Kind::Size {
                 packets: true,
                 bytes: true,

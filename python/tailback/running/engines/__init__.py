@@ -36,7 +36,7 @@ class Engine(Protocol):
         """Estimate of what a run needs, bytes."""
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate of the CPU time of a run with so many packets at its links, s."""
+        """Estimate of the CPU time of a run with this many packets at its links, s."""
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
         """Runs one point and stores its folder."""

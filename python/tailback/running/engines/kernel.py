@@ -151,7 +151,7 @@ class Kernel:
         return (self._memory_mib + confine.SPARE_MIB) << 20
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate of the CPU time of a run with so many packets at its links, s."""
+        """Estimate of the CPU time of a run with this many packets at its links, s."""
         return BOOT_S + packets * PACKET_S
 
     @cached_property
@@ -216,7 +216,7 @@ class Kernel:
             for text in about_programs:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
-            raise GuestFailed(f"what the guest left is no result: {error}") from error
+            raise GuestFailed(f"what the guest left is not a result: {error}") from error
         finally:
             folders.remove(workplace, inside=workplace.parent)
 

@@ -32,7 +32,7 @@ class Sim:
         return point.memory
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate of the CPU time of a run with so many packets at its links, s."""
+        """Estimate of the CPU time of a run with this many packets at its links, s."""
         return packets * PACKET_S
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:

@@ -55,7 +55,7 @@ def merge(
     """Merge the runs and sweeps of some stores into one, which is created if necessary.
 
     Damaged runs are left out and listed in the result. Raises `InputError`, and merges nothing, if
-    a folder is no store or two runs of one id differ.
+    a folder is not a store or two runs of one id differ.
     """
     sources, target = [Path(source) for source in stores], Path(into)
     wrong = [

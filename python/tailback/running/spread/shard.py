@@ -102,7 +102,7 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
 
 
 def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
-    """Divide the runs into so many shards of about the same cost, the same for every caller."""
+    """Divide the runs into this many shards of about the same cost, the same for every caller."""
     parts: list[list[str]] = [[] for _ in range(count)]
     heap = [(0.0, 0, at) for at in range(count)]
     for run_id in sorted(costs, key=lambda one: (-costs[one], one)):

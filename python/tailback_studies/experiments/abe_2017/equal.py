@@ -38,7 +38,7 @@ class EqualPoint:
 
     @property
     def error(self) -> float | None:
-        """Measured ratio over the table's ratio, less one."""
+        """Measured ratio over the table's ratio, minus one."""
         return None if self.ratio.mean is None else self.ratio.mean / self.table - 1
 
 

@@ -270,7 +270,7 @@ def _cubic_gains_less(points: Sequence[single.SinglePoint]) -> AbeVerdict | None
 
 
 def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.SinglePoint, float]]:
-    """Median queue delay with ABE less that with the standard backoff, ms."""
+    """Median queue delay with ABE minus that with the standard backoff, ms."""
     standard = {(p.setup, p.rtt_ms): p.delay["p50"] for p in points if p.standard}
     out = []
     for p in points:

@@ -198,7 +198,7 @@ def _reading() -> dict[str, dict[str, Any]]:
 
 
 def steps(frames: Iterable[int]) -> dict[str, list[str]]:
-    """A zipped axis of step thresholds, each in the middle of the step of so many frames."""
+    """A zipped axis of step thresholds, each in the middle of the step of this many frames."""
     sizes = [f"{FRAME * n - FRAME // 2}b" for n in frames]
     return {f"{ECN}.min": sizes, f"{ECN}.max": sizes}
 
@@ -218,8 +218,8 @@ def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
-    """The part of a staircase in which equal sharing is searched. It has at most so many steps from
-    Min_Thresh_Reno to 2.4 times that (Min_Thresh_Reno = BDP/8) or 1.6 times (BDP).
+    """The part of a staircase in which equal sharing is searched. It has at most this many steps
+    from Min_Thresh_Reno to 2.4 times that (Min_Thresh_Reno = BDP/8) or 1.6 times (BDP).
     """
     top = 1.6 + 0.9 * (1.0 - m)
     values = document["sweep"]["zip"][0][f"{ECN}.min"]

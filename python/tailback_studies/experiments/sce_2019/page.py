@@ -19,7 +19,7 @@ FIRST = SceVariant(ccs={"dctcp": {"cut": "echo"}})
 LEAD = (
     "\u201cSome Congestion Experienced One and Two-Flow Tests\u201d (2019), run again: every cell "
     "of its tables, the mechanisms behind its numbers, and what is not explained. "
-    "`all-cells.csv` of the report has every cell, beside maps and tables."
+    "`all-cells.csv` of the report has every cell; the report also has maps and tables."
 )
 
 CHANGED = """

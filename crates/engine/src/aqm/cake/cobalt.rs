@@ -62,7 +62,7 @@ pub struct Params {
 /// State of one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
-    /// Signals so far, less what has decayed.
+    /// Signals so far, minus what has decayed.
     pub(super) count: u32,
     /// 1/sqrt(count) in units of 2^-32.
     pub(super) rec_inv_sqrt: u32,

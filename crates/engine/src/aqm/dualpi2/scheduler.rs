@@ -49,7 +49,7 @@ pub enum Scheduler {
     /// its bytes times `wl` are subtracted. If the queue to serve is empty, the other one sends
     /// without a change of the credit.
     Percent {
-        /// Bytes of L for one of C: 100 over the percentage, rounded down, less 1.
+        /// Bytes of L for one of C: 100 over the percentage, rounded down, minus 1.
         wl: i64,
         /// Where it starts: MTU x (1 - wl).
         init: i64,

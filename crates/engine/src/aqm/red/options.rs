@@ -10,7 +10,7 @@ const SIZE: Kind = Kind::Size {
 /// The buffer.
 pub const LIMIT: Opt = Opt {
     name: "limit",
-    doc: "Most that may be queued, in bytes or packets; more is dropped at the tail. tc has no default: this one is the example of tc-red(8).",
+    doc: "Largest length of the queue, in bytes or packets; packets beyond it are dropped at the tail. tc has no default: this one is the example of tc-red(8).",
     kind: SIZE,
     default: Some("400000b"),
     tc: Some("limit BYTES"),

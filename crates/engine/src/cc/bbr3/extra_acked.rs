@@ -23,7 +23,7 @@ impl ExtraAcked {
         self.acked = 0;
     }
 
-    /// `UpdateACKAggregation()`; `filled`: the pipe was full once.
+    /// `UpdateACKAggregation()`; `filled`: whether the pipe has ever been full.
     pub(super) fn update(
         &mut self,
         view: View<'_>,

@@ -119,13 +119,13 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "loss_threshold",
-            "Share of a flight lost that is too much for a probe; in 1/256, rounded down, unless a draft is followed.",
+            "Share of a flight whose loss ends a probe. Without a draft, rounded down to 1/256.",
             (0.004, 0.9),
             "0.02",
         ),
         number(
             "beta",
-            "Factor of the bounds in a round with losses; what is cut in 1/256, rounded down, unless a draft is followed.",
+            "Factor of the bounds in a round with losses. Without a draft, 1 - beta is rounded down to 1/256.",
             (0.1, 0.99),
             "0.7",
         ),
@@ -137,7 +137,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         whole(
             "startup_losses",
-            "Losses in a round of recovery that may end STARTUP, separate ranges with a draft; 0: none do.",
+            "Losses in a round of recovery that end STARTUP; with a draft, separate ranges. 0: losses never end it.",
             (0, 15),
             "6",
         ),
@@ -214,7 +214,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "ecn_threshold",
-            "Share of a flight marked that is too much for a probe.",
+            "Share of a flight whose marking ends a probe.",
             (0.01, 1.0),
             "0.5",
         ),

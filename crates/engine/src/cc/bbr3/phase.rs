@@ -31,7 +31,7 @@ impl Wait {
         self.rounds = (self.rounds + 1).min(MAX_ROUNDS);
     }
 
-    /// Whether its time or so many rounds have passed.
+    /// Whether its time or this many rounds have passed.
     pub(super) fn is_over(&self, now: Time, rounds: u32) -> bool {
         now > self.since + self.time || self.rounds >= rounds
     }

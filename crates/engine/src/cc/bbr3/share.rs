@@ -1,8 +1,8 @@
-//! Shares of what is in flight: the branch's in 1/256, the draft's as they are written.
+//! Shares of the packets in flight: Google's branch rounds them to 1/256, the draft is exact.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 
-/// A share at most 1.
+/// A share, 1 at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     part: u32,

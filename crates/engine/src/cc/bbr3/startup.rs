@@ -9,7 +9,7 @@ use crate::cc::window::Window;
 
 /// Rounds without growth of the rate by a quarter that mean a full pipe.
 const FULL_BW_ROUNDS: u32 = 3;
-/// Rounds after whose end the draft's DRAIN is over.
+/// The draft's DRAIN ends after this many rounds.
 const DRAIN_ROUNDS: u32 = 3;
 
 impl Bbr3 {

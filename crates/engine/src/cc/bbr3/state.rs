@@ -65,7 +65,7 @@ pub(super) struct Bbr3 {
     /// The state before the last reduction.
     pub undo: Undo,
     pub signals: Signals,
-    /// In this round of STARTUP: ACKs with losses, with the draft lost ranges.
+    /// Losses in this round of STARTUP: ACKs that report some; with the draft, separate ranges.
     pub loss_events: u32,
     /// The last segment found lost in STARTUP, with the draft.
     pub last_lost: u64,
@@ -153,7 +153,7 @@ impl Bbr3 {
         self.with_quanta(view, window, self.bdp(bw, Gain::ONE))
     }
 
-    /// How many are in flight once the next one may leave; with the draft, now.
+    /// Packets in flight when the next one may leave; with the draft, packets in flight now.
     pub(super) fn in_network(&self, view: View<'_>, window: &Window, in_flight: u32) -> u32 {
         if self.params.draft {
             return view.flight.in_flight();

@@ -200,7 +200,7 @@ fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     cc.probe.samples = true;
     repaired(&mut cc, &mut stack);
     assert_eq!(cc.bounds.inflight_hi, 41);
-    // One of so many is less than 2 %.
+    // One of this many is less than 2 %.
     cc.bounds.inflight_hi = NO_BOUND;
     cc.probe.samples = true;
     cc.signals.inflight_latest = 60;
@@ -238,7 +238,7 @@ fn constants_of_the_draft() {
     );
     let shares = [p.loss_threshold, p.loss_cut, p.headroom];
     assert_eq!(shares.map(|share| share.of(10_000)), [200, 7000, 1500]);
-    // An option that is set counts in both.
+    // An option that the user sets applies to both.
     let own = [
         ("draft", Value::Word("06")),
         ("drain_gain", Value::Float(0.75)),

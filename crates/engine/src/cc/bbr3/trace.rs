@@ -18,7 +18,7 @@ pub(super) const GAUGES: &[&str] = &[
     "phase",
 ];
 
-/// Those of a flow with `trace`.
+/// The gauges of a flow with `trace`.
 pub(super) const TRACED: &[&str] = &[
     "bw_mbit",
     "inflight_hi",

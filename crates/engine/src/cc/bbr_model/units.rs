@@ -102,7 +102,7 @@ impl Bandwidth {
         Bandwidth(up).min(Bandwidth::MAX)
     }
 
-    /// `gain` times that, less `margin` percent, in bytes/s; at least 1.
+    /// `gain` times that, minus `margin` percent, in bytes/s; at least 1.
     pub fn bytes_per_second(self, mss: u16, gain: Gain, margin: u32) -> u64 {
         let rate = u128::from(self.0) * u128::from(mss) * u128::from(gain.0) / 256;
         let rate = rate * u128::from(10_000 * (100 - margin.min(99))) / u128::from(Self::UNIT);

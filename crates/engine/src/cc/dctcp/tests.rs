@@ -28,7 +28,7 @@ fn alpha(cc: &dyn CongestionControl, bits: u32) -> u64 {
     (out[0] * f64::from(1_u32 << bits)) as u64
 }
 
-/// Windows of data of so many delivered and marked segments go by; alpha
+/// Windows of data of this many delivered and marked segments go by; alpha
 /// after each.
 fn windows(set: &[(&'static str, Value)], bits: u32, seen: &[(u64, u64)]) -> Vec<u64> {
     let mut cc = build(set);

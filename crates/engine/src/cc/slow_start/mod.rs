@@ -95,7 +95,7 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Rate at which so many segments leave in one RTT, bytes/s; 0 before the first RTT sample.
+/// Rate at which this many segments leave in one RTT, bytes/s; 0 before the first RTT sample.
 fn over_rtt(view: View<'_>, segments: u32) -> u64 {
     let bytes = u64::from(segments) * u64::from(view.mss);
     (u128::from(bytes) * 1_000_000_000)
@@ -210,7 +210,7 @@ impl SlowStart {
         matches!(self, SlowStart::CarefulResume(_) | SlowStart::RapidStart(_))
     }
 
-    /// Returns the ssthresh of a reduction to `otherwise`.
+    /// Returns ssthresh after a reduction; without a say in it, `otherwise`.
     #[inline]
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         match self {

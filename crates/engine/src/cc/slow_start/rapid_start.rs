@@ -41,7 +41,7 @@ struct Convergence {
 }
 
 impl Convergence {
-    /// ssthresh after so many segments were delivered and lost.
+    /// ssthresh after this many segments were delivered and lost.
     fn ssthresh(&self, delivered: u64, lost: u64) -> u32 {
         // Thirds of a segment times the window, so that only the result is rounded.
         let cut = self.before - self.reduced;

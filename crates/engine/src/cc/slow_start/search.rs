@@ -8,7 +8,7 @@
 //! delivered in the last first-RTT, at least the initial window.
 //!
 //! Readings of the draft:
-//! - The ten bins of sending lie between bins where the RTT is no multiple of one: the part of a bin
+//! - The ten bins of sending lie between bins where the RTT is not a multiple of one: the part of a bin
 //!   is taken backwards, as the arithmetic of "one RTT earlier" needs (the draft's pseudo-code adds it).
 //! - Bins are forgotten when more than ten pass without an ACK: the draft leaves this open.
 //! - While the window drains, one segment leaves for two that are delivered. A reduction ends it.

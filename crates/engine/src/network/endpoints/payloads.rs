@@ -1,7 +1,7 @@
 //! What datagrams carry while their packets are in the network: a slab, whose places and buffers are
 //! used again.
 
-/// Places that may be in use before dropped packets are looked for the first time.
+/// Number of places in use at which dropped packets are first looked for.
 const FIRST_LOOK: usize = 1024;
 
 /// The payloads.
@@ -45,8 +45,7 @@ impl Payloads {
         self.places.len() - self.free.len()
     }
 
-    /// Whether the slab would grow beyond what is known to be in use: dropped packets are to be
-    /// released first.
+    /// Whether to release dropped packets before the next payload: otherwise the slab may grow.
     pub fn is_due(&self) -> bool {
         self.in_use() >= self.look_at
     }

@@ -156,7 +156,7 @@ impl Module {
     }
 }
 
-/// A fraction in so many parts.
+/// A fraction in this many parts.
 pub fn digits(value: &Value, one: f64) -> Result<u64, (&'static str, &'static str)> {
     match value {
         Value::Float(part) => Ok(libm::round(part * one) as u64),

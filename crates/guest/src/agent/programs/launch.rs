@@ -30,7 +30,7 @@ const OPEN_FILES: u64 = 4096;
 /// Process numbers in each namespace: processes of root do not count towards the other limit.
 const PIDS: &str = "512";
 
-/// Exit statuses as of a shell: the program cannot be run, or does not exist; and one for a host
+/// Exit statuses as in a shell: the program cannot be run, or does not exist; and one for a host
 /// that could not be set up.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;

@@ -129,7 +129,7 @@ fn udp(six: bool, back: bool, ports: [u16; 2], ecn: u8, payload: &[u8]) -> Vec<u
     ip(from, to, protocol::UDP, ecn, &transport)
 }
 
-/// A segment with timestamps of so many bytes.
+/// A segment with timestamps of this many bytes.
 fn tcp(six: bool, back: bool, flags: u8, [seq, ack, stamp]: [u32; 3], bytes: usize) -> Vec<u8> {
     let (from, to) = hosts(six, back);
     let ports: [u16; 2] = if back { [5000, 80] } else { [80, 5000] };
