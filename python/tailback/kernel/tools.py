@@ -35,8 +35,8 @@ FETCHABLE = {
     "xz": ("xz-utils",),
     "patch": ("patch",),
 }
-"""Program to the packages to unpack for it: its own, then libraries that a small machine may lack,
-under all their names over time; a release has some of them.
+"""Maps a program to the packages to unpack for it: first its own, then libraries that a small
+machine may not have. Libraries have the names of all releases; each release has some of them.
 """
 
 Which = Callable[[str], str | None]

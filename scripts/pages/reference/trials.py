@@ -24,7 +24,7 @@ TESTED = (
     "([what is tested](../../evidence/testing.md))."
 )
 PROGRAMS = (
-    "It is the program itself, so that there is nothing to validate but what is measured of it: "
+    "It is the program itself. Only the measurements need validation: "
     "[programs](../../how-to/programs.md)."
 )
 

@@ -163,7 +163,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "step_rule",
-            doc: "Where min_qlen_step is tested. At enqueue: against the packets that a packet finds when it arrives. At dequeue, as before the refactoring: against those it leaves behind, and not with a step_thresh in packets. Default by version.",
+            doc: "Where min_qlen_step is tested. At enqueue, it is compared with the packets that a packet finds when it arrives. At dequeue, as before the refactoring, with those that it leaves behind; a step_thresh in packets then ignores it. Default by version.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,

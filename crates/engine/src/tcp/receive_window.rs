@@ -99,7 +99,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// A segment has arrived; whether the window grew.
+    /// Notes that a segment has arrived; returns whether the window grew.
     #[inline]
     pub fn grows(&mut self, now: Time, rtt: Time) -> bool {
         if self.growing > 0 {

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="PATH=LO..HI",
     help="Key that may vary, and its range: bottleneck.queue.target=1ms..30ms, or choices A,B,C. "
-    "The scale is logarithmic for more than a decade; lin: or log: before the range chooses it. "
+    "The scale is logarithmic for more than a decade; write lin: or log: before the range to "
+    "choose it. "
     "Can be repeated.",
 )
 @click.option(

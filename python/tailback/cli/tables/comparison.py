@@ -64,7 +64,7 @@ def show(comparison: Comparison, page: Path | None) -> None:
 
 
 def _chosen(comparison: Comparison) -> tuple[list[Cell], int]:
-    """The cells that are shown, and how many are not: the clearest differences, in their order."""
+    """The cells with the clearest differences, in their order, and the number of cells left out."""
     cells = [cell for cell in comparison.cells if not cell.nothing]
     if len(cells) <= MAX_ROWS:
         return cells, 0

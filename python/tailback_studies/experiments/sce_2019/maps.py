@@ -72,7 +72,7 @@ def _map(group: str, quantity: str, entries: Sequence[SceEntry], facts: Facts) -
     over = (
         "Measured less published, over Cake's rate"
         if shared
-        else "Measured over published, less one"
+        else "Measured over published, minus one"
     )
     caption = f"{over}, in percent; the colours end at {100 * limit:g} %."
     figure_id = f"error-{group}-{quantity.replace('_', '-')}"

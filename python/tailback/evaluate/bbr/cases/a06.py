@@ -56,6 +56,6 @@ CASE = Case(
             "flows[0].pause": pauses(at, SPAN_S),
         },
     ),
-    note="The appendix wants inflight_longterm updated in any case, the pseudo-code of section "
-    "5.5.10.2 only if the sample is not application-limited: the transition is judged.",
+    note="The appendix always updates inflight_longterm. The pseudo-code of section 5.5.10.2 "
+    "updates it only if the sample is not application-limited. So only the transition is judged.",
 )

@@ -45,5 +45,6 @@ CASE = Case(
     MEASURE,
     ("mode", "phase", "round", "bw_lo_mbit", "max_bw_mbit"),
     judge,
-    note="The new rate counts as reached within 5 %, bw_shortterm as rapid within 10 rounds.",
+    note="The new rate counts as reached within 5 %. The fall of bw_shortterm counts as rapid "
+    "within 10 rounds.",
 )
