@@ -367,4 +367,4 @@ def test_a_file_that_is_no_log_of_a_sender_is_rejected(tmp_path: Path, tailback:
     done = tailback("compare", "a.qlog", "b.sqlog", "--no-report")
     assert done.returncode == 2
     assert "a.qlog: 0 traces\n  use a file of one" in done.stderr
-    assert "b.sqlog: no qlog" in done.stderr
+    assert "b.sqlog: not a qlog file" in done.stderr

@@ -127,7 +127,7 @@ def _whole(data: bytes, path: Path) -> list[Log]:
     if not isinstance(traces, list):
         raise InputError(
             f"{foreign.line(path.name)}: not a qlog file, for it has no traces; "
-            "name a file of qlog 0.3 or 0.4"
+            "name the log of a sender"
         )
     return [(one, _events(one)) for one in traces if isinstance(one, Mapping)]
 
@@ -146,7 +146,7 @@ def _sequence(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
     if not isinstance(trace, Mapping):
         raise InputError(
             f"{foreign.line(path.name)}: not a qlog file, for its first record has no trace; "
-            "name a file of qlog 0.3 or 0.4"
+            "name the log of a sender"
         )
     return [(trace, _records(records, () if _is_delta(trace) else words, path))]
 
