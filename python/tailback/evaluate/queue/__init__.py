@@ -11,6 +11,7 @@ from pathlib import Path
 from tailback.evaluate import execution
 from tailback.evaluate.criteria import Criterion
 from tailback.evaluate.queue import (
+    applications,
     capacity,
     ecn,
     l4s,
@@ -34,6 +35,7 @@ CRITERIA: tuple[Criterion, ...] = (
     short.CRITERION,
     *unresponsive.CRITERIA,
     round_trips.CRITERION,
+    *applications.CRITERIA,
     *levels.CRITERIA,
     *capacity.CRITERIA,
     *two_way.CRITERIA,

@@ -12,9 +12,7 @@ def _section(number: str, title: str, write: str) -> TextOnly:
 CRITERIA = (
     _section("4.3.1", "Tuning", "Write which parameters were tuned for the scenarios, and how."),
     _section("5.4", "LEDBAT", "Write how a flow of LEDBAT does; tailback does not have LEDBAT."),
-    _section("7.2", "Bursts", "Write how bursty applications do; no run here has web pages."),
     _section("8.3", "Stability", "Write what is known of the stability of the control law."),
-    _section("9.1", "Traffic mix", "Write how a mix of calls, pages, video and bulk does."),
     _section("11", "Cost", "Write what the scheme costs in memory and time."),
     _section("12", "Deployment", "Write what has to be configured, and what defaults do."),
 )

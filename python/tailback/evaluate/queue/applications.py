@@ -1,0 +1,53 @@
+"""RFC 7928 sections 7.2 and 9.1: bursty applications, and a mix of applications."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tailback.evaluate.measures import at, mean
+from tailback.evaluate.queue.placed import REFERENCE, QueueAgainst
+from tailback.store.results import Run
+
+APPLICATION = 0.1
+"""Largest increase of an application's time that counts as no worse, as a share."""
+
+
+def of_traffic(name: str, path: str) -> Callable[[Run], float | None]:
+    """The mean of a number over the sources of a name."""
+
+    def value(run: Run) -> float | None:
+        parts = run.summary["traffic"]
+        return mean(at(one, path) for one in parts if one["name"].partition("/")[0] == name)
+
+    return value
+
+
+def _section(
+    number: str, suffix: str, title: str, what: str, value: Callable[[Run], float | None]
+) -> QueueAgainst:
+    return QueueAgainst(
+        id=f"{number}-{suffix}",
+        title=f"{title}: {suffix}",
+        source=f"RFC 7928 section {number}",
+        scenario={"7.2": "7.2-bursts.toml", "9.1": "9.1-mix.toml"}[number],
+        quick={"duration": "40s"},
+        measure=f"increase of {what} over that with {REFERENCE}, as a share",
+        value=value,
+        unit=" ms",
+        margin=APPLICATION,
+    )
+
+
+_PAGES = of_traffic("pages", "page_load_ms.mean")
+_VIDEO = of_traffic("video", "frames.delay_ms.p95")
+_STREAM = of_traffic("stream", "one_way_delay_ms.p99")
+_CALL = of_traffic("call", "one_way_delay_ms.p99")
+
+CRITERIA = (
+    _section("7.2", "pages", "Bursts", "the mean time to load a page", _PAGES),
+    _section("7.2", "video", "Bursts", "the 95th percentile of the delay of frames", _VIDEO),
+    _section("7.2", "stream", "Bursts", "the 99th percentile of the one-way delay", _STREAM),
+    _section("9.1", "call", "Traffic mix", "the 99th percentile of the one-way delay", _CALL),
+    _section("9.1", "pages", "Traffic mix", "the mean time to load a page", _PAGES),
+    _section("9.1", "video", "Traffic mix", "the 95th percentile of the delay of frames", _VIDEO),
+)
