@@ -24,7 +24,7 @@ from tailback.evaluate.text import number
 from tailback.running.options import RunOptions
 
 DOCS = Path(__file__).resolve().parent.parent / "docs/evidence"
-DETAILS = "league-all.results.json"
+DETAILS = "league-numbers.results.json"
 
 SUBJECTS = {
     "cc": (

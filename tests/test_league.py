@@ -22,10 +22,10 @@ def test_a_cell_has_the_number_of_what_is_bad_and_a_link() -> None:
     assert list(league.matrix([good, bad])) == [
         "| section | reno | bbr3 06 |",
         "|---|---|---|",
-        "| 5.1 Title | [✓](league-all.results.json#reno) "
-        "| [**worse 0.5**](league-all.results.json#bbr3draft06) |",
-        "| 5.2 Title | [?](league-all.results.json#reno) "
-        "| [✓](league-all.results.json#bbr3draft06) |",
+        "| 5.1 Title | [✓](league-numbers.results.json#reno) "
+        "| [**worse 0.5**](league-numbers.results.json#bbr3draft06) |",
+        "| 5.2 Title | [?](league-numbers.results.json#reno) "
+        "| [✓](league-numbers.results.json#bbr3draft06) |",
         "| *fail* | *0* | *0* |",
         "| *worse* | *0* | *1* |",
         "| *undecided* | *1* | *0* |",
