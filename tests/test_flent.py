@@ -367,7 +367,7 @@ def measured(**changes: Any) -> dict[str, Any]:
 def write(file: Path, data: object) -> Path:
     """A data file with this content."""
     file.parent.mkdir(exist_ok=True)
-    file.write_bytes(gzip.compress(json.dumps(data).encode()))
+    file.write_bytes(gzip.compress(json.dumps(data).encode(), mtime=0))
     return file
 
 
@@ -509,7 +509,7 @@ WHOLE = gzip.compress(json.dumps(measured()).encode(), mtime=0)
 
 def packed(**changes: Any) -> bytes:
     """A data file with changes."""
-    return gzip.compress(json.dumps(measured(**changes)).encode())
+    return gzip.compress(json.dumps(measured(**changes)).encode(), mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -520,11 +520,14 @@ def packed(**changes: Any) -> bytes:
         (WHOLE[:100] + bytes(40) + WHOLE[140:], ["damaged"]),
         (WHOLE[:-8] + bytes(8), ["damaged"]),
         (json.dumps(measured()).encode(), ["not gzip data", "gzip-compressed JSON"]),
-        (gzip.compress(b'{"version": 4,\n "metadata": oops}'), ["not JSON", "line 2, column 14"]),
-        (gzip.compress(b"\xff\xfe\x00"), ["not UTF-8 text"]),
-        (gzip.compress(b"[" * 100_000), ["nested more than 64 deep"]),
-        (gzip.compress(b"[1, 2]"), ["a JSON array", "expected an object"]),
-        (gzip.compress(b"{}"), ["neither version nor metadata"]),
+        (
+            gzip.compress(b'{"version": 4,\n "metadata": oops}', mtime=0),
+            ["not JSON", "line 2, column 14"],
+        ),
+        (gzip.compress(b"\xff\xfe\x00", mtime=0), ["not UTF-8 text"]),
+        (gzip.compress(b"[" * 100_000, mtime=0), ["nested more than 64 deep"]),
+        (gzip.compress(b"[1, 2]", mtime=0), ["a JSON array", "expected an object"]),
+        (gzip.compress(b"{}", mtime=0), ["neither version nor metadata"]),
         (packed(version=5), ["format version 5 is newer", "expected version 4"]),
         (packed(version=3), ["format version 3 is older", "expected version 4"]),
         (packed(version="four"), ["a format version that is no number", "expected version 4"]),
