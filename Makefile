@@ -49,7 +49,7 @@ test: lint build
 	cargo test --workspace --quiet
 	$(BIN)/python scripts/generate.py --check
 	@$(MAKE) --no-print-directory docs
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/pytest
 
 soak: $(VENV)/.dev build
 	sh scripts/soak.sh $(SOAK_SECONDS)

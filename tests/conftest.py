@@ -60,23 +60,6 @@ os.environ["TAILBACK_PROGRESS"] = "off"
 Tailback = Callable[..., subprocess.CompletedProcess[str]]
 
 
-GUEST_FIXTURES = {"kernel_kit", "own_cache", "own_kit"}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give two workers their parts: what boots a kernel first, in one worker; the rest by file.
-
-    Guests side by side would share the cores, and the kit's modules would be built twice.
-    """
-    for item in items:
-        file = item.path.stem
-        boots = file.startswith("test_kernel") or not GUEST_FIXTURES.isdisjoint(
-            getattr(item, "fixturenames", ())
-        )
-        item.add_marker(pytest.mark.xdist_group("guests" if boots else file))
-    items.sort(key=lambda item: next(item.iter_markers("xdist_group")).args != ("guests",))
-
-
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     """A scenario of one run."""

@@ -32,7 +32,7 @@ def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
     if wrong:
         lines = "".join(f"\n  {foreign.shown(one)}" for one in wrong[:10])
         raise InputError(
-            f"{foreign.shown(path)} is not a manifest:{lines}; run: tailback kernel build"
+            f"{foreign.shown(path)} is not a manifest:{lines}\n  run: tailback kernel build"
         )
     facts: dict[str, Any] = data
     return facts
