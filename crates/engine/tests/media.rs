@@ -1,4 +1,5 @@
-//! Laws of what datagrams measure: delays over whole routes, echoes, and frames of media.
+//! Laws of the measurements of datagrams: delays over a whole route, answers to pings, and frames
+//! of audio and video.
 
 mod common;
 

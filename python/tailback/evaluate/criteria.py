@@ -289,7 +289,7 @@ class Against(Asked):
 
 @dataclass(frozen=True, kw_only=True)
 class AgainstThroughput(Against):
-    """A comparison of what the subject's flows and the reference's deliver."""
+    """Compares the throughput of the subject's flows with that of the reference's flows."""
 
     measure: str = "loss of throughput against CUBIC, as a share"
     value: Measure = field(default_factory=lambda: measures.total_mbit("subject"))

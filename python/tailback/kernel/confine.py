@@ -35,7 +35,7 @@ WALLS = {
     "net": "a network namespace",
     "landlock": "Landlock",
     "scopes": "Landlock's scopes",
-    "seccomp": "a filter of calls",
+    "seccomp": "a filter of system calls",
 }
 """The walls, by their names in the launcher's first line."""
 

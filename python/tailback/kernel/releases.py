@@ -27,8 +27,8 @@ SUITES: dict[str, tuple[str, ...]] = {
 """Releases that a suite of Debian keeps, by their numbers."""
 
 SECCOMP: Release = (6, 16)
-"""First User-mode Linux that starts its processes with a filter of calls (`seccomp=on`); before
-it the processes are traced."""
+"""First User-mode Linux that starts its processes with a filter of system calls (`seccomp=on`);
+before it the processes are traced."""
 
 ROOT_WITHOUT_DEVICE: Release = (6, 6)
 """First Linux that mounts a file system without a device whatever device is named."""

@@ -331,6 +331,18 @@ def _tables(
     return [*latency, *(table for table, _ in tables), *requests], hidden + more
 
 
+def _sources(
+    groups: Sequence[Sequence[Run]], shown: Callable[[Mapping[str, Any]], bool]
+) -> list[tuple[Sequence[Run], int, Mapping[str, Any]]]:
+    """The sources that a table shows: runs of the point, place in the run, part."""
+    return [
+        (group, i, part)
+        for group in groups
+        for i, part in enumerate(_of_run(group[0])["traffic"])
+        if shown(part)
+    ]
+
+
 def _latency(
     groups: Sequence[Sequence[Run]],
     paths: Sequence[str],
@@ -338,12 +350,10 @@ def _latency(
     layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
     """A table of the sources that measure latency. It comes first."""
-    sources = [
-        (group, i, part)
-        for group in groups
-        for i, part in enumerate(_of_run(group[0])["traffic"])
-        if any(quantity.metric.value(part) is not None for quantity in LATENCY)
-    ]
+    sources = _sources(
+        groups,
+        lambda part: any(quantity.metric.value(part) is not None for quantity in LATENCY),
+    )
     quantities = [
         quantity
         for quantity in LATENCY
@@ -363,12 +373,7 @@ def _requests(
     layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
     """A table of the sources that have requests: how long they took, by size."""
-    sources = [
-        (group, i, part)
-        for group in groups
-        for i, part in enumerate(_of_run(group[0])["traffic"])
-        if "completions" in part
-    ]
+    sources = _sources(groups, lambda part: "completions" in part)
     bounds = sorted(
         {bin_["upto_bytes"] for _, _, part in sources for bin_ in part["completions"]["bins"]}
     )

@@ -13,7 +13,7 @@ from tailback.errors import InputErrors
 from tailback.teaching.grading.reading import Misread, PlacedDocument, read
 
 NAME = "task.toml"
-"""The file of a task whose folder is named on the command line."""
+"""The name of the task file in the folder that the command line names."""
 
 TIMES, LEAST_CPU_S = 10.0, 5.0
 """The runs of a submission may take this many times the CPU time of the task's own scenario, and
