@@ -1,9 +1,9 @@
 //! Tries one scenario: loads it for both engines, runs it twice, checks the results.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, LazyLock, mpsc};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::sync::{Arc, LazyLock, Once, mpsc};
 use std::time::Duration;
 
 use tailback_engine::network::Network;
@@ -86,24 +86,40 @@ const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
 
 thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+    /// Whether this thread is inside of [`caught`].
+    static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps panics instead of printing them: they are findings.
+/// Keeps panics of trials instead of printing them: they are findings. Others, such as those of
+/// failed tests, are printed as before.
 pub fn keep_panics() {
-    std::panic::set_hook(Box::new(|info| {
-        let place = info.location();
-        let place = place.map_or(String::new(), |at| format!("{}:{}", at.file(), at.line()));
-        let payload = info.payload();
-        let text = match (
-            payload.downcast_ref::<String>(),
-            payload.downcast_ref::<&str>(),
-        ) {
-            (Some(text), _) => text.as_str(),
-            (_, Some(text)) => text,
-            _ => "no message",
-        };
-        PANIC.set(format!("{place}: {}", text.replace('\n', " ")));
-    }));
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if CATCHING.get() {
+                keep(info);
+            } else {
+                before(info);
+            }
+        }));
+    });
+}
+
+/// Keeps the place and the message of a panic.
+fn keep(info: &PanicHookInfo<'_>) {
+    let place = info.location();
+    let place = place.map_or(String::new(), |at| format!("{}:{}", at.file(), at.line()));
+    let payload = info.payload();
+    let text = match (
+        payload.downcast_ref::<String>(),
+        payload.downcast_ref::<&str>(),
+    ) {
+        (Some(text), _) => text.as_str(),
+        (_, Some(text)) => text,
+        _ => "no message",
+    };
+    PANIC.set(format!("{place}: {}", text.replace('\n', " ")));
 }
 
 /// The result of `task`, or its panic as a finding.
@@ -112,7 +128,10 @@ pub(crate) fn caught<T>(
     found: &mut Vec<Finding>,
     task: impl FnOnce() -> T,
 ) -> Option<T> {
-    match catch_unwind(AssertUnwindSafe(task)) {
+    let outer = CATCHING.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(task));
+    CATCHING.set(outer);
+    match done {
         Ok(done) => Some(done),
         Err(_) => {
             let message = PANIC.take();

@@ -298,6 +298,7 @@ impl Source for Responsiveness {
             all
         };
         let [foreign_rpm, loaded_rpm, rpm] = self.rpm();
+        let goodput = |sum: f64, one: &Interval| sum + one.goodput;
         let n = self.last.len().max(1) as f64;
         Some(ResponsivenessOutcome {
             foreign: histogram(|interval| &interval.foreign),
@@ -314,7 +315,8 @@ impl Source for Responsiveness {
             },
             intervals: self.intervals,
             connections: self.loads,
-            goodput_bit: self.last.iter().map(|one| one.goodput).sum::<f64>() / n,
+            // A sum of no floats would be -0.
+            goodput_bit: self.last.iter().fold(0.0, goodput) / n,
         })
     }
 }

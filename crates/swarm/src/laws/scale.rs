@@ -383,6 +383,10 @@ impl Scaled {
             flow.samples.srtt_ns = 0;
         }
         for source in &mut outcome.traffic {
+            take(
+                format!("one-way delay of {}", source.name),
+                &mut source.one_way,
+            );
             source.from_ns /= by;
             source.to_ns /= by;
             source.account = None;
