@@ -1,8 +1,8 @@
 //! The number of packets of a run, estimated before it begins.
 
-use tailback_engine::plan::{Delack, FlowPlan, Plan, RatePlan, TrafficPlan};
+use tailback_engine::plan::{Delack, FlowPlan, LinkPlan, Plan, RatePlan, TrafficPlan};
 use tailback_engine::traffic::{Role, Transport, transport};
-use tailback_engine::units::Time;
+use tailback_engine::units::{Bytes, Rate, Time};
 
 use crate::response;
 
@@ -12,38 +12,128 @@ const ACK: u64 = 66;
 /// A full frame, bytes.
 const FRAME: u64 = 1514;
 
+/// How often the shares of the links are computed from those of the others.
+const ROUNDS: usize = 4;
+
+/// Segments that are acknowledged at once after a duplicate (Linux `TCP_MAX_QUICKACKS`).
+const QUICK_ACKS: f64 = 16.0;
+
 /// Estimates how many packets pass the links in a run, each counted at every link: what senders
-/// offer, but no more than a link carries. ACKs count at the links that they pass. Where losses and
-/// marks that do not depend on a queue leave Reno or CUBIC less than its link, they send less.
+/// offer, but no more than the links and policers on their way let pass. ACKs count at the links
+/// that they pass, and copies behind the link that makes them. Where losses and marks that do not
+/// depend on a queue leave a congestion control less than its link, it sends less.
 pub fn estimate_packets(plan: &Plan) -> u64 {
-    let mut passing = vec![Passing::default(); plan.links.len()];
-    let mut add = |route: &[u32], packets: u64, frame: u64| {
-        for link in route {
-            if let Some(link) = passing.get_mut(*link as usize) {
-                link.packets = link.packets.saturating_add(packets);
-                link.bytes = link.bytes.saturating_add(packets.saturating_mul(frame));
+    let offers = offers(plan);
+    let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
+    let mut shares = vec![Shares::default(); links.len()];
+    for _ in 0..ROUNDS {
+        let mut offered = vec![Offered::default(); links.len()];
+        for offer in &offers {
+            for at in offer.links(plan) {
+                let others = offer.links(plan).filter(|other| *other != at);
+                let share = others.map(|other| shares[other].of(offer.sender));
+                let bytes = offer.packets * offer.frame * share.fold(1.0, f64::min);
+                offered[at].add(offer.sender, bytes);
             }
         }
-    };
-    for flow in &plan.flows {
-        let segments = segments(plan, flow).saturating_mul(flow.count);
-        let frame = u64::from(flow.tcp.mss) + u64::from(flow.tcp.header);
-        add(&flow.route, segments, frame);
-        add(&flow.back, acks(segments, flow.tcp.delack), ACK);
+        for ((share, link), offered) in shares.iter_mut().zip(&links).zip(&offered) {
+            *share = link.shares(offered);
+        }
     }
-    for source in &plan.traffic {
+
+    let mut passing = vec![Passing::default(); links.len()];
+    let mut add = |route: &[u32], packets: f64, frame: f64| {
+        let mut copies = 1.0;
+        for at in route.iter().map(|at| *at as usize) {
+            let (Some(link), Some(passing)) = (links.get(at), passing.get_mut(at)) else {
+                continue;
+            };
+            let packets = packets * copies;
+            passing.packets += packets;
+            passing.bytes += packets * frame;
+            copies *= 1.0 + link.copied;
+        }
+    };
+    for offer in &offers {
+        let share = offer.links(plan).map(|at| shares[at].of(offer.sender));
+        let share = share.fold(1.0, f64::min);
+        // Datagrams go on to be dropped, segments of TCP are not sent.
+        let packets = match offer.sender {
+            Sender::Datagrams => offer.packets,
+            Sender::Tcp { .. } => offer.packets * share,
+        };
+        add(offer.route, packets, offer.frame);
+        if let Some((back, each)) = offer.back {
+            add(back, packets * each, ACK as f64);
+        }
+    }
+    for program in &plan.programs {
+        // What a program sends is unknown: it counts as much as its links carry.
+        for at in program.route.iter().chain(&program.back) {
+            if let Some(link) = links.get(*at as usize) {
+                add(&[*at], link.carries / FRAME as f64, FRAME as f64);
+            }
+        }
+    }
+    let counts = links.iter().zip(passing).map(|(link, passing)| {
+        // Packets with the mean length of the offered ones.
+        passing.packets * (link.carries / passing.bytes.max(1.0)).min(1.0)
+    });
+    libm::round(counts.sum()) as u64
+}
+
+/// What makes a sender send less.
+#[derive(Clone, Copy, Debug)]
+enum Sender {
+    /// Nothing.
+    Datagrams,
+    /// Losses; whether those that a policer marks count, too: if its packets cannot be marked, they
+    /// are lost.
+    Tcp { marks: bool },
+}
+
+/// What some senders offer.
+struct Offer<'a> {
+    sender: Sender,
+    route: &'a [u32],
+    packets: f64,
+    /// Bytes of a packet at a link.
+    frame: f64,
+    /// The way of its ACKs, and how many there are for a segment.
+    back: Option<(&'a [u32], f64)>,
+}
+
+impl Offer<'_> {
+    /// The links of its route.
+    fn links(&self, plan: &Plan) -> impl Iterator<Item = usize> {
+        let route = self.route.iter().map(|at| *at as usize);
+        route.filter(move |at| *at < plan.links.len())
+    }
+}
+
+/// Everything that is offered, in the order of the file.
+fn offers(plan: &Plan) -> Vec<Offer<'_>> {
+    let flows = plan.flows.iter().map(|flow| Offer {
+        sender: Sender::Tcp {
+            marks: !flow.ecn || response::responds_to_marks(flow),
+        },
+        route: &flow.route,
+        packets: segments(plan, flow) as f64 * flow.count as f64,
+        frame: f64::from(flow.tcp.mss) + f64::from(flow.tcp.header),
+        back: Some((&flow.back, acks(plan, &flow.route, flow.tcp.delack))),
+    });
+    // What the other end sends back, as many packets of the same length.
+    let echoes = plan.traffic.iter().filter_map(|source| {
+        let Some(Transport::Datagrams(of)) = transport(source.kind) else {
+            return None;
+        };
+        let echo = of(&source.options).role == Role::Echo;
+        echo.then(|| datagrams(plan, source, source.back().unwrap_or_default()))?
+    });
+    let sources = plan.traffic.iter().filter_map(|source| {
         let active = active(plan, source.start, source.stop);
         match (transport(source.kind), &source.connections) {
-            (Some(Transport::Datagrams(of)), _) => {
-                let datagrams = of(&source.options);
-                let frame = u64::from(datagrams.len);
-                let packets = datagrams.rate.bytes_in(active) / frame.max(1);
-                let packets = packets.saturating_mul(source.count);
-                add(&source.route, packets, frame);
-                if datagrams.role == Role::Echo {
-                    add(source.back().unwrap_or_default(), packets, frame);
-                }
-            }
+            (Some(Transport::Datagrams(_)), _) => datagrams(plan, source, &source.route),
             (Some(Transport::Connections { largest, gap }), Some(connections)) => {
                 let requests = active.0 / gap(&source.options).0.max(1);
                 let mss = u64::from(connections.tcp.mss);
@@ -51,44 +141,143 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
                 let most = requests
                     .saturating_mul(each)
                     .min(carried(plan, source, active));
-                let segments = most.saturating_mul(source.count);
-                let frame = mss + u64::from(connections.tcp.header);
-                add(&source.route, segments, frame);
-                add(
-                    &connections.back,
-                    acks(segments, connections.tcp.delack),
-                    ACK,
-                );
+                let delack = connections.tcp.delack;
+                Some(Offer {
+                    sender: Sender::Tcp { marks: true },
+                    route: &source.route,
+                    packets: most as f64 * source.count as f64,
+                    frame: (mss + u64::from(connections.tcp.header)) as f64,
+                    back: Some((&connections.back, acks(plan, &source.route, delack))),
+                })
             }
-            _ => {}
+            _ => None,
         }
-    }
-    for program in &plan.programs {
-        // What a program sends is unknown: it counts as much as its links carry.
-        for link in program.route.iter().chain(&program.back) {
-            if let Some(plan_of) = plan.links.get(*link as usize) {
-                let frames = capacity(&plan_of.rate, plan.duration) / FRAME;
-                add(&[*link], frames, FRAME);
-            }
-        }
-    }
-    let counts = plan.links.iter().zip(passing).map(|(link, passing)| {
-        let carries = capacity(&link.rate, plan.duration);
-        // Packets with the mean length of the offered ones.
-        if passing.bytes <= carries {
-            return passing.packets;
-        }
-        let share = passing.packets as f64 / passing.bytes.max(1) as f64;
-        (carries as f64 * share) as u64
     });
-    counts.fold(0, u64::saturating_add)
+    flows.chain(sources).chain(echoes).collect()
 }
 
-/// The traffic that is offered to a link.
+/// What a source of datagrams offers to a route.
+fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<Offer<'a>> {
+    let Some(Transport::Datagrams(of)) = transport(source.kind) else {
+        return None;
+    };
+    let datagrams = of(&source.options);
+    let frame = u64::from(datagrams.len);
+    let active = active(plan, source.start, source.stop);
+    let packets = datagrams.rate.bytes_in(active) / frame.max(1);
+    Some(Offer {
+        sender: Sender::Datagrams,
+        route,
+        packets: packets as f64 * source.count as f64,
+        frame: frame as f64,
+        back: None,
+    })
+}
+
+/// Bytes that are offered to a link, by what makes their senders send less.
+#[derive(Clone, Copy, Default)]
+struct Offered {
+    datagrams: f64,
+    tcp: f64,
+    /// Of TCP, what a policer that marks holds back.
+    held_by_marks: f64,
+}
+
+impl Offered {
+    fn add(&mut self, sender: Sender, bytes: f64) {
+        match sender {
+            Sender::Datagrams => self.datagrams += bytes,
+            Sender::Tcp { marks } => {
+                self.tcp += bytes;
+                self.held_by_marks += if marks { bytes } else { 0.0 };
+            }
+        }
+    }
+}
+
+/// What a link lets pass.
+struct Passage {
+    /// Bytes that it carries.
+    carries: f64,
+    /// Bytes of TCP beyond which its policers drop.
+    drops_beyond: f64,
+    /// Bytes of TCP beyond which its policers mark.
+    marks_beyond: f64,
+    /// Copies behind it for each packet.
+    copied: f64,
+}
+
+impl Passage {
+    fn of(plan: &Plan, link: &LinkPlan) -> Passage {
+        let mut passage = Passage {
+            carries: capacity(&link.rate, plan.duration) as f64,
+            drops_beyond: f64::INFINITY,
+            marks_beyond: f64::INFINITY,
+            copied: 0.0,
+        };
+        let most = |beyond: Option<(Rate, Bytes)>| match beyond {
+            Some((rate, burst)) => (rate.bytes_in(plan.duration) + burst.0) as f64,
+            None => f64::INFINITY,
+        };
+        let impairments = response::on_data(link);
+        for impairment in impairments.filter(|impairment| impairment.during.0.is_empty()) {
+            let of = response::long_run(impairment, true);
+            passage.drops_beyond = passage.drops_beyond.min(most(of.drops_beyond));
+            passage.marks_beyond = passage.marks_beyond.min(most(of.marks_beyond));
+            passage.copied = (1.0 + passage.copied) * (1.0 + of.copied) - 1.0;
+        }
+        passage
+    }
+
+    /// The shares of what is offered that pass.
+    fn shares(&self, offered: &Offered) -> Shares {
+        let share = |least: f64, bytes: f64| (least / bytes.max(1.0)).min(1.0);
+        let (drops, marks) = (
+            share(self.drops_beyond, offered.tcp),
+            share(self.marks_beyond, offered.held_by_marks),
+        );
+        let tcp = (offered.tcp - offered.held_by_marks * (1.0 - marks)) * drops;
+        Shares {
+            link: share(self.carries, offered.datagrams + tcp),
+            drops,
+            marks,
+        }
+    }
+}
+
+/// The shares of what is offered to a link that it, and its policers, let pass.
+#[derive(Clone, Copy)]
+struct Shares {
+    link: f64,
+    drops: f64,
+    marks: f64,
+}
+
+impl Default for Shares {
+    fn default() -> Shares {
+        Shares {
+            link: 1.0,
+            drops: 1.0,
+            marks: 1.0,
+        }
+    }
+}
+
+impl Shares {
+    fn of(self, sender: Sender) -> f64 {
+        match sender {
+            Sender::Datagrams => self.link,
+            Sender::Tcp { marks: false } => self.link * self.drops,
+            Sender::Tcp { marks: true } => self.link * self.drops * self.marks,
+        }
+    }
+}
+
+/// The packets that reach a link.
 #[derive(Clone, Copy, Default)]
 struct Passing {
-    packets: u64,
-    bytes: u64,
+    packets: f64,
+    bytes: f64,
 }
 
 /// Segments that a flow can send: all it has, or what its window, its losses and marks, and the
@@ -101,15 +290,16 @@ fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     let rtt = plan.rtt_over(flow.rtt, &flow.route, &flow.back);
     let rounds = active.0 as f64 / rtt.0.max(1) as f64;
     let windows = ((rounds + 1.0) * (flow.tcp.rwnd.0 as f64 / mss as f64)) as u64;
-    let responding = response::segments(plan, flow, rtt, rounds).unwrap_or(f64::INFINITY) as u64;
     let frame = mss + u64::from(flow.tcp.header);
     let links = flow
         .route
         .iter()
         .filter_map(|at| plan.links.get(*at as usize));
     let slowest = links.map(|link| capacity(&link.rate, active) / frame).min();
-    let most = bytes.min(windows).min(responding).min(written);
-    most.min(slowest.unwrap_or_default())
+    let most = bytes.min(windows).min(written);
+    let most = most.min(slowest.unwrap_or_default());
+    let responding = response::segments(plan, flow, rtt, rounds, most as f64);
+    responding.map_or(most, |segments| most.min(segments as u64))
 }
 
 /// Segments that the application of a flow writes, if it limits the flow.
@@ -133,9 +323,14 @@ fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
     slowest.unwrap_or_default()
 }
 
-/// ACKs of so many segments.
-fn acks(segments: u64, delack: Delack) -> u64 {
-    segments / u64::from(delack.segments())
+/// ACKs for a segment. A duplicate is acknowledged at once, and so are segments after it.
+fn acks(plan: &Plan, route: &[u32], delack: Delack) -> f64 {
+    let links = route.iter().filter_map(|at| plan.links.get(*at as usize));
+    let arrive = links.map(|link| 1.0 + Passage::of(plan, link).copied);
+    let copied = arrive.product::<f64>() - 1.0;
+    let at_once = (QUICK_ACKS * copied).min(1.0);
+    let delayed = 1.0 / f64::from(delack.segments());
+    at_once + (1.0 - at_once) * delayed + copied
 }
 
 /// How long a sender sends.

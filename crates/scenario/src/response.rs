@@ -1,26 +1,78 @@
-//! How many segments losses and marks let a flow send: the response functions of Reno and CUBIC.
+//! How many segments losses and marks let a flow send: the response functions of the congestion
+//! controls.
 
-use tailback_engine::plan::{FlowPlan, LinkPlan, Plan};
-use tailback_engine::registry::Algorithm;
+use tailback_engine::impairments::LongRun;
+use tailback_engine::plan::{Concerns, FlowPlan, ImpairmentPlan, LinkPlan, Plan};
+use tailback_engine::registry::{Algorithm, Value};
 use tailback_engine::units::Time;
 
 /// Segments of CUBIC's curve: its window grows by this times the cube of the seconds (RFC 9438).
 const CUBIC_C: f64 = 0.4;
+/// Losses up to which BBR keeps its rate: its gain of 1.25 makes up for a fifth. Beyond, its rate falls
+/// with their square. As the simulator has it at 10 Mbit/s to 1 Gbit/s and up to 30 % of loss.
+const BBR_KEEPS: f64 = 0.15;
+/// So many times its threshold, losses alone decide the window of BBRv3.
+const BBR3_FOLLOWS: f64 = 2.5;
+/// That window times the losses, from the same runs: 2.1 to 2.2 from 5 to 10 % of loss.
+const BBR3_WINDOW: f64 = 2.2;
+
+/// How a congestion control answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// By a part of the window at every loss; at every mark, too, unless it is scalable.
+    Reno {
+        scalable: bool,
+    },
+    /// The same with CUBIC's growth.
+    Cubic,
+    Bbr,
+    Bbr3,
+}
+
+impl Family {
+    fn of(control: &Algorithm) -> Option<Family> {
+        match control.known()?.0 {
+            "reno" | "reno-sce" | "dctcp-sce" => Some(Family::Reno { scalable: false }),
+            "dctcp" | "prague" => Some(Family::Reno { scalable: true }),
+            "cubic" | "cubic-sce" => Some(Family::Cubic),
+            "bbr" => Some(Family::Bbr),
+            "bbr3" => Some(Family::Bbr3),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a flow sends less because its packets are marked.
+pub fn responds_to_marks(flow: &FlowPlan) -> bool {
+    let family = Family::of(&flow.cc);
+    flow.ecn && matches!(family, Some(Family::Reno { .. } | Family::Cubic))
+}
 
 /// What the links on the way do to segments, whatever their queues do.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signals {
     /// Share of segments that are lost.
     lost: f64,
+    /// Share of segments at which a loss, or a burst of losses, begins.
+    bursts: f64,
     /// Share of segments that are marked.
     marked: f64,
 }
 
 impl Signals {
-    /// Adds what a link loses at random, and what its schedule loses or marks if that goes on for
-    /// as many segments as `most`.
-    fn add(&mut self, link: &LinkPlan, ecn: bool, most: f64) {
+    /// Adds what a link loses at random, what those of its impairments lose that always act or
+    /// (`windows`) act at times, and what its schedule loses or marks if that goes on for as many
+    /// segments as `most`.
+    fn add(&mut self, link: &LinkPlan, ecn: bool, most: f64, windows: bool) {
         self.lost += link.loss;
+        self.bursts += link.loss;
+        for impairment in on_data(link) {
+            if windows || impairment.during.0.is_empty() {
+                let of = long_run(impairment, ecn);
+                self.lost += of.lost;
+                self.bursts += of.bursts;
+            }
+        }
         let Some(schedule) = &link.schedule else {
             return;
         };
@@ -30,39 +82,69 @@ impl Signals {
             return;
         };
         let [marks, drops] = lists.map(|list| list.len() as f64 / last);
-        if ecn {
-            self.marked += marks;
-            self.lost += drops;
-        } else {
-            self.lost += marks + drops;
-        }
+        let lost = if ecn { drops } else { marks + drops };
+        self.marked += if ecn { marks } else { 0.0 };
+        self.lost += lost;
+        self.bursts += lost;
     }
 
+    /// Signals that a control answers once each.
     fn all(self) -> f64 {
-        self.lost + self.marked
+        self.bursts + self.marked
     }
 }
 
+/// The impairments of a link that data meets.
+pub fn on_data(link: &LinkPlan) -> impl Iterator<Item = &ImpairmentPlan> {
+    let impairments = link.impairments.iter();
+    impairments.filter(|impairment| impairment.only != Concerns::Acks)
+}
+
+/// What an impairment does to data in the long run.
+pub fn long_run(impairment: &ImpairmentPlan, ecn: bool) -> LongRun {
+    (impairment.entry().build.long_run)(&impairment.options, ecn)
+}
+
 /// Segments that a flow sends in so many round-trip times with the window that losses and marks
-/// leave it; `None` if nothing limits it, or if how its congestion control responds is unknown.
+/// leave it: at most `most`, what it sends without them. `None` if how its congestion control
+/// responds is unknown.
 ///
 /// Queues are not looked at: a flow that fills its link is limited by the link.
-pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64) -> Option<f64> {
-    let links = || {
-        flow.route
-            .iter()
-            .filter_map(|at| plan.links.get(*at as usize).map(|link| (*at, link)))
+pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
+    let with = |windows: bool| {
+        let signals = |segments: f64| {
+            let mut signals = Signals::default();
+            for at in &flow.route {
+                if let Some(link) = plan.links.get(*at as usize) {
+                    signals.add(link, flow.ecn, segments * flows_at(plan, *at), windows);
+                }
+            }
+            signals
+        };
+        // With the whole schedules first, then without those that end before the flow does.
+        let hoped = sent(&flow.cc, signals(0.0), rtt, rounds, most)?;
+        sent(&flow.cc, signals(hoped), rtt, rounds, most)
     };
-    let signals = |segments: f64| {
-        let mut signals = Signals::default();
-        for (at, link) in links() {
-            signals.add(link, flow.ecn, segments * flows_at(plan, at));
-        }
-        signals
-    };
-    // With the whole schedules first, then without those that end before the flow does.
-    let hoped = sent(&flow.cc, signals(0.0), rtt, rounds)?;
-    sent(&flow.cc, signals(hoped), rtt, rounds)
+    let share = share_of_windows(plan, flow);
+    let always = with(false)?;
+    if share == 0.0 {
+        return Some(always);
+    }
+    Some((1.0 - share) * always + share * with(true)?)
+}
+
+/// The share of the time of a flow in which impairments act that do not always act.
+fn share_of_windows(plan: &Plan, flow: &FlowPlan) -> f64 {
+    let end = flow.stop.unwrap_or(plan.duration).min(plan.duration);
+    let active = end.since(flow.start).ns();
+    let links = flow.route.iter();
+    let links = links.filter_map(|at| plan.links.get(*at as usize));
+    let shares = links.flat_map(on_data).map(|impairment| {
+        let windows = impairment.during.0.iter();
+        let within = windows.map(|(from, to)| (*to).min(end).since((*from).max(flow.start)).ns());
+        within.sum::<u64>() as f64 / active.max(1) as f64
+    });
+    shares.fold(0.0, f64::max).min(1.0)
 }
 
 /// How many flows count segments at a link.
@@ -71,47 +153,81 @@ fn flows_at(plan: &Plan, link: u32) -> f64 {
     flows.map(|flow| flow.count).sum::<u64>() as f64
 }
 
-/// Slow start until the first signal, its window cut down from there, and the mean window behind.
-fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64) -> Option<f64> {
-    let p = signals.all();
-    if p <= 0.0 {
-        return None;
+/// Segments of a flow under such signals, at most `most`.
+fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
+    let family = Family::of(control)?;
+    let sent = match family {
+        _ if signals.all() <= 0.0 => most,
+        Family::Bbr => {
+            let kept = (BBR_KEEPS / signals.lost).min(1.0);
+            most * kept * kept
+        }
+        Family::Bbr3 => bbr3(control, signals.lost, rounds, most),
+        Family::Reno { .. } | Family::Cubic => {
+            let (window, beta) = mean_window(control, family, signals, rtt);
+            // Slow start until the first signal, its window cut down from there, and the mean
+            // window behind.
+            (1.0 + 0.5 / (1.0 - beta)) / signals.all() + rounds * window
+        }
+    };
+    Some(sent.min(most))
+}
+
+/// Up to the threshold of losses everything; from 2.5 times that on, what the window of such losses
+/// sends. Between both the logarithm falls in a line.
+fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
+    let options = control.known().map(|(_, options)| options);
+    let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));
+    if lost <= threshold {
+        return most;
     }
-    let (window, beta) = mean_window(control, signals, rtt)?;
-    Some((1.0 + 0.5 / (1.0 - beta)) / p + rounds * window)
+    let follows = threshold * BBR3_FOLLOWS;
+    let left = |lost: f64| ((rounds + 1.0) * BBR3_WINDOW / lost).min(most);
+    if lost >= follows || most <= 0.0 {
+        return left(lost);
+    }
+    let way = libm::log(lost / threshold) / libm::log(BBR3_FOLLOWS);
+    libm::pow(most, 1.0 - way) * libm::pow(left(follows), way)
 }
 
 /// The mean window, in segments, and the factor of a reduction.
 ///
+/// Scalable controls: marks leave 2 / p, which is two marks a round-trip time (RFC 9332 appendix A).
 /// Reno (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: the larger of its curve's
 /// W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4) (RFC 9438 section 5.1) and the window
 /// of a Reno with a factor of a half, as its growth is chosen to give (section 4.3).
-fn mean_window(control: &Algorithm, signals: Signals, rtt: Time) -> Option<(f64, f64)> {
-    let (name, options) = control.known()?;
-    if name != "reno" && name != "cubic" {
-        return None;
-    }
-    let loss = options.float("beta");
-    let marks = match options.get("beta_ecn") {
-        Some(_) => options.float("beta_ecn"),
-        None => loss,
+fn mean_window(control: &Algorithm, family: Family, signals: Signals, rtt: Time) -> (f64, f64) {
+    let factor = |name: &str| match control.known()?.1.get(name) {
+        Some(Value::Float(factor)) => Some(*factor),
+        _ => None,
     };
+    let loss = factor("beta").unwrap_or(0.5);
     let beta = if signals.marked > 0.0 {
-        loss.max(marks)
+        loss.max(factor("beta_ecn").unwrap_or(loss))
     } else {
         loss
     };
+    if family == (Family::Reno { scalable: true }) && signals.marked > 0.0 {
+        let marks = 2.0 / signals.marked;
+        if signals.bursts <= 0.0 {
+            return (marks, beta);
+        }
+        let losses = libm::sqrt((1.0 + beta) / (2.0 * (1.0 - beta) * signals.bursts));
+        return (marks.min(losses), beta);
+    }
     let p = signals.all();
     let aimd = libm::sqrt((1.0 + beta) / (2.0 * (1.0 - beta) * p));
-    if name == "reno" {
-        return Some((aimd, beta));
+    if family != Family::Cubic {
+        return (aimd, beta);
     }
     let curve = CUBIC_C * (3.0 + beta) / (4.0 * (1.0 - beta));
     let cubic = libm::pow(curve, 0.25) * libm::pow(rtt.as_secs_f64() / p, 0.75);
-    let friendly = if options.bool("friendly_alpha_one") {
-        aimd
-    } else {
-        libm::sqrt(1.5 / p)
+    let as_fast = control
+        .known()
+        .and_then(|(_, of)| of.get("friendly_alpha_one"));
+    let friendly = match as_fast {
+        Some(Value::Bool(true)) => aimd,
+        _ => libm::sqrt(1.5 / p),
     };
-    Some((friendly.max(cubic), beta))
+    (friendly.max(cubic), beta)
 }

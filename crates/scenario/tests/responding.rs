@@ -99,3 +99,78 @@ fn bytes_and_the_receive_window_bound_the_estimate_too() {
     // 20 segments a round trip, below the 39 of the response function.
     assert_eq!(of("tcp = { rwnd = \"28960b\" }"), 20 * 1201);
 }
+
+/// Packets that pass the links of a run: estimated, and counted by the simulator.
+fn counts(link: &str, cc: &str, flow: &str) -> (u64, u64) {
+    let text = format!(
+        "duration = \"6s\"\nseed = 1\nhost_jitter = \"5us\"\n[bottleneck]\nrate = \"50Mbit\"\n{link}\n\
+         [path]\nrtt = \"20ms\"\n[record]\nseries = false\n[[flows]]\ncc = \"{cc}\"\n{flow}\n"
+    );
+    let scenario = load(text.as_bytes(), "f.toml", &[], None);
+    let scenario = scenario.unwrap_or_else(|errors| panic!("{errors:?} of\n{text}"));
+    let plan = &scenario.points[0].plan;
+    let mut network = Network::new(plan, 1);
+    while network.advance(1 << 20) {}
+    let links = network.finish().links;
+    let counted = links.iter().map(|link| link.packets).sum();
+    (estimate_packets(plan), counted)
+}
+
+/// The estimate is from two thirds of what a run counts to about three times it. The ends are bursts
+/// of loss, of which a run has few, and five BBR flows that find the path again after an outage.
+#[test]
+fn the_estimate_is_near_what_a_run_counts() {
+    let schedule = schedule("marks", 100, 400);
+    let mark =
+        "[[bottleneck.impairments]]\nkind = \"police\"\nrate = \"10Mbit\"\naction = \"mark\"";
+    let gilbert = "loss = { gilbert = { p = 0.001, r = 0.2, good = 0, bad = 1 } }";
+    let out = "[[bottleneck.impairments]]\nkind = \"loss\"\nprobability = 1.0\nduring = [[\"2s\", \"4s\"]]";
+    let links = [
+        ("plain", ""),
+        ("loss 0.1 %", "loss = 0.001"),
+        ("loss 1 %", "loss = 0.01"),
+        ("loss 3 %", "loss = 0.03"),
+        ("loss 5 %", "loss = 0.05"),
+        ("loss 20 %", "loss = 0.2"),
+        ("bursts", gilbert),
+        (
+            "policer",
+            "policer = { rate = \"10Mbit\", burst = \"64kb\" }",
+        ),
+        ("marking policer", mark),
+        ("duplicates", "both_directions = true\nduplicate = 0.2"),
+        ("only duplicates", "both_directions = true\nduplicate = 1.0"),
+        ("both ways", "both_directions = true"),
+        (
+            "late packets",
+            "reorder = { probability = 0.01, delay = \"10ms\" }",
+        ),
+        ("outage", out),
+        ("schedule", &schedule),
+    ];
+    let flows = [
+        ("reno", ""),
+        ("cubic", ""),
+        ("cubic", "ecn = true\ncount = 5"),
+        ("bbr", ""),
+        ("bbr", "count = 5"),
+        ("bbr3", ""),
+        ("dctcp", ""),
+        ("prague", ""),
+        ("cubic-sce", ""),
+        ("dctcp-sce", ""),
+    ];
+    let mut wrong = Vec::new();
+    for (name, link) in links {
+        for (cc, flow) in flows {
+            let (expected, counted) = counts(link, cc, flow);
+            let ratio = expected as f64 / counted as f64;
+            if !(0.65..=3.2).contains(&ratio) {
+                wrong.push(format!(
+                    "{name}, {cc} {flow:?}: {expected} expected, {counted} counted"
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use tailback_record::Cause;
 
+use super::options::passes_all;
 use super::{Build, Fate, Impairment, Way};
 use crate::packet::{Packet, flags};
 use crate::registry::kernel::{Kernel, Refused};
@@ -70,6 +71,7 @@ pub const ENTRY: Entry<Build> = Entry {
             ))
         },
         longest: |options| options.time("time"),
+        long_run: passes_all,
         copies: false,
     },
 };

@@ -15,7 +15,7 @@
 use tailback_record::Cause;
 
 use super::options::{all_of, error, float, no_time, percent, share};
-use super::{Build, Fate, Impairment, Netem, Way};
+use super::{Build, Fate, Impairment, LongRun, Netem, Way};
 use crate::packet::Packet;
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
@@ -71,6 +71,7 @@ pub const ENTRY: Entry<Build> = Entry {
             Ok(Netem::losing(format!("loss gemodel {words}")))
         },
         longest: no_time,
+        long_run: |options, _| Chain::of(options).long_run(),
         copies: false,
     },
 };
@@ -105,6 +106,21 @@ impl Chain {
         }
         let p = r * loss / (1.0 - loss);
         Chain { p, r, bad, good }
+    }
+
+    /// The mean over both states, which it is in for `1 / p` and `1 / r` packets in turn.
+    fn long_run(self) -> LongRun {
+        let Chain { p, r, bad, good } = self;
+        let in_bad = if p > 0.0 { p / (p + r) } else { 0.0 };
+        let in_good = 1.0 - in_bad;
+        // A visit to the bad state that loses anything is one burst.
+        let begins = if bad > 0.0 { in_good * p } else { 0.0 };
+        let lost = in_bad * bad + in_good * good;
+        LongRun {
+            lost,
+            bursts: (begins + in_good * good).min(lost),
+            ..LongRun::default()
+        }
     }
 }
 

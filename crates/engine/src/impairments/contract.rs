@@ -6,7 +6,7 @@ use crate::packet::Packet;
 use crate::registry::Options;
 use crate::registry::kernel::Refused;
 use crate::rng::Stream;
-use crate::units::Time;
+use crate::units::{Bytes, Rate, Time};
 
 /// Where a packet is on its way over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,32 @@ impl Netem {
     }
 }
 
+/// What an impairment does to data in the long run. Estimates of cost need it; runs do not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LongRun {
+    /// Share of packets that are lost.
+    pub lost: f64,
+    /// Share of packets at which a loss, or a burst of losses, begins.
+    pub bursts: f64,
+    /// Share of packets that arrive twice.
+    pub copied: f64,
+    /// Rate and burst beyond which packets are lost.
+    pub drops_beyond: Option<(Rate, Bytes)>,
+    /// Rate and burst beyond which packets are marked CE.
+    pub marks_beyond: Option<(Rate, Bytes)>,
+}
+
+impl LongRun {
+    /// Of independent losses.
+    pub fn losing(share: f64) -> LongRun {
+        LongRun {
+            lost: share,
+            bursts: share,
+            ..LongRun::default()
+        }
+    }
+}
+
 /// How an impairment is built, and what it is on Linux.
 pub struct Build {
     /// The constructor, from the options and a random stream.
@@ -84,6 +110,8 @@ pub struct Build {
     pub netem: fn(&Options) -> Result<Netem, Refused>,
     /// The most time that it adds to a packet's way. The estimate of memory needs it.
     pub longest: fn(&Options) -> Time,
+    /// What it does to data that is ECN-capable, or to data that is not.
+    pub long_run: fn(&Options, bool) -> LongRun,
     /// Whether it makes two packets of one.
     pub copies: bool,
 }

@@ -3,7 +3,7 @@
 //! Deviations: a step applies to packets that leave the queue after it. On the kernel engine it
 //! applies to packets that reach netem after it, which is later by the link's own delay.
 
-use super::options::{KEEP_ORDER, delaying, error, nanoseconds};
+use super::options::{KEEP_ORDER, delaying, error, nanoseconds, passes_all};
 use super::{Build, Fate, Impairment, Netem, Way};
 use crate::packet::Packet;
 use crate::registry::kernel::Kernel;
@@ -53,6 +53,7 @@ pub const ENTRY: Entry<Build> = Entry {
             let delays = steps(options).into_iter().map(|(_, delay)| delay);
             delays.max().unwrap_or_default()
         },
+        long_run: passes_all,
         copies: false,
     },
 };

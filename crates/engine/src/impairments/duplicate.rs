@@ -1,7 +1,7 @@
 //! Packets that arrive twice. The copy directly follows the packet.
 
 use super::options::{no_time, percent, share};
-use super::{Build, Fate, Impairment, Netem, Way};
+use super::{Build, Fate, Impairment, LongRun, Netem, Way};
 use crate::packet::Packet;
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
@@ -33,6 +33,10 @@ pub const ENTRY: Entry<Build> = Entry {
             Ok(Netem::constant(format!("duplicate {share}")))
         },
         longest: no_time,
+        long_run: |options, _| LongRun {
+            copied: options.float("probability"),
+            ..LongRun::default()
+        },
         copies: true,
     },
 };

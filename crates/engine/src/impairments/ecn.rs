@@ -4,7 +4,7 @@
 use tailback_record::Cause;
 
 use super::options::no_time;
-use super::{Build, Fate, Impairment, Way};
+use super::{Build, Fate, Impairment, LongRun, Way};
 use crate::packet::{Ecn, Packet};
 use crate::registry::kernel::{Kernel, Refused};
 use crate::registry::rules::Rules;
@@ -52,6 +52,10 @@ pub const ENTRY: Entry<Build> = Entry {
             ))
         },
         longest: no_time,
+        long_run: |options, ecn| match options.word("action") {
+            DROP if ecn => LongRun::losing(1.0),
+            _ => LongRun::default(),
+        },
         copies: false,
     },
 };

@@ -12,7 +12,7 @@
 
 mod distribution;
 
-use super::options::{KEEP_ORDER, all_of, delaying, error, nanoseconds, time};
+use super::options::{KEEP_ORDER, all_of, delaying, error, nanoseconds, passes_all, time};
 use super::{Build, Fate, Impairment, Netem, Way};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Refused};
@@ -106,6 +106,7 @@ pub const ENTRY: Entry<Build> = Entry {
             let most = Distribution::of(options).most();
             options.time("most").min(Time(most as u64))
         },
+        long_run: passes_all,
         copies: false,
     },
 };

@@ -3,7 +3,7 @@
 use tailback_record::Cause;
 
 use super::options::{no_time, percent, share};
-use super::{Build, Fate, Impairment, Netem, Way};
+use super::{Build, Fate, Impairment, LongRun, Netem, Way};
 use crate::packet::Packet;
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
@@ -35,6 +35,7 @@ pub const ENTRY: Entry<Build> = Entry {
             Ok(Netem::losing(format!("loss random {share}")))
         },
         longest: no_time,
+        long_run: |options, _| LongRun::losing(options.float("probability")),
         copies: false,
     },
 };

@@ -44,7 +44,7 @@ mod options;
 mod police;
 mod reorder;
 
-pub use contract::{Build, Fate, Impairment, Netem, Way};
+pub use contract::{Build, Fate, Impairment, LongRun, Netem, Way};
 
 use crate::registry::Entry;
 

@@ -1,6 +1,6 @@
 //! Options and netem arguments that several impairments share.
 
-use super::Netem;
+use super::{LongRun, Netem};
 use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
 
@@ -43,6 +43,11 @@ pub fn time(options: &Options, name: &str) -> Option<Time> {
 /// [`super::Build::longest`] of impairments that add no time.
 pub fn no_time(_: &Options) -> Time {
     Time::ZERO
+}
+
+/// [`super::Build::long_run`] of impairments that neither lose, mark nor copy packets.
+pub fn passes_all(_: &Options, _: bool) -> LongRun {
+    LongRun::default()
 }
 
 /// An error at an option.

@@ -9,11 +9,11 @@
 use tailback_record::Cause;
 
 use super::options::no_time;
-use super::{Build, Fate, Impairment, Way};
+use super::{Build, Fate, Impairment, LongRun, Way};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Refused};
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, Value, no_finish};
+use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::units::{Bytes, Rate, Time};
 
 const MARK: &str = "mark";
@@ -53,11 +53,9 @@ pub const ENTRY: Entry<Build> = Entry {
     finish: no_finish,
     build: Build {
         make: |options, _| {
-            let Some(Value::Rate(rate)) = options.get("rate") else {
-                unreachable!("the rate has a default")
-            };
+            let rate = rate_of(options);
             let marks = options.word("action") == MARK;
-            Box::new(Policer::new(*rate, Bytes(options.bytes("burst")), marks))
+            Box::new(Policer::new(rate, Bytes(options.bytes("burst")), marks))
         },
         netem: |_| {
             Err(Refused::new(
@@ -67,9 +65,30 @@ pub const ENTRY: Entry<Build> = Entry {
             ))
         },
         longest: no_time,
+        long_run: |options, ecn| {
+            let beyond = Some((rate_of(options), Bytes(options.bytes("burst"))));
+            if ecn && options.word("action") == MARK {
+                LongRun {
+                    marks_beyond: beyond,
+                    ..LongRun::default()
+                }
+            } else {
+                LongRun {
+                    drops_beyond: beyond,
+                    ..LongRun::default()
+                }
+            }
+        },
         copies: false,
     },
 };
+
+fn rate_of(options: &Options) -> Rate {
+    let Some(Value::Rate(rate)) = options.get("rate") else {
+        unreachable!("the rate has a default")
+    };
+    *rate
+}
 
 struct Policer {
     rate: Rate,

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::options::{all_of, delaying, error, nanoseconds, percent, share, time};
+use super::options::{all_of, delaying, error, nanoseconds, passes_all, percent, share, time};
 use super::{Build, Fate, Impairment, Netem, Way};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Refused};
@@ -90,6 +90,7 @@ pub const ENTRY: Entry<Build> = Entry {
             Some(_) => options.time("patience"),
             None => late_by(options),
         },
+        long_run: passes_all,
         copies: false,
     },
 };
