@@ -8,11 +8,15 @@ from statistics import NormalDist, fmean, variance
 import pytest
 from scipy.stats import t as student
 
-from tailback.metrics import METRICS
+from tailback.metrics import METRICS, completion, gain, pooling
+from tailback.metrics.base import Better
 from tailback.metrics.crossing import Crossing, crossing, monotone
 from tailback.metrics.differences import deviation, paired, unpaired
+from tailback.metrics.groups import group_of, is_of
+from tailback.metrics.harm import harm
 from tailback.metrics.jain import jain
 from tailback.metrics.margins import MOST_RUNS, POWER, Contrast, Samples
+from tailback.metrics.pooling import Reading, between, over_runs, together
 from tailback.metrics.statistics import Estimate, estimate, median, nearest_rank
 
 BASE = (10.0, 12.0, 14.0)
@@ -255,3 +259,124 @@ def test_a_ratio_is_that_of_the_means_of_two_groups() -> None:
     programs = [flow("p", 6.0)]
     assert metric.value({"flows": flows[:1], "programs": programs}) == pytest.approx(1 / 3)
     assert metric.value({"flows": flows, "programs": programs}) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("better", "alone", "contended", "expected"),
+    [
+        # Of 10 Mbit/s four are lost; 3 of 5 s are the competitor's.
+        ("more", 10.0, 6.0, 0.4),
+        ("more", 10.0, 12.0, -0.2),
+        ("more", 10.0, 0.0, 1.0),
+        ("more", 0.0, 5.0, None),
+        ("less", 2.0, 5.0, 0.6),
+        ("less", 4.0, 2.0, -1.0),
+        ("less", 0.0, 5.0, 1.0),
+        ("less", 5.0, 0.0, None),
+    ],
+)
+def test_harm_is_a_share_of_the_better_side(
+    better: Better, alone: float, contended: float, expected: float | None
+) -> None:
+    assert harm(alone, contended, better) == (expected and pytest.approx(expected))
+
+
+def test_a_bound_stands_for_what_had_not_finished() -> None:
+    assert together([Reading(2.0), Reading(None), Reading(4.0)]) == Reading(3.0)
+    assert together([Reading(None)]) == Reading(None)
+    assert together([Reading(2.0), Reading(None, 10.0)]) == Reading(None, 6.0)
+    (metric,) = (one for one in METRICS if one.path == "completion_s")
+    pooled = over_runs(metric, [Reading(2.0), Reading(4.0), Reading(None, 12.0)])
+    assert (pooled.n, pooled.mean, pooled.runs, pooled.at_least) == (2, None, 3, 6.0)
+    assert over_runs(metric, [Reading(2.0), Reading(4.0)]).mean == 3.0
+    assert pooling.values({1: Reading(2.0), 2: Reading(None, 5.0)}) == {1: 2.0}
+
+
+def test_harm_of_pairs_is_a_mean_of_harms_and_of_others_a_harm_of_means() -> None:
+    (metric,) = (one for one in METRICS if one.path == "harm.throughput")
+    base = {1: Reading(10.0), 2: Reading(20.0), 3: Reading(40.0)}
+    other = {1: Reading(5.0), 2: Reading(5.0), 4: Reading(1.0), 3: Reading(None)}
+    pairs = between(metric, base, other, paired=True)
+    assert pairs.n == 2
+    assert pairs.mean == pytest.approx((0.5 + 0.75) / 2)
+    # Means of 70 / 3 and 11 / 3.
+    means = between(metric, base, other, paired=False)
+    assert means.n == 1
+    assert means.mean == pytest.approx(1 - 11 / 70)
+
+
+def test_an_unfinished_transfer_had_taken_at_least_so_long() -> None:
+    def flow(name: str, from_s: float, done: float | None = None) -> dict[str, object]:
+        return {"name": name, "from_s": from_s, "to_s": 30.0, "completion_s": done}
+
+    def planned(name: str, start_s: float, size: int | None) -> dict[str, object]:
+        return {"name": name, "start": int(start_s * 1e9), "bytes": size}
+
+    # Measured from 5 s on. Starts are up to 0.5 s later than planned.
+    flows = [
+        flow("early", 5.0),
+        flow("late", 12.25),
+        flow("done", 5.0, 7.0),
+        flow("endless", 5.0),
+        flow("many/1", 5.0),
+        flow("many/2", 8.0),
+    ]
+    plans = [
+        planned("early", 1.0, 1000),
+        planned("late", 12.0, 1000),
+        planned("done", 1.0, 1000),
+        planned("endless", 1.0, None),
+        planned("many", 4.75, 1000),
+    ]
+    summary = {"warmup_s": 5.0, "flows": flows}
+    completion.add(summary, {"start_jitter": 500_000_000, "flows": plans})
+    found = {flow["name"]: flow.get(completion.UNFINISHED) for flow in flows}
+    assert found == {
+        "early": 30 - 1.5,
+        "late": 30 - 12.25,
+        "done": None,
+        "endless": None,
+        "many/1": 30 - 5.0,
+        "many/2": 30 - 8.0,
+    }
+    early = flow("early", 5.0)
+    completion.add({"warmup_s": 5.0, "flows": [early]}, {"flows": plans})
+    assert completion.UNFINISHED not in early, "another format"
+
+
+def test_requests_count_once_each_whatever_their_bin() -> None:
+    def bin_(upto: int, n: int, mean: float | None) -> dict[str, object]:
+        return {"upto_bytes": upto, "n": n, "completion_s": {"mean": mean}, "normalised": {}}
+
+    by_path = {metric.path: metric for metric in METRICS}
+    bins = [bin_(1000, 3, 0.1), bin_(3000, 0, None), bin_(9000, 1, 0.5)]
+    part = {"completions": {"bins": bins}}
+    assert by_path["requests_completion_s"].value(part) == pytest.approx(0.2)
+    assert by_path["completion_s.9kB"].value(part) == 0.5
+    assert by_path["completion_s.3kB"].value(part) is None
+    assert by_path["completion_s.27kB"].value(part) is None
+    for empty in ({}, {"completions": None}, {"completions": {"bins": bins[1:2]}}):
+        assert by_path["requests_completion_s"].value(empty) is None
+
+
+def test_a_gain_is_over_the_flow_of_the_same_name() -> None:
+    def run(**rates: float | None) -> dict[str, list[dict[str, object]]]:
+        return {"flows": [{"name": n, "throughput_mbit": r} for n, r in rates.items()]}
+
+    summary = run(a=3.0, b=2.0, c=None, d=1.0, e=1.0)
+    gain.add(summary, run(a=2.0, b=0.0, c=1.0, d=None))
+    found = [flow["throughput_gain"] for flow in summary["flows"]]
+    assert found == [1.5, None, None, None, None]
+
+
+def test_groups_of_names() -> None:
+    for name, group in [("cubic/1", "cubic"), ("cubic", "cubic"), ("a/b", "a/b"), ("/7", "")]:
+        assert group_of(name) == group
+    for name, group, belongs in [
+        ("cubic/2", "cubic", True),
+        ("cubic/2", "cubic/2", True),
+        ("bbr", "bbr", True),
+        ("cubic2", "cubic", False),
+        ("cubic", "cubic/1", False),
+    ]:
+        assert is_of(name, group) == belongs

@@ -149,3 +149,56 @@ impl Counts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names are stored, so they are fixed.
+    #[test]
+    fn each_cause_has_its_name_and_effect() {
+        let expected = [
+            "drop.overflow",
+            "drop.aqm",
+            "drop.blue",
+            "drop.overload",
+            "drop.loss",
+            "drop.scheduled",
+            "drop.ack_filter",
+            "mark.mark",
+            "mark.step_mark",
+            "mark.sce_mark",
+            "mark.scheduled_mark",
+            "drop.policed",
+            "drop.middlebox",
+            "mark.policed_mark",
+        ];
+        assert_eq!(Cause::ALL.map(Cause::event), expected);
+        for cause in Cause::ALL {
+            assert_eq!(cause.is_drop(), cause.event().starts_with("drop."));
+        }
+        assert_eq!(Cause::SceMark.effect(), Effect::Sce);
+        assert_eq!(Cause::ScheduledMark.effect(), Effect::Ce);
+    }
+
+    #[test]
+    fn counters_sum_by_effect_and_saturate() {
+        // Each cause one time more than the one before: 1, 2, ... 14.
+        let mut counts = Counts::default();
+        for (times, cause) in (1..).zip(Cause::ALL) {
+            (0..times).for_each(|_| counts.add(cause));
+        }
+        assert_eq!(counts.get(Cause::Loss), 5);
+        assert_eq!(counts.drops(), 1 + 2 + 3 + 4 + 5 + 6 + 7 + 12 + 13);
+        assert_eq!(counts.marks(), 8 + 9 + 11 + 14);
+        assert_eq!(counts.sce_marks(), 10);
+        let mut twice = counts;
+        twice.merge(&counts);
+        assert_eq!((twice.get(Cause::Loss), twice.sce_marks()), (10, 20));
+
+        let full = Counts([u64::MAX; Cause::COUNT]);
+        twice.merge(&full);
+        assert_eq!(twice, full);
+        assert_eq!((full.drops(), full.marks()), (u64::MAX, u64::MAX));
+    }
+}

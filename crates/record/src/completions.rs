@@ -44,3 +44,30 @@ impl Completions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_request_has_two_rows_at_its_last_byte() {
+        let one = |at_ns, bytes, took_ns| Completion {
+            at_ns,
+            bytes,
+            took_ns,
+        };
+        let requests = Completions {
+            started: 3,
+            done: vec![one(500, 1448, 400), one(900, 10, 20)],
+            ..Completions::default()
+        };
+        let mut series = Series::default();
+        requests.rows("web", &mut series);
+        let names: Vec<_> = series.keys.iter().map(|k| k.quantity.as_str()).collect();
+        assert_eq!(names, ["completion_ns", "completion_bytes"]);
+        assert!(series.keys.iter().all(|k| k.flow.as_deref() == Some("web")));
+        assert_eq!(series.key, [0, 1, 0, 1]);
+        assert_eq!(series.time_ns, [500, 500, 900, 900]);
+        assert_eq!(series.value, [400.0, 1448.0, 20.0, 10.0]);
+    }
+}

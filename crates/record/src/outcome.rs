@@ -195,3 +195,22 @@ pub struct EchoOutcome {
     /// The way back of echoes, ns.
     pub back: Histogram,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_a_sender_are_summed() {
+        let mut samples = SenderSamples::default();
+        for (srtt_ns, limited) in [(u64::MAX, true), (3, false), (4, true)] {
+            samples.add(srtt_ns, limited);
+        }
+        let expected = SenderSamples {
+            n: 3,
+            srtt_ns: u128::from(u64::MAX) + 7,
+            rwnd_limited: 2,
+        };
+        assert_eq!(samples, expected);
+    }
+}

@@ -109,3 +109,46 @@ pub struct Ended {
     /// Time of the end, ns.
     pub at_ns: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Cause;
+
+    #[test]
+    fn merged_measurements_cover_both_times_and_sum_the_rest() {
+        let of = |from_ns, to_ns, n: u64, estimated| {
+            let mut measures = Measures {
+                from_ns,
+                to_ns,
+                sent_packets: n,
+                received_packets: 2 * n,
+                delivered_bytes: 3 * n,
+                back_bytes: 4 * n,
+                rtt_estimated: estimated,
+                ecn_sent: [n, 2 * n, 3 * n, 4 * n],
+                ..Measures::default()
+            };
+            measures.rtt.record(n);
+            measures.delay.record(2 * n);
+            measures.counts.add(Cause::Aqm);
+            measures
+        };
+        let mut both = of(20, 80, 10, false);
+        both.merge(&of(10, 70, 1, true));
+        assert_eq!((both.from_ns, both.to_ns), (10, 80));
+        assert_eq!((both.sent_packets, both.received_packets), (11, 22));
+        assert_eq!((both.delivered_bytes, both.back_bytes), (33, 44));
+        assert_eq!((both.rtt.sum(), both.rtt.count()), (11, 2));
+        assert_eq!((both.delay.sum(), both.delay.count()), (22, 2));
+        assert_eq!((both.counts.drops(), both.rtt_estimated), (2, true));
+        assert_eq!(both.ecn_sent, [11, 22, 33, 44]);
+
+        both.merge(&of(90, 95, 1, false));
+        assert_eq!((both.from_ns, both.to_ns), (10, 95));
+        assert!(both.rtt_estimated, "some of them are");
+        let mut neither = of(0, 1, 1, false);
+        neither.merge(&of(0, 1, 1, false));
+        assert!(!neither.rtt_estimated);
+    }
+}

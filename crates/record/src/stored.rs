@@ -286,3 +286,68 @@ fn read_whole(path: &Path, limit: u64) -> Result<Vec<u8>> {
     file.take(limit).read_to_end(&mut bytes).map_err(io)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn files_of_programs_stay_in_their_folder() {
+        for name in ["programs/a/b", "programs/a/b/c", "programs/a/..b"] {
+            assert!(is_of_program(name), "{name}");
+        }
+        for name in [
+            "programs",
+            "programs/a",
+            "programs//b",
+            "programs/a/",
+            "programs/./b",
+            "programs/../b",
+            "programs/a/..",
+            "programs/a/b\0",
+            "other/a/b",
+            "/programs/a/b",
+        ] {
+            assert!(!is_of_program(name), "{name}");
+        }
+    }
+
+    /// A run has a summary and both tables; tables have rows, other files have none.
+    #[test]
+    fn the_files_of_a_manifest() {
+        let mark = || json!({ "bytes": 3, "sha256": "ab" });
+        let rows = || json!({ "bytes": 4, "sha256": "cd", "rows": 7 });
+        let whole = || {
+            json!({
+                SUMMARY: mark(),
+                SERIES: rows(),
+                HISTOGRAMS: rows(),
+                "programs/a/b": mark(),
+            })
+        };
+        let files = files_of(&whole()).expect("those of a run");
+        assert_eq!(files.len(), 4);
+        assert_eq!((files[SERIES].0.bytes, files[SERIES].1), (4, Some(7)));
+        assert_eq!((files[SUMMARY].0.bytes, files[SUMMARY].1), (3, None));
+        for name in [SUMMARY, SERIES, HISTOGRAMS] {
+            let mut without = whole();
+            without.as_object_mut().expect("a table").remove(name);
+            assert!(files_of(&without).is_none(), "without {name}");
+        }
+        for (name, entry) in [
+            (SERIES, mark()),
+            (ACCOUNT, json!({ "bytes": 3 })),
+            (PACKETS, json!({ "sha256": "ab" })),
+            ("other.json", mark()),
+        ] {
+            let mut wrong = whole();
+            wrong[name] = entry;
+            assert!(files_of(&wrong).is_none(), "{name}");
+        }
+        let mut more = whole();
+        (more[ACCOUNT], more[PACKETS]) = (mark(), mark());
+        assert_eq!(files_of(&more).map(|files| files.len()), Some(6));
+        assert!(files_of(&json!([])).is_none());
+    }
+}

@@ -15,7 +15,6 @@
 //! off by default) a loss that is found meanwhile lowers ssthresh further. It falls from what
 //! ECN-Echo left to what the loss alone would have left. FreeBSD's CUBIC has no ABE: CUBIC here
 //! follows the rule of FreeBSD's NewReno.
-//! it is the rule of its NewReno.
 
 use super::contract::{Control, Signal};
 use super::view::View;

@@ -56,3 +56,52 @@ impl EcnEcho {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow without ECN has no echo; a congestion control that needs Accurate ECN gets it unless
+    /// the scenario says otherwise; DCTCP's echo is per packet.
+    #[test]
+    fn the_echo_of_each_feedback_and_need() {
+        use CeEcho::{Precise, SceHoldsCe};
+        use EcnEcho::{PerPacket, PerPacketButEct1, Sticky};
+        use EcnFeedback::{AccEcn, Auto, Rfc3168};
+        use EcnNeed::{Accurate, Dctcp, Optional, Sce};
+        let accurate = |acks, splits| EcnEcho::Accurate { acks, splits };
+        for (feedback, need, expected) in [
+            (Auto, Optional, Sticky),
+            (Auto, Sce, Sticky),
+            (Auto, Dctcp(CeEcho::Sticky), Sticky),
+            (Auto, Dctcp(Precise), PerPacket),
+            (Auto, Dctcp(SceHoldsCe), PerPacketButEct1),
+            (Auto, Accurate, accurate(Ecn::Ect1, false)),
+            (Rfc3168, Optional, Sticky),
+            (Rfc3168, Dctcp(Precise), Sticky),
+            (Rfc3168, Accurate, Sticky),
+            (AccEcn, Accurate, accurate(Ecn::Ect1, false)),
+            (AccEcn, Optional, accurate(Ecn::Ect0, false)),
+            (AccEcn, Dctcp(Precise), accurate(Ecn::Ect0, true)),
+            (AccEcn, Dctcp(CeEcho::Sticky), accurate(Ecn::Ect0, false)),
+            (EcnFeedback::None, Accurate, EcnEcho::None),
+        ] {
+            assert_eq!(
+                EcnEcho::of(true, feedback, need),
+                expected,
+                "{feedback:?} {need:?}"
+            );
+            assert_eq!(EcnEcho::of(false, feedback, need), EcnEcho::None);
+        }
+        for (echo, per_packet) in [
+            (EcnEcho::None, false),
+            (Sticky, false),
+            (PerPacket, true),
+            (PerPacketButEct1, true),
+            (accurate(Ecn::Ect0, true), true),
+            (accurate(Ecn::Ect1, false), false),
+        ] {
+            assert_eq!(echo.is_per_packet(), per_packet, "{echo:?}");
+        }
+    }
+}

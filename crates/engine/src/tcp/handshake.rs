@@ -80,3 +80,64 @@ impl Handshake {
         self.retransmits > 1 && !(timestamps && syn_ack.sent == self.first_sent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Ecn;
+
+    fn answer_to(sent: Time) -> Packet {
+        let mut packet = Packet::new(0, 74, Ecn::NotEct);
+        packet.sent = sent;
+        packet
+    }
+
+    /// Linux `tcp_syn_linear_timeouts` 4: five times a second, then doubled, two minutes at most.
+    #[test]
+    fn timeouts_of_a_syn() {
+        let seconds = [1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 120, 120];
+        for (retransmits, seconds) in (0..).zip(seconds) {
+            assert_eq!(
+                syn_timeout(retransmits),
+                Time::from_secs(seconds),
+                "{retransmits}"
+            );
+        }
+        let mut handshake = Handshake::new();
+        (0..5).for_each(|_| handshake.repeat());
+        assert_eq!(handshake.timeout(), Time::from_secs(2));
+    }
+
+    #[test]
+    fn what_a_syn_ack_tells() {
+        let us = Time::from_us;
+        let mut handshake = Handshake::new();
+        handshake.begin(us(500));
+        assert_eq!(handshake.phase, Phase::SynSent);
+        assert_eq!(handshake.rtt(&answer_to(us(500)), us(20_750)), us(20_250));
+        // Repeated: in ticks of a millisecond, and only with timestamps.
+        let mut tells = Vec::new();
+        for _ in 0..3 {
+            let lost = handshake.lost_syns(&answer_to(us(900)), true);
+            tells.push((handshake.tells_rtt(false), handshake.tells_rtt(true), lost));
+            handshake.repeat();
+        }
+        assert_eq!(
+            tells,
+            [
+                (true, true, false),
+                (false, true, false),
+                (false, true, true)
+            ]
+        );
+        assert_eq!(handshake.rtt(&answer_to(us(500)), us(20_750)), us(20_000));
+        assert!(
+            !handshake.lost_syns(&answer_to(us(500)), true),
+            "the first arrived"
+        );
+        assert!(
+            handshake.lost_syns(&answer_to(us(500)), false),
+            "which nothing tells"
+        );
+    }
+}

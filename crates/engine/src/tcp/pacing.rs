@@ -122,3 +122,139 @@ fn joined(pacing_rate: u64, view: View<'_>) -> u32 {
     let bytes = ((pacing_rate >> MILLISECOND) + short).min(GSO_MAX);
     (bytes / u64::from(view.mss)).max(2) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::{Conn, Flight, INFINITE_SSTHRESH};
+    use crate::plan::Growth;
+
+    fn pacer(pacing: Pacing, own_rate: bool) -> Pacer {
+        let plan = TcpPlan {
+            pacing,
+            pacing_ss_ratio: 200,
+            pacing_ca_ratio: 120,
+            ..TcpPlan::default()
+        };
+        Pacer::new(&plan, own_rate)
+    }
+
+    fn window(cwnd: u32, ssthresh: u32) -> Window {
+        Window::new(cwnd, ssthresh, Growth::Segments)
+    }
+
+    /// Rate and burst after an update, with an RTT of 40 ms and so many segments out.
+    fn updated(pacer: &Pacer, mut window: Window, out: u64) -> (u64, u32) {
+        let conn = Conn {
+            srtt: Time::from_ms(40),
+            min_rtt: Time::from_ms(1),
+            ..Conn::default()
+        };
+        let flight = Flight {
+            nxt: out,
+            ..Flight::default()
+        };
+        pacer.update_rate(conn.view(&flight), &mut window);
+        (window.pacing_rate, window.pacing_burst)
+    }
+
+    #[test]
+    fn the_rate_is_a_percentage_of_the_window_over_the_rtt() {
+        let fq = pacer(Pacing::Fq, false);
+        // 100 segments of 1448 bytes in 40 ms are 3,620,000 B/s.
+        let slow = window(100, INFINITE_SSTHRESH);
+        assert_eq!(updated(&fq, slow.clone(), 0), (7_240_000, 1));
+        assert_eq!(updated(&fq, window(100, 202), 0), (7_240_000, 1));
+        assert_eq!(updated(&fq, window(100, 200), 0), (4_344_000, 1));
+        let more = updated(&fq, window(100, 200), 150);
+        assert_eq!(more, (6_516_000, 1), "what is out counts if it is more");
+
+        let mut own = slow.clone();
+        own.pacing_rate = 5;
+        let by_control = pacer(Pacing::Fq, true);
+        assert_eq!(updated(&by_control, own.clone(), 0).0, 5);
+        own.paced_by_stack = true;
+        assert_eq!(updated(&by_control, own, 0).0, 7_240_000);
+        for off in [pacer(Pacing::Off, false), pacer(Pacing::Auto, false)] {
+            assert_eq!(updated(&off, slow.clone(), 0).0, 0);
+        }
+        // Of the rate 7070 bytes are a millisecond's; 65,536 / 2 are added for an RTT of 1 ms.
+        let joined = pacer(Pacing::FqGso, false);
+        assert_eq!(updated(&joined, slow, 0), (7_240_000, 27));
+    }
+
+    /// Linux `tcp_tso_autosize` with `tcp_tso_rtt_log` 9: the bytes for the RTT halve every 512 us.
+    #[test]
+    fn segments_are_joined_by_rate_and_rtt() {
+        for (rate, min_rtt, segments) in [
+            (1_250_000, Time::from_ms(40), 2),
+            (12_500_000, Time::from_ms(40), 8),
+            (12_500_000, Time::from_us(1024), 19),
+            (12_500_000, Time::from_us(1023), 31),
+            (0, Time::ZERO, 45),
+            (125_000_000, Time::from_ms(40), 45),
+            (125_000_000, Time::ZERO, 45),
+            (12_500_000, Time::NEVER, 8),
+        ] {
+            let conn = Conn {
+                min_rtt,
+                ..Conn::default()
+            };
+            let found = joined(rate, conn.view(&Flight::default()));
+            assert_eq!(found, segments, "{rate} B/s, {min_rtt:?}");
+        }
+    }
+
+    #[test]
+    fn gaps_bursts_and_lateness() {
+        let us = Time::from_us;
+        let mut window = window(100, 50);
+        // 1448 bytes in a millisecond.
+        window.pacing_rate = 1_448_000;
+        let mut pacer = pacer(Pacing::Fq, false);
+        pacer.first = 5;
+        pacer.sent(us(100), 1448, 15, &window);
+        assert_eq!(pacer.until, us(100), "the first ten are not paced");
+        pacer.sent(us(100), 1448, 16, &window);
+        assert_eq!(pacer.until, us(1100));
+        assert!(!pacer.may_leave(us(1099)) && pacer.may_leave(us(1100)));
+        assert!(!pacer.is_due(us(1099)) && pacer.is_due(us(1100)));
+        pacer.sent(us(1400), 1448, 17, &window);
+        assert_eq!(
+            pacer.until,
+            us(2100),
+            "300 us late, all of them made up for"
+        );
+        pacer.sent(us(3000), 1448, 18, &window);
+        assert_eq!(pacer.until, us(3500), "900 us late, half a gap of them");
+
+        window.pacing_burst = 3;
+        pacer.sent(us(3500), 1448, 19, &window);
+        assert_eq!(pacer.until, us(4500));
+        for (until, more) in [(5500, true), (6500, false)] {
+            assert!(pacer.may_leave(us(3500)), "two more leave at once");
+            pacer.sent(us(3500), 1448, 20, &window);
+            assert_eq!((pacer.until, pacer.may_leave(us(3500))), (us(until), more));
+        }
+        pacer.sent(us(3500), 724, 21, &window);
+        assert_eq!(pacer.until, us(7000), "half the payload, half the gap");
+    }
+
+    #[test]
+    fn a_control_may_pace_its_first_segments() {
+        let mut window = window(100, 50);
+        (window.pacing_rate, window.pace_first) = (1_448_000, true);
+        for (own_rate, until) in [(true, 1000), (false, 0)] {
+            let mut pacer = pacer(Pacing::Fq, own_rate);
+            pacer.sent(Time::ZERO, 1448, 1, &window);
+            assert_eq!(pacer.until, Time::from_us(until));
+        }
+        let mut off = pacer(Pacing::Off, true);
+        off.sent(Time::ZERO, 1448, 50, &window);
+        assert_eq!((off.until, off.is_due(Time::ZERO)), (Time::ZERO, false));
+        let mut unknown = pacer(Pacing::Auto, true);
+        window.pacing_rate = 0;
+        unknown.sent(Time::ZERO, 1448, 50, &window);
+        assert_eq!(unknown.until, Time::ZERO, "there is no rate yet");
+    }
+}

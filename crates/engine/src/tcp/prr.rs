@@ -53,3 +53,60 @@ impl Prr {
         Some((i64::from(in_flight) + send).max(1) as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reduction of 10 segments of which so many were delivered, and sent.
+    fn under_way(delivered: u32, out: u32) -> Prr {
+        Prr {
+            prior_cwnd: 10,
+            delivered,
+            out,
+        }
+    }
+
+    /// RFC 6937 section 3: above ssthresh a segment is sent for every prior_cwnd / ssthresh that
+    /// are delivered, below it so many that the window reaches ssthresh.
+    #[test]
+    fn in_proportion_above_ssthresh_and_bounded_below() {
+        for (before, delivered, safe, in_flight, expected, why) in [
+            ((0, 0), 1, false, 9, 10, "ceil(5 / 10) of the first"),
+            ((1, 1), 1, false, 9, 9, "ceil(10 / 10) are out already"),
+            ((2, 1), 1, true, 8, 9, "ceil(15 / 10), one of them out"),
+            ((1, 1), 3, false, 6, 7, "ceil(20 / 10), one of them out"),
+            ((0, 0), 1, false, 5, 6, "one goes out on entry, room or not"),
+            ((4, 4), 1, false, 5, 5, "no room at ssthresh"),
+            ((3, 4), 1, false, 3, 4, "as many as were delivered"),
+            ((3, 4), 1, true, 3, 5, "one more if the ACK is safe"),
+            ((3, 4), 9, true, 3, 5, "up to ssthresh"),
+            ((7, 4), 1, false, 1, 5, "what PRR owes: 8 - 4"),
+            (
+                (9, 9),
+                1,
+                false,
+                12,
+                12,
+                "what is out too much is not taken back",
+            ),
+        ] {
+            let mut prr = under_way(before.0, before.1);
+            let window = prr.window(delivered, safe, in_flight, 5);
+            assert_eq!(window, Some(expected), "{why}");
+            assert_eq!(prr.delivered, before.0 + delivered);
+        }
+        assert_eq!(under_way(20, 9).window(1, false, 0, 0), Some(1), "not 0");
+    }
+
+    #[test]
+    fn without_deliveries_or_a_reduction_the_window_stays() {
+        assert_eq!(under_way(3, 1).window(0, true, 4, 5), None);
+        assert_eq!(Prr::default().window(1, true, 4, 5), None);
+        let mut prr = Prr::of(8);
+        assert_eq!((prr.prior_cwnd, prr.delivered, prr.out), (8, 0, 0));
+        prr.sent();
+        prr.sent();
+        assert_eq!(prr.out, 2);
+    }
+}

@@ -180,3 +180,169 @@ impl Rack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time::from_ms(n)
+    }
+
+    /// Ten segments sent a millisecond apart from 100 ms on, with RTTs of 40 ms.
+    fn board() -> (Scoreboard, Conn) {
+        let mut board = Scoreboard::numbered_from(0);
+        for at in 100..110 {
+            board.push(1448, ms(at));
+        }
+        let conn = Conn {
+            now: ms(140),
+            min_rtt: ms(40),
+            srtt: ms(40),
+            ..Conn::default()
+        };
+        (board, conn)
+    }
+
+    /// Linux `tcp_rack_reo_wnd`: none in recovery or after three SACKs unless reordering was seen;
+    /// otherwise quarters of the minimum RTT, srtt at most.
+    #[test]
+    fn the_reordering_window() {
+        let (mut board, mut conn) = board();
+        for (seen, state, sacked, steps, min_rtt, expected) in [
+            (false, CaState::Open, 2, 1, ms(40), ms(10)),
+            (false, CaState::Open, 3, 1, ms(40), Time::ZERO),
+            (false, CaState::Cwr, 2, 1, ms(40), ms(10)),
+            (false, CaState::Recovery, 0, 1, ms(40), Time::ZERO),
+            (true, CaState::Recovery, 5, 1, ms(40), ms(10)),
+            (true, CaState::Open, 5, 3, ms(40), ms(30)),
+            (true, CaState::Open, 5, 9, ms(40), ms(40)),
+            (true, CaState::Open, 0, 1, Time::NEVER, Time::ZERO),
+        ] {
+            let mut rack = Rack::new(0);
+            (rack.reordering_seen, rack.steps) = (seen, steps);
+            (conn.ca_state, conn.min_rtt) = (state, min_rtt);
+            board.flight.sacked_out = sacked;
+            let found = rack.window(&conn, &board);
+            assert_eq!(found, expected, "{seen} {state:?} {sacked} {steps}");
+        }
+    }
+
+    /// Linux `tcp_rack_update_reo_wnd`: a quarter more for the first D-SACK of a round, up to 255
+    /// steps, and back to one 16 recoveries later.
+    #[test]
+    fn d_sacks_widen_it_once_a_round_for_sixteen_recoveries() {
+        let (mut board, _) = board();
+        let mut rack = Rack::new(0);
+        board.flight.una = 5;
+        rack.adapt_window(true, &board);
+        assert_eq!(rack.steps, 1, "no reordering was seen");
+        rack.reordering_seen = true;
+        rack.adapt_window(true, &board);
+        assert_eq!((rack.steps, rack.persist, rack.dsack_round), (2, 16, 10));
+        board.flight.una = 10;
+        rack.adapt_window(true, &board);
+        assert_eq!(rack.steps, 2, "in the same round");
+        for left in (0..16).rev() {
+            rack.adapt_window(false, &board);
+            assert_eq!(rack.steps, 2);
+            rack.recovered();
+            assert_eq!(rack.persist, left);
+        }
+        rack.recovered();
+        rack.adapt_window(false, &board);
+        assert_eq!((rack.steps, rack.persist), (1, 0));
+        for expected in 1..=17_u32 {
+            rack.was_needless();
+            assert_eq!(rack.persist, expected.min(16));
+        }
+        (rack.steps, rack.dsack_round) = (255, 0);
+        rack.adapt_window(true, &board);
+        assert_eq!(rack.steps, 255);
+    }
+
+    /// RFC 8985 section 6.2 step 2: the most recently sent of those delivered, unless the original
+    /// of a retransmission may have been.
+    #[test]
+    fn the_newest_delivery_counts() {
+        let (board, conn) = board();
+        let mut rack = Rack::new(0);
+        for (seq, end, sent) in [(3, 4, 103), (1, 4, 103), (7, 8, 107)] {
+            rack.advance(seq, board.get(seq), &conn);
+            assert_eq!((rack.end, rack.sent), (end, ms(sent)), "{seq}");
+            assert_eq!(rack.rtt, ms(40 - seq), "of {seq} itself");
+        }
+        let mut again = *board.get(8);
+        (again.sent, again.flags) = (ms(120), state::EVER_RETRANS);
+        rack.advanced = false;
+        rack.advance(8, &again, &conn);
+        assert!(!rack.advanced, "20 ms are below the minimum of 40");
+        again.sent = ms(100);
+        rack.advance(8, &again, &conn);
+        assert!(rack.advanced && rack.rtt == ms(40) && rack.end == 8);
+
+        let mut rack = Rack::new(0);
+        rack.advance_plain(5, ms(104), ms(150));
+        rack.advance_plain(4, ms(104), ms(160));
+        assert_eq!((rack.end, rack.sent, rack.rtt), (5, ms(104), ms(56)));
+    }
+
+    #[test]
+    fn the_degree_of_reordering_has_a_ceiling() {
+        let mut board = Scoreboard::numbered_from(0);
+        for _ in 0..500 {
+            board.push(1448, ms(100));
+        }
+        let mut rack = Rack::new(0);
+        board.sack(9, 10, |_, _| {});
+        for (seq, degree, seen) in [(10, 3, false), (8, 3, true), (2, 8, true), (5, 8, true)] {
+            rack.note_reordering(seq, &board);
+            assert_eq!(
+                (rack.reordering, rack.reordering_seen),
+                (degree, seen),
+                "{seq}"
+            );
+        }
+        board.sack(450, 451, |_, _| {});
+        rack.note_reordering(0, &board);
+        assert_eq!(rack.reordering, 300, "Linux tcp_max_reordering");
+    }
+
+    /// Lost is what was sent before the newest delivery, its RTT and the window ago; the next is
+    /// looked at when its time comes.
+    #[test]
+    fn losses_by_time() {
+        let (mut board, mut conn) = board();
+        let mut rack = Rack::new(0);
+        board.sack(6, 7, |_, _| {});
+        rack.advance(6, board.get(6), &conn);
+        assert_eq!(rack.rtt, ms(34));
+        // The window is 10 ms: due at 144 for the first, at 149 for the sixth.
+        conn.now = ms(146);
+        assert_eq!(rack.detect_loss(&conn, &mut board, None), Some(ms(3)));
+        assert_eq!(board.flight.lost_out, 3, "those sent at 100, 101 and 102");
+        conn.now = ms(149);
+        assert_eq!(rack.detect_loss(&conn, &mut board, None), None);
+        assert_eq!(board.flight.lost_out, 6);
+    }
+
+    /// Linux `tcp_timeout_mark_lost`: the first segment, and those older than RACK's RTT.
+    #[test]
+    fn a_timeout_spares_what_is_recent() {
+        let (mut board, mut conn) = board();
+        let mut rack = Rack::new(0);
+        rack.rtt = ms(40);
+        board.sack(2, 3, |_, _| {});
+        conn.now = ms(145);
+        rack.mark_on_timeout(&conn, &mut board, None);
+        let lost: Vec<u64> = (0..10)
+            .filter(|seq| board.get(*seq).flags & state::LOST != 0)
+            .collect();
+        assert_eq!(lost, [0, 1, 3, 4, 5]);
+
+        let (mut board, mut conn) = self::board();
+        conn.now = ms(101);
+        rack.mark_on_timeout(&conn, &mut board, None);
+        assert_eq!(board.flight.lost_out, 1, "the first in any case");
+    }
+}

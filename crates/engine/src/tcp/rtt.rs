@@ -172,4 +172,52 @@ mod tests {
         // A trace of the deviation is left: 220 ms and a little, in jiffies.
         assert_eq!(rtt.timeout(), Time::from_ms(221));
     }
+
+    /// `tcp_rtt_estimator` by hand: a fall counts an eighth, a round without deviation takes a
+    /// quarter of the difference off.
+    #[test]
+    fn a_falling_rtt_by_hand() {
+        let mut rtt = Rtt::new(Time::from_ms(1));
+        for (sample_ms, una, nxt, srtt_x8_us, timeout_ms) in [
+            (80, 0, 10, 640_000, 240),
+            // 40 below, and a deviation of 40: no change.
+            (40, 1, 11, 600_000, 235),
+            // 55 below: (55 - 40) / 8 more deviation, in a round that ends.
+            (20, 11, 21, 545_000, 230),
+            (60, 12, 22, 536_875, 229),
+            // The round had 129.532 at most: (161.875 - 129.532) / 4 less.
+            (60, 22, 32, 529_766, 221),
+        ] {
+            rtt.sample(Time::from_ms(sample_ms), una, nxt);
+            assert_eq!(rtt.srtt_x8_us(), srtt_x8_us, "{sample_ms} ms");
+            assert_eq!(rtt.timeout(), Time::from_ms(timeout_ms), "{sample_ms} ms");
+        }
+    }
+
+    #[test]
+    fn backoff_doubles_up_to_two_minutes_and_ends_with_a_sample() {
+        let mut rtt = Rtt::new(Time::from_ms(200));
+        for (backoff, seconds) in [(0, 1), (1, 2), (2, 4), (6, 64), (7, 120), (40, 120)] {
+            while rtt.backoff() < backoff {
+                rtt.back_off();
+            }
+            assert_eq!(rtt.timeout(), Time::from_secs(seconds), "{backoff}");
+        }
+        // The shortest sample is a microsecond: 200.001 ms in jiffies.
+        rtt.sample(Time(1), 0, 1);
+        assert_eq!((rtt.backoff(), rtt.srtt_x8_us()), (0, 8));
+        assert_eq!(rtt.timeout(), Time::from_ms(201));
+    }
+
+    /// Linux `tcp_init_metrics`: the RTT, and twice of it or the floor.
+    #[test]
+    fn the_timeout_of_a_remembered_rtt() {
+        for (rtt_ms, timeout_ms) in [(30, 230), (100, 300), (150, 450), (60_000, 120_000)] {
+            let mut rtt = Rtt::new(Time::from_ms(200));
+            rtt.remember(rtt_ms * 8000);
+            rtt.time_out_after(rtt.remembered_us);
+            assert_eq!(rtt.timeout(), Time::from_ms(timeout_ms), "{rtt_ms} ms");
+            assert_eq!(rtt.srtt(), Time::ZERO, "it is no sample");
+        }
+    }
 }

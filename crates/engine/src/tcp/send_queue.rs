@@ -105,3 +105,41 @@ impl SendQueue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(queue: &mut SendQueue) -> Vec<u16> {
+        let mut segments = Vec::new();
+        while !queue.is_empty() && segments.len() < 9 {
+            segments.push(queue.take(1000));
+        }
+        segments
+    }
+
+    #[test]
+    fn segments_end_with_the_data_and_with_each_chunk() {
+        let mut queue = SendQueue::new(Some(2500));
+        assert!(!queue.lacks_a_segment(1000));
+        assert_eq!(taken(&mut queue), [1000, 1000, 500]);
+        assert!(queue.is_finished() && queue.lacks_a_segment(1000));
+
+        let mut queue = SendQueue::new(Some(0));
+        queue.divide(1500);
+        queue.open();
+        assert!(queue.is_empty() && !queue.is_finished());
+        queue.write(3000);
+        assert_eq!(queue.bytes(), Some(3000));
+        assert_eq!(taken(&mut queue), [1000, 500, 1000, 500]);
+        // A segment of one chunk is no longer than the chunk.
+        queue.write(1500);
+        queue.cut();
+        assert!(queue.is_finished());
+
+        let mut endless = SendQueue::new(None);
+        endless.write(10);
+        assert_eq!((endless.take(1448), endless.bytes()), (1448, None));
+        assert!(!endless.is_empty() && !endless.lacks_a_segment(1448));
+    }
+}

@@ -430,6 +430,28 @@ fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     assert_eq!(s.conn.delivered, 5);
 }
 
+/// RFC 8985 section 6.2 step 4: a D-SACK widens the reordering window once a round, unless it reports
+/// the tail loss probe.
+#[test]
+fn a_needless_retransmission_widens_the_reordering_window_but_a_needless_probe_does_not() {
+    for (of_probe, steps) in [(false, 2), (true, 1)] {
+        let mut wire = Wire::default();
+        let mut s = written_to();
+        s.write(4 * 1448, ms(100), &mut wire);
+        s.on_ack(&ack(4, &[], ms(100)), ms(200), &mut wire);
+        s.recovery.rack.reordering_seen = true;
+        s.stats.retransmits = 1;
+        if of_probe {
+            (s.recovery.probe.high_seq, s.recovery.probe.retrans) = (Some(4), true);
+        }
+        let mut duplicate = ack(4, &[(3, 4)], ms(100));
+        duplicate.flags |= flags::DSACK;
+        s.on_ack(&duplicate, ms(202), &mut wire);
+        assert_eq!(s.recovery.rack.steps, steps, "of the probe: {of_probe}");
+        assert_eq!(s.recovery.probe.high_seq, None, "it is answered");
+    }
+}
+
 /// What an overtaken ACK delivers counts as marked if it echoes a mark.
 #[test]
 fn an_overtaken_ack_tells_of_marks() {

@@ -59,3 +59,51 @@ impl Undo {
         self.marker.is_some() && (self.retrans == Some(0) || self.was_delayed(echo))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time::from_ms(n)
+    }
+
+    #[test]
+    fn a_d_sack_for_each_retransmission_allows_it() {
+        let mut undo = Undo::default();
+        assert!(!undo.is_allowed(None), "there was no reduction");
+        undo.begin(100, 0);
+        assert_eq!(undo.retrans, None);
+        assert!(undo.is_allowed(None), "nothing was sent again yet");
+        assert!(!undo.all_duplicates());
+
+        undo.retransmitted(ms(5));
+        undo.retransmitted(ms(7));
+        assert_eq!((undo.retrans, undo.retrans_stamp), (Some(2), Some(ms(5))));
+        undo.duplicate(99);
+        assert_eq!(undo.retrans, Some(2), "from before the reduction");
+        undo.duplicate(100);
+        assert_eq!((undo.retrans, undo.all_duplicates()), (Some(1), false));
+        assert!(!undo.is_allowed(None));
+        undo.duplicate(101);
+        assert!(undo.all_duplicates() && undo.is_allowed(None));
+        undo.duplicate(102);
+        assert_eq!(undo.retrans, Some(0), "no less than none");
+
+        undo.marker = None;
+        assert!(!undo.all_duplicates() && !undo.is_allowed(None));
+        undo.duplicate(103);
+        undo.begin(200, 3);
+        assert_eq!((undo.marker, undo.retrans), (Some(200), Some(3)));
+    }
+
+    #[test]
+    fn so_does_an_echo_from_before_the_first_retransmission() {
+        let mut undo = Undo::default();
+        undo.begin(0, 0);
+        undo.retransmitted(ms(5));
+        assert!(undo.is_allowed(Some(ms(4))));
+        assert!(!undo.is_allowed(Some(ms(5))), "in the same tick");
+        assert!(!undo.was_delayed(None), "without timestamps nothing shows");
+    }
+}

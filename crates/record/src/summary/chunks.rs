@@ -31,3 +31,29 @@ impl ChunkSummary {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::completions::Completion;
+
+    #[test]
+    fn chunks_that_did_not_arrive_have_no_time() {
+        let took = |took_ns| Completion {
+            at_ns: 0,
+            bytes: 1,
+            took_ns,
+        };
+        let chunks = Completions {
+            started: 5,
+            done: vec![took(2_000_000), took(4_500_000)],
+            ..Completions::default()
+        };
+        let summary = ChunkSummary::new(&chunks);
+        assert_eq!((summary.begun, summary.arrived), (5, 2));
+        let took = summary.took_ms;
+        assert_eq!((took.n, took.mean, took.max), (2, Some(3.25), Some(4.5)));
+        let none = ChunkSummary::new(&Completions::default());
+        assert_eq!((none.arrived, none.took_ms.mean), (0, None));
+    }
+}

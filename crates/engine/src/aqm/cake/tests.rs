@@ -912,3 +912,21 @@ fn an_empty_queue_without_a_memory_is_free_again() {
     assert!(!flows.active());
     assert_eq!(flows.find(&keys(1)), 21);
 }
+
+/// A tin without sparse queues is served as long as any queue is bulk.
+#[test]
+fn a_tin_is_active_while_any_queue_waits() {
+    let isolation = Isolation {
+        flows: true,
+        sources: false,
+        destinations: false,
+    };
+    let mut flows = Flows::new(isolation, Fresh::Linux, 1);
+    for (sparse, bulk, active) in [(0, 0, false), (1, 0, true), (0, 2, true), (2, 2, true)] {
+        (flows.population.sparse, flows.population.bulk) = (sparse, bulk);
+        assert_eq!(flows.active(), active, "{sparse} sparse, {bulk} bulk");
+    }
+    (flows.population.bulk, flows.population.sparse) = (0, 0);
+    flows.population.decaying = 1;
+    assert!(!flows.active(), "a decaying queue is empty");
+}

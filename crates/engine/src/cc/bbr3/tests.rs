@@ -341,3 +341,152 @@ fn the_draft_returns_to_startup() {
     assert!(matches!(cc.phase, Phase::Startup));
     assert!(!cc.full.reached);
 }
+
+/// Linux `bbr_save_cwnd`: the window of before recovery and PROBE_RTT, the largest meanwhile.
+#[test]
+fn the_window_of_before_is_kept() {
+    use crate::cc::bbr_model::ProbeRtt;
+    let (mut cc, mut stack) = known_path();
+    let probe = Phase::ProbeRtt(ProbeRtt::default(), 0);
+    let cruise = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
+    for (phase, state, cwnd, kept) in [
+        (cruise, CaState::Open, 500, 500),
+        (cruise, CaState::Cwr, 400, 400),
+        (cruise, CaState::Recovery, 300, 400),
+        (cruise, CaState::Loss, 450, 450),
+        (probe, CaState::Open, 4, 450),
+        (probe, CaState::Open, 460, 460),
+    ] {
+        (cc.phase, cc.prev_ca_state, stack.window.cwnd) = (phase, state, cwnd);
+        cc.save_cwnd(&stack.window);
+        assert_eq!(cc.prior_cwnd, kept, "{phase:?} {state:?} {cwnd}");
+    }
+}
+
+/// Linux `bbr_update_congestion_signals`: a sample that an application has limited counts for the
+/// bandwidth only if it is as large as the largest.
+#[test]
+fn a_limited_sample_counts_if_it_is_no_smaller() {
+    let (known, _) = known_path();
+    let most = known.max_bw();
+    for (app_limited, sample, counts) in [
+        (false, most.0 / 2, true),
+        (true, most.0 / 2, false),
+        (true, most.0, true),
+        (true, most.0 + 1, true),
+    ] {
+        let (mut cc, mut stack) = known_path();
+        stack.conn.rate.interval_us = 40_000;
+        stack.conn.rate.app_limited = app_limited;
+        cc.sample = Bandwidth(sample);
+        let ack = Ack {
+            delivered: 1,
+            ..Ack::default()
+        };
+        stack.with(|view, window| cc.update_congestion(view, window, &ack));
+        let expected = if counts { sample } else { 0 };
+        assert_eq!(cc.bw_hi[1], Bandwidth(expected), "{app_limited} {sample}");
+        // Nothing is known without a rate or a delivery.
+        cc.bw_hi[1] = Bandwidth::ZERO;
+        stack.with(|view, window| {
+            cc.update_congestion(view, window, &Ack::default());
+        });
+        assert_eq!(cc.bw_hi[1], Bandwidth::ZERO);
+    }
+}
+
+/// Linux `bbr_check_full_bw_reached`: three rounds without a quarter more; samples between the
+/// starts of rounds may grow, but do not count as rounds.
+#[test]
+fn three_rounds_without_growth_fill_the_pipe() {
+    let (mut cc, mut stack) = known_path();
+    (cc.full, cc.phase) = (super::phase::FullPipe::default(), Phase::Startup);
+    let mut step = |sample: u64, start: bool, limited: bool| {
+        cc.sample = Bandwidth(sample);
+        cc.round.start = start;
+        stack.conn.rate.app_limited = limited;
+        stack.with(|view, _| cc.check_full_pipe(view));
+        (cc.full.bw.0, cc.full.rounds, cc.full.now, cc.full.reached)
+    };
+    for (sample, start, limited, bw, rounds, full) in [
+        (1000, true, false, 1000, 0, false),
+        (1249, true, false, 1000, 1, false),
+        (1249, false, false, 1000, 1, false),
+        (1249, true, true, 1000, 1, false),
+        (1249, true, false, 1000, 2, false),
+        (1250, false, false, 1250, 0, false),
+        (1000, true, false, 1250, 1, false),
+        (1000, true, false, 1250, 2, false),
+        (1000, true, false, 1250, 3, true),
+        (9000, true, false, 1250, 3, true),
+    ] {
+        let found = step(sample, start, limited);
+        assert_eq!(
+            found,
+            (bw, rounds, full, full),
+            "{sample} {start} {limited}"
+        );
+    }
+}
+
+/// Linux `bbr_undo_cwnd`: no bound is lower than before a spurious reduction.
+#[test]
+fn restored_bounds_are_the_larger_ones() {
+    use super::bounds::Bounds;
+    let of = |bw, lo, hi| Bounds {
+        bw_lo: Bandwidth(bw),
+        inflight_lo: lo,
+        inflight_hi: hi,
+    };
+    let mut bounds = of(5, 60, 70);
+    bounds.restore(of(6, 50, 80));
+    let found = (bounds.bw_lo.0, bounds.inflight_lo, bounds.inflight_hi);
+    assert_eq!(found, (6, 60, 80));
+    bounds.reset_lower();
+    assert_eq!(
+        (bounds.bw_lo, bounds.inflight_lo),
+        (Bandwidth::UNBOUNDED, NO_BOUND)
+    );
+    assert_eq!(bounds.inflight_hi, 80, "probes find this one");
+}
+
+/// Linux `bbr_update_ecn_alpha`: two rounds in a row with half of the segments marked end STARTUP.
+#[test]
+fn marks_end_startup_after_two_rounds() {
+    let (cc, mut stack) = known_path();
+    let mut params = cc.params.clone();
+    params.ecn_max_rtt = Time::from_ms(5);
+    let mut marks = super::marks::Marks::new();
+    for (delivered, marked, starting, ends, why) in [
+        (100, 49, true, false, "less than half"),
+        (200, 99, true, false, "half, the first round"),
+        (300, 100, true, false, "too few in between"),
+        (400, 150, true, false, "half"),
+        (400, 150, true, false, "nothing was delivered"),
+        (500, 200, false, false, "STARTUP is over"),
+        (600, 250, true, true, "half again"),
+    ] {
+        (stack.conn.delivered, stack.conn.delivered_ce) = (delivered, marked);
+        let found = stack.with(|view, _| marks.end_round(&params, view, 5_000, starting));
+        assert_eq!(found, ends, "{why}");
+        assert!(marks.eligible);
+    }
+    // Half may be marked.
+    for (marked, delivered, too_many) in
+        [(5, 10, false), (6, 10, true), (0, 0, false), (1, 0, false)]
+    {
+        assert_eq!(marks.too_many(&params, marked, delivered), too_many);
+    }
+    marks.alpha = Gain(128);
+    assert_eq!(marks.cut(&params), Gain(256 - 42), "1 - alpha / 3");
+    let mut far = super::marks::Marks::new();
+    stack.with(|view, _| far.end_round(&params, view, 5_001, true));
+    assert!(!far.eligible && !far.too_many(&params, 10, 10));
+    params.ecn_max_rtt = Time::ZERO;
+    stack.with(|view, _| far.end_round(&params, view, 5_001, true));
+    assert!(far.eligible, "0: at any RTT");
+    params.ecn_factor = Gain(0);
+    let mut none = super::marks::Marks::new();
+    stack.with(|view, _| none.end_round(&params, view, 1, true));
+    assert!(!none.eligible, "without a factor marks do not count");
+}

@@ -164,4 +164,48 @@ mod tests {
             [739, 320, 77].map(Gain)
         );
     }
+
+    /// Linux `BBR_UNIT`: 256ths, every product rounded down.
+    #[test]
+    fn gains_are_in_256ths() {
+        assert_eq!(Gain::floored(0.91), Gain(232), "232.96");
+        assert_eq!(Gain::rounded(0.91), Gain(233));
+        assert_eq!(Gain::floored(0.5), Gain(128), "exact ones stay");
+        assert_eq!(Gain::share(1, 3), Gain(85));
+        assert_eq!(Gain(88).inverse(), Gain(744), "65536 / 88 = 744.7");
+        assert_eq!((Gain(85).of(10), Gain(85).times(Gain(128))), (3, Gain(42)));
+        assert_eq!(Gain::ONE + Gain(4) - Gain(60), Gain(200));
+        assert_eq!(Gain(384).as_f64(), 1.5);
+        assert_eq!(Gain::TWO.of(u32::MAX / 2), u32::MAX - 1);
+    }
+
+    #[test]
+    fn bandwidths_are_in_segments_a_microsecond() {
+        // 2^24 units are one segment in a microsecond.
+        let bw = Bandwidth::of(3, 2);
+        assert_eq!(bw, Bandwidth(3 << 23));
+        assert_eq!(bw.segments_in(3), 4, "of 4.5");
+        assert_eq!(Bandwidth::sampled(1, 3), Bandwidth((1 << 24) / 3));
+        assert_eq!(Bandwidth::sampled_up(1, 3), Bandwidth((1 << 24) / 3 + 1));
+        assert_eq!(Bandwidth::sampled_up(1, 2), Bandwidth(1 << 23));
+        // 32 bits at most.
+        for most in [Bandwidth::sampled(300, 1), Bandwidth::sampled_up(300, 1)] {
+            assert_eq!(most, Bandwidth(u64::from(u32::MAX)));
+        }
+        assert_eq!(Bandwidth(1 << 50).bdp(1 << 30, Gain::ONE, 1), 1 << 30);
+        assert_eq!(Bandwidth(1 << 50).segments_in(1 << 30), 1 << 31);
+        assert_eq!(Bandwidth::ZERO.bytes_per_second(1448, Gain::ONE, 0), 1);
+        // 1 % less of 1448 bytes a microsecond; a margin of 100 % would stop the flow.
+        let one = Bandwidth::of(1, 1);
+        assert_eq!(one.bytes_per_second(1448, Gain::ONE, 1), 1_433_520_000);
+        assert_eq!(one.bytes_per_second(1448, Gain::TWO, 100), 28_960_000);
+        assert!((one.as_mbit(1448) - 11_584.0).abs() < 1e-6);
+        assert_eq!(one.mean(Bandwidth::ZERO), Bandwidth(1 << 23));
+        assert_eq!(Bandwidth(3).abs_diff(Bandwidth(8)), Bandwidth(5));
+        // A quarter more is growth, less is none.
+        assert!(Bandwidth(125).is_growth_from(Bandwidth(100)));
+        assert!(!Bandwidth(124).is_growth_from(Bandwidth(100)));
+        assert!(Bandwidth(0).is_growth_from(Bandwidth(0)));
+        assert_eq!(us(Time(1_999)), 1);
+    }
 }

@@ -45,3 +45,34 @@ fn growth_follows_the_scaling() {
         );
     }
 }
+
+/// `prague_update_pacing_rate`: packets of 1500 bytes, the window or what is in flight, over srtt;
+/// twice of it below half of ssthresh. Bursts are a quarter of a millisecond (2^-12 s), two at least.
+#[test]
+fn pacing_by_packets() {
+    let cc = || (ENTRY.build)(&options(&ENTRY, &[]));
+    for (cwnd, ssthresh, rtt, rate, burst) in [
+        (100, 100, Time::from_ms(20), 7_500_000, 2),
+        (100, 200, Time::from_ms(20), 7_500_000, 2),
+        (100, 202, Time::from_ms(20), 15_000_000, 2),
+        // 100,000 packets a second are 24 in 2^-12 s.
+        (100, 100, Time::from_ms(1), 150_000_000, 24),
+    ] {
+        let mut host = Host::new(cc(), cwnd, rtt);
+        host.window.ssthresh = ssthresh;
+        // Not the window: what remains in flight is as large.
+        host.conn.cwnd_limited = false;
+        host.ack(0);
+        let found = (host.window.pacing_rate, host.window.pacing_burst);
+        assert_eq!(found, (rate, burst), "{cwnd} {ssthresh} {rtt:?}");
+    }
+    let mut host = Host::new(cc(), 100, Time::from_ms(20));
+    host.window.ssthresh = 60;
+    host.window.cwnd = 60;
+    host.ack(0);
+    assert_eq!(host.window.pacing_rate, 7_500_000, "100 are in flight");
+    let mut host = Host::new(cc(), 100, Time::from_ms(20));
+    (host.conn.srtt, host.window.pacing_rate) = (Time::ZERO, 7);
+    host.ack(0);
+    assert_eq!(host.window.pacing_rate, 7, "no RTT is known");
+}
