@@ -39,23 +39,26 @@ impl Ids {
         let n_links = plan.links.len() as u32;
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
         let links_at = n_pipes;
-        let senders = links_at + 3 * n_links;
+        let impaired = plan.links.iter().any(|link| !link.impairments.is_empty());
+        let pens = links_at + n_links;
+        let queue_timers = pens + if impaired { n_links } else { 0 };
+        let senders = queue_timers + 2 * n_links;
         let sources = senders + 2 * n_flows;
         let stops = sources + n_traffic;
         let sampler = stops + n_flows + 1;
         Ids {
             links: links_at,
-            queue_timers: links_at + n_links,
-            rate_changes: links_at + 2 * n_links,
+            pens,
+            queue_timers,
+            rate_changes: queue_timers + n_links,
             senders,
             receivers: senders + n_flows,
             sources,
             stops,
             warmup: stops + n_flows,
             sampler,
-            pens: sampler + 1,
-            slots: sampler + 1 + n_links,
-            endpoints: sampler + 1 + n_links + 2 * n_slots,
+            slots: sampler + 1,
+            endpoints: sampler + 1 + 2 * n_slots,
         }
     }
 }
@@ -126,7 +129,7 @@ impl Network {
             ids,
             calendar: Calendar::new(
                 (ids.endpoints + 2 * n_programs) as usize,
-                // Pipes and links; timers are due once in a round-trip time.
+                // Pipes, links and pens; timers are due once in a round-trip time.
                 ids.queue_timers as usize,
             ),
             pipes,

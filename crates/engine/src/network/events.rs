@@ -12,6 +12,9 @@ use crate::units::Time;
 pub(super) struct Ids {
     /// Pipes come first, from 0.
     pub links: u32,
+    /// The pens of impaired links, by link; none if no link has impairments. Pipes, links and pens
+    /// have nearly all events.
+    pub pens: u32,
     pub queue_timers: u32,
     pub rate_changes: u32,
     pub senders: u32,
@@ -21,8 +24,6 @@ pub(super) struct Ids {
     pub stops: u32,
     pub warmup: u32,
     pub sampler: u32,
-    /// The pens of impaired links, by link.
-    pub pens: u32,
     /// Slots that are used again, each with its receiver and then its sender.
     pub slots: u32,
     /// Endpoints of programs come last, each entry with its sender and then its receiver.
@@ -35,8 +36,10 @@ impl Network {
         let ids = self.ids;
         if component < ids.links {
             self.run_pipe(component);
-        } else if component < ids.queue_timers {
+        } else if component < ids.pens {
             self.serve_link(component - ids.links);
+        } else if component < ids.queue_timers {
+            self.run_pen(component, component - ids.pens);
         } else if component < ids.rate_changes {
             self.run_queue_timer(component, (component - ids.queue_timers) as usize);
         } else if component < ids.senders {
@@ -58,8 +61,6 @@ impl Network {
             self.sample();
             self.calendar
                 .schedule(component, self.now + self.plan.record.interval);
-        } else if component < ids.slots {
-            self.run_pen(component, component - ids.pens);
         } else if component >= ids.endpoints {
             self.run_endpoint(component);
         } else {

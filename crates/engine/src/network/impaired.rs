@@ -11,9 +11,9 @@ use super::connections::Ends;
 use super::endpoints::Endpoints;
 use super::pipe::More;
 use crate::aqm::Sink;
-use crate::calendar::Component;
+use crate::calendar::{Calendar, Component};
 use crate::impairments::{Fate, Impairment, Way};
-use crate::packet::{Packet, flags};
+use crate::packet::{Ecn, Packet, flags};
 use crate::plan::{Concerns, ImpairmentPlan, LinkPlan};
 use crate::rng::Stream;
 use crate::units::Time;
@@ -27,12 +27,18 @@ pub(super) struct Impaired {
     /// When the last packet has passed the delay, jitter and slots, which keep the order.
     last: Time,
     steps: Vec<Step>,
+    /// How many of the impairments hold packets.
+    holding: usize,
     pen: Pen,
+    /// When the calendar has an entry for this; [`Time::NEVER`] if it has none.
+    entered: Time,
 }
 
 /// An impairment, and which packets meet it.
 struct Step {
     impairment: Box<dyn Impairment>,
+    /// It holds packets: only then it may release some, and has a deadline.
+    holds: bool,
     concerns: Concerns,
     /// The windows that have not ended, the next one first; `None`: always.
     during: Option<VecDeque<(Time, Time)>>,
@@ -43,6 +49,7 @@ impl Step {
         let windows = plan.during.0.iter().copied();
         Step {
             impairment: (plan.entry().build.make)(&plan.options, stream),
+            holds: false,
             concerns: plan.only,
             during: (!plan.during.0.is_empty()).then(|| windows.collect()),
         }
@@ -69,6 +76,16 @@ impl Step {
     }
 }
 
+/// What became of a packet at an impairment.
+enum Met {
+    /// The packet does not concern it.
+    Passes,
+    Goes,
+    Twice,
+    /// It is lost or held.
+    Ends,
+}
+
 /// What the impairments of a link may change outside of themselves.
 struct Surroundings<'a> {
     sink: &'a mut Sink,
@@ -93,7 +110,9 @@ impl Impaired {
             more: (more.jitter.is_some() || more.slots.is_some()).then_some(more),
             last: Time::ZERO,
             steps: steps.collect(),
+            holding: 0,
             pen: Pen::default(),
+            entered: Time::NEVER,
         }))
     }
 
@@ -113,7 +132,38 @@ impl Impaired {
         self.last
     }
 
+    /// A packet meets all impairments. Returns whether it goes on at once.
+    #[inline(always)] // it has one caller
+    fn enter(&mut self, packet: &mut Packet, way: &mut Way, around: &mut Surroundings<'_>) -> bool {
+        for place in 0..self.steps.len() {
+            // What an impairment holds may leave with this packet, and has to stay in order.
+            if self.holding > 0 {
+                self.pass(place, *packet, *way, around);
+                return false;
+            }
+            match self.meet(place, packet, way, around) {
+                Met::Passes | Met::Goes => {}
+                Met::Twice => {
+                    self.pass(place + 1, *packet, *way, around);
+                    self.pass(place + 1, *packet, *way, around);
+                    return false;
+                }
+                Met::Ends => {
+                    self.release(place, around);
+                    return false;
+                }
+            }
+        }
+        // Packets in the pen that are due now have come before.
+        if way.due <= around.now && self.pen.due() > around.now {
+            return true;
+        }
+        self.pen.push(way.due, packet);
+        false
+    }
+
     /// A packet meets the impairments from `place` on.
+    #[inline(never)]
     fn pass(
         &mut self,
         place: usize,
@@ -121,53 +171,101 @@ impl Impaired {
         mut way: Way,
         around: &mut Surroundings<'_>,
     ) {
-        let Some(step) = self.steps.get_mut(place) else {
-            return self.pen.push(way.due, packet);
-        };
-        let now = around.now;
-        if !step.concerns(&packet, now) {
-            return self.pass(place + 1, packet, way, around);
+        if place == self.steps.len() {
+            return self.pen.push(way.due, &packet);
         }
-        match step.impairment.meet(&mut packet, &mut way) {
-            Fate::Goes => self.pass(place + 1, packet, way, around),
+        match self.meet(place, &mut packet, &mut way, around) {
+            Met::Passes => return self.pass(place + 1, packet, way, around),
+            Met::Goes => self.pass(place + 1, packet, way, around),
+            Met::Twice => {
+                self.pass(place + 1, packet, way, around);
+                self.pass(place + 1, packet, way, around);
+            }
+            Met::Ends => {}
+        }
+        self.release(place, around);
+    }
+
+    /// A packet meets one impairment.
+    #[inline(always)] // a call would cost more than its work
+    fn meet(
+        &mut self,
+        place: usize,
+        packet: &mut Packet,
+        way: &mut Way,
+        around: &mut Surroundings<'_>,
+    ) -> Met {
+        let (step, now) = (&mut self.steps[place], around.now);
+        if !step.concerns(packet, now) {
+            return Met::Passes;
+        }
+        match step.impairment.meet(packet, way) {
+            Fate::Goes => return Met::Goes,
             Fate::Twice => {
                 around.ends[packet.flow as usize].entered += 1;
                 if let Some(endpoints) = &mut around.endpoints {
-                    endpoints.copied(&packet);
+                    endpoints.copied(packet);
                 }
-                self.pass(place + 1, packet, way, around);
-                self.pass(place + 1, packet, way, around);
+                return Met::Twice;
             }
             Fate::Marked if packet.ecn.is_capable() => {
-                around.sink.mark(&mut packet, Cause::PolicedMark, now);
-                self.pass(place + 1, packet, way, around);
+                around.sink.mark(packet, Cause::PolicedMark, now);
+                return Met::Goes;
             }
-            Fate::Marked => around.sink.lose(&packet, Cause::Policed, now),
-            Fate::Lost(cause) => around.sink.lose(&packet, cause, now),
-            Fate::Held => {}
+            Fate::Marked => around.sink.lose(packet, Cause::Policed, now),
+            Fate::Lost(cause) => around.sink.lose(packet, cause, now),
+            Fate::Held => {
+                self.holding += usize::from(!step.holds);
+                step.holds = true;
+            }
         }
-        self.release(place, around);
+        Met::Ends
     }
 
     /// The packets that an impairment releases meet the impairments behind it.
     fn release(&mut self, place: usize, around: &mut Surroundings<'_>) {
         let now = around.now;
+        if !self.steps[place].holds {
+            return;
+        }
         while let Some((packet, way)) = self.steps[place].impairment.release(now) {
             let due = way.due + now.since(way.now);
             self.pass(place + 1, packet, Way { now, due }, around);
+        }
+        let step = &mut self.steps[place];
+        if step.impairment.held() == 0 {
+            step.holds = false;
+            self.holding -= 1;
         }
     }
 
     /// The next time at which the pen or an impairment lets a packet go.
     fn deadline(&self) -> Time {
-        let steps = self.steps.iter().map(|step| step.impairment.deadline());
-        steps.fold(self.pen.due(), Time::min)
+        let first = self.pen.due();
+        if self.holding == 0 {
+            return first;
+        }
+        let steps = self.steps.iter().filter(|step| step.holds);
+        steps.fold(first, |first, step| first.min(step.impairment.deadline()))
+    }
+
+    /// Moves the entry in the calendar to the next time at which a packet may go, if it is there
+    /// with another.
+    fn enter_deadline(&mut self, id: Component, now: Time, calendar: &mut Calendar) {
+        let next = match self.deadline() {
+            Time::NEVER => Time::NEVER,
+            next => next.max(now),
+        };
+        if next != self.entered {
+            self.entered = next;
+            calendar.move_to(id, next);
+        }
     }
 }
 
 impl Network {
-    /// A packet leaves a link that loses packets or has impairments. Returns whether it goes on to
-    /// the link's pipe: if not, it is lost, or meets the impairments.
+    /// A packet leaves a link that loses packets or has impairments. Returns whether it goes on at
+    /// once: if not, it is lost, held or in the pen.
     #[inline(never)]
     pub(super) fn goes_on(&mut self, link: u32, packet: &mut Packet) -> bool {
         let (now, index) = (self.now, link as usize);
@@ -178,8 +276,7 @@ impl Network {
         let Some(impaired) = &mut self.impaired[index] else {
             return true;
         };
-        packet.hop += 1;
-        let way = Way {
+        let mut way = Way {
             now,
             due: impaired.due(now, packet.len),
         };
@@ -189,10 +286,9 @@ impl Network {
             endpoints: self.endpoints.as_deref_mut(),
             now,
         };
-        impaired.pass(0, *packet, way, &mut around);
-        self.calendar
-            .schedule(self.ids.pens + link, impaired.deadline().max(now));
-        false
+        let goes = impaired.enter(packet, &mut way, &mut around);
+        impaired.enter_deadline(self.ids.pens + link, now, &mut self.calendar);
+        goes
     }
 
     /// Lets the packets go that are due behind a link.
@@ -211,14 +307,17 @@ impl Network {
                 }
             }
         }
-        let pop = |network: &mut Network| network.impaired[index].as_mut()?.pen.pop(now);
-        while let Some(mut packet) = pop(self) {
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
+        let pop = |network: &mut Network, packet: &mut Packet| {
+            let impaired = network.impaired[index].as_mut();
+            impaired.is_some_and(|impaired| impaired.pen.pop(now, packet))
+        };
+        while pop(self, &mut packet) {
+            packet.hop += 1;
             self.arrive(&mut packet);
         }
-        let impaired = self.impaired[index].as_ref();
-        match impaired.map_or(Time::NEVER, |impaired| impaired.deadline()) {
-            Time::NEVER => self.calendar.cancel(id),
-            next => self.calendar.schedule(id, next.max(now)),
+        if let Some(impaired) = &mut self.impaired[index] {
+            impaired.enter_deadline(id, now, &mut self.calendar);
         }
     }
 }

@@ -1,98 +1,109 @@
 //! The pen behind a link with impairments: packets in the order of time, not of arrival.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use crate::packet::Packet;
+use crate::ring::Ring;
 use crate::units::Time;
 
-/// Packets by the time at which they leave. Those of the same time leave in the order in which they
-/// came.
-#[derive(Default)]
+/// Packets by the time at which they leave, which is in [`Packet::stamp`]. Those of the same time
+/// leave in the order in which they came.
 pub(super) struct Pen {
     /// Packets that leave after all that came before them. Nearly all packets do, and a queue is
     /// cheaper than a heap.
-    ordered: VecDeque<Penned>,
-    /// Packets that overtake some of `ordered`.
-    overtaking: BinaryHeap<Reverse<Penned>>,
-    /// Number of packets that have come.
+    ordered: Ring<Packet>,
+    /// Packets that overtake some of `ordered`. When they came, the last of `ordered` left later. So
+    /// one of the same time in `ordered` has come before them.
+    overtaking: BinaryHeap<Reverse<Overtaking>>,
+    /// Number of packets in `overtaking` so far.
     arrivals: u64,
+    /// When the next packet leaves; [`Time::NEVER`] if the pen is empty.
+    due: Time,
 }
 
-/// A packet in the pen.
-struct Penned {
-    due: Time,
+/// A packet that overtakes.
+struct Overtaking {
     arrival: u64,
     packet: Packet,
 }
 
-impl Penned {
+impl Overtaking {
     fn rank(&self) -> (Time, u64) {
-        (self.due, self.arrival)
+        (self.packet.stamp, self.arrival)
     }
 }
 
-impl Ord for Penned {
-    fn cmp(&self, other: &Penned) -> Ordering {
+impl Ord for Overtaking {
+    fn cmp(&self, other: &Overtaking) -> Ordering {
         self.rank().cmp(&other.rank())
     }
 }
 
-impl PartialOrd for Penned {
-    fn partial_cmp(&self, other: &Penned) -> Option<Ordering> {
+impl PartialOrd for Overtaking {
+    fn partial_cmp(&self, other: &Overtaking) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Penned {
-    fn eq(&self, other: &Penned) -> bool {
+impl PartialEq for Overtaking {
+    fn eq(&self, other: &Overtaking) -> bool {
         self.rank() == other.rank()
     }
 }
 
-impl Eq for Penned {}
+impl Eq for Overtaking {}
+
+impl Default for Pen {
+    fn default() -> Pen {
+        Pen {
+            ordered: Ring::default(),
+            overtaking: BinaryHeap::new(),
+            arrivals: 0,
+            due: Time::NEVER,
+        }
+    }
+}
 
 impl Pen {
     /// Takes a packet that leaves at `due`.
-    pub fn push(&mut self, due: Time, packet: Packet) {
+    pub fn push(&mut self, due: Time, packet: &Packet) {
+        self.due = self.due.min(due);
+        let mut packet = *packet;
+        packet.stamp = due;
+        if self.ordered.back().is_none_or(|last| last.stamp <= due) {
+            return self.ordered.push_back(packet);
+        }
         let arrival = self.arrivals;
         self.arrivals += 1;
-        let penned = Penned {
-            due,
-            arrival,
-            packet,
-        };
-        if self.ordered.back().is_none_or(|last| last.due <= due) {
-            self.ordered.push_back(penned);
-        } else {
-            self.overtaking.push(Reverse(penned));
-        }
+        let overtaking = Overtaking { arrival, packet };
+        self.overtaking.push(Reverse(overtaking));
     }
 
     /// The time at which the next packet leaves; [`Time::NEVER`] if the pen is empty.
     pub fn due(&self) -> Time {
-        let ordered = self.ordered.front().map_or(Time::NEVER, |next| next.due);
-        let overtaking = self.overtaking.peek();
-        overtaking.map_or(ordered, |Reverse(next)| next.due.min(ordered))
+        self.due
     }
 
-    /// Removes the next packet, if it leaves by now.
-    pub fn pop(&mut self, now: Time) -> Option<Packet> {
-        if self.due() > now {
-            return None;
+    /// Moves the next packet to `packet`, if it leaves by now.
+    pub fn pop(&mut self, now: Time, packet: &mut Packet) -> bool {
+        if self.due > now {
+            return false;
         }
-        let ordered = self.ordered.front().map(Penned::rank);
-        let overtaking = self.overtaking.peek().map(|Reverse(next)| next.rank());
-        let overtakes = match (ordered, overtaking) {
-            (Some(ordered), Some(overtaking)) => overtaking < ordered,
-            (ordered, _) => ordered.is_none(),
+        let ordered = |pen: &Pen| pen.ordered.front().map_or(Time::NEVER, |next| next.stamp);
+        let overtaking = |pen: &Pen| {
+            let next = pen.overtaking.peek();
+            next.map_or(Time::NEVER, |Reverse(next)| next.packet.stamp)
         };
-        let next = if overtakes {
-            self.overtaking.pop().map(|Reverse(next)| next)
+        if overtaking(self) < ordered(self) {
+            if let Some(Reverse(next)) = self.overtaking.pop() {
+                *packet = next.packet;
+            }
         } else {
-            self.ordered.pop_front()
-        };
-        next.map(|next| next.packet)
+            self.ordered.pop_to(packet);
+        }
+        self.due = ordered(self).min(overtaking(self));
+        true
     }
 
     /// Packets in the pen.
@@ -113,13 +124,13 @@ mod tests {
         for (seq, due) in (0..).zip(times) {
             let mut packet = Packet::new(0, 100, Ecn::NotEct);
             packet.seq = seq;
-            pen.push(Time(due), packet);
+            pen.push(Time(due), &packet);
         }
         let mut left = Vec::new();
-        let mut now = 0;
+        let (mut now, mut packet) = (0, Packet::new(0, 0, Ecn::NotEct));
         while pen.len() > 0 {
             now += 1;
-            while let Some(packet) = pen.pop(Time(now)) {
+            while pen.pop(Time(now), &mut packet) {
                 left.push((now, packet.seq));
             }
         }
