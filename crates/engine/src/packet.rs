@@ -49,6 +49,9 @@ pub mod flags {
     pub const ESCE: u16 = 16;
     /// Data sent again.
     pub const RETRANSMIT: u16 = 32;
+    /// On an ACK, in place of [`RETRANSMIT`]: it acknowledges a part of a segment, so no further
+    /// segment, but is no duplicate. Receivers that divide ACKs send it.
+    pub const PARTIAL: u16 = RETRANSMIT;
     /// The first SACK block is a D-SACK (RFC 2883).
     pub const DSACK: u16 = 64;
     /// A datagram, not TCP.
@@ -69,6 +72,10 @@ pub mod flags {
     pub const REQUEST: u16 = 1024;
     /// Its DSCP was cleared on the way.
     pub const WASHED: u16 = 1 << 12;
+    /// The packet is in a tunnel, and its ECN field is that of the outer header.
+    pub const TUNNELLED: u16 = 1 << 11;
+    /// The ECN field of the inner header of a packet in a tunnel.
+    pub const INNER: u16 = 3 << 13;
     /// Used only inside the queue that holds the packet: DualPI2 notes here on arrival that its
     /// step threshold applies.
     pub const NOTED: u16 = 1 << 15;
@@ -133,6 +140,29 @@ impl Packet {
             flags: 0,
             ecn,
             hop: 0,
+        }
+    }
+
+    /// The ECN field of the inner header, if the packet is in a tunnel.
+    pub const fn inner_ecn(&self) -> Option<Ecn> {
+        if !self.has(flags::TUNNELLED) {
+            return None;
+        }
+        Some(
+            match (self.flags & flags::INNER) >> flags::INNER.trailing_zeros() {
+                0 => Ecn::NotEct,
+                1 => Ecn::Ect1,
+                2 => Ecn::Ect0,
+                _ => Ecn::Ce,
+            },
+        )
+    }
+
+    /// Notes the ECN field of the inner header; `None`: the packet is in no tunnel.
+    pub fn set_inner_ecn(&mut self, inner: Option<Ecn>) {
+        self.flags &= !(flags::TUNNELLED | flags::INNER);
+        if let Some(inner) = inner {
+            self.flags |= flags::TUNNELLED | ((inner as u16) << flags::INNER.trailing_zeros());
         }
     }
 

@@ -426,3 +426,86 @@ fn options_that_exclude_each_other_are_errors() {
     let errors = impairment_options("burst_loss", &set).expect_err("burst_loss");
     assert_eq!(errors.len(), 2);
 }
+
+#[test]
+fn a_tunnel_combines_marks_as_its_rfc_says() {
+    use Ecn::{Ce, Ect0, Ect1, NotEct};
+    let fields = [NotEct, Ect0, Ect1, Ce];
+    // RFC 6040 figure 4: rows are inner, columns outer headers; `None` is a drop.
+    let of_6040 = [
+        [Some(NotEct), Some(NotEct), Some(NotEct), None],
+        [Some(Ect0), Some(Ect0), Some(Ect1), Some(Ce)],
+        [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ce)],
+        [Some(Ce); 4],
+    ];
+    // RFC 3168 section 9.1.1: CE alone is copied. The ingress resets CE, so it counts as marked
+    // again only if the inner header still has it.
+    let of_3168 = [
+        of_6040[0],
+        [Some(Ect0), Some(Ect0), Some(Ect0), Some(Ce)],
+        of_6040[2],
+        of_6040[3],
+    ];
+    let ingress = [
+        ("normal", fields, of_6040),
+        ("compatibility", [NotEct; 4], of_6040),
+        ("full-functionality", [NotEct, Ect0, Ect1, Ect0], of_3168),
+    ];
+    for (mode, outers, table) in ingress {
+        let mut begin = build("tunnel", &[("end", "ingress"), ("mode", mode)]);
+        let mut end = build("tunnel", &[("end", "egress"), ("mode", mode)]);
+        let mut way = Way {
+            now: Time::ZERO,
+            due: Time::ZERO,
+        };
+        for (row, inner) in fields.into_iter().enumerate() {
+            for (column, outer) in fields.into_iter().enumerate() {
+                let mut packet = Packet::new(0, 1_500, inner);
+                packet.flags = flags::CWR | flags::WASHED;
+                begin.meet(&mut packet, &mut way);
+                assert_eq!(packet.ecn, outers[row], "{mode}: {inner:?}");
+                packet.ecn = outer;
+                let fate = end.meet(&mut packet, &mut way);
+                let left = (fate == Fate::Goes).then_some(packet.ecn);
+                assert_eq!(left, table[row][column], "{mode}: {inner:?} in {outer:?}");
+                assert_eq!(packet.flags, flags::CWR | flags::WASHED);
+            }
+        }
+        // A second ingress and an egress without an ingress change nothing.
+        let mut packet = Packet::new(0, 1_500, Ce);
+        assert_eq!(end.meet(&mut packet, &mut way), Fate::Goes);
+        assert_eq!((packet.ecn, packet.inner_ecn()), (Ce, None));
+        packet.set_inner_ecn(Some(Ect1));
+        begin.meet(&mut packet, &mut way);
+        assert_eq!((packet.ecn, packet.inner_ecn()), (Ce, Some(Ect1)));
+    }
+}
+
+#[test]
+fn two_paths_reorder_across_and_not_within() {
+    let set = [("spread", "turns"), ("share", "0.25"), ("delay", "2500us")];
+    let all = fates(&mut *build("two_paths", &set), 8, MS(1));
+    let delays: Vec<u64> = all.iter().map(|fate| fate.1.ns() / 1_000).collect();
+    assert_eq!(delays, [0, 0, 0, 2_500, 0, 0, 0, 2_500]);
+
+    let set = [("spread", "random"), ("share", "0.25")];
+    let n = 100_000;
+    let all = fates(&mut *build("two_paths", &set), n, US(10));
+    let second = all.iter().filter(|fate| fate.1 == MS(5)).count() as f64;
+    near(
+        second / n as f64,
+        0.25,
+        0.25_f64.sqrt() * 0.75_f64.sqrt(),
+        n as f64,
+    );
+
+    // Flowlets change path only after a pause: packets at half the gap never do, those at the gap
+    // do each time at random.
+    let changes = |every: Time| {
+        let set = [("spread", "flowlets"), ("gap", "1ms")];
+        let all = fates(&mut *build("two_paths", &set), 10_000, every);
+        all.windows(2).filter(|pair| pair[0].1 != pair[1].1).count() as f64
+    };
+    assert_eq!(changes(US(500)), 0.0);
+    near(changes(MS(1)) / 9_999.0, 0.5, 0.5, 9_999.0);
+}

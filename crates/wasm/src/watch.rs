@@ -164,7 +164,7 @@ impl Watch {
         }
         let packet = &event.packet;
         let mut bits = u8::from(packet.flags & flags::ACK != 0);
-        if packet.flags & flags::RETRANSMIT != 0 {
+        if packet.flags & (flags::RETRANSMIT | flags::ACK) == flags::RETRANSMIT {
             bits |= RETRANSMITTED;
         }
         if ecn == Ecn::Ce {

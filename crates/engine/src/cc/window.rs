@@ -62,6 +62,11 @@ impl Window {
         }
     }
 
+    /// Whether growth counts ACKs, not segments.
+    pub fn counts_acks(&self) -> bool {
+        self.growth == Growth::Acks
+    }
+
     /// Slow start as the stack defines it: below ssthresh; Linux 3.2 included it.
     #[inline]
     pub fn in_slow_start(&self) -> bool {

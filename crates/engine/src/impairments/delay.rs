@@ -3,12 +3,12 @@
 //! Deviations: a step applies to packets that leave the queue after it. On the kernel engine it
 //! applies to packets that reach netem after it, which is later by the link's own delay.
 
-use super::options::{KEEP_ORDER, delaying, error, nanoseconds, passes_all};
+use super::options::{KEEP_ORDER, delaying, nanoseconds, passes_all, steps_ascend};
 use super::{Build, Fate, Impairment, Netem, Way};
 use crate::packet::Packet;
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
+use crate::registry::{Entry, Kind, Opt, Options, Value};
 use crate::units::Time;
 
 const STEPS: &str = "steps";
@@ -29,7 +29,7 @@ pub const ENTRY: Entry<Build> = Entry {
     ],
     kernel: Kernel::Agent,
     rules: Rules::NONE,
-    finish,
+    finish: |options| steps_ascend(STEPS, &steps(options)),
     build: Build {
         make: |options, _| {
             Box::new(Delay {
@@ -66,16 +66,6 @@ fn steps(options: &Options) -> Vec<(Time, Time)> {
         other => unreachable!("a step of {other:?}"),
     });
     steps.collect()
-}
-
-fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
-    let times: Vec<Time> = steps(options).into_iter().map(|(at, _)| at).collect();
-    let message = match times.first() {
-        Some(&Time::ZERO) if times.is_sorted_by(|a, b| a < b) => return Ok(()),
-        Some(&Time::ZERO) => "the times must ascend; sort the steps",
-        _ => "the first step must be at \"0s\"; add one",
-    };
-    Err(vec![error(STEPS, message)])
 }
 
 struct Delay {

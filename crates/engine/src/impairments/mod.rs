@@ -43,6 +43,8 @@ mod loss;
 mod options;
 mod police;
 mod reorder;
+mod tunnel;
+mod two_paths;
 
 pub use contract::{Build, Fate, Impairment, LongRun, Netem, Way};
 
@@ -59,4 +61,6 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &police::ENTRY,
     &ack_batch::ENTRY,
     &ecn::ENTRY,
+    &tunnel::ENTRY,
+    &two_paths::ENTRY,
 ];

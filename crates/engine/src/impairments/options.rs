@@ -58,6 +58,16 @@ pub fn error(option: &'static str, message: &str) -> OptionError {
     }
 }
 
+/// What is wrong with the times of steps.
+pub fn steps_ascend<T>(option: &'static str, steps: &[(Time, T)]) -> Result<(), Vec<OptionError>> {
+    let message = match steps.first() {
+        Some((Time::ZERO, _)) if steps.is_sorted_by(|a, b| a.0 < b.0) => return Ok(()),
+        Some((Time::ZERO, _)) => "the times must ascend; sort the steps",
+        _ => "the first step must be at \"0s\"; add one",
+    };
+    Err(vec![error(option, message)])
+}
+
 /// All errors, or none.
 pub fn all_of(errors: Vec<OptionError>) -> Result<(), Vec<OptionError>> {
     if errors.is_empty() {

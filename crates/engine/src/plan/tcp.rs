@@ -84,6 +84,21 @@ words! {
 }
 
 words! {
+    /// Whether a receiver tells the truth.
+    pub enum Conduct {
+        /// It does.
+        #[default]
+        Honest = "honest",
+        /// It negotiates ECN and never reports CE.
+        HidesCe = "hides-ce",
+        /// It acknowledges a segment in eight parts, with an ACK for each.
+        DividesAcks = "divides-acks",
+        /// It acknowledges segments that have not arrived, up to the highest that has.
+        Optimistic = "optimistic",
+    }
+}
+
+words! {
     /// The receiver's buffer.
     pub enum ReceiveBuffer {
         /// Large enough for the receive window from the start.
@@ -210,6 +225,12 @@ keys! {
         /// tcp_ecn_option 0 to 3: never, after CE and three times in a round trip, on every ACK
         /// until they seem to get lost, or on every ACK.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
+        /// What the receiver does to be served faster, as an attacker (Savage et al. 1999) or by a
+        /// bug. "hides-ce": it negotiates ECN and never reports CE. "divides-acks": it acknowledges a
+        /// segment in eight parts. "optimistic": it acknowledges missing segments as soon as a later
+        /// one arrives, so that the sender sees no loss; what was lost never arrives.
+        receiver: Conduct = Conduct::KEY.default("honest").since("0.2")
+            .kernel(Only(&["honest"]), "receivers of Linux are honest");
         /// Pacing rate in slow start (below half of ssthresh), percent of cwnd/srtt: Linux
         /// tcp_pacing_ss_ratio.
         pacing_ss_ratio: u32 = int(1, 1_000).default("200")

@@ -145,6 +145,9 @@ impl Sender {
         if ack > self.board.flight.nxt || !self.is_established() {
             return;
         }
+        if packet.has(flags::PARTIAL) {
+            return self.on_partial_ack(ack, port);
+        }
         let prior_una = self.board.flight.una;
         if ack < prior_una && packet.sack[0].len == 0 {
             return; // old and without news
@@ -238,6 +241,25 @@ impl Sender {
         self.resend(resend, port);
         self.transmit(port);
         self.note_if_done();
+    }
+
+    /// An ACK of a part of a segment. Where growth counts segments it acknowledges none; where growth
+    /// counts ACKs it is one, as in RFC 5681 without byte counting. (Linux 3.2, which counted ACKs,
+    /// counted those of whole segments only.)
+    #[cold]
+    fn on_partial_ack(&mut self, ack: u64, port: &mut impl Port) {
+        let flight = self.board.flight;
+        let news = (flight.una..flight.nxt).contains(&ack);
+        if !news || self.conn.ca_state != CaState::Open || self.needs.control == Control::Window {
+            return;
+        }
+        let (cc, view, window) = self.hooks();
+        if window.counts_acks() {
+            cc.cong_avoid(view, window, 1);
+        }
+        self.note_slow_start();
+        self.update_pacing_rate();
+        self.transmit(port);
     }
 
     /// Removes from the scoreboard what a cumulative ACK covers.

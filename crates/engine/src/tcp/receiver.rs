@@ -12,7 +12,7 @@ use super::receive_window::ReceiveWindow;
 use super::sack_blocks::SackBlocks;
 use super::sce::{Sce, SceEcho};
 use crate::packet::{Ecn, Packet, flags};
-use crate::plan::TcpPlan;
+use crate::plan::{Conduct, TcpPlan};
 use crate::units::Time;
 use crate::wheel::{TimerClock, WheelPhase};
 
@@ -28,6 +28,9 @@ const DUP_ACKS_AT_ONCE: u32 = 3;
 const COMPRESSED_MAX: u32 = 44;
 /// Linux `tcp_comp_sack_delay_ns`.
 const COMPRESS_DELAY: Time = Time::from_ms(1);
+
+/// Parts of a segment that are acknowledged apart by a receiver that divides ACKs.
+const PARTS: usize = 8;
 
 /// A port that turns ACKs into requests: it adds payload to them.
 struct Asking<'p, P: Port> {
@@ -102,6 +105,11 @@ pub struct Receiver {
     ack_every: u8,
     /// The ECN field of pure ACKs.
     ack_ecn: Ecn,
+    conduct: Conduct,
+    /// The last ECN field that was not CE, where CE is hidden.
+    unmarked: Ecn,
+    /// Segments that were acknowledged and have not arrived.
+    missing: u64,
 }
 
 impl Receiver {
@@ -149,6 +157,9 @@ impl Receiver {
                 EcnEcho::PerPacket | EcnEcho::PerPacketButEct1 => Ecn::Ect0,
                 EcnEcho::None | EcnEcho::Sticky => Ecn::NotEct,
             },
+            conduct: plan.receiver,
+            unmarked: Ecn::Ect0,
+            missing: 0,
         }
     }
 
@@ -173,7 +184,7 @@ impl Receiver {
     /// Segments that have arrived in order.
     #[inline]
     pub fn arrived(&self) -> u64 {
-        self.rcv_nxt - self.first
+        self.rcv_nxt - self.first - self.missing
     }
 
     /// Round-trip time of the handshake.
@@ -244,7 +255,37 @@ impl Receiver {
             self.syn_ack_sent = Some(now);
             return port.send(reply);
         }
+        let mut packet = packet;
+        let mut pretended;
+        if self.conduct != Conduct::Honest {
+            pretended = *packet;
+            if !self.pretends(&mut pretended) {
+                return;
+            }
+            packet = &pretended;
+        }
         self.on_data(packet, now, port);
+    }
+
+    /// What a receiver that is not honest makes of data before it reads it. Returns whether it reads
+    /// it at all.
+    #[cold]
+    fn pretends(&mut self, packet: &mut Packet) -> bool {
+        match self.conduct {
+            Conduct::HidesCe if packet.ecn == Ecn::Ce => packet.ecn = self.unmarked,
+            Conduct::HidesCe => self.unmarked = packet.ecn,
+            Conduct::Optimistic if packet.seq > self.rcv_nxt => {
+                self.missing += packet.seq - self.rcv_nxt;
+                self.rcv_nxt = packet.seq;
+            }
+            // One that is late was counted as missing.
+            Conduct::Optimistic if packet.seq < self.rcv_nxt && self.missing > 0 => {
+                self.missing -= 1;
+                return false;
+            }
+            Conduct::Optimistic | Conduct::DividesAcks | Conduct::Honest => {}
+        }
+        true
     }
 
     /// The handshake is over and took `rtt`: for hosts that do the handshake outside this code.
@@ -586,8 +627,25 @@ impl Receiver {
         }
         self.compress = Time::NEVER;
         self.compressed = 0;
+        if self.conduct == Conduct::DividesAcks && up_to > self.acked_to {
+            self.divide(up_to, port);
+        }
         self.acked = self.rcv_nxt;
         self.acked_to = up_to;
         port.send(ack);
+    }
+
+    /// Sends the ACKs of all parts but the last, for each segment below one that is acknowledged next.
+    /// It does not get the ACK, so that others are written directly to their destination.
+    #[cold]
+    fn divide(&self, up_to: u64, port: &mut impl Port) {
+        for seq in self.acked_to..up_to {
+            for _ in 1..PARTS {
+                let mut part = self.ack_packet();
+                (part.seq, part.sent) = (seq, self.ts_recent);
+                part.flags |= flags::PARTIAL;
+                port.send(part);
+            }
+        }
     }
 }

@@ -34,8 +34,8 @@ pub(super) const LAW: Law = Law {
 /// Queues that distinguish flows by their number.
 const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 
-/// Impairments that hold packets.
-const HOLDING: [&str; 4] = ["ack_batch", "delay", "jitter", "reorder"];
+/// Impairments that hold packets, or delay several to one time.
+const HOLDING: [&str; 5] = ["ack_batch", "delay", "jitter", "reorder", "two_paths"];
 
 /// At least two flows, and seldom a queue that distinguishes them by their number.
 fn draw(seed: u64) -> Table {

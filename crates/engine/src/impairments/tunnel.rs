@@ -1,0 +1,136 @@
+//! The two ends of a tunnel: what becomes of the ECN field of packets that have an outer header for
+//! a part of their way (RFC 6040).
+//!
+//! Place one end behind the link before the tunnel, with `end = "ingress"`, and the other behind the
+//! last link of the tunnel, with `end = "egress"`. Queues in between read and mark the outer header.
+//!
+//! | mode | ingress: outer header | egress |
+//! |---|---|---|
+//! | `normal` | that of the packet (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
+//! | `compatibility` | Not-ECT (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
+//! | `full-functionality` | that of the packet, but ECT(0) for CE (RFC 3168 section 9.1) | CE of the outer header is copied, else it is ignored |
+//!
+//! Deviations: tunnels do not nest: a packet that is in a tunnel passes a second ingress unchanged. A
+//! packet without an outer header passes an egress unchanged. Outer headers have no bytes; the link's
+//! `overhead` adds them.
+
+use tailback_record::Cause;
+
+use super::options::{no_time, passes_all};
+use super::{Build, Fate, Impairment, Way};
+use crate::packet::{Ecn, Packet};
+use crate::registry::kernel::{Kernel, Refused};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, no_finish};
+
+const INGRESS: &str = "ingress";
+const NORMAL: &str = "normal";
+const COMPATIBILITY: &str = "compatibility";
+const FULL: &str = "full-functionality";
+
+pub const ENTRY: Entry<Build> = Entry {
+    name: "tunnel",
+    doc: "An end of a tunnel: puts an ECN field of an outer header before that of packets, or combines both.",
+    follows: "RFC 6040 section 4; RFC 3168 section 9.1 (full-functionality)",
+    options: &[
+        Opt {
+            name: "end",
+            doc: "\"ingress\": packets get an outer header; \"egress\": they lose it.",
+            kind: Kind::Word(&[INGRESS, "egress"]),
+            default: Some(INGRESS),
+            tc: None,
+        },
+        Opt {
+            name: "mode",
+            doc: "\"normal\" and \"compatibility\": as in RFC 6040, which differ at the ingress; \"full-functionality\": as in RFC 3168.",
+            kind: Kind::Word(&[NORMAL, COMPATIBILITY, FULL]),
+            default: Some(NORMAL),
+            tc: None,
+        },
+    ],
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        make: |options, _| {
+            let full = options.word("mode") == FULL;
+            Box::new(match options.word("end") {
+                INGRESS if full => Tunnel::Ingress(|inner| match inner {
+                    Ecn::Ce => Ecn::Ect0,
+                    inner => inner,
+                }),
+                INGRESS if options.word("mode") == COMPATIBILITY => {
+                    Tunnel::Ingress(|_| Ecn::NotEct)
+                }
+                INGRESS => Tunnel::Ingress(|inner| inner),
+                _ if full => Tunnel::Egress(decapsulate_full),
+                _ => Tunnel::Egress(decapsulate),
+            })
+        },
+        netem: |_| {
+            Err(Refused::new(
+                "kind",
+                "netem does not change the ECN field",
+                "--engine sim",
+            ))
+        },
+        longest: no_time,
+        long_run: passes_all,
+        copies: false,
+    },
+};
+
+/// The ECN field of a packet that leaves a tunnel, from the inner and the outer one; `None`: the
+/// packet is dropped.
+type Combine = fn(Ecn, Ecn) -> Option<Ecn>;
+
+/// An end of a tunnel.
+enum Tunnel {
+    /// From the ECN field of a packet to that of its outer header.
+    Ingress(fn(Ecn) -> Ecn),
+    Egress(Combine),
+}
+
+/// RFC 6040 section 4.2, figure 4.
+fn decapsulate(inner: Ecn, outer: Ecn) -> Option<Ecn> {
+    match (inner, outer) {
+        (Ecn::NotEct, Ecn::Ce) => None,
+        (Ecn::NotEct, _) => Some(Ecn::NotEct),
+        (Ecn::Ce, _) | (_, Ecn::Ce) => Some(Ecn::Ce),
+        (Ecn::Ect0, Ecn::Ect1) => Some(Ecn::Ect1),
+        (inner, _) => Some(inner),
+    }
+}
+
+/// RFC 3168 section 9.1.1.
+fn decapsulate_full(inner: Ecn, outer: Ecn) -> Option<Ecn> {
+    match (inner, outer) {
+        (Ecn::NotEct, Ecn::Ce) => None,
+        (Ecn::NotEct, _) => Some(Ecn::NotEct),
+        (_, Ecn::Ce) => Some(Ecn::Ce),
+        (inner, _) => Some(inner),
+    }
+}
+
+impl Impairment for Tunnel {
+    fn meet(&mut self, packet: &mut Packet, _: &mut Way) -> Fate {
+        match (self, packet.inner_ecn()) {
+            (Tunnel::Ingress(outer), None) => {
+                let inner = packet.ecn;
+                packet.set_inner_ecn(Some(inner));
+                packet.ecn = outer(inner);
+            }
+            (Tunnel::Egress(combine), Some(inner)) => {
+                let outer = packet.ecn;
+                packet.set_inner_ecn(None);
+                packet.ecn = inner;
+                match combine(inner, outer) {
+                    Some(ecn) => packet.ecn = ecn,
+                    None => return Fate::Lost(Cause::Middlebox),
+                }
+            }
+            (Tunnel::Ingress(_), Some(_)) | (Tunnel::Egress(_), None) => {}
+        }
+        Fate::Goes
+    }
+}

@@ -1,0 +1,140 @@
+//! Two parallel paths of which one takes longer, as of a bonded link or of routing over equal costs.
+//! Each path keeps its order. Packets of different paths overtake each other.
+//!
+//! How packets are spread decides how much the paths reorder: one by one (`random`, `turns`) nearly all
+//! of them overtake others, with `flowlets` only if the paths differ by more than the gap.
+
+use super::options::{passes_all, share};
+use super::{Build, Fate, Impairment, Way};
+use crate::packet::{Packet, flags};
+use crate::registry::kernel::{Kernel, Refused};
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, Options, no_finish};
+use crate::rng::Stream;
+use crate::units::Time;
+
+const RANDOM: &str = "random";
+const TURNS: &str = "turns";
+const FLOWLETS: &str = "flowlets";
+
+pub const ENTRY: Entry<Build> = Entry {
+    name: "two_paths",
+    doc: "Spreads packets over two parallel paths, the second of which takes longer.",
+    follows: "RFC 2991; Kandula et al. 2007 (flowlets)",
+    options: &[
+        share(
+            "share",
+            "Share of the packets, or of the flowlets, that take the second path.",
+            Some("0.5"),
+        ),
+        Opt {
+            name: "delay",
+            doc: "How much longer the second path takes.",
+            kind: Kind::Time { min: Time(1) },
+            default: Some("5ms"),
+            tc: None,
+        },
+        Opt {
+            name: "spread",
+            doc: "What takes a path: \"random\": each packet at random; \"turns\": packets in turn, as evenly as the share allows; \"flowlets\": all packets of a flow at random, until it pauses for `gap`.",
+            kind: Kind::Word(&[RANDOM, TURNS, FLOWLETS]),
+            default: Some(RANDOM),
+            tc: None,
+        },
+        Opt {
+            name: "gap",
+            doc: "The pause after which a flow may take the other path. Has an effect on flowlets only.",
+            kind: Kind::Time { min: Time(1) },
+            default: Some("500us"),
+            tc: None,
+        },
+    ],
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build {
+        make: |options, stream| Box::new(TwoPaths::new(options, stream)),
+        netem: |_| {
+            Err(Refused::new(
+                "kind",
+                "netem has one path, from which it takes single packets",
+                "kind = \"reorder\", which is the same as spread = \"random\"",
+            ))
+        },
+        longest: |options| options.time("delay"),
+        long_run: passes_all,
+        copies: false,
+    },
+};
+
+/// How packets are spread.
+enum Spread {
+    Random,
+    /// What the second path is owed, in packets.
+    Turns(f64),
+    Flowlets {
+        gap: Time,
+        /// Of each flow and direction: when its last packet came, and whether it took the second path.
+        last: Vec<[Option<(Time, bool)>; 2]>,
+    },
+}
+
+struct TwoPaths {
+    share: f64,
+    delay: Time,
+    spread: Spread,
+    stream: Stream,
+}
+
+impl TwoPaths {
+    fn new(options: &Options, stream: Stream) -> TwoPaths {
+        TwoPaths {
+            share: options.float("share"),
+            delay: options.time("delay"),
+            spread: match options.word("spread") {
+                RANDOM => Spread::Random,
+                TURNS => Spread::Turns(0.0),
+                _ => Spread::Flowlets {
+                    gap: options.time("gap"),
+                    last: Vec::new(),
+                },
+            },
+            stream,
+        }
+    }
+
+    /// Whether a packet takes the second path.
+    fn takes_second(&mut self, packet: &Packet, now: Time) -> bool {
+        match &mut self.spread {
+            Spread::Random => self.stream.chance(self.share),
+            Spread::Turns(owed) => {
+                *owed += self.share;
+                let second = *owed >= 1.0;
+                *owed -= f64::from(u8::from(second));
+                second
+            }
+            Spread::Flowlets { gap, last } => {
+                let flow = packet.flow as usize;
+                if last.len() <= flow {
+                    last.resize(flow + 1, [None; 2]);
+                }
+                let last = &mut last[flow][usize::from(packet.has(flags::ACK))];
+                let second = match *last {
+                    Some((at, second)) if at + *gap > now => second,
+                    _ => self.stream.chance(self.share),
+                };
+                *last = Some((now, second));
+                second
+            }
+        }
+    }
+}
+
+impl Impairment for TwoPaths {
+    fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
+        if self.takes_second(packet, way.now) {
+            way.due += self.delay;
+        }
+        Fate::Goes
+    }
+}
