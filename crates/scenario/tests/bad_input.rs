@@ -753,6 +753,45 @@ fn traces() {
         with("0\n0\n"),
         "f.toml:2:29: trace \"t\": its last time must be greater than 0"
     );
+    let conditions = [
+        (
+            "time_s,delay_ms\n0,1\n",
+            "line 1: the columns time_s and rate_mbit are required",
+        ),
+        (
+            "time_s,rate_mbit,rtt\n0,1,1\n",
+            "line 1: the columns are time_s, rate_mbit, delay_ms, loss, each at most once",
+        ),
+        ("time_s,rate_mbit\n", "it has no rows"),
+        (
+            "time_s,rate_mbit\n0,x\n",
+            "line 2 has a field that is not a number",
+        ),
+        ("time_s,rate_mbit\n0\n", "line 2 does not have 2 fields"),
+        (
+            "time_s,rate_mbit\n1,5\n",
+            "line 2: the first time must be 0",
+        ),
+        (
+            "time_s,rate_mbit\n0,0\n",
+            "line 2: the first rate must be more than 0",
+        ),
+        (
+            "time_s,rate_mbit\n0,5\n0,6\n",
+            "line 3: times must increase",
+        ),
+        (
+            "time_s,rate_mbit,loss\n0,5,2\n",
+            "line 2: the loss is not within 0 and 1",
+        ),
+        (
+            "time_s,rate_mbit\n0,nan\n",
+            "line 2: the rate in Mbit/s is not within 0 and 1000000",
+        ),
+    ];
+    for (text, message) in conditions {
+        assert_eq!(with(text), format!("f.toml:2:29: trace \"t\": {message}"));
+    }
     assert_eq!(
         with("99999999999999\n"),
         "f.toml:2:29: trace \"t\": line 1: more than 12 days"

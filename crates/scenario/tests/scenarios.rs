@@ -444,6 +444,41 @@ fn traces() {
     assert_ne!(scenario.points[0].run_id, other.points[0].run_id);
 }
 
+#[test]
+fn traces_of_conditions() {
+    let text =
+        "duration = \"1s\"\nbottleneck.rate = { trace = \"c.csv\" }\n[[flows]]\ncc = \"reno\"\n";
+    let with = |csv: &'static str| {
+        load_with(
+            text.as_bytes(),
+            "f.toml",
+            &[],
+            None,
+            &|_| Ok(csv.to_owned()),
+        )
+        .unwrap()
+    };
+    let scenario = with("time_s,rate_mbit,delay_ms,loss\n0,50,20,0\n\n1.5,0,42.5,0.25\n");
+    let link = &scenario.points[0].plan.links[0];
+    let rates = vec![
+        (Time::ZERO, Rate(50_000_000)),
+        (Time::from_ms(1_500), Rate(0)),
+    ];
+    assert_eq!(link.rate, RatePlan::Steps(rates));
+    let impairments = link.impairments.iter();
+    let impairments = impairments.map(|plan| (plan.kind, plan.options.pairs("steps").to_vec()));
+    let impairments: Vec<_> = impairments.collect();
+    let at = [Time::ZERO, Time::from_ms(1_500)];
+    let losses = vec![(at[0], Value::Float(0.0)), (at[1], Value::Float(0.25))];
+    let delays = [20_000_000, 42_500_000].map(|ns| Value::Time(Time(ns)));
+    let delays = at.into_iter().zip(delays).collect();
+    assert_eq!(impairments, [("loss", losses), ("delay", delays)]);
+    // Columns in another order, and without those that are not required.
+    let bare = with("rate_mbit, time_s\n50, 0\n");
+    assert!(bare.points[0].plan.links[0].impairments.is_empty());
+    assert_ne!(scenario.points[0].run_id, bare.points[0].run_id);
+}
+
 fn names(point: &Point) -> Vec<String> {
     point
         .params

@@ -1,8 +1,9 @@
-//! Traces that scenarios of the swarm name: each has a different shape.
+//! Traces that scenarios of the swarm name: each has a different shape. One is of conditions, with
+//! outages.
 
 /// Names of the traces.
 pub const NAMES: &[&str] = &[
-    "one", "steady", "bursts", "start", "sparse", "slowing", "rare", "uneven",
+    "one", "steady", "bursts", "start", "sparse", "slowing", "rare", "uneven", "changing",
 ];
 
 /// The text of a trace, milliseconds of delivery opportunities; an error for a
@@ -17,6 +18,15 @@ pub fn text(name: &str) -> Result<String, String> {
         "slowing" => (0..300).map(|i| i * i).collect(),
         "rare" => vec![5, 5, 5, 700_000_000, 1_000_000_000],
         "uneven" => (0..5000).map(|i| i / 7).collect(),
+        "changing" => {
+            let rows = (0..200).map(|i| {
+                let rate = [20.0, 0.5, 0.0, 8.25, 100.0][i % 5];
+                let (delay, loss) = ((i * i) % 97, (i % 3) as f64 / 100.0);
+                format!("{},{rate},{delay},{loss}\n", i as f64 * 0.05)
+            });
+            let header = "time_s,rate_mbit,delay_ms,loss\n".to_owned();
+            return Ok(std::iter::once(header).chain(rows).collect());
+        }
         _ => return Err(format!("there is no trace {name}")),
     };
     Ok(times.iter().map(|time| format!("{time}\n")).collect())

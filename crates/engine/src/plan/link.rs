@@ -126,7 +126,9 @@ keys! {
         /// Name in results.
         name: String;
         /// Rate in frame bytes (IP + 14 B Ethernet): a constant, { steps = [[time, rate], ...] }
-        /// or { trace = "file" } (Mahimahi).
+        /// or { trace = "file" }: delivery opportunities (Mahimahi), or a CSV file with a header
+        /// time_s,rate_mbit,delay_ms,loss and a row for each change. Its delay and loss come before
+        /// those of the link, as impairments.
         rate: RatePlan => key(KeyKind::Rate).required();
         /// The queue discipline: its name, or { aqm = name, options }. With the kernel engine
         /// also module = name, a module of the kit in its place, and { aqm = name, kernel = true,

@@ -1,11 +1,14 @@
 //! The rate of a link: a constant, steps or a trace.
 
+use std::sync::Arc;
+
 use serde_json::{Value as Json, json};
 use tailback_engine::plan::RatePlan;
 use tailback_engine::registry::{Kind, Value};
 use tailback_engine::units::{Rate, Time, parse_rate};
 
 use super::reader::{Bdp, Reader};
+use super::trace::{Conditions, Traced};
 use super::value;
 use crate::read::{Item, Problem, shorten};
 
@@ -40,6 +43,15 @@ impl Reader<'_> {
                 self.wrong(&item.key, node, EXPECTED);
                 None
             }
+        }
+    }
+
+    /// The conditions of a rate that is a trace of such, read before.
+    pub fn conditions(&mut self, rate: &Item) -> Option<Arc<Conditions>> {
+        let file = rate.node.table()?.item("trace")?.node.string()?;
+        match self.traces.get(file, self.load) {
+            Ok(Traced::Conditions(conditions)) => Some(conditions),
+            _ => None,
         }
     }
 
@@ -86,7 +98,8 @@ impl Reader<'_> {
             return None;
         };
         match self.traces.get(file, self.load) {
-            Ok(times) => Some(RatePlan::Trace(times)),
+            Ok(Traced::Opportunities(times)) => Some(RatePlan::Trace(times)),
+            Ok(Traced::Conditions(conditions)) => Some(RatePlan::Steps(conditions.rates.clone())),
             Err(error) => {
                 let message = format!("trace \"{}\": {error}", shorten(file));
                 let problem = Problem::new(item.node.span, message);

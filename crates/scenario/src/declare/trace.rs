@@ -1,5 +1,7 @@
-//! Traces of delivery opportunities (Mahimahi) that a scenario names: each is
-//! read, parsed and hashed once, however many points and seeds have it.
+//! Traces that a scenario names, of delivery opportunities (Mahimahi) or of conditions over time (CSV):
+//! each is read, parsed and hashed once, however many points and seeds have it.
+
+mod conditions;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +19,31 @@ const MAX_TRACE: usize = 10_000_000;
 /// The most opportunities of all traces of a scenario.
 const MAX_TOGETHER: usize = 4 * MAX_TRACE;
 
+pub(crate) use conditions::Conditions;
+
+/// What a trace is.
+#[derive(Clone)]
+pub(crate) enum Traced {
+    /// Times of delivery opportunities.
+    Opportunities(Arc<[Time]>),
+    /// Rate, delay and loss over time.
+    Conditions(Arc<Conditions>),
+}
+
+impl Traced {
+    /// Its lines.
+    fn len(&self) -> usize {
+        match self {
+            Traced::Opportunities(times) => times.len(),
+            Traced::Conditions(conditions) => conditions.rates.len(),
+        }
+    }
+}
+
 /// A trace that has been read.
 struct Trace {
-    times: Arc<[Time]>,
-    /// SHA-256 of the times.
+    traced: Traced,
+    /// SHA-256 of the times of opportunities. (A plan has conditions as steps, which need no hash.)
     hash: String,
 }
 
@@ -30,14 +53,14 @@ struct Trace {
 pub(crate) struct Traces(HashMap<String, Result<Trace, String>>);
 
 impl Traces {
-    /// The opportunities of a trace.
-    pub fn get(&mut self, file: &str, load: &Loader<'_>) -> Result<Arc<[Time]>, String> {
+    /// A trace.
+    pub fn get(&mut self, file: &str, load: &Loader<'_>) -> Result<Traced, String> {
         if !self.0.contains_key(file) {
             let read = self.read(file, load);
             self.0.insert(file.to_owned(), read);
         }
         match &self.0[file] {
-            Ok(trace) => Ok(Arc::clone(&trace.times)),
+            Ok(trace) => Ok(trace.traced.clone()),
             Err(error) => Err(error.clone()),
         }
     }
@@ -53,26 +76,36 @@ impl Traces {
     /// The hash of a trace that was read here.
     pub fn hash(&self, times: &Arc<[Time]>) -> String {
         let mut known = self.0.values().flatten();
-        let known = known.find(|trace| Arc::ptr_eq(&trace.times, times));
+        let known = known.find(|trace| match &trace.traced {
+            Traced::Opportunities(known) => Arc::ptr_eq(known, times),
+            Traced::Conditions(_) => false,
+        });
         known.map_or_else(|| hash(times), |trace| trace.hash.clone())
     }
 
     fn read(&self, file: &str, load: &Loader<'_>) -> Result<Trace, String> {
-        let times = parse(&load(file)?)?;
+        let text = load(file)?;
+        let traced = match Conditions::are_in(&text) {
+            true => Traced::Conditions(Arc::new(Conditions::parse(&text)?)),
+            false => Traced::Opportunities(parse(&text)?.into()),
+        };
         let others = self.0.values().flatten();
-        let together = others.map(|trace| trace.times.len()).sum::<usize>() + times.len();
+        let together = others.map(|trace| trace.traced.len()).sum::<usize>() + traced.len();
         if together > MAX_TOGETHER {
             return Err(format!(
                 "the traces have more than {MAX_TOGETHER} lines together"
             ));
         }
+        let Traced::Opportunities(times) = &traced else {
+            let hash = String::new();
+            return Ok(Trace { traced, hash });
+        };
         // Two names may lead to one file.
-        let hash = hash(&times);
+        let hash = hash(times);
         let mut known = self.0.values().flatten();
-        let times = known
-            .find(|trace| trace.hash == hash)
-            .map_or_else(|| times.into(), |trace| Arc::clone(&trace.times));
-        Ok(Trace { times, hash })
+        let known = known.find(|trace| trace.hash == hash);
+        let traced = known.map_or(traced.clone(), |trace| trace.traced.clone());
+        Ok(Trace { traced, hash })
     }
 }
 

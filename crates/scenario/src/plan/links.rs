@@ -100,8 +100,8 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
         let node = &item.node;
         links.declared.push(item.key_span);
         // The rate first: the options' sizes may be in multiples of the bdp.
-        let rate = node.table().and_then(|table| table.item("rate"));
-        let rate = rate.and_then(|item| reader.rate(item));
+        let rate_item = node.table().and_then(|table| table.item("rate"));
+        let rate = rate_item.and_then(|item| reader.rate(item));
         let bdp = match (&rate, rtt) {
             (Some(rate), Some(rtt)) => Bdp::Known(rate.nominal().0 as f64 * rtt.0 as f64 / 8e9),
             _ => Bdp::Unknown,
@@ -123,7 +123,9 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
         let slots = fields
             .item("slots")
             .and_then(|item| read_slots(reader, item));
-        let mut impairments = short_forms::read(reader, &fields, bdp);
+        let mut impairments =
+            rate_item.map_or_else(Vec::new, |item| short_forms::of_trace(reader, item));
+        impairments.extend(short_forms::read(reader, &fields, bdp));
         if let Some(item) = fields.item("impairments") {
             impairments.extend(impairments::read(reader, item, bdp));
         }

@@ -47,6 +47,19 @@ const FORMS: [ShortForm; 4] = [
     ),
 ];
 
+/// Returns the impairments that a trace of conditions is beside the rate: loss and delay over time.
+pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPlan> {
+    let Some(conditions) = reader.conditions(rate) else {
+        return Vec::new();
+    };
+    let columns = [("loss", &conditions.losses), ("delay", &conditions.delays)];
+    let impairments = columns.into_iter().filter_map(|(kind, steps)| {
+        let steps = Value::Pairs(steps.clone()?);
+        impairment(reader, kind, vec![("steps", steps)], rate)
+    });
+    impairments.collect()
+}
+
 /// Returns the impairments that the keys of a link are short for, without those that have errors.
 pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<ImpairmentPlan> {
     let mut impairments = Vec::new();

@@ -1,0 +1,112 @@
+//! Conditions of a link over time: a CSV file with a row for each change.
+//!
+//! ```text
+//! time_s,rate_mbit,delay_ms,loss
+//! 0,50,20,0
+//! 15,35.5,42,0.002
+//! ```
+//!
+//! `time_s` and `rate_mbit` are required, in any order; `delay_ms` and `loss` are not. The values of a row
+//! hold until the next one, those of the last row to the end of the run. A rate of 0 is an outage.
+
+use tailback_engine::registry::Value;
+use tailback_engine::units::{Rate, Time};
+
+use crate::declare::MAX_TIME;
+
+/// The most rows of a file.
+const MAX_ROWS: usize = 1_000_000;
+
+/// The columns, the first two of which are required.
+const COLUMNS: [&str; 4] = ["time_s", "rate_mbit", "delay_ms", "loss"];
+
+/// The largest rate, bit/s, and the longest delay, ms.
+const MAX_RATE: f64 = 1e12;
+const MAX_DELAY_MS: f64 = 3.6e6;
+
+/// What a link is like over time; each list begins at time 0 and ascends.
+pub(crate) struct Conditions {
+    /// Rate from each time on.
+    pub rates: Vec<(Time, Rate)>,
+    /// One-way delay from each time on, if the file has that column.
+    pub delays: Option<Vec<(Time, Value)>>,
+    /// Probability of loss from each time on, if the file has that column.
+    pub losses: Option<Vec<(Time, Value)>>,
+}
+
+impl Conditions {
+    /// Whether a text has a header of columns.
+    pub fn are_in(text: &str) -> bool {
+        let first = text.lines().find(|line| !line.trim().is_empty());
+        first.is_some_and(|line| line.split(',').any(|name| COLUMNS.contains(&name.trim())))
+    }
+
+    /// Reads a file. Errors never repeat its lines: the file may contain anything.
+    pub fn parse(text: &str) -> Result<Conditions, String> {
+        let mut rows = text
+            .lines()
+            .zip(1..)
+            .filter(|(line, _)| !line.trim().is_empty());
+        let (header, _) = rows.next().ok_or("it is empty")?;
+        let names: Vec<&str> = header.split(',').map(str::trim).collect();
+        let place = |column: &str| names.iter().position(|name| *name == column);
+        let places = COLUMNS.map(place);
+        let known = places.iter().flatten().count();
+        let [Some(time), Some(rate), delay, loss] = places else {
+            return Err("line 1: the columns time_s and rate_mbit are required".to_owned());
+        };
+        if known != names.len() {
+            let known = COLUMNS.join(", ");
+            return Err(format!(
+                "line 1: the columns are {known}, each at most once"
+            ));
+        }
+        let mut conditions = Conditions {
+            rates: Vec::new(),
+            delays: delay.map(|_| Vec::new()),
+            losses: loss.map(|_| Vec::new()),
+        };
+        for (line, n) in rows {
+            let fields = line.split(',').map(|field| field.trim().parse::<f64>());
+            let fields: Vec<f64> = (fields.collect::<Result<_, _>>())
+                .map_err(|_| format!("line {n} has a field that is not a number"))?;
+            if fields.len() != names.len() {
+                return Err(format!("line {n} does not have {} fields", names.len()));
+            }
+            let within = |column: usize, most: f64, what: &str| match fields[column] {
+                value if (0.0..=most).contains(&value) => Ok(value),
+                _ => Err(format!("line {n}: {what} is not within 0 and {most}")),
+            };
+            let seconds = within(time, MAX_TIME.as_secs_f64(), "the time in s")?;
+            let at = Time((seconds * 1e9).round() as u64);
+            let bits = within(rate, MAX_RATE / 1e6, "the rate in Mbit/s")? * 1e6;
+            match conditions.rates.last() {
+                None if at > Time::ZERO => {
+                    return Err(format!("line {n}: the first time must be 0"));
+                }
+                None if bits < 1.0 => {
+                    return Err(format!("line {n}: the first rate must be more than 0"));
+                }
+                Some((last, _)) if at <= *last => {
+                    return Err(format!("line {n}: times must increase"));
+                }
+                _ => {}
+            }
+            if conditions.rates.len() == MAX_ROWS {
+                return Err(format!("more than {MAX_ROWS} lines"));
+            }
+            conditions.rates.push((at, Rate(bits.round() as u64)));
+            if let (Some(column), Some(delays)) = (delay, &mut conditions.delays) {
+                let ms = within(column, MAX_DELAY_MS, "the delay in ms")?;
+                delays.push((at, Value::Time(Time((ms * 1e6).round() as u64))));
+            }
+            if let (Some(column), Some(losses)) = (loss, &mut conditions.losses) {
+                losses.push((at, Value::Float(within(column, 1.0, "the loss")?)));
+            }
+        }
+        match conditions.rates.is_empty() {
+            true => Err("it has no rows".to_owned()),
+            false => Ok(conditions),
+        }
+    }
+}
