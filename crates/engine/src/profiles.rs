@@ -68,6 +68,10 @@ profiles! {
     "docsis-classic",
     "docsis-low-latency",
     "geo",
+    "leo",
+    "lte",
+    "dsl",
+    "data-centre",
 }
 
 #[cfg(test)]

@@ -44,9 +44,9 @@ each from zero to its largest value. A red band is jitter up to twice its mean.
 MISSING = """
 ## What is missing
 
-LTE and LEO satellites are measured as traces, which are not part of tailback: use
-`rate = { trace = "FILE" }`. The slots of DOCSIS requests and grants and the capacities of the way
-back of RFC 8867 are missing too.
+`lte` and `leo` are models. For measured traces use `rate = { trace = "FILE" }`, with a file of
+Mahimahi or a CSV file of rate, delay and loss. The slots of DOCSIS requests and grants and the
+capacities of the way back of RFC 8867 are missing.
 """
 
 
