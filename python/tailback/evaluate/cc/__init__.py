@@ -23,6 +23,7 @@ from tailback.evaluate.cc import (
     fairness,
     long,
     loss,
+    misbehaving,
     queueing,
     range_of_paths,
     rate_limited,
@@ -35,6 +36,7 @@ from tailback.evaluate.cc import (
     text,
     timeout,
     transient,
+    tunnel,
     wireless,
 )
 from tailback.evaluate.criteria import Criterion
@@ -56,6 +58,7 @@ CRITERIA: tuple[Criterion, ...] = (
     realtime.CRITERION,
     short.CRITERION,
     range_of_paths.CRITERION,
+    tunnel.CRITERION,
     wireless.CRITERION,
     aqm.CRITERION,
     aqm_delay.CRITERION,
@@ -63,6 +66,7 @@ CRITERIA: tuple[Criterion, ...] = (
     delay_steps.CRITERION,
     constrained.CRITERION,
     long.CRITERION,
+    misbehaving.CRITERION,
     reordering.CRITERION,
     transient.CRITERION,
     change.CRITERION,

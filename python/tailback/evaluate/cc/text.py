@@ -21,20 +21,9 @@ CRITERIA = (
         "Write how the algorithm can be deployed in part of the Internet, and what happens then.",
     ),
     _section(
-        "6.2",
-        "Tunnels",
-        "Write whether the signals that the algorithm uses survive tunnels; for senders with "
-        "explicit signals only.",
-    ),
-    _section(
         "7.2",
         "Circuit breakers",
         "Write how the algorithm behaves with circuit breakers (RFC 8084) on its path.",
-    ),
-    _section(
-        "7.6",
-        "Misbehaving nodes",
-        "Write what a receiver or router that reports falsely can gain.",
     ),
     _section(
         "7.10",

@@ -1,0 +1,16 @@
+"""RFC 9743 section 6.2: signals that survive tunnels."""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import Within
+
+CRITERION = Within(
+    id="6.2",
+    title="Tunnels: response to CE of an outer header",
+    source="RFC 9743 section 6.2, RFC 6040 section 4",
+    scenario="6.2-tunnel.toml",
+    measure="share of the link that a flow takes while every packet is marked in a tunnel",
+    value=measures.of_link("utilisation"),
+    bound=0.2,
+)
