@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pages import REFERENCE
 
-from . import entries, metrics, paths, scenario
+from . import entries, evaluation, metrics, paths, scenario
 
 
 def pages() -> dict[Path, str]:
@@ -14,6 +14,7 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "scenario.md": scenario.page(),
         REFERENCE / "metrics.md": metrics.page(),
+        evaluation.PLACE: evaluation.page(),
         **dict(paths.pages()),
         **dict(entries.pages()),
     }

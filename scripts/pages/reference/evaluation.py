@@ -1,0 +1,52 @@
+"""The page of RFC 9743's sections: what does each, and how to run it."""
+
+from __future__ import annotations
+
+from pages import REFERENCE
+from tailback.evaluate.cc import CRITERIA, SCENARIOS
+from tailback.evaluate.criteria import TextOnly
+
+PLACE = REFERENCE / "evaluation.md"
+SOURCES = "../../python/tailback/evaluate/cc/scenarios"
+
+HEAD = """\
+# Sections of RFC 9743
+
+[tailback evaluate](../how-to/evaluate.md) decides the sections of RFC 9743 that a run can decide.
+`tailback evaluate cc NAME --part SECTION` runs one of them, and `tailback run FILE` its scenario
+alone. The last table has what no run can tell, with scenarios that help to write about it.
+
+| section | what it asks | what decides | scenario |
+|---|---|---|---|
+"""
+
+WRITTEN = """
+## Sections to write about
+
+| section | what it asks | what to write | scenario that helps |
+|---|---|---|---|
+"""
+
+HELP = {
+    "7.2": "[a policer](../how-to/cookbook.md#32-put-a-policer-on-the-path)",
+    "7.10": "[two paths](../how-to/cookbook.md#39-spread-packets-over-two-paths)",
+    "7.11": '`path = { profile = "data-centre" }` of the [named paths](paths.md)',
+    "8": "[receivers that cheat](../how-to/cookbook.md#41-let-a-receiver-cheat)",
+}
+
+
+def page() -> str:
+    """Return the text of the page."""
+    decided = [one for one in CRITERIA if not isinstance(one, TextOnly)]
+    rows = [
+        f"| {one.id} | {one.title} | {one.measure} | [{one.scenario}]({SOURCES}/{one.scenario}) |"
+        for one in decided
+    ]
+    missing = [one.scenario for one in decided if not (SCENARIOS / one.scenario).is_file()]
+    assert not missing, missing
+    written = [
+        f"| {one.id} | {one.title} | {one.write} | {HELP.get(one.id, '')} |"
+        for one in CRITERIA
+        if isinstance(one, TextOnly)
+    ]
+    return HEAD + "\n".join(rows) + "\n" + WRITTEN + "\n".join(written) + "\n"
