@@ -1,9 +1,8 @@
-"""Writes the named path `lte`: rates drawn from a published model of cellular links.
+"""Writes the named path `lte`: rates that wander as those of a cellular link may.
 
-The model is that of Winstein, Sivaraman and Balakrishnan, "Stochastic Forecasts Achieve High
-Throughput and Low Delay over Cellular Networks" (NSDI 2013), section 3.1: the rate, in packets of
-1500 B a second, is a Brownian motion within 0 and 1000. A link whose rate is 0 stays so until it
-escapes, at a rate of once a second. Its Poisson arrivals of packets within a step are left out."""
+It is an example; no published source gives its numbers. The rate, in packets of 1500 B a second, is
+a Brownian motion within 0 and 1000. A link whose rate is 0 stays so until it escapes, at a rate of
+once a second."""
 
 from __future__ import annotations
 
@@ -23,10 +22,7 @@ ESCAPES = 1.0
 STEP, LENGTH = 0.1, 60.0
 SEED, FIRST = 3, 500.0
 
-SOURCE = (
-    "Winstein et al. 2013 (Sprout), model of section 3.1; scripts/lte.py draws the rates; RTT and "
-    "queue are examples"
-)
+SOURCE = "an example; no published source; scripts/lte.py draws the rates"
 
 HEADER = f"""\
 # A cellular link at up to 12 Mbit/s and 40 ms, with rates that change every 100 ms for a minute.

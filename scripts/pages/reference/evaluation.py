@@ -29,9 +29,9 @@ WRITTEN = """
 
 HELP = {
     "7.2": "[a policer](../how-to/cookbook.md#32-put-a-policer-on-the-path)",
-    "7.10": "[two paths](../how-to/cookbook.md#39-spread-packets-over-two-paths)",
+    "7.10": "[two paths](../how-to/cookbook.md#41-spread-packets-over-two-paths)",
     "7.11": '`path = { profile = "data-centre" }` of the [named paths](paths.md)',
-    "8": "[receivers that cheat](../how-to/cookbook.md#41-let-a-receiver-cheat)",
+    "8": "[receivers that cheat](../how-to/cookbook.md#43-let-a-receiver-cheat)",
 }
 
 

@@ -20,7 +20,7 @@ const FLOWLETS: &str = "flowlets";
 pub const ENTRY: Entry<Build> = Entry {
     name: "two_paths",
     doc: "Spreads packets over two parallel paths, the second of which takes longer.",
-    follows: "RFC 2991; Kandula et al. 2007 (flowlets)",
+    follows: "an example; no published source",
     options: &[
         share(
             "share",

@@ -225,8 +225,8 @@ keys! {
         /// tcp_ecn_option 0 to 3: never, after CE and three times in a round trip, on every ACK
         /// until they seem to get lost, or on every ACK.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
-        /// What the receiver does to be served faster, as an attacker (Savage et al. 1999) or by a
-        /// bug. "hides-ce": it negotiates ECN and never reports CE. "divides-acks": it acknowledges a
+        /// What the receiver does to be served faster, as an attacker or by a bug.
+        /// "hides-ce": it negotiates ECN and never reports CE. "divides-acks": it acknowledges a
         /// segment in eight parts. "optimistic": it acknowledges missing segments as soon as a later
         /// one arrives, so that the sender sees no loss; what was lost never arrives.
         receiver: Conduct = Conduct::KEY.default("honest").since("0.2")
