@@ -44,7 +44,7 @@ HyStart loses least, and Rapid Start is the fastest at the price of the most los
 that ends slow start, it sends twice what a deep path holds.
 
 `python benches/start_up.py --write` runs one CUBIC flow over an empty FIFO, with each way to end
-slow start, for 25 round-trip times: {runs} runs of the simulator, {seeds} seeds for each set-up.
+slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11-26).
 
 | slow start | time, RTT | overshoot | loss, % | set-ups without loss |
 |---|--:|--:|--:|--:|

@@ -25,7 +25,7 @@ SEED, FIRST = 3, 500.0
 SOURCE = "an example; no published source; scripts/lte.py draws the rates"
 
 HEADER = f"""\
-# A cellular link at up to 12 Mbit/s and 40 ms, with rates that change every 100 ms for a minute.
+# A cellular link at up to 12 Mbit/s and 40 ms, with outages; the rate changes every 100 ms.
 # source: {SOURCE}
 [path]
 rtt = "40ms"

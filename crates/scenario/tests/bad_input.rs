@@ -1894,7 +1894,7 @@ fn impairments() {
     );
     check_one(
         "kind = \"burst\"\n",
-        "f.toml:12:8: unknown impairment \"burst\"; expected one of loss, burst_loss, delay, jitter, reorder, duplicate, police, ack_batch, ecn; did you mean \"burst_loss\"?",
+        "f.toml:12:8: unknown impairment \"burst\"; expected one of loss, burst_loss, delay, jitter, reorder, duplicate, police, ack_batch, ecn, tunnel, two_paths; did you mean \"burst_loss\"?",
     );
     check_one(
         "kind = \"burst_loss\"\nloss = 0.9\nburst = 2\n",
