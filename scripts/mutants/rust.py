@@ -44,7 +44,13 @@ MODULES = {
     "record": Module("tailback-record", "crates/record/src/**"),
 }
 
-PACKAGES = ("tailback-record", "tailback-engine", "tailback-packetdrill", "tailback-scenario")
+PACKAGES = (
+    "tailback-record",
+    "tailback-engine",
+    "tailback-run",
+    "tailback-packetdrill",
+    "tailback-scenario",
+)
 """Packages whose tests a mutant meets. Its own package comes first, unit tests before others."""
 
 FEATURES = "tailback-record/folder,tailback-record/pcapng"
