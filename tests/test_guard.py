@@ -1,5 +1,5 @@
-"""Guests are told the same as before for a fixed set of scenarios, which uses every entry and key.
-The results of the set are checked by the tests of the run crate (guarded.rs)."""
+"""The jobs of guests are unchanged for a fixed set of scenarios, which uses every entry and key.
+The tests of the run crate (guarded.rs) check the results of the set."""
 
 from __future__ import annotations
 

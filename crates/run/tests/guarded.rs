@@ -78,7 +78,7 @@ fn points(name: &str, text: &str) -> Vec<(String, Point)> {
         .collect()
 }
 
-/// The hash of a file without the run id, which changes with every source; "-": there is none.
+/// The hash of a file without the run id, which changes with every source; "-" if it does not exist.
 fn hash(path: &Path, run_id: &str) -> String {
     let Ok(mut data) = fs::read(path) else {
         return "-".to_owned();

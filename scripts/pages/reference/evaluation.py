@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pages import REFERENCE
 from tailback.evaluate.cc import CRITERIA, SCENARIOS
-from tailback.evaluate.criteria import TextOnly
+from tailback.evaluate.criteria import Against, HarmTo, TextOnly, Within
 
 PLACE = REFERENCE / "evaluation.md"
 SOURCES = "../../python/tailback/evaluate/cc/scenarios"
@@ -37,7 +37,7 @@ HELP = {
 
 def page() -> str:
     """Return the text of the page."""
-    decided = [one for one in CRITERIA if not isinstance(one, TextOnly)]
+    decided = [one for one in CRITERIA if isinstance(one, Within | Against | HarmTo)]
     rows = [
         f"| {one.id} | {one.title} | {one.measure} | [{one.scenario}]({SOURCES}/{one.scenario}) |"
         for one in decided
