@@ -40,6 +40,7 @@ pub struct Assert {
     flow: Option<String>,
     link: Option<String>,
     class_name: Option<String>,
+    without: Option<String>,
     min: Option<f64>,
     max: Option<f64>,
 }
@@ -182,6 +183,7 @@ impl Scenario {
                 flow: a.flow.clone(),
                 link: a.link.clone(),
                 class_name: a.class.clone(),
+                without: a.without.clone(),
                 min: a.min,
                 max: a.max,
             })

@@ -1018,6 +1018,51 @@ min = inf
 }
 
 #[test]
+fn assertions_on_harm() {
+    check_base(
+        r#"[[traffic]]
+kind = "cbr"
+rate = "1Mbit"
+[[assert]]
+metric = "harm_throughput"
+flow = "cubic"
+max = 0.5
+[[assert]]
+metric = "harm.rtt_p99"
+flow = "cubic"
+without = "rneo"
+max = 0.5
+[[assert]]
+metric = "throughput_mbit"
+flow = "cubic"
+without = "reno"
+min = 1
+[[assert]]
+metric = "harm_throughput@cubic"
+without = "cubic"
+max = 0.5
+[[assert]]
+metric = "harm_throughput"
+link = "bottleneck"
+without = "cbr"
+max = 0.5
+[[assert]]
+metric = "harm_troughput"
+without = "cbr"
+max = 0.5
+"#,
+        r#"
+        f.toml:15:10: "harm.throughput" compares with a run without a competitor; expected "without", the name of the competitor
+        f.toml:21:11: there is no flow or source named "rneo"; expected one of cubic, reno, cbr; did you mean "reno"?
+        f.toml:26:11: "throughput_mbit" is a value of one run
+        f.toml:30:11: "cubic" has no harm by itself
+        f.toml:34:8: "harm_throughput" is not measured on a link
+        f.toml:38:10: unknown metric "harm_troughput"; expected a name that `tailback list metrics` prints; did you mean "harm_throughput"?
+        "#,
+    );
+}
+
+#[test]
 fn set_on_the_command_line() {
     check_with(
         BASE.as_bytes(),

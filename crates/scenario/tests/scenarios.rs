@@ -864,13 +864,18 @@ fn flows_of_a_kind_are_one_entry_of_the_canonical_form() {
 #[test]
 fn asserts() {
     let text = format!(
-        "{SMALL}count = 2\n[[assert]]\nmetric = \"throughput_mbit\"\nflow = \"reno\"\nmin = 1\nmax = 8\n[[assert]]\nmetric = \"drops\"\nlink = \"bottleneck\"\nmax = 0\n"
+        "{SMALL}count = 2\n[[traffic]]\nkind = \"cbr\"\n\
+         [[assert]]\nmetric = \"throughput_mbit\"\nflow = \"reno\"\nmin = 1\nmax = 8\n\
+         [[assert]]\nmetric = \"drops\"\nlink = \"bottleneck\"\nmax = 0\n\
+         [[assert]]\nmetric = \"harm_throughput\"\nwithout = \"cbr\"\nmax = 0.2\n"
     );
     let asserts = load_ok(&text).asserts;
     assert_eq!((asserts[0].min, asserts[0].max), (Some(1.0), Some(8.0)));
     assert_eq!(asserts[0].flow.as_deref(), Some("reno"));
     assert_eq!(asserts[1].link.as_deref(), Some("bottleneck"));
     assert_eq!(asserts[1].flow, None);
+    assert_eq!(asserts[2].metric, "harm.throughput");
+    assert_eq!(asserts[2].without.as_deref(), Some("cbr"));
 }
 
 #[test]

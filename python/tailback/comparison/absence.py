@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
-from tailback.base.names import unknown
 from tailback.comparison.variants import Variant
-from tailback.errors import InputError
-from tailback.running import engines, scenarios
+from tailback.running import absence, engines, scenarios
 
 HARM = (
     "throughput_mbit",
@@ -30,12 +26,5 @@ def without(scenario: scenarios.Source, name: str, engine: str) -> Variant:
     """
     with scenarios.quiet():
         loaded = scenarios.load(scenario, [], None, engines.get(engine))
-    canonical = json.loads(loaded.points[0].canonical)
-    places = {part["name"]: key for key in ("flows", "traffic") for part in canonical[key]}
-    if name not in places:
-        raise InputError(f"--without: {unknown('flow or source of traffic', name, list(places))}")
-    path = f"{places[name]}.{name}"
-    # A flow that stops at once needs a start before that.
-    return Variant(
-        f"without {name}", {f"{path}.start": "0s", f"{path}.stop": "1ms"}, engine, quiet=True
-    )
+    values = absence.silencing(loaded, name)
+    return Variant(f"without {name}", values, engine, quiet=True)

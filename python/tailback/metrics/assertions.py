@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tailback import metrics
 from tailback.base.numbers import short
-from tailback.metrics import Metric, On, parts, pooling, results
+from tailback.metrics import Metric, On, harm, parts, pooling, results
 from tailback.metrics.base import refuse_of_two
 from tailback.metrics.pooling import Reading
 
@@ -34,6 +34,8 @@ class BoundVerdict:
     """Runs with a value."""
     ci95: tuple[float, float] | None = None
     """Of a mean over several seeds."""
+    without: str | None = None
+    """For harm: the competitor."""
 
     @property
     def held(self) -> bool:
@@ -47,6 +49,7 @@ class BoundVerdict:
         return {
             "metric": self.metric,
             **({self.on: self.name} if self.name is not None else {}),
+            **({"without": self.without} if self.without is not None else {}),
             "params": dict(self.params),
             "seed": self.seed,
             "value": self.value,
@@ -68,6 +71,8 @@ class Assertion:
     min: float | None = None
     max: float | None = None
     class_name: str | None = None
+    without: str | None = None
+    """For harm: the competitor, whose absence the summaries know."""
 
     def failures(self, summary: Mapping[str, Any]) -> Iterator[str]:
         """A message for each value that is missing or out of bounds."""
@@ -78,6 +83,7 @@ class Assertion:
         )
         for _, on, name, reading in self._readings(summary):
             subject = f" of {on} {name}" if on else ""
+            subject += f" by {self.without}" if self.without is not None else ""
             value = reading.value
             holds = (
                 value is not None
@@ -101,7 +107,7 @@ class Assertion:
             sides.append(("max", self.max))
         params = summaries[0]["params"] if summaries else {}
         by_part: dict[tuple[On, str | None], dict[int, Reading]] = {}
-        metric = metrics.find(self.metric, self._on())
+        metric = self._metric()
         for number, summary in enumerate(summaries):
             for on, _, name, reading in self._readings(summary):
                 by_part.setdefault((on, name), {})[number] = reading
@@ -112,20 +118,23 @@ class Assertion:
                 for summary, reading in zip(summaries, every, strict=True):
                     value, seed = reading.value, summary["seed"]
                     n = int(value is not None)
-                    yield BoundVerdict(self.metric, on, name, params, seed, value, side, bound, n)
+                    yield BoundVerdict(
+                        *(self.metric, on, name, params, seed, value, side, bound, n),
+                        without=self.without,
+                    )
                 # A mean over some of the runs says nothing about the others.
                 mean = pooled.mean if pooled.whole else None
                 ci95 = pooled.ci95 if pooled.whole else None
                 yield BoundVerdict(
-                    self.metric, on, name, params, None, mean, side, bound, pooled.n, ci95
+                    *(self.metric, on, name, params, None, mean, side, bound, pooled.n, ci95),
+                    self.without,
                 )
 
     def _readings(
         self, summary: Mapping[str, Any]
     ) -> Iterator[tuple[On, str, str | None, Reading]]:
         """What each part is, in JSON and in words, its name, and its value."""
-        metric = metrics.find(self.metric, self._on())
-        refuse_of_two(metric, "[[assert]]")
+        metric = self._metric()
         match metric.on:
             case "flow":
                 for what, flow in self._flows(metric, summary):
@@ -156,9 +165,19 @@ class Assertion:
             return [("program", part) for part in programs if own in part["results"]]
         # A program that only probes does not count as a flow.
         for kind in kinds:
-            if every := parts.of(summary, kind):
+            every = parts.of(summary, kind)
+            if self.without is not None:
+                every = [p for p in every if not metrics.is_of(p["name"], self.without)]
+            if every:
                 return [(kind, part) for part in every]
         return []
+
+    def _metric(self) -> Metric:
+        metric = metrics.find(self.metric, self._on())
+        if self.without is not None:
+            return harm.by(metric, self.without)
+        refuse_of_two(metric, "[[assert]]")
+        return metric
 
     def _on(self) -> On | None:
         """The object of this name, if one is given; a name that several have is the link's."""

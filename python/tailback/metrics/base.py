@@ -110,8 +110,8 @@ def refuse_of_two(metric: Metric, where: str) -> None:
     if metric.of_two is not None:
         raise OfTwoResults(
             f"{where}: {metric.name} needs two results, one of them without the competitor; "
-            f"use tailback compare FILE --without NAME --metric {metric.name}, or choose "
-            f"{metric.of_two.quantity.name}"
+            f"make them with tailback run FILE --without NAME or tailback compare FILE --without "
+            f"NAME, or choose {metric.of_two.quantity.name}"
         )
 
 

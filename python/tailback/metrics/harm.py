@@ -9,11 +9,13 @@ results, one without the competitor and one with it, so a single run has none. 0
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tailback.metrics import completion, recorded, requests
+from tailback.metrics import completion, parts, recorded, requests
 from tailback.metrics.base import Better, Metric, OfTwo
+from tailback.metrics.groups import is_of
 
 
 def harm(alone: float, contended: float, better: Better) -> float | None:
@@ -38,6 +40,7 @@ def _metric(name: str, quantity: Metric, words: str) -> Metric:
         _of_one,
         quantity.weight,
         most=1.0,
+        only=quantity.only,
         of_two=OfTwo(quantity, partial(harm, better=quantity.better)),
     )
 
@@ -83,3 +86,49 @@ METRICS = (
         "the 99th percentile of the time of chunks",
     ),
 )
+
+
+FIELD = "harm"
+"""The field of a flow, program or source in a summary: its harm by competitor and quantity."""
+
+
+def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> None:
+    """Put the harm by a competitor into the summary of a run, for every other flow, program and
+    source; `alone` is the summary of the run without it.
+
+    A quantity that either run does not have is None.
+    """
+    for kind in parts.LIKE_FLOWS:
+        before = {part["name"]: part for part in parts.of(alone, kind)}
+        for part in parts.of(summary, kind):
+            if is_of(part["name"], competitor):
+                continue
+            own = {
+                _quantity(metric): _between(metric, before.get(part["name"]), part)
+                for metric in METRICS
+                if kind in metric.parts
+            }
+            part.setdefault(FIELD, {})[competitor] = own  # type: ignore[attr-defined]
+
+
+def by(metric: Metric, competitor: str) -> Metric:
+    """A metric of harm as one of a run whose summary has the harm by this competitor."""
+    quantity = _quantity(metric)
+
+    def value(part: Mapping[str, Any]) -> float | None:
+        found: float | None = part.get(FIELD, {}).get(competitor, {}).get(quantity)
+        return found
+
+    return replace(metric, value=value, of_two=None)
+
+
+def _quantity(metric: Metric) -> str:
+    return metric.path.partition(".")[2]
+
+
+def _between(
+    metric: Metric, alone: Mapping[str, Any] | None, part: Mapping[str, Any]
+) -> float | None:
+    assert metric.of_two is not None
+    a, b = (None if one is None else metric.of_two.quantity.value(one) for one in (alone, part))
+    return None if a is None or b is None else metric.of_two.between(a, b)

@@ -128,6 +128,7 @@ def plot(
     facet: str | Sequence[str] = (),
     kind: str | None = None,
     where: Mapping[str, Any] | None = None,
+    without: str | None = None,
     width: str | None = None,
     height: str | None = None,
     font_size: float | None = None,
@@ -150,6 +151,7 @@ def plot(
         facet=(facet,) if isinstance(facet, str) else tuple(facet),
         kind=kind,
         where={key: _words(value) for key, value in (where or {}).items()},
+        without=without,
         x_scale=x_scale,
         y_scale=y_scale,
         look=FigureLook(

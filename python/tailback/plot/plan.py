@@ -36,6 +36,8 @@ class PlotRequest:
     """At most two: columns, rows."""
     kind: str | None = None
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    without: str | None = None
+    """The competitor whose harm is drawn."""
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
     look: FigureLook = field(default_factory=FigureLook)
@@ -43,7 +45,7 @@ class PlotRequest:
     @property
     def nothing(self) -> bool:
         """Whether all options are left out."""
-        return not (self.x or self.y or self.color or self.facet or self.kind)
+        return not (self.x or self.y or self.color or self.facet or self.kind or self.without)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,10 @@ class PlotPlan:
         if self.series is not None:
             named.append(f"--color {self.series.name}")
         facets = (self.roles[role] for role in ("column", "row") if role in self.roles)
-        return " ".join([*named, *(f"--facet {facet.name}" for facet in facets)])
+        named += [f"--facet {facet.name}" for facet in facets]
+        drawn = (self.y, self.x if isinstance(self.x, PlotQuantity) else None)
+        by = dict.fromkeys(one.competitor for one in drawn if one is not None and one.competitor)
+        return " ".join([*named, *(f"--without {name}" for name in by)])
 
 
 @dataclass(frozen=True)

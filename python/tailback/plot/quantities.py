@@ -11,7 +11,7 @@ from typing import Literal
 from tailback import metrics
 from tailback.base.foreign import line
 from tailback.errors import InputError
-from tailback.metrics import Metric, On
+from tailback.metrics import Metric, On, harm
 from tailback.metrics.base import refuse_of_two
 from tailback.plot import words
 from tailback.registry import entries
@@ -41,6 +41,8 @@ class PlotQuantity:
     scale: float = 1.0
     """Factor from the shown value to the stored one."""
     metric: Metric | None = None
+    competitor: str = ""
+    """For harm: who does it."""
 
     @property
     def label(self) -> str:
@@ -74,11 +76,17 @@ STATES = {
 
 
 def find(
-    name: str, recorded: Recorded, *, over_time: bool = False, classes: Collection[str] = ()
+    name: str,
+    recorded: Recorded,
+    *,
+    over_time: bool = False,
+    classes: Collection[str] = (),
+    competitor: str | None = None,
 ) -> PlotQuantity:
     """The quantity of a name; `recorded` has the recorded series with the scope of each.
 
-    A metric comes first, then a distribution, then a series; with `over_time` a series.
+    A metric comes first, then a distribution, then a series; with `over_time` a series. Harm is
+    that by the `competitor`; without one it is refused.
     """
     series = _series(name, recorded)
     if over_time:
@@ -88,10 +96,10 @@ def find(
             return DRAIN
         if series is not None:
             return series
-        if _metric(name) or _distribution(name, classes):
+        if _metric(name, competitor) or _distribution(name, classes):
             raise InputError(f'"{line(name)}" is not recorded over time; {_of(recorded)}')
         raise unknown(name, recorded)
-    found = _metric(name) or _distribution(name, classes) or series
+    found = _metric(name, competitor) or _distribution(name, classes) or series
     if found is None:
         raise unknown(name, recorded)
     return found
@@ -120,17 +128,24 @@ def _names(recorded: Recorded) -> list[str]:
     return list(dict.fromkeys(_shown(name)[0] for name in recorded))
 
 
-def _metric(name: str) -> PlotQuantity | None:
+def _metric(name: str, competitor: str | None) -> PlotQuantity | None:
     if not metrics.offered(name):
         return None
     found = metrics.find(name)
-    refuse_of_two(found, line(name))
-    return of_metric(name, found)
+    if competitor is None:
+        refuse_of_two(found, line(name))
+    return of_metric(name, found, competitor)
 
 
-def of_metric(name: str, metric: Metric) -> PlotQuantity:
-    """A metric as a quantity of that name."""
+def of_metric(name: str, metric: Metric, competitor: str | None = None) -> PlotQuantity:
+    """A metric as a quantity of that name; harm is that by the competitor."""
     title, unit = words.metric(metric)
+    if metric.of_two is not None and competitor is not None:
+        title = f"{title} by {line(competitor)}"
+        own = harm.by(metric, competitor)
+        return PlotQuantity(
+            name, title, unit, metric.on, "metric", metric=own, competitor=competitor
+        )
     return PlotQuantity(name, title, unit, metric.on, "metric", metric=metric)
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TIME = "time"
 MOST_PANELS = 64
 MOST_FACETS = 2
+HARM = "harm_throughput"
+"""What is drawn of a competitor by default."""
 BUFFER = "limit"
 """A sweep over the size of a buffer shows what the buffer achieves: the utilisation."""
 
@@ -51,6 +53,7 @@ class _Search:
         self.classes = {c["name"] for run in runs for c in run.summary.get("classes", ())}
         self.part_names = [name for names in PARTS.values() for name in names]
         self.wanted: dict[str, frozenset[str]] = {}
+        self.competitor = self._competitor()
         self._where()
         kind = self._kind_asked()
         if len(self.asked.facet) > MOST_FACETS:
@@ -114,6 +117,21 @@ class _Search:
         # Only the values that are left are drawn.
         self.keys = dimensions.swept([member.run for member in self.members])
 
+    def _competitor(self) -> str | None:
+        """Whose harm is drawn: the one of `--without`, or the only one whose absence was run."""
+        known = list(dict.fromkeys(name for run in self.results.points for name in run.without))
+        asked = self.asked.without
+        if asked is None:
+            return known[0] if len(known) == 1 else None
+        if self.asked.y is None:
+            self.asked = replace(self.asked, y=HARM)
+        if asked not in known:
+            hint = f"run the scenario again with --without {line(asked)}"
+            if known:
+                hint = f"use one of {', '.join(map(line, known))}, or {hint}"
+            self._say(f"--without: nothing was run without {line(asked)}; {hint}")
+        return asked
+
     def _kind_asked(self) -> Kind | None:
         name = self.asked.kind
         if name is None:
@@ -155,7 +173,7 @@ class _Search:
             return True
         word, _, _ = quantities.of_name(word)
         try:
-            quantities.find(word, {}, classes=self.classes)
+            quantities.find(word, {}, classes=self.classes, competitor=self.competitor)
         except OfTwoResults:
             # The quantity exists; the lookup reports that it cannot be drawn.
             return True
@@ -171,7 +189,13 @@ class _Search:
     ) -> PlotQuantity | None:
         stem, at, name = quantities.of_name(word)
         try:
-            found = quantities.find(stem, recorded, over_time=over_time, classes=self.classes)
+            found = quantities.find(
+                stem,
+                recorded,
+                over_time=over_time,
+                classes=self.classes,
+                competitor=self.competitor,
+            )
         except InputError as error:
             self._say(f"{option}: {error}")
             return None
@@ -182,7 +206,10 @@ class _Search:
         stem = quantity.name
         offered = [quantity]
         if quantity.metric is not None:
-            offered = [quantities.of_metric(stem, metric) for metric in metrics.offered(stem)]
+            offered = [
+                quantities.of_metric(stem, metric, self.competitor)
+                for metric in metrics.offered(stem)
+            ]
             offered.sort(key=lambda candidate: metrics.ONS.index(candidate.on))
         names: dict[On, list[str]] = {
             candidate.on: self._named_parts(candidate.on)
@@ -277,7 +304,9 @@ class _Search:
                 return kinds.KINDS["line"]
             try:
                 stem, _, _ = quantities.of_name(y)
-                found_y = quantities.find(stem, recorded, classes=self.classes)
+                found_y = quantities.find(
+                    stem, recorded, classes=self.classes, competitor=self.competitor
+                )
             except InputError:
                 return kinds.KINDS["line"]
             if found_y.source == "series":

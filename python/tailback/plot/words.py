@@ -170,6 +170,11 @@ _STEMS = {
     "window_bytes": "window",
     "occupancy_bytes_mean": "queue length",
     "completion_s": "completion time",
+    "requests_completion_s": "completion time of requests",
+    "one_way_delay_ms": "one-way delay",
+    "frame_delay_ms": "delay of frames",
+    "chunk_ms": "time of chunks",
+    "page_load_ms": "time to load a page",
     "jain": "Jain's index",
     "sce_marks": "SCE marks",
     "marks": "CE marks",
@@ -183,6 +188,8 @@ _RANKS = {"mean": "mean {}", "p50": "median {}", "max": "largest {}"}
 
 def metric(found: Metric) -> tuple[str, str]:
     """Title and unit of a metric."""
+    if found.of_two is not None:
+        return f"harm to {metric(found.of_two.quantity)[0]}", ""
     stem, _, rest = found.path.partition(".")
     title = _STEMS.get(stem, stem.replace("_", " "))
     unit = "bytes" if found.unit == "byte" else found.unit

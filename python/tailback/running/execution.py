@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 
 from tailback import _native
@@ -27,7 +27,7 @@ from tailback.errors import (
     ScenarioWarning,
 )
 from tailback.plugins import copies
-from tailback.running import costs, engines, pool
+from tailback.running import absence, costs, engines, pool
 from tailback.running.options import RunOptions
 from tailback.running.spread import place
 from tailback.running.spread import shard as shards
@@ -59,8 +59,12 @@ def run_loaded(
     loaded: Sequence[_native.Scenario],
     runners: Sequence[engines.Engine],
     options: RunOptions,
+    without: Sequence[str] = (),
 ) -> list[Results]:
     """Run scenarios that `load` has read, each on its engine; otherwise like `run_many`.
+
+    Assertions on harm need runs without a competitor, which are made too. `without` names more
+    competitors.
 
     With `read_only` nothing is written and every run has to be stored. A folder that cannot be
     written works the same way. The options that decided how scenarios were read, `seeds`, `engine`
@@ -70,7 +74,22 @@ def run_loaded(
     if cores > 1:
         _look_at_cores(loaded, cores)
     failures: dict[str, str] = {}
-    indexes = [_index(scenario) for scenario in loaded]
+    wanted = len(loaded)
+    absent = [
+        {
+            name: absence.without(scenario, runner, name)
+            for name in absence.competitors(scenario, without)
+        }
+        for scenario, runner in zip(loaded, runners, strict=True)
+    ]
+    # They come first, so that the latest sweep is the one that was asked for.
+    indexes = [_index(one) for by_name in absent for one in by_name.values()]
+    indexes += [_index(one, by_name) for one, by_name in zip(loaded, absent, strict=True)]
+    runners = [
+        *(runner for runner, by_name in zip(runners, absent, strict=True) for _ in by_name),
+        *runners,
+    ]
+    loaded = [*(one for by_name in absent for one in by_name.values()), *loaded]
     if loaded and (folder := _open(root, loaded, read_only=options.read_only)) is not None:
         # Write the index first, so that a report shows finished runs even if something stops the
         # rest.
@@ -95,7 +114,7 @@ def run_loaded(
             _refuse_part(part, mine, sizes, root, failures)
     results = [
         Results.of(index, root, _assertions(scenario))
-        for index, scenario in zip(indexes, loaded, strict=True)
+        for index, scenario in zip(indexes[-wanted:], loaded[-wanted:], strict=True)
     ]
     if failures:
         raise RunsFailed(list(failures.values()), results)
@@ -345,7 +364,10 @@ def _stuck(run: Planned, patience_s: float) -> str:
 _LOOP = f"look for a loop that never ends ({pool.VARIABLE}=SECONDS waits longer)"
 
 
-def _index(scenario: _native.Scenario) -> layout.Index:
+def _index(
+    scenario: _native.Scenario, absent: Mapping[str, _native.Scenario] = MappingProxyType({})
+) -> layout.Index:
+    """The index of a scenario; `absent` has it without each competitor."""
     return layout.Index(
         id=scenario.id,
         title=scenario.title,
@@ -353,8 +375,11 @@ def _index(scenario: _native.Scenario) -> layout.Index:
         engine_version=scenario.engine_version,
         axes=scenario.axes,
         points=[
-            layout.PointRef(p.params, p.labels, p.seed, p.run_id, p.baseline)
-            for p in scenario.points
+            layout.PointRef(
+                *(p.params, p.labels, p.seed, p.run_id, p.baseline),
+                {name: alone.points[i].run_id for name, alone in absent.items()},
+            )
+            for i, p in enumerate(scenario.points)
         ],
         warnings=[str(warning) for warning in scenario.warnings],
     )
@@ -366,5 +391,6 @@ def _assertions(scenario: _native.Scenario) -> list[Assertion]:
     from tailback.metrics.assertions import Assertion
 
     return [
-        Assertion(a.metric, a.flow, a.link, a.min, a.max, a.class_name) for a in scenario.asserts
+        Assertion(a.metric, a.flow, a.link, a.min, a.max, a.class_name, a.without)
+        for a in scenario.asserts
     ]

@@ -16,7 +16,7 @@ import stat
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,12 @@ class PointRef:
     run_id: str
     #: The run with the same seed and the standard backoff: the baseline of gains.
     baseline: str | None = None
+    #: Runs with the same seed in which a competitor sends nothing, by its name: for harm.
+    without: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The point as an index has it; most points have no runs without a competitor."""
+        return {key: value for key, value in vars(self).items() if key != "without" or value}
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,8 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
     """
     target = index_path(root, index.id)
     refuse_link(target.parent.parent, target.parent)
-    document = {"format": FORMAT, **vars(index), "points": [vars(point) for point in index.points]}
+    points = [point.to_dict() for point in index.points]
+    document = {"format": FORMAT, **vars(index), "points": points}
     if _is_there(target, document):
         with naming(target):
             os.utime(target)
@@ -183,7 +190,7 @@ def read_index(path: Path) -> Index:
         raise DamagedResults(f"{path}: not the index of a sweep ({where})")
     if document["id"] != Path(os.path.abspath(path)).parent.name:
         raise DamagedResults(f"{path}: the index of another sweep than its folder is named after")
-    points = [PointRef(**{key: p[key] for key in _POINT}) for p in document["points"]]
+    points = [PointRef(**{key: p[key] for key in _POINT if key in p}) for p in document["points"]]
     index = Index(**{**{key: document[key] for key in _INDEX}, "points": points})
     from tailback.store import agreement
 

@@ -16,7 +16,7 @@ from tailback import registry
 from tailback.base import names
 from tailback.base.numbers import short
 from tailback.errors import DamagedResults, InputError, VersionWarning
-from tailback.metrics import completion, gain, parts, series
+from tailback.metrics import completion, gain, harm, parts, series
 from tailback.metrics.naming import flat
 from tailback.store import agreement, frames, layout, points
 from tailback.store.run_folder import StoredRun
@@ -53,6 +53,8 @@ class Run:
     baseline: str | None = field(default=None, kw_only=True)
     #: The runs of the sweep by their ids: a baseline is read once for all comparisons.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
+    #: Runs without a competitor, by its name: flows have harm by it.
+    without: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def stored(self) -> StoredRun:
@@ -67,6 +69,9 @@ class Run:
         # A missing baseline gives no gain.
         if self.baseline is not None and (other := self._other(self.baseline)) is not None:
             gain.add(summary, other.summary)
+        for competitor, run_id in self.without.items():
+            if (alone := self._other(run_id)) is not None:
+                harm.add(summary, competitor, alone.summary)
         return {"params": self.params, **summary}
 
     def _other(self, run_id: str) -> StoredRun | None:
@@ -80,7 +85,8 @@ class Run:
         """Like `summary`, without gains and with the first `FEW_FLOWS` flows, and the number of
         other flows, for short views.
         """
-        if "summary" in self.__dict__ and len(self.summary["flows"]) <= FEW_FLOWS:
+        known = "summary" in self.__dict__ or self.without
+        if known and len(self.summary["flows"]) <= FEW_FLOWS:
             return self.summary, 0
         summary, left_out = self.stored.brief(FEW_FLOWS)
         self._check_seed(summary)
@@ -159,7 +165,12 @@ class Results:
         for point in index.points:
             stored.setdefault((points.point_key(point), point.seed), point)
         runs = [
-            Run(p.params, p.labels, p.seed, p.run_id, path, baseline=p.baseline, beside=beside)
+            Run(
+                *(p.params, p.labels, p.seed, p.run_id, path),
+                baseline=p.baseline,
+                beside=beside,
+                without=p.without,
+            )
             for p in stored.values()
             if os.path.lexists(path := layout.run_path(root, p.run_id))
         ]
@@ -399,6 +410,7 @@ class Results:
         facet: str | Sequence[str] = (),
         kind: str | None = None,
         where: Mapping[str, Any] | None = None,
+        without: str | None = None,
         width: str | None = None,
         height: str | None = None,
         font_size: float | None = None,
@@ -416,13 +428,13 @@ class Results:
         """A figure as a chart of Altair's, to be shown, changed or saved.
 
         Options that are left out are chosen for the sweep. `y` is a metric ("delay_ms.p99"), a
-        distribution
-        ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`, `color` and `facet` (columns,
-        rows) are swept keys or "flow", "link", "class", "seed"; `kind` is "line", "box", "cdf",
-        "ccdf", "time", "scatter", "heat" or "bar". `where` keeps some values of a key. `width` is
-        that of the whole figure, e.g. "85mm"; letters have `font_size` points there [8, on slides
-        24]. `begin` and `end` ("2s") select a part of the time, `x_limits` and `y_limits`
-        ("0:20ms") the ends of the axes, `rules` ("y=5ms") draw lines, `events` ("drops", "marks",
+        distribution ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`, `color` and
+        `facet` (columns, rows) are swept keys or "flow", "link", "class", "seed"; `kind` is
+        "line", "box", "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` keeps some
+        values of a key. `without` is the competitor whose harm is drawn. `width` is that of the
+        whole figure, e.g. "85mm"; letters have `font_size` points there [8, on slides 24].
+        `begin` and `end` ("2s") select a part of the time, `x_limits` and `y_limits` ("0:20ms")
+        the ends of the axes, `rules` ("y=5ms") draw lines, `events` ("drops", "marks",
         "slow-start-exit", "all") ticks over time.
         """
         from tailback.plot import plot
@@ -435,6 +447,7 @@ class Results:
             facet=facet,
             kind=kind,
             where=where,
+            without=without,
             width=width,
             height=height,
             font_size=font_size,

@@ -208,6 +208,7 @@ INDEX: Shape = {
             "seed": whole,
             "run_id": identity,
             "baseline": maybe(identity),
+            "without": Absent(each(identity)),
         }
     ],
 }

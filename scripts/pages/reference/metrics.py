@@ -26,7 +26,8 @@ def _metrics() -> Iterator[str]:
     yield (
         "## Metrics\n\nComputed from what a run recorded. Frames and tables have the first name, "
         "the JSON the second;\n`--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` take both. "
-        f"{', '.join(of_two)} need two results: only comparisons take them.\n"
+        f"{', '.join(of_two)} need a run without the competitor: comparisons take them, "
+        '`[[assert]]` with `without = "NAME"`, and `plot --without NAME`.\n'
     )
     yield (
         "A scope before the name says what it is of: `link.drops`, `flow.drops`, `class.drops`. "

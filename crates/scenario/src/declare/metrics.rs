@@ -21,6 +21,9 @@ keys! {
         link: Option<String> => TEXT;
         /// The class of flows; default: every one.
         class: Option<String> => TEXT;
+        /// For metrics of harm (`harm_throughput`): the flow or source of traffic whose absence
+        /// they compare with. The run without it, with the same seed, is made too.
+        without: Option<String> => TEXT.since("0.2");
         /// Smallest value that holds.
         min: Option<f64> = NUMBER;
         /// Largest value that holds.
@@ -51,6 +54,24 @@ const OF_BINS: [(&str, &str); 7] = [
     ("normalised", ".p50"),
     ("normalised", ".p75"),
     ("normalised", ".p99"),
+];
+
+/// What a metric of harm begins with.
+pub(crate) const HARM: &str = "harm.";
+
+/// The metrics of harm, each with the metric that a competitor worsens.
+const OF_HARM: [(&str, &str); 11] = [
+    ("throughput", "throughput_mbit"),
+    ("completion", "completion_s"),
+    ("requests", "requests_completion_s"),
+    ("rtt_mean", "rtt_ms.mean"),
+    ("rtt_p99", "rtt_ms.p99"),
+    ("one_way_mean", "one_way_delay_ms.mean"),
+    ("one_way_p99", "one_way_delay_ms.p99"),
+    ("frame_p99", "frame_delay_ms.p99"),
+    ("drops", "drops"),
+    ("chunk_mean", "chunk_ms.mean"),
+    ("chunk_p99", "chunk_ms.p99"),
 ];
 
 /// A metric that an assertion may name.
@@ -89,7 +110,15 @@ pub fn metrics() -> &'static [MetricName] {
                 MetricName::new(&format!("{begin}.{bin}{end}"), On::Flow, &["traffic"])
             })
         });
-        fields.chain(computed).chain(bins).collect()
+        let mut found: Vec<MetricName> = fields.chain(computed).chain(bins).collect();
+        let harm = OF_HARM.iter().map(|(end, worsened)| {
+            let of = |metric: &&MetricName| metric.on == On::Flow && metric.path == *worsened;
+            let parts = found.iter().find(of).map_or(&[][..], |m| &m.parts);
+            MetricName::new(&format!("{HARM}{end}"), On::Flow, parts)
+        });
+        let harm: Vec<MetricName> = harm.collect();
+        found.extend(harm);
+        found
     });
     &METRICS
 }

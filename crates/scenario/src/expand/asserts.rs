@@ -6,8 +6,8 @@ use tailback_engine::keys::KeyKind;
 
 use super::baselines;
 use super::grid::Run;
-use super::subject::{Subject, measured};
-use crate::declare::{Assert, Bdp, GAIN, Reader, expectation};
+use super::subject::{Subject, competitor, measured};
+use crate::declare::{Assert, Bdp, GAIN, HARM, Reader, expectation};
 use crate::read::{Node, Problem};
 
 /// The most assertions.
@@ -50,6 +50,7 @@ pub(crate) fn read(
         let flow = text(reader, "flow");
         let link = text(reader, "link");
         let class = text(reader, "class");
+        let without = text(reader, "without");
         let mut assert = Assert::default();
         assert.set(|key| fields.value(key));
         if fields.item("min").is_none() && fields.item("max").is_none() && node.table().is_some() {
@@ -69,6 +70,9 @@ pub(crate) fn read(
         }
         let subject = Subject { flow, link, class };
         subject.check(reader, &fields, runs);
+        if let Some(name) = &without {
+            competitor(reader, &fields, name, runs);
+        }
         let Some(metric) = metric else { continue };
         let Some((metric, subject)) = measured(reader, &fields, &metric, subject, runs) else {
             continue;
@@ -80,12 +84,41 @@ pub(crate) fn read(
             );
             reader.problem(problem.expected(baselines::BASELINE).global());
         }
+        match (&without, metric.starts_with(HARM)) {
+            (None, true) => {
+                let problem = Problem::new(
+                    fields.span_of("metric"),
+                    format!("\"{metric}\" compares with a run without a competitor"),
+                );
+                let problem = problem.expected("\"without\", the name of the competitor");
+                reader.problem(problem.global());
+            }
+            (Some(_), false) => {
+                let problem = Problem::new(
+                    fields.span_of("without"),
+                    format!("\"{metric}\" is a value of one run"),
+                );
+                let help =
+                    "name a metric of harm such as \"harm_throughput\", or remove \"without\"";
+                reader.problem(problem.help(help).global());
+            }
+            (Some(name), true) if subject.flow.as_ref() == Some(name) => {
+                let problem = Problem::new(
+                    fields.span_of("without"),
+                    format!("\"{name}\" has no harm by itself"),
+                );
+                let help = "name another flow in \"flow\" or in \"without\"";
+                reader.problem(problem.help(help));
+            }
+            _ => {}
+        }
         let Subject { flow, link, class } = subject;
         asserts.push(Assert {
             metric,
             flow,
             link,
             class,
+            without,
             ..assert
         });
     }

@@ -183,6 +183,29 @@ pub(super) fn measured(
     Some((path, subject))
 }
 
+/// Checks that a competitor exists at every point: a whole flow or source of traffic. A program
+/// cannot be silenced.
+pub(super) fn competitor(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, runs: &[Run]) {
+    for run in runs {
+        let plan = &run.plan;
+        let flows = plan.flows.iter().map(|flow| flow.name.as_str());
+        let valid: Vec<&str> = flows
+            .chain(plan.traffic.iter().map(|source| source.name.as_str()))
+            .collect();
+        if valid.contains(&name) {
+            continue;
+        }
+        let text = format!("there is no flow or source named \"{}\"", shorten(name));
+        let problem = Problem::new(fields.span_of("without"), text).nearest(name, valid.clone());
+        let problem = match run.swept.is_empty() {
+            true => problem.expected(format!("one of {}", listed(valid.into_iter()))),
+            false => problem.expected("the name of a flow or source of every point"),
+        };
+        reader.problem(problem.global());
+        return;
+    }
+}
+
 fn not_measured(fields: &Fields<'_>, word: &str, what: &str, on: On) -> Problem {
     let key = if fields.item(on.name()).is_some() {
         on.name()

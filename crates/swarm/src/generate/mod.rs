@@ -238,7 +238,8 @@ impl Maker {
     fn asserts(&mut self) -> Value {
         let mut assert = Table::new();
         let schema = &SCHEMA["properties"]["assert"]["items"];
-        self.rest(&mut assert, schema, &["flow", "link", "min", "max"], 1.0);
+        let decided = ["flow", "link", "without", "min", "max"];
+        self.rest(&mut assert, schema, &decided, 1.0);
         let bound = *self.draw.pick(&["min", "max"]);
         let value = Value::Float(self.draw.log(1e-3, 1e3));
         assert.insert(bound.to_owned(), value);
@@ -254,6 +255,10 @@ impl Maker {
             Value::String(m.links[0].0.clone())
         });
         self.maybe(&mut assert, 0.2, "flow", |_| Value::String("f0".to_owned()));
+        // Metrics of harm need it, and all others reject it.
+        self.maybe(&mut assert, 0.05, "without", |_| {
+            Value::String("f1".to_owned())
+        });
         Value::Array(vec![Value::Table(assert)])
     }
 }

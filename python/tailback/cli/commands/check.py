@@ -26,11 +26,16 @@ from tailback.cli.options import engine_option, seeds_option, set_option, with_o
 @seeds_option
 def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None) -> int:
     """Validate a scenario and estimate the cost of its runs, without running it."""
-    from tailback.running import costs, engines, scenarios
+    from tailback.running import absence, costs, engines, scenarios
 
     runner = engines.get(engine)
     scenario = scenarios.load(Path(file), scenarios.overrides(overrides), seeds, runner)
-    cost = costs.total((point.packets, runner, runner.memory(point)) for point in scenario.points)
+    absent = [absence.without(scenario, runner, name) for name in absence.competitors(scenario)]
+    cost = costs.total(
+        (point.packets, runner, runner.memory(point))
+        for one in (scenario, *absent)
+        for point in one.points
+    )
     terminal.out(f"{file}: ok, {cost.text()}")
     costs.warn_of_hours(cost)
     return OK

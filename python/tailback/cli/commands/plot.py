@@ -93,6 +93,12 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     metavar="KEY=VALUE[,VALUE...]",
     help="Draw only these values of a key, flow, link or class. Can be repeated.",
 )
+@click.option(
+    "--without",
+    metavar="NAME",
+    help="Draw the harm that this flow or source of traffic does to the others, by "
+    "harm_throughput or a --y of harm. The sweep was run with --without NAME too.",
+)
 @_scale_option("x")
 @_scale_option("y")
 @click.option(
@@ -154,6 +160,7 @@ def plot(
     facets: tuple[str, ...],
     kind: str | None,
     conditions: tuple[str, ...],
+    without: str | None,
     x_scale: str,
     y_scale: str,
     out: Path | None,
@@ -198,6 +205,7 @@ def plot(
         facet=facets,
         kind=kind,
         where=where,
+        without=without,
         x_scale=x_scale,  # type: ignore[arg-type]
         y_scale=y_scale,  # type: ignore[arg-type]
         look=FigureLook(

@@ -38,12 +38,21 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="File with more tables [[assert]]: what must hold in every run.",
 )
+@click.option(
+    "--without",
+    "absent",
+    multiple=True,
+    metavar="NAME",
+    help="Make the runs without this flow or source of traffic too, with the same seeds. The "
+    "others then have their harm by it, in the table and in JSON. Can be repeated.",
+)
 @run_options(read_only=True)
 @json_option
 def run(
     file: str,
     overrides: tuple[str, ...],
     asserts: Path | None,
+    absent: tuple[str, ...],
     options: RunOptions,
     as_json: bool,
 ) -> int:
@@ -58,7 +67,7 @@ def run(
     wanted = {point.run_id for point in job.points}
     reused = sum(os.path.lexists(layout.run_path(options.out, run_id)) for run_id in wanted)
     try:
-        results = execution.run_loaded([job], [runner], options)[0]
+        results = execution.run_loaded([job], [runner], options, absent)[0]
     except RunsFailed as failed:
         results, failures = failed.results[0], failed.failures
     if as_json:

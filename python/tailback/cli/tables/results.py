@@ -13,7 +13,7 @@ from tailback.base import terminal
 from tailback.base.foreign import line
 from tailback.base.progress import is_quiet
 from tailback.cli.tables.layout import MAX_ROWS, new_console, print_table, short_names, width_of
-from tailback.metrics import Metric, On, find, pooling
+from tailback.metrics import Metric, On, find, harm, pooling
 from tailback.metrics.completion import UNFINISHED
 from tailback.metrics.estimates import has_spread, with_spread
 from tailback.metrics.parts import programs
@@ -257,7 +257,7 @@ def _tables(
     queues = (q for r in results.points for q in _of_run(r)["queues"].values())
     sce = any(q["sce_marks"] for q in queues)
     done = (DONE,) if completes else ()
-    quantities = (*FLOW, *((SCE,) if sce else ()), *done)
+    quantities = (*FLOW, *((SCE,) if sce else ()), *done, *_harms(results))
     of_link = (*LINK, *((SCE_OF_LINK,) if sce else ()))
     with_jain = any(len(_of_run(run)["flows"]) > 1 for run in results.points)
 
@@ -329,6 +329,13 @@ def _tables(
     hidden += more + sum(group[0].brief[1] for group in groups)
     latency, more = _latency(groups, paths, titles, layout)
     return [*latency, *(table for table, _ in tables), *requests], hidden + more
+
+
+def _harms(results: Results) -> list[TableQuantity]:
+    """Harm to throughput, a column for each competitor whose absence was run."""
+    names = dict.fromkeys(name for run in results.points for name in run.without)
+    metric = find("harm.throughput", "flow")
+    return [TableQuantity(f"harm by {line(name)}", harm.by(metric, name)) for name in names]
 
 
 def _sources(

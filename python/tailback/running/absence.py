@@ -1,0 +1,63 @@
+"""Runs in which a competitor sends nothing: what harm is measured against."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from tailback import _native
+from tailback.base import toml
+from tailback.base.names import unknown
+from tailback.errors import InputError
+from tailback.plugins import copies
+from tailback.running import engines
+
+
+def silencing(scenario: _native.Scenario, name: str) -> dict[str, str]:
+    """The values, by path, with which a flow or source of traffic sends nothing.
+
+    Raises `InputError` for a name that the scenario does not have.
+    """
+    canonical = json.loads(scenario.points[0].canonical)
+    places = {part["name"]: key for key in ("flows", "traffic") for part in canonical[key]}
+    if name not in places:
+        raise InputError(f"--without: {unknown('flow or source of traffic', name, list(places))}")
+    path = f"{places[name]}.{name}"
+    # A flow that stops at once needs a start before that.
+    return {f"{path}.start": '"0s"', f"{path}.stop": '"1ms"'}
+
+
+def without(scenario: _native.Scenario, runner: engines.Engine, name: str) -> _native.Scenario:
+    """The same scenario, point by point, in which a flow or source of traffic sends nothing."""
+    title = toml.value(f"{scenario.title}, without {name}".removeprefix(", "))
+    values = [*scenario.overrides, *silencing(scenario, name).items(), ("title", title)]
+    native = copies.native_of(scenario)
+
+    def read(options: object) -> _native.Scenario:
+        loaded: _native.Scenario = native.load(
+            scenario.text.encode(errors="surrogateescape"),
+            scenario.file,
+            values,
+            scenario.seeds,
+            folder=scenario.folder,
+            **options,  # type: ignore[arg-type]
+        )
+        return loaded
+
+    alone = runner.load(read)
+    if [_key(point) for point in alone.points] != [_key(point) for point in scenario.points]:
+        raise InputError(
+            f"--without {name}: its start and stop are swept, so no run without it has the same "
+            "point; sweep other keys"
+        )
+    return alone
+
+
+def competitors(scenario: _native.Scenario, more: Iterable[str] = ()) -> list[str]:
+    """The competitors whose absence the assertions of a scenario need, and some more."""
+    asserted = (one.without for one in scenario.asserts)
+    return list(dict.fromkeys([*(name for name in asserted if name is not None), *more]))
+
+
+def _key(point: _native.Point) -> tuple[Sequence[tuple[str, object]], int]:
+    return list(point.params.items()), point.seed
