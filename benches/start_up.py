@@ -41,7 +41,7 @@ HEAD = """\
 # Slow starts over rate, RTT and buffer
 
 HyStart loses least, and Rapid Start is the fastest at the price of the most loss. Without a rule
-that ends slow start, it sends twice what a deep path holds.
+that ends it early, slow start sends twice what a path with a deep buffer holds.
 
 `python benches/start_up.py --write` runs one CUBIC flow over an empty FIFO, with each way to end
 slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11-26).
@@ -52,11 +52,12 @@ slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11
 
 ![Time until 90 % of the rate, overshoot and loss of five slow starts](start-up/start-up.svg)
 
-- *Overshoot* is the most in flight over what the path holds, which is the bandwidth-delay product
-  and the buffer.
+- *Overshoot* is the largest amount in flight, divided by what the path holds: the bandwidth-delay
+  product and the buffer.
 - *Loss* is the share of the packets that the queue dropped.
-- *Time* is in round-trip times until the flow delivered 90 % of the rate over one of them. An empty
-  cell: some seed did not within the run. The mean leaves it out.
+- *Time* is the number of round-trip times until the flow delivered 90 % of the rate during one of
+  them. A cell is empty if the flow of some seed did not get there within the run. The mean leaves
+  such cells out.
 - Slow starts are options of `cubic` ([reference](../reference/congestion-controls/cubic.md)).
   HyStart is that of Linux.
 

@@ -71,7 +71,8 @@ HEAD = """\
 
 VERSIONS = """\
 The versions of DualPI2 of 2019 have one row for each part and for each of four quantities. The
-command prints them over all versions. One seed includes what seeds differ by.
+command prints the differences over all versions. With one seed they include the noise between
+seeds.
 """
 
 CRITERIA = """\
@@ -94,7 +95,8 @@ seeds.
 COSTS = """\
 ## Time
 
-Processor time of all runs behind the rows. On two idle cores a row takes half of it.
+The table has the processor time of all runs behind the rows. On two idle cores a row takes half of
+this time.
 """
 
 COSTS_HEAD = """\
@@ -107,7 +109,8 @@ CRITERION = COLUMNS[0]
 NOTES = {
     "dctcp-internet-2014": """\
 `dctcp-internet-2014` runs on Linux with `sch_wred`, `tcp_dctcp_2014` and `tcp_reno_acks`. Frames of
-Linux carry a little less payload than those of the paper, because Ethernet's header is among them.
+Linux carry a little less payload than those of the paper, because their size includes Ethernet's
+header.
 """,
     "dualpi2-2022": """\
 A cell of `dualpi2-2022` is any column of the source. Minima and deviations of one-second samples
@@ -118,7 +121,7 @@ Rows with Prague are not in the table: Linux has no Prague, and the report of
 """,
     "dualpi2-2019-wrr": """\
 The versions of 2019 run on Linux by the module `sch_dualpi2_2019`, and DCTCP of Linux 3.19 by
-`tcp_dctcp_2014`. Losses are found by today's stack on both engines.
+`tcp_dctcp_2014`. On both engines today's stack detects the losses.
 """,
 }
 """What a reader has to know of an experiment's rows."""

@@ -48,11 +48,11 @@ TITLES = {
 
 LEADS = {
     "cc": """\
-Worse and no worse are against CUBIC in the same place. Sections about other traffic are by harm:
-what the control does to CUBIC and Reno, less what they do to themselves.""",
+*Worse* and *no worse* compare with CUBIC in the same place. Sections about other traffic measure
+harm: what the control does to CUBIC and Reno, less what these do to themselves.""",
     "queue": """\
-Worse and no worse are against a FIFO of one bandwidth-delay product. Sections that begin with L4S
-are for dual queues.""",
+*Worse* and *no worse* compare with a FIFO of one bandwidth-delay product. Sections that begin with
+L4S are for dual queues.""",
 }
 
 MARKS = {"pass": "✓", "no worse": "✓", "undecided": "?", "not observable": "–"}
@@ -64,10 +64,10 @@ HEAD = """\
 What [`tailback evaluate`](../how-to/evaluate.md) finds for the congestion controls and queues of
 the simulator. `{command}` writes this page. It was measured on {date} with the simulator, version
 `{version}`{quick}. A cell links to its number, its interval and the command that runs the scenario.
-Numbers are those of the section's measure: [all numbers]({details}) has what they mean.
+Numbers are those of the section's measure: [all numbers]({details}) explains them.
 
-✓: passes, or is no worse. **fail** and **worse** have their number. ?: the seeds do not decide it.
-–: not observable.
+✓: passes, or is no worse. **fail** and **worse** have their number. ?: the seeds do not decide. –:
+not observable.
 
 A verdict is about one scenario with stated margins, which are ours where the RFC has none. It ranks
 nobody.

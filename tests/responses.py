@@ -267,21 +267,22 @@ Made by `python tests/responses.py --page` from the tables in
 ## ACK by ACK
 
 Each scenario in [tests/response](../tests/response) has one flow and a link so fast that no
-queue builds up. The exception is one in which a burst makes a timeout spurious. A schedule says
-which data packets are marked or lost on the link; retransmissions count. The kernel follows it
-with a queue discipline written for that (`tbsched`), so both engines lose the same packets. Both
-record the sender's state after every ACK and every timer (`record.series = "acks"`). The table
-compares it row by row: segments acknowledged, window, ssthresh, packets in flight, congestion
-state and, for DCTCP, alpha. ECN is on. A row counts if something changed in it besides the number
-of segments acknowledged and in flight.
+queue builds up. The only exception is the scenario in which a burst makes a timeout spurious. A
+schedule says which data packets are marked or lost on the link; retransmissions count. The kernel
+follows it with a queue discipline written for that (`tbsched`), so both engines lose the same
+packets. Both record the sender's state after every ACK and every timer (`record.series = "acks"`).
+The table compares it row by row: segments acknowledged, window, ssthresh, packets in flight,
+congestion state and, for DCTCP, alpha. ECN is on. A row counts if something changed in it besides
+the number of segments acknowledged and in flight.
 
 In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that only the
-sender's response is compared. Those with random losses and "Delayed ACKs" have Linux's default:
-ACKs are delayed once the receive window has stopped growing. The short ones with random losses end
-before that. When the window stops growing depends on what the receiving application leaves in the
-buffer. The simulator does not model this, and there the traces of "Delayed ACKs" part: a known
-deviation. Paths with random losses are whole steps of the kernel engine's clock, so that no ACK
-falls on different sides of a jiffy on the two engines.
+sender's response is compared. The scenarios with random losses and "Delayed ACKs" have Linux's
+default: ACKs are delayed once the receive window has stopped growing. The short scenarios with
+random losses end before that. When the window stops growing depends on what the receiving
+application leaves in the buffer. The simulator does not model this, so the traces of "Delayed ACKs"
+differ from there on: a known deviation. The round-trip times of paths with random losses are whole
+steps of the kernel engine's clock, so that no ACK falls on different sides of a jiffy on the two
+engines.
 """
 
 LAWS_HEAD = """
@@ -289,17 +290,17 @@ LAWS_HEAD = """
 
 Packets in flight on average where every n-th packet, or each with the same probability, is lost
 or marked ([tests/laws.py](../tests/laws.py)): what the formula says, the simulator and
-Linux, with the same packets. "±" is half the interval of Linux's mean over the lists of
-numbers. Why Linux is not where the formula is:
+Linux, with the same packets. "±" is half the interval of Linux's mean over the lists of lost or
+marked packets. Why Linux is not where the formula is:
 
 - Reno: delayed ACKs, and a reduction takes a round in which nothing grows.
 - CUBIC: the curve is flat where it comes back to the last maximum. Linux's target is in whole
-  segments, so that the window is there when the curve is less than one below, and losses come
-  sooner. Fast convergence takes a window one segment lower for a falling one.
-- DCTCP: windows are in whole segments. A cut of alpha W/2 loses its fraction, and what was
-  counted towards the next segment is lost with every reduction (`tcp_init_cwnd_reduction`),
-  which takes a round. Where marks come at regular distances a cut is none, and the window is
-  half a distance: a round of reduction, and a round that would grow by one.
+  segments, so the window reaches it when the curve is still less than one segment below, and losses
+  come sooner. Fast convergence treats a window that is one segment lower as a falling one.
+- DCTCP: windows are in whole segments. The fraction of a cut of alpha W/2 is lost, and every
+  reduction loses what was counted towards the next segment (`tcp_init_cwnd_reduction`), which takes
+  a round. Where marks come at regular distances the cut rounds to zero, and the window is half a
+  distance: a round of reduction, and a round that would grow by one.
 """
 
 

@@ -31,40 +31,41 @@ class Shown:
 SHOWN = (
     Shown(
         "access-link",
-        "The router's shaper against the line behind it. As long as it sends slower than the "
-        "modem, the queue is its own, and the modem's is empty; a little faster, and the backup "
-        "fills the modem, where nothing keeps flows apart. Then the downloads lose, too: their "
+        "The router's shaper against the line behind it. While the router sends more slowly than "
+        "the modem, packets wait in the router and the modem's queue is empty. If it sends a "
+        "little faster, the backup fills the modem's queue, which does not keep flows apart. Then "
+        "the downloads lose, too: their "
         "ACKs wait behind the backup.",
         ("link-delay-p99-ms", "flow-throughput-mbit"),
     ),
     Shown(
         "wifi-like",
-        "A link that sends in bursts. CoDel shortens the queue for everybody; FQ-CoDel takes the "
-        "call out of it, whose packets then wait for nothing but their turn.",
+        "A link that sends in bursts. CoDel shortens the queue for everybody; FQ-CoDel gives the "
+        "call a queue of its own, so that its packets wait only for their turn.",
         ("names", "class-delay"),
     ),
     Shown(
         "datacentre",
-        "One port of a switch that marks at a threshold. DCTCP keeps the queue there; CUBIC lets "
-        "it swing, and its requests begin with a packet that cannot be marked: the switch drops "
-        "it, and a timeout passes.",
+        "One port of a switch that marks at a threshold. DCTCP keeps the queue at the threshold; "
+        "with CUBIC it swings. A request of CUBIC begins with a packet that cannot be marked: if "
+        "the switch drops it, the request waits for a timeout.",
         ("delay", "requests"),
     ),
     Shown(
         "satellite",
-        "A long path that loses a packet now and then. CUBIC takes a loss for congestion and needs "
-        "minutes to grow back; BBR goes by the rate that arrives.",
+        "A long path that loses a packet now and then. CUBIC takes a loss for congestion and "
+        "needs minutes to grow back; BBR follows the rate at which its data arrives.",
         ("flow-throughput-mbit",),
     ),
     Shown(
         "cellular",
-        "The rate falls on a drive through a city, and what was a short queue becomes a long one. "
-        "Above FIFO, below FQ-CoDel.",
+        "The rate falls on a drive through a city, and a short queue becomes a long one. The "
+        "upper figure shows a FIFO, the lower one FQ-CoDel.",
         ("time-1", "time-2", "delay"),
     ),
     Shown(
         "sweep",
-        "How much buffer one flow needs: the rule of thumb holds for Reno, CUBIC needs less.",
+        "How much buffer one flow needs: the rule of thumb holds for Reno, and CUBIC needs less.",
         ("link-utilisation",),
     ),
 )

@@ -122,8 +122,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
     criteria = len(judges)
     return (
         f"**{holding} of {criteria} criteria hold, {criteria - holding} fail.** Where cells "
-        f"are counted one by one, {within} of {cells} are within their limits. Counted once "
-        f"for each criterion, {held_out} cells were held out."
+        f"are counted one by one, {within} of {cells} are within their limits. {held_out} "
+        f"cells (counted for each criterion) were held out."
     )
 
 
@@ -188,15 +188,15 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
 
 _HOW = """
 A criterion is a limit for a group of cells of one kind. *Within* counts cells within the limit;
-*or chance* adds misses within what one more run of the simulator would give in 95 % of cases, where
-there are five seeds. *Held out* are cells that were kept out, or not known, until the set-up was
-frozen. A dash: there is no such number.
+*or chance* adds misses that are within the range of one more run of the simulator in 95 % of cases;
+it needs five seeds. *Held out* are cells that were kept out, or not known, until the set-up was
+frozen. A dash means that there is no such number.
 """
 
 _NOISE = """
 Some sources have an experiment twice: rows that are the same by symmetry, or modes that make no
 difference to their flows; the twins of the validation are the kernel's first seeds and its last.
-How far such twins are apart is how far off a model without any error would be.
+The distance between such twins is the error that even a perfect model would have.
 """
 
 

@@ -232,8 +232,8 @@ pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     section(
         "Scripts that run and assert nothing",
         "runs",
-        "What they ask of the simulator is one packet at a time at which every TCP sends it; \
-         they are about calls and the closing of connections.",
+        "They expect one packet of the simulator, at a time at which every TCP sends it: they \
+         test system calls and the closing of connections.",
     );
     text.push_str("\n## Scripts that do not apply\n");
     let mut kinds: Vec<Category> = rows.iter().filter_map(|r| category(&r.1)).collect();

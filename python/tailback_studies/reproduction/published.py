@@ -235,8 +235,7 @@ def _counted(judges: Sequence[Judge]) -> str:
     if cells:
         words.append(f"{within} of {cells} cells that are counted one by one are within the limit.")
     words.append(
-        f"Counted once for each criterion, {held_out} cells were held out until the set-up was "
-        "frozen."
+        f"{held_out} cells (counted for each criterion) were held out until the set-up was frozen."
         if held_out
         else "No cell was held out."
     )

@@ -30,10 +30,11 @@ def _metrics() -> Iterator[str]:
         '`[[assert]]` with `without = "NAME"`, and `plot --without NAME`.\n'
     )
     yield (
-        "A scope before the name says what it is of: `link.drops`, `flow.drops`, `class.drops`. "
-        "Without one\na name that several have is that of the link; `compare --metric` takes all. "
-        "A name behind an `@` chooses\none link, flow or class: `drops@bottleneck`, `drops@cubic`. "
-        "Programs and sources of traffic stand for flows.\n"
+        "A scope before the name says what the metric belongs to: `link.drops`, `flow.drops`, "
+        "`class.drops`.\nIf several scopes have a name, the name without a scope means the metric "
+        "of the link; for `compare --metric`\nit means all of them. A name behind an `@` chooses "
+        "one link, flow or class: `drops@bottleneck`, `drops@cubic`.\nThe scope `flow` includes "
+        "programs and sources of traffic.\n"
     )
     yield f"Every command pools the seeds of a point in the same way. In short: {metrics.RULE}.\n"
     yield "| metric | of a | unit | in JSON | meaning | within a run | a run without it |"

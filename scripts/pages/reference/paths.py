@@ -45,8 +45,8 @@ MISSING = """
 ## What is missing
 
 `lte` and `leo` are models. For measured traces use `rate = { trace = "FILE" }`, with a file of
-Mahimahi or a CSV file of rate, delay and loss. The slots of DOCSIS requests and grants and the
-capacities of the way back of RFC 8867 are missing.
+Mahimahi or a CSV file of rate, delay and loss. The models leave out the slots of DOCSIS requests
+and grants, and the capacities of the way back in RFC 8867.
 """
 
 

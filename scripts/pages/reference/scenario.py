@@ -41,7 +41,7 @@ HEAD = """\
 Made by `make pages` from the [JSON Schema](scenario.schema.json) of scenarios, which editors read
 too. Times, rates and sizes are written as for tc: `20ms`, `100Mbit`, `1000p` (packets), `64kb`
 (1 kb = 1024 bytes), `0.5bdp` (bottleneck rate x path RTT). A key that is left out has the default
-shown; where none is shown its meaning says what happens.
+shown. If no default is shown, the description of the key says what happens.
 
 Options of [congestion controls](congestion-controls/index.md), [queues](queues/index.md),
 [traffic](traffic/index.md), [impairments](impairments/index.md) and [programs](programs/index.md)

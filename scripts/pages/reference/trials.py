@@ -24,7 +24,7 @@ TESTED = (
     "([what is tested](../../evidence/testing.md))."
 )
 PROGRAMS = (
-    "It is the program itself. Only the measurements need validation: "
+    "tailback runs the program itself, so only the measurements need validation: "
     "[programs](../../how-to/programs.md)."
 )
 
@@ -66,8 +66,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield ""
     if nowhere:
         yield (
-            "No cell of [the simulator against Linux](../../evidence/validation.md) has it: it has "
-            "not been compared with Linux.\n"
+            "No cell of [the simulator against Linux](../../evidence/validation.md) uses it, "
+            "so it has not been compared with Linux.\n"
         )
 
 

@@ -36,8 +36,8 @@ EXPERIMENT = Versions(
     text=(
         "The module of 2019 keeps the delays of the last update among its statistics. A reset of "
         "the statistics therefore changes the probability by beta times the whole queueing delay, "
-        "and the last two columns are different runs. Before the reset included these delays, it "
-        "concerned only counters, and every number of one column was that of the other. How large "
+        "and the last two columns are different runs. Before the reset included these delays, "
+        "it affected only counters, and the two columns had the same numbers. How large "
         "the difference was in the source stays open, because its numbers are not public."
     ),
     setup=(

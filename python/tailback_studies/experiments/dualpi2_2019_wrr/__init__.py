@@ -34,7 +34,7 @@ EXPERIMENT = Versions(
     presets=("step-2019",),
     text=(
         "The two forms of a ratio differ most where both queues are full: there the scheduler "
-        "decides how much L gets beside C. The table has every quantity of the battery; the "
+        "decides the share of L. The table has every quantity of the battery; the "
         "differences beyond noise have tables of their own."
     ),
     setup=(

@@ -18,7 +18,7 @@
 //! exactly where the branch rounds to 1/256. Gains stay in 1/256: 0.90 is 230/256.
 //! Its deviations from the text:
 //!
-//! - State is saved once an episode of recovery (section 5.5.11.1). The pseudo-code saves at the
+//! - State is saved once per episode of recovery (section 5.5.11.1). The pseudo-code saves at the
 //!   first loss of each round. There, the second lost segment after UP has ended would overwrite
 //!   what was saved, because DOWN resets the signs of congestion.
 //! - An idle time restarts the interval of `extra_acked` with its count; the pseudo-code keeps the
