@@ -336,7 +336,7 @@ cc = { name = "own", kernel = true }
     with pytest.raises(tailback.ScenarioError) as refused:
         _native.load(own, "f")
     assert list(map(str, refused.value.diagnostics)) == [
-        "f:4:22: own is of the kernel only; expected --engine kernel"
+        "f:4:22: own exists in the kernel only; expected --engine kernel"
     ]
 
 

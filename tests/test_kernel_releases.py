@@ -255,7 +255,7 @@ def test_what_a_kernel_lacks_is_refused_with_those_that_have_it() -> None:
 @pytest.mark.usefixtures("three")
 def test_the_simulator_has_no_kernel_to_choose() -> None:
     said = refused('kernel = "6.1"\n' + SCENARIO, "sim")
-    assert said.startswith("<text>:1:10: the simulator is no kernel of any release; expected --eng")
+    assert said.startswith("<text>:1:10: the simulator does not run a kernel; expected --eng")
     assert re.search(r"1:10: wrong value 6\.1 for \"kernel\"", refused("kernel = 6.1\n" + SCENARIO))
 
 

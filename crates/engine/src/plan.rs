@@ -48,13 +48,14 @@ keys! {
         key title = TEXT.default("");
         /// Length of the run.
         duration: Time = POSITIVE_TIME.required();
-        /// Nothing before this time is counted.
+        /// No event before this time is counted.
         warmup: Time = ANY_TIME.default("0s");
         /// Seed of every random stream; a sweep's seeds count up from it.
         key seed = int(0, i64::MAX).default("1");
-        /// The Linux that plays it, kernel engine only: its release ("6.1", "6.1.176") or the
-        /// beginning of its kit's hash, among the kits that are built (`tailback kernel list`). If
-        /// several fit, the one in use is taken, else the one built last. Default: the kit in use.
+        /// The Linux that runs the scenario, kernel engine only: its release ("6.1", "6.1.176") or
+        /// the beginning of its kit's hash, among the kits that are built (`tailback kernel list`).
+        /// If several fit, tailback takes the one in use, else the one built last. Default: the kit
+        /// in use.
         kernel: Option<String> => TEXT;
         /// Each flow's start is delayed by a uniform draw from 0 to this; default: path.rtt.
         start_jitter: Time = ANY_TIME;
@@ -65,9 +66,8 @@ keys! {
         host_jitter: Time = ANY_TIME.default("0s");
         /// How long every host's timers had been running when the run begins. It decides at which
         /// instants the ticks of 1 ms fall. Default: each host has a phase of its own, drawn from
-        /// the seed, so that
-        /// alike flows do not time out at the same instant. Simulator only: hosts of the kernel
-        /// engine share the ticks of one kernel.
+        /// the seed, so that equal flows do not time out at the same instant. Simulator only: hosts
+        /// of the kernel engine share the ticks of one kernel.
         timer_phase: Option<Time> = ANY_TIME;
         /// The only link, named "bottleneck": short for one [links.NAME].
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));

@@ -489,7 +489,7 @@ cc = { name = "mycc", kernel = true }
         f.toml:4:47: "ecn" of wred has no option "mix"; expected one of {options of wred.ecn}; did you mean "min"?
         f.toml:4:56: "target" is an option of {with target}, not of "ecn" of wred; expected one of {options of wred.ecn}
         f.toml:4:84: wrong value 3 for "classic"; expected a table of options
-        f.toml:6:23: mycc is of the kernel only; expected --engine kernel
+        f.toml:6:23: mycc exists in the kernel only; expected --engine kernel
         "#,
     );
     check(
@@ -942,7 +942,7 @@ fn numbers_that_do_not_fit() {
     );
     check(
         &format!("seed = 9223372036854775807\n{BASE}[sweep]\nseeds = 3\n"),
-        "f.toml:1:8: the seeds count past the largest; expected a smaller seed: 3 are counted from it",
+        "f.toml:1:8: the seeds exceed the largest seed; expected a smaller seed: 3 are counted from it",
     );
     check_base(
         "bytes = \"0.00000001bdp\"\n",
@@ -1132,15 +1132,15 @@ cc = { name = "add2", kernel = false, module = "add2" }
 route = ["a", "b"]
 "#,
         r#"
-        f.toml:4:26: mysch is of the kernel only; expected --engine kernel
-        f.toml:7:26: a module is of the kernel only; expected --engine kernel
+        f.toml:4:26: mysch exists in the kernel only; expected --engine kernel
+        f.toml:7:26: a module exists in the kernel only; expected --engine kernel
         f.toml:7:49: codel has no option "args"; expected one of {options of codel}
         f.toml:9:12: offloads are of the kernel engine only; expected --engine kernel, or offloads = false
-        f.toml:11:23: mycc is of the kernel only; expected --engine kernel
-        f.toml:14:40: a module is of the kernel only; expected --engine kernel
-        f.toml:17:23: a module is of the kernel only; expected --engine kernel
+        f.toml:11:23: mycc exists in the kernel only; expected --engine kernel
+        f.toml:14:40: a module exists in the kernel only; expected --engine kernel
+        f.toml:17:23: a module exists in the kernel only; expected --engine kernel
         f.toml:20:15: unknown congestion control "add2"; expected one of {controls}
-        f.toml:20:39: a module is of the kernel only; expected --engine kernel
+        f.toml:20:39: a module exists in the kernel only; expected --engine kernel
         "#,
     );
     let text = r#"duration = "60s"
@@ -1480,7 +1480,7 @@ route = ["a"]
         f.toml:8:9: wrong value "60001b" for "burst"; expected at most 60000b: what the lowest rate sends in 60s, and no more than 4294967295b
         f.toml:12:9: cake keeps the link's rate itself and has no burst; expected burst = "0b", or another queue
         f.toml:15:9: wrong value "10p" for "burst"; expected a size such as "1600b" (units b, kb, mb, gb), "0b" for none, or "tc" for what tc computes
-        f.toml:19:9: what leaves by tokens saved up is in no slot, which count_in_service would count; expected burst = "0b", or count_in_service = false
+        f.toml:19:9: packets that leave on saved tokens have no slot, so count_in_service cannot count them; expected burst = "0b", or count_in_service = false
         f.toml:22:9: wrong value "4gb" for "burst"; expected at most 4294967295b: what the lowest rate sends in 60s, and no more than 4294967295b
         "#,
     );

@@ -56,7 +56,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "flow",
-            doc: "What is kept apart: nothing (flowblind), flows, hosts, or flows with a fair share for each host.",
+            doc: "What has a queue of its own: nothing (flowblind), each flow, each host, or each flow with a fair share for each host.",
             kind: Kind::Word(&[
                 "flowblind",
                 "srchost",
@@ -126,14 +126,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "overhead",
-            doc: "Bytes charged besides the IP packet; default: the 14 bytes of Ethernet that a frame has.",
+            doc: "Bytes that count for a packet besides its IP packet; default: the 14 bytes of Ethernet that a frame has.",
             kind: Kind::Int { min: -64, max: 256 },
             default: None,
             tc: None,
         },
         Opt {
             name: "mpu",
-            doc: "Least that is charged for a packet, bytes.",
+            doc: "Least size for which a packet counts, bytes.",
             kind: Kind::Int { min: 0, max: 256 },
             default: Some("0"),
             tc: None,

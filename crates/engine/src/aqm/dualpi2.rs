@@ -112,7 +112,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "target",
-            "Queueing delay it aims at; default 15ms, 20ms before the refactoring.",
+            "Queueing delay that it aims at; default 15ms, 20ms before the refactoring.",
             Time::from_us(1),
         ),
         time(
@@ -255,7 +255,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "reset_statistics",
-            doc: "Whether the counters among the gauges restart at 0 after each reading.",
+            doc: "Whether those gauges that are counters restart at 0 after each reading.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
@@ -274,7 +274,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "version",
-            doc: "Whose presets and details it follows.",
+            doc: "The version whose presets and details it follows.",
             kind: Kind::Word(presets::VERSIONS),
             default: Some("linux-6.17"),
             tc: None,

@@ -82,14 +82,14 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "refill_delay",
-            doc: "A flow that had nothing queued for longer has a quantum at least when it comes back.",
+            doc: "A flow that had no packets in the queue for longer than this may send at least a quantum when it comes back.",
             kind: Kind::Time { min: Time::ZERO },
             default: Some("40ms"),
             tc: None,
         },
         Opt {
             name: "orphan_mask",
-            doc: "Bits of the hash that tell flows apart: 0 makes one flow of all.",
+            doc: "Bits of the hash that distinguish flows; with 0 all packets are one flow.",
             kind: Kind::Int {
                 min: 0,
                 max: 65_535,

@@ -30,7 +30,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Largest length of all queues together, in packets; beyond it the fattest flow loses packets.",
+            doc: "Largest length of all queues together, in packets; beyond it the flow with the longest queue loses packets.",
             kind: Kind::Size {
                 packets: true,
                 bytes: false,

@@ -54,7 +54,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Memory beyond which Linux counts packets; nothing is dropped for it.",
+            doc: "Memory above which Linux counts packets; no packet is dropped because of it.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

@@ -29,7 +29,7 @@ const SCALE: f64 = 1024.0;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cubic-sce",
-    doc: "CUBIC that levels its curve off and steps down by sqrt(cwnd) for a window of SCE marks.",
+    doc: "CUBIC that flattens its curve and takes sqrt(cwnd) segments off for a window of SCE marks.",
     follows: "github.com/chromi/sce, tcp_cubic_sce.c",
     options: &[
         Opt {
@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "beta_sce",
-            doc: "The same if a recent ACK carried ESCE. Recent are as many ACKs as the window had segments.",
+            doc: "The same if a recent ACK carried ESCE. As many ACKs are recent as the window had segments.",
             kind: Kind::Float {
                 min: 0.01,
                 max: 0.99,

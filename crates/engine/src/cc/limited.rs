@@ -17,7 +17,7 @@ use crate::registry::{Kind, Opt, Options};
 /// The option of the congestion controls that have it.
 pub(super) const GROWTH: Opt = Opt {
     name: "limited_growth",
-    doc: "What holds the window while the application is the limit: Linux's test of whether it was used (\"linux\"), draft-ietf-ccwg-ratelimited-increase (\"draft\"), or nothing, as in RFC 5681 (\"none\").",
+    doc: "What keeps the window from growing while the application limits the rate: Linux's test of whether it was used (\"linux\"), draft-ietf-ccwg-ratelimited-increase (\"draft\"), or nothing, as in RFC 5681 (\"none\").",
     kind: Kind::Word(&["linux", "draft", "none"]),
     default: Some("linux"),
     tc: None,

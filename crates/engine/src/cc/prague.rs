@@ -68,7 +68,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha_init",
-            doc: "alpha at the start; it does not change before the first mark.",
+            doc: "Value of Value of alpha at the start; it does not change before the first mark.",
             kind: Kind::Float { min: 0.0, max: 1.0 },
             default: Some("1"),
             tc: None,

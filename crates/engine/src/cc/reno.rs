@@ -28,7 +28,7 @@ pub const ENTRY: Entry<Build> = Entry {
         abe::FRLOSSREDUCE,
         slow_start::option(
             Some("none"),
-            "How the first slow start ends or grows: by HyStart as CUBIC has it, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or by losses and marks only, as in Linux.",
+            "How the first slow start ends or grows: by HyStart as in CUBIC, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or by losses and marks only, as in Linux.",
         ),
         slow_start::SAVED_WINDOW,
         slow_start::SAVED_RTT,

@@ -29,7 +29,7 @@ const WHOLE: u64 = 1_000_000;
 /// Unit of the counters.
 pub(super) const UNIT_QUIRK: Opt = Opt {
     name: "unit_quirk",
-    doc: "Size at which a segment of the window is counted, bytes; acknowledged segments are counted at 1448. 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
+    doc: "Bytes for which a segment of the window counts; an acknowledged segment counts for 1448. 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
     kind: Kind::Int {
         min: 0,
         max: 65_000,
@@ -74,7 +74,7 @@ pub(super) const BETA_ECN: Opt = Opt {
 /// Factor after ECN-Echo with recent SCE.
 pub(super) const BETA_SCE: Opt = Opt {
     name: "beta_sce",
-    doc: "Factor of the window after ECN-Echo if one of the last ACKs carried ESCE: as many ACKs count as the window had segments.",
+    doc: "Factor of the window after ECN-Echo if one of the last ACKs carried ESCE: the number of ACKs that count is the number of segments of the window.",
     kind: Kind::Float {
         min: 0.01,
         max: 0.99,
@@ -86,7 +86,7 @@ pub(super) const BETA_SCE: Opt = Opt {
 /// Applies two reductions where one is intended.
 pub(super) const CWR_QUIRK: Opt = Opt {
     name: "cwr_quirk",
-    doc: "As in the kernels of 2019: ECN-Echo and losses halve the window by PRR, and beta_ecn or beta_sce apply to what that leaves.",
+    doc: "As in the kernels of 2019: ECN-Echo and losses halve the window by PRR, and then beta_ecn or beta_sce is applied to the halved window.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,

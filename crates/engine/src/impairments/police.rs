@@ -25,14 +25,14 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "rate",
-            doc: "Rate at which tokens come, for bytes of frames.",
+            doc: "Rate at which tokens for bytes of frames arrive.",
             kind: Kind::Rate,
             default: Some("10Mbit"),
             tc: None,
         },
         Opt {
             name: "burst",
-            doc: "Most tokens that it holds, bytes.",
+            doc: "Largest number of tokens that it holds, in bytes.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

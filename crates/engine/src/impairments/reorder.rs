@@ -38,7 +38,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: DISTANCE,
-            doc: "Number of packets that pass it; replaces `by`.",
+            doc: "Number of packets that overtake it; replaces `by`.",
             kind: Kind::Int {
                 min: 1,
                 max: 100_000,
@@ -48,7 +48,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "patience",
-            doc: "The longest time for which it waits for packets to pass; goes with `distance`.",
+            doc: "The longest time for which it waits to be overtaken; goes with `distance`.",
             kind: Kind::Time { min: Time(1) },
             default: Some("50ms"),
             tc: None,

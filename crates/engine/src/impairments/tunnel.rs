@@ -30,7 +30,7 @@ const FULL: &str = "full-functionality";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "tunnel",
-    doc: "An end of a tunnel: puts an ECN field of an outer header before that of packets, or combines both.",
+    doc: "An end of a tunnel: adds an outer header with an ECN field, or removes it and combines both ECN fields.",
     follows: "RFC 6040 section 4; RFC 3168 section 9.1 (full-functionality)",
     options: &[
         Opt {

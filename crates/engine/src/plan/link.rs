@@ -41,12 +41,12 @@ keys! {
     pub struct SlotsPlan as "[slots]" {
         /// Shortest gap before a slot; at least the delay.
         min: Time = POSITIVE_TIME.required();
-        /// Longest gap; default: the shortest. Gaps are uniform between both.
+        /// Longest gap; default: the shortest. Gaps are uniform between the two.
         max: Time = ANY_TIME;
-        /// Most packets of a slot; 0: any number.
+        /// Largest number of packets in a slot; 0: no limit.
         packets: u32 = int(0, i32::MAX as i64).default("0");
-        /// Most bytes of a slot, including the packet that reaches this number; default: any
-        /// number.
+        /// Largest number of bytes in a slot, including the packet that reaches this number;
+        /// default: no limit.
         bytes: Bytes = BYTES.kernel(AtMost("2147483647b"), "netem has 31 bits for it");
         /// Delay before a packet may leave in a slot (netem's `delay` beside `slot`).
         delay: Time = ANY_TIME.default("0s");
@@ -101,10 +101,10 @@ keys! {
         kind: &'static str => key(KeyKind::Word(Registry::Impairments)).required();
         /// The options of its kind, complete.
         options: Options;
-        /// Which packets it concerns: all, data, or ACKs of TCP.
+        /// Which packets the impairment affects: all, data, or ACKs of TCP.
         only: Concerns = Concerns::KEY.default("all");
-        /// Windows of time in which it acts, in order: [["2s", "4s"], ["10s", "11s"]]. Default: it
-        /// always acts.
+        /// Windows of time in which the impairment acts, in order: [["2s", "4s"], ["10s", "11s"]].
+        /// Default: it always acts.
         during: Windows = plain(Kind::Pairs(&Kind::Time { min: Time::ZERO }));
     }
 }
@@ -139,16 +139,16 @@ keys! {
         /// "shaper": a packet leaves at the start of its slot, the next after len/rate (htb,
         /// Cake); "wire": at the end.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
-        /// What a shaper may send at once after idling, in bytes: the depth of its token bucket. In
-        /// htb these are `burst` and `cburst`, which are the same for a class whose ceiling is its
-        /// rate (`quantum` and `mpu` do not matter to one class). Tokens come at the rate, up to
-        /// this much. A packet leaves while no tokens are missing, and takes its length. So
-        /// burst/length + 1 packets leave back to back after idling, and the mean rate does not
-        /// change. "tc": what tc computes for a class without a burst, one MTU of 1600 B and the
-        /// rate over the kernel's timer frequency (1 GHz), which is 1600 B below 8 Gbit/s. With 0
-        /// idle time gives no credit: each packet leaves at the start of its slot. At most 4 GB and
-        /// what the lowest rate sends in 60 s. Not for a wire, a trace or a queue that keeps the
-        /// rate itself (Cake).
+        /// How much a shaper may send at once after it was idle, in bytes: the depth of its token
+        /// bucket. In htb these are `burst` and `cburst`, which are the same for a class whose
+        /// ceiling is its rate (`quantum` and `mpu` do not matter to one class). Tokens come at the
+        /// rate, up to this much. A packet leaves while no tokens are missing, and takes as many
+        /// tokens as it has bytes. So burst/length + 1 packets leave back to back after idling, and
+        /// the mean rate does not change. "tc": what tc computes for a class without a burst, one
+        /// MTU of 1600 B and the rate over the kernel's timer frequency (1 GHz), which is 1600 B
+        /// below 8 Gbit/s. With 0 idle time gives no credit: each packet leaves at the start of its
+        /// slot. At most 4 GB and what the lowest rate sends in 60 s. Not for a wire, a trace or a
+        /// queue that keeps the rate itself (Cake).
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Puts an independent instance of the link on the way back, reported as NAME.back.
         key both_directions = BOOL.default("false");
@@ -184,7 +184,7 @@ keys! {
         /// segments with payload count, from 1, as they arrive at the link, over all flows,
         /// retransmissions included.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
-        /// What else the path does to packets that have left the queue: bursts of loss, changing
+        /// Other effects of the path on packets that have left the queue: bursts of loss, changing
         /// delays, reordering and more. They follow the link's own loss, delay, jitter and slots, and
         /// a packet meets them in the order of the file.
         impairments: Vec<ImpairmentPlan> => key(KeyKind::List(&ImpairmentPlan::TABLE)).since("0.2");

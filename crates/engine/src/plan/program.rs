@@ -23,7 +23,7 @@ keys! {
         /// A ready-made entry, which sets the programs of both sides; default: the keys sender and
         /// receiver set them.
         kind: &'static str => key(KeyKind::Word(Registry::Programs));
-        /// Name in results; default: the kind, or the first word of what runs, made unique.
+        /// Name in results; default: the kind, or the first word of the command, made unique.
         name: String => key(KeyKind::Name);
         /// What runs on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
@@ -34,7 +34,7 @@ keys! {
         /// Files and folders, relative to this file. The guest has them read-only in /files, in its PATH
         /// and by links in the working folder. Their content is part of a run's identity.
         files: Vec<FilePlan> => key(KeyKind::Files);
-        /// Debian packages that the programs need, with what those depend on.
+        /// Debian packages that the programs need; packages that these depend on are added.
         packages: Vec<String> => key(KeyKind::Words);
         /// Variables of the environment, { NAME = "value" }, besides PATH, HOME, OUT and LANG.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
@@ -44,11 +44,12 @@ keys! {
         module: Option<String>;
         /// Whether TCP sockets of both hosts ask for ECN; if not, they agree to it when asked.
         ecn: bool = BOOL.default("false");
-        /// How many; several are named NAME/1, NAME/2, ...
+        /// Number of copies; if there are several, they are named NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
         /// When programs without `ready` start, before the start offset.
         start: Time = ANY_TIME.default("0s");
-        /// When all are asked to end (SIGTERM, and SIGKILL a second later); default: at the end.
+        /// When tailback ends all programs (SIGTERM, and SIGKILL a second later); default: at the
+        /// end of the run.
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
@@ -66,12 +67,12 @@ keys! {
         dscp: u8 = int(0, 63).default("0");
         /// A class of flows and sources, as for [[flows]]; default: none.
         class: Option<String> => key(KeyKind::Class);
-        /// Expected exit status of programs that end by themselves; any other status fails the run.
+        /// Expected exit status of programs that end on their own; any other status fails the run.
         expect: i32 = int(0, 255).default("0");
         /// The guest's date at time 0, "2026-12-01" or "2026-12-01T12:00:00", one for all entries;
         /// default: 2026-01-01.
         date: u64 => key(KeyKind::Date);
-        /// Numbers out of files that programs write to /out, { NAME = { file, path, scale } }.
+        /// Numbers from files that programs write to /out, { NAME = { file, path, scale } }.
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
         /// Index of the entry whose host is the side that this entry leaves out.
         partner: Option<u32>;
@@ -88,8 +89,9 @@ keys! {
         /// Others: {duration} for the whole seconds from start to stop or the end, "{{" for a
         /// brace.
         run: Vec<String> => key(KeyKind::Words);
-        /// For a server, which is started before time 0 and waited for, how it is known to be
-        /// ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as "500ms".
+        /// Makes this side a server, which starts before time 0. The run waits for it; this key
+        /// describes when it is ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as
+        /// "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
         /// A folder that is the root, relative to this file, in place of packages: the files of a container
         /// image as "docker export" or "umoci unpack" leave them. Its content is part of a run's
@@ -153,7 +155,7 @@ keys! {
         file: String => TEXT.required();
         /// Keys and indices that lead to the number, separated by dots.
         path: String => TEXT.required();
-        /// What it is multiplied by.
+        /// Factor by which the number is multiplied.
         scale: f64 = NUMBER.default("1");
     }
 }

@@ -23,7 +23,7 @@ words! {
 keys! {
     /// What is recorded.
     pub struct RecordPlan as "[record]" {
-        /// Distance of samples.
+        /// Time between samples.
         interval: Time = POSITIVE_TIME.default("100ms");
         /// "interval" (or true): a sample every interval. "changes": the congestion window at every
         /// change too. "acks": window, ssthresh, packets in flight, congestion state and
@@ -33,12 +33,12 @@ keys! {
         events: bool = BOOL.default("false");
         /// Whether every packet is recorded, for a capture file.
         packets: bool = BOOL.default("false");
-        /// Whether the kernel engine captures packets at all, from which it takes the delay of
-        /// each packet, and drops and marks by flow; without effect in the simulator.
+        /// Whether the kernel engine captures packets. Captures give the delay of each packet, and
+        /// drops and marks by flow. The key has no effect in the simulator.
         captures: bool = BOOL.default("true");
-        /// Distance of the samples that statistics of classes are taken of (rate, window,
-        /// utilisation, marks and drops), and the utilisation of each link. The samples begin at
-        /// the end of the warm-up. From 1ms to the measured time; "0s": none.
+        /// Time between the samples for the statistics of classes (rate, window, utilisation, marks
+        /// and drops) and of the utilisation of each link. The samples begin at the end of the
+        /// warm-up. From 1ms to the measured time; "0s": none.
         statistics: Time = ANY_TIME.default("0s");
     }
 }

@@ -183,8 +183,8 @@ keys! {
         timestamps: bool = BOOL.default("true");
         /// The largest window that the receiver offers, on either engine.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
-        /// "auto": if the congestion control asks for it; "fq": as the fq qdisc paces, segment by
-        /// segment; "fq-gso": as many at a time as Linux joins for fq, two segments or more.
+        /// "auto": if the congestion control asks for it; "fq": segment by segment, as the fq qdisc
+        /// paces; "fq-gso": in groups of as many segments as Linux joins for fq, at least two.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq"]), "the guest joins segments with path.offloads");
         /// What window growth counts: acknowledged segments, or ACKs as Linux 3.2 did. The kernel
@@ -207,25 +207,25 @@ keys! {
         /// grows the receiver acknowledges every segment; the window itself stays rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
-        /// How the receiver tells the sender of SCE marks (ECT(1) where ECT(0) was sent). "split":
-        /// when marks begin or end, one ACK for the earlier segments and at once another for the
-        /// segment with the change. "split-delayed": the same with the second ACK delayed, as in
-        /// some versions of the SCE kernels. "dither": ESCE is set such that it acknowledges as
-        /// many segments as were marked. "off": not at all. "auto": "split" if the congestion
+        /// How the receiver reports SCE marks to the sender (ECT(1) where ECT(0) was sent).
+        /// "split": when marks begin or end, one ACK for the earlier segments and at once another
+        /// for the segment with the change. "split-delayed": the same with the second ACK delayed,
+        /// as in some versions of the SCE kernels. "dither": ESCE is set such that it acknowledges
+        /// as many segments as were marked. "off": not at all. "auto": "split" if the congestion
         /// control is one of SCE, else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
-        /// How the receiver tells the sender of CE: by Accurate ECN ("accecn", RFC 9768), by RFC
-        /// 3168 ("rfc3168"), or not at all, being without ECN ("none"). "auto": what the congestion
-        /// control asks for, which is Accurate ECN for prague, an echo of each packet for DCTCP,
-        /// else RFC 3168. Without Accurate ECN, a congestion control that needs it runs without
-        /// ECN.
+        /// How the receiver reports CE to the sender: by Accurate ECN ("accecn", RFC 9768), by RFC
+        /// 3168 ("rfc3168"), or not at all, because it does not support ECN ("none"). "auto": what
+        /// the congestion control asks for, which is Accurate ECN for prague, an echo of each
+        /// packet for DCTCP, else RFC 3168. Without Accurate ECN, a congestion control that needs
+        /// it runs without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
         /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes. These are Linux's
         /// tcp_ecn_option 0 to 3: never, after CE and three times in a round trip, on every ACK
         /// until they seem to get lost, or on every ACK.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
-        /// What the receiver does to be served faster, as an attacker or by a bug.
+        /// What the receiver does to get a higher rate, on purpose or by a bug.
         /// "hides-ce": it negotiates ECN and never reports CE. "divides-acks": it acknowledges a
         /// segment in eight parts. "optimistic": it acknowledges missing segments as soon as a later
         /// one arrives, so that the sender sees no loss; what was lost never arrives.
@@ -235,7 +235,7 @@ keys! {
         /// tcp_pacing_ss_ratio.
         pacing_ss_ratio: u32 = int(1, 1_000).default("200")
             .kernel(Only(&["200"]), "the guest's hosts keep Linux's pacing ratios");
-        /// The same afterwards: Linux tcp_pacing_ca_ratio.
+        /// Pacing rate from half of ssthresh on, percent of cwnd/srtt: Linux tcp_pacing_ca_ratio.
         pacing_ca_ratio: u32 = int(1, 1_000).default("120")
             .kernel(Only(&["120"]), "the guest's hosts keep Linux's pacing ratios");
     }

@@ -21,28 +21,28 @@ keys! {
         module: Option<String>;
         /// Whether ECN is negotiated; default: true where the congestion control requires it.
         ecn: bool => BOOL;
-        /// How many; several are named NAME/1, NAME/2, ...
+        /// Number of copies; if there are several, they are named NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
         /// Connect time, before the start offset.
         start: Time = ANY_TIME.default("0s");
-        /// No new data from then on.
+        /// The flow sends no new data from this time on.
         stop: Option<Time> = ANY_TIME;
-        /// Payload to send; default: without end.
+        /// Payload to send; default: no limit.
         bytes: Option<Bytes> = BYTES;
-        /// Payload rate at which the application writes, one segment at a time. What the network
-        /// does not take waits and is sent later. Default: as much as TCP takes.
+        /// Payload rate at which the application writes, one segment at a time. What TCP cannot
+        /// send yet waits and is sent later. Default: as much as TCP takes.
         rate: Option<Rate> = plain(Kind::Rate);
         /// The application writes in chunks: at equal intervals ("every"), or one for each request
         /// of the receiver ("think"). The flow then has completion times of chunks.
         chunks: Option<Box<ChunksPlan>> => key(KeyKind::Table(&ChunksPlan::TABLE));
-        /// Begin and end of each pause in which the application writes nothing, counted from the
+        /// Start and end of each pause in which the application writes nothing, counted from the
         /// start of the run, such as [["10s", "12s"]].
         pause: Vec<[Time; 2]> => key(KeyKind::Pauses);
         /// Base round-trip time; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
-        /// Links the data passes; default: the only link.
+        /// Links that the data passes; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
-        /// Links the ACKs pass; default: the NAME.back of the route's links, in reverse order.
+        /// Links that the ACKs pass; default: the NAME.back of the route's links, in reverse order.
         back: Vec<u32> => key(KeyKind::Route);
         /// Data takes the way back, ACKs the way there.
         key reverse = BOOL.default("false");
@@ -65,7 +65,7 @@ keys! {
     pub struct ChunksPlan as "[flows.chunks]" {
         /// Payload of a chunk. Each chunk begins a new segment.
         bytes: Bytes = BYTES.required();
-        /// How many; default: without end.
+        /// Number of chunks; default: no limit.
         count: Option<u64> = COUNT;
         /// Time from one chunk to the next, whether or not earlier chunks have arrived. Give either
         /// this or "think".
@@ -88,15 +88,15 @@ keys! {
         options: Options;
         /// Name in results; default: the kind, made unique.
         name: String => key(KeyKind::Name);
-        /// How many; several are named NAME/1, NAME/2, ...
+        /// Number of copies; if there are several, they are named NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
         /// No packet and no request before this time.
         start: Time = ANY_TIME.default("0s");
-        /// No packet and no request from then on.
+        /// No packet and no request from this time on.
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time, half of it before the first link; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
-        /// Links its packets pass; default: the only link.
+        /// Links that its packets pass; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
         /// Its packets take the way back of the route.
         key reverse = BOOL.default("false");

@@ -35,7 +35,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "Its length; default and maximum: the time that its start and end leave.",
+            doc: "Length of the test; default and maximum: the time between its start and its end.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,

@@ -33,7 +33,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "downloads",
-            doc: "How many, one after the other over one connection.",
+            doc: "Number of downloads, one after the other over one connection.",
             kind: Kind::Int {
                 min: 1,
                 max: 10_000,
@@ -43,7 +43,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tls",
-            doc: "Whether it is HTTPS; the certificate is made as the server starts.",
+            doc: "Whether it uses HTTPS; the certificate is made when the server starts.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,

@@ -47,8 +47,8 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "testcase",
-            doc: "The test case of both (TESTCASE), by the name that endpoints know; what a test checks in a \
-                  trace is not checked.",
+            doc: "The test case for both sides (TESTCASE), by its name in the runner; tailback \
+                  does not check what a test requires of a trace.",
             kind: Kind::Word(&[
                 "handshake",
                 "transfer",

@@ -27,7 +27,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "How long it sends; default and maximum: up to a second before its end.",
+            doc: "How long it sends; default and maximum: until a second before its end.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,
@@ -61,7 +61,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "backwards",
-            doc: "Whether the receiver's host sends, by the way back.",
+            doc: "Whether the receiver's host sends, over the way back.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,

@@ -13,13 +13,13 @@ const REPORT: &str = "irtt.json";
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "irtt",
-    doc: "UDP packets at equal distances and their answers, as in a call. Both ends share one \
+    doc: "UDP packets at equal intervals and their answers, as in a call. Both ends share one \
           clock, so that one-way delays are exact.",
     follows: "irtt",
     options: &[
         Opt {
             name: "interval",
-            doc: "From one packet to the next.",
+            doc: "Time from one packet to the next.",
             kind: Kind::Time {
                 min: Time::from_ms(1),
             },

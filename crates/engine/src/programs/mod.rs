@@ -61,7 +61,7 @@ pub static TABLE: Table<Build> = Table::of(ENTRIES);
 /// Whether packets are of IPv6: an option of several kinds.
 pub const IPV6: Opt = Opt {
     name: "ipv6",
-    doc: "Whether packets are of IPv6.",
+    doc: "Whether packets use IPv6.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,

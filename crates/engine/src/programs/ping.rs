@@ -9,12 +9,12 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ping",
-    doc: "ICMP echo requests from the sender's host, answered by the kernel of the receiver's.",
+    doc: "ICMP echo requests from the sender's host, answered by the kernel of the receiver's host.",
     follows: "iputils ping",
     options: &[
         Opt {
             name: "interval",
-            doc: "From one request to the next.",
+            doc: "Time from one request to the next.",
             kind: Kind::Time {
                 min: Time::from_ms(1),
             },
@@ -33,7 +33,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "requests",
-            doc: "How many; default: up to a second before its end.",
+            doc: "Number of requests; default: until a second before its end.",
             kind: Kind::Int {
                 min: 1,
                 max: 1_000_000,

@@ -144,7 +144,7 @@ pub const ECN: Opt = Opt {
 /// Connections at a time: an option of every kind that opens some.
 pub const LIMIT: Opt = Opt {
     name: "limit",
-    doc: "Connections at a time; a request beyond them is refused and counted as such.",
+    doc: "Largest number of connections at a time; further requests are refused and counted as refused.",
     kind: Kind::Int {
         min: 1,
         max: 10_000,

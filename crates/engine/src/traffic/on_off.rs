@@ -40,14 +40,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "on_distribution",
-            doc: "Whether periods of sending are all of that length or exponential.",
+            doc: "Whether all periods of sending have that length, or are exponential with that mean.",
             kind: DISTRIBUTIONS,
             default: Some("exponential"),
             tc: None,
         },
         Opt {
             name: "off_distribution",
-            doc: "Whether pauses are all of that length or exponential.",
+            doc: "Whether all pauses have that length, or are exponential with that mean.",
             kind: DISTRIBUTIONS,
             default: Some("exponential"),
             tc: None,

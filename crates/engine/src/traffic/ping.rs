@@ -14,7 +14,7 @@ use crate::units::{Rate, Time};
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ping",
-    doc: "Requests at equal distances, each echoed at once: round-trip and one-way delays, and losses.",
+    doc: "Requests at equal intervals, each echoed at once: measures round-trip and one-way delays, and losses.",
     follows: "ping and irtt; Flent's interval of 200 ms",
     options: &[
         Opt {
@@ -32,7 +32,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "requests",
-            doc: "How many requests; default: without end.",
+            doc: "Number of requests; default: no limit.",
             kind: Kind::Int {
                 min: 1,
                 max: 1_000_000_000,

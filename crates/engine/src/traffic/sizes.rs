@@ -33,7 +33,7 @@ pub const MAX: Opt = Opt {
 /// See [`ALPHA`].
 pub const SIZES: Opt = Opt {
     name: "sizes",
-    doc: "Another distribution of sizes than the Pareto distribution: `{ lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }`.",
+    doc: "A distribution of sizes in place of the Pareto distribution: `{ lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }`.",
     kind: Kind::Table(&[Opt {
         name: "lognormal",
         doc: "The lognormal distribution with these percentiles.",

@@ -33,7 +33,7 @@ impl Reader<'_> {
             ))
         } else if matches!(link.rate, RatePlan::Trace(_)) {
             Some((
-                "a trace has no burst: it says itself when packets leave".to_owned(),
+                "a trace has no burst: it sets when packets leave".to_owned(),
                 "a rate or steps",
             ))
         } else if aqm::face(link.queue.name()).is_some_and(|face| face.shaper.is_some()) {
@@ -44,7 +44,7 @@ impl Reader<'_> {
             ))
         } else if link.count_in_service {
             Some((
-                "what leaves by tokens saved up is in no slot, which count_in_service would count"
+                "packets that leave on saved tokens have no slot, so count_in_service cannot count them"
                     .to_owned(),
                 "count_in_service = false",
             ))

@@ -206,7 +206,7 @@ impl Reader<'_> {
                     self.kernel_name(name, item.node.span, MAX_KERNEL_NAME);
                 }
                 "kernel" if self.engine == EngineKind::Sim => {
-                    let message = format!("{} is of the kernel only", shorten(name));
+                    let message = format!("{} exists in the kernel only", shorten(name));
                     let problem = Problem::new(item.key_span, message);
                     self.problem(problem.expected("--engine kernel"));
                 }
@@ -244,7 +244,7 @@ impl Reader<'_> {
             return None;
         };
         if self.engine == EngineKind::Sim {
-            let problem = Problem::new(item.key_span, "a module is of the kernel only");
+            let problem = Problem::new(item.key_span, "a module exists in the kernel only");
             self.problem(problem.expected("--engine kernel"));
         }
         self.kernel_name(name, item.node.span, MAX_MODULE_NAME);

@@ -11,13 +11,13 @@ keys! {
     /// What must hold at every point and seed.
     pub struct Assert as "[[assert]]" {
         /// The metric, as `tailback list metrics` names it; results.NAME: a number from the files
-        /// of a program. `link.drops` is that of a link, `drops@NAME` that of the link, flow or
-        /// class of this name.
+        /// of a program. `link.drops` means the drops of a link, `drops@NAME` the drops of the
+        /// link, flow or class of this name.
         metric: String => TEXT.required();
         /// The flow, program or source of traffic, or the name of several ("cubic" for cubic/1,
         /// cubic/2); default: every flow.
         flow: Option<String> => TEXT;
-        /// The link, where there are several; default: the only one.
+        /// The link, if there are several; default: the only one.
         link: Option<String> => TEXT;
         /// The class of flows; default: every one.
         class: Option<String> => TEXT;

@@ -165,7 +165,7 @@ fn run(
         reader.problem(
             Problem::new(
                 seed.map_or(sweep.seeds_span, |node| node.span),
-                "the seeds count past the largest",
+                "the seeds exceed the largest seed",
             )
             .expected(format!(
                 "a smaller seed: {} are counted from it",

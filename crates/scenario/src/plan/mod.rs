@@ -172,7 +172,7 @@ fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
     let item = top.item("kernel")?;
     let name = reader.string(item, "the release of a kernel such as \"6.1\"")?;
     if reader.engine == EngineKind::Sim {
-        let problem = Problem::new(item.node.span, "the simulator is no kernel of any release");
+        let problem = Problem::new(item.node.span, "the simulator does not run a kernel");
         reader.problem(problem.expected("--engine kernel, or no kernel"));
     }
     Some(name.to_owned())

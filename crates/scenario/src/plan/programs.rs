@@ -224,7 +224,7 @@ fn entry_sides<'n>(
             good &= said.is_some();
             *place = place.take().zip(said).map(|(own, said)| over(own, said));
         } else if let Some(item) = fields.item(side) {
-            let message = format!("{kind} says itself what runs on the {side}'s host");
+            let message = format!("kind {kind} sets what runs on the {side}'s host");
             let problem = Problem::new(item.key_span, message);
             reader.problem(problem.expected(format!("no \"{side}\", or no kind")));
         }

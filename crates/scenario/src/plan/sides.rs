@@ -27,7 +27,7 @@ pub(super) fn in_root<'n>(
     };
     let (own, plan) = side_of(reader, item, side, mentions)?;
     if let Some(item) = own.item("ready") {
-        let message = format!("{kind} says itself when its server is ready");
+        let message = format!("kind {kind} sets when its server is ready");
         reader.problem(Problem::new(item.key_span, message).expected("no \"ready\""));
     }
     if own.item("root").is_none() {
@@ -186,7 +186,7 @@ pub(super) fn no_use_of_packages(reader: &mut Reader<'_>, plan: &ProgramPlan, fi
     if sides.peek().is_some() && sides.all(|side| side.root.is_some()) {
         let problem = Problem::new(
             item.key_span,
-            "all that runs has a root, which packages are not in",
+            "every side has a root, and packages are not in a root",
         );
         reader.problem(problem.expected("no \"packages\", or a side without root"));
     }

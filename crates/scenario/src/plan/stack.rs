@@ -36,7 +36,7 @@ pub(super) fn read(
         reader.problem(
             Problem::new(
                 fields.span_of("ssthresh_metrics_save"),
-                "a host that remembers nothing remembers no ssthresh",
+                "ssthresh_metrics_save has no effect without metrics_save",
             )
             .expected("metrics_save = true too"),
         );

@@ -29,9 +29,9 @@ HOW = (
     "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "
     "compiles the small endpoints that the study uses ([programs.md](../how-to/programs.md)). The "
     "set-up was written down before the first run. aioquic, which is Python, runs at `20 Mbit/s` "
-    "and `40 ms` only, to save machine time. The runs at `100 Mbit/s` with `10` and `160 ms` "
+    "and `40 ms` only, to save machine time. Runs at `100 Mbit/s` with `10` and `160 ms` "
     "are a part of their own, because they take an hour (`--part beside-100-rtts`, "
-    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). The set-up was changed after a first "
+    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). The set-up changed after a first "
     "look, in which quic-go ended some runs itself (`too many gaps in received data`). Such "
     "runs are now counted, and no other number includes them. quiche came later (`--part "
     "beside-20-quiche`, "
@@ -161,7 +161,7 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
         )
     caption = (
         "The stack's share of both flows' throughput, with a 95 % interval over the seeds; the "
-        "line is a fair share. *Its own kind* means a second flow of Linux like the first."
+        "line is a fair share. Its own kind: a second flow of Linux like the first."
     )
     return ReportFigure(
         f"{name}-share", "Shares of the throughput", _panels(pl.DataFrame(rows)), caption, facts

@@ -36,7 +36,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "cwnd_gain",
-            "Bandwidth-delay products in flight at most in PROBE_BW.",
+            "Largest number of bandwidth-delay products in flight in PROBE_BW.",
             (1.0, 3.9),
             "2",
         ),
@@ -60,7 +60,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "min_rtt_window",
-            "Time for which an RTT is remembered, and between two PROBE_RTT.",
+            "Time for which an RTT is remembered, and from one PROBE_RTT to the next.",
             Time::from_ms(100),
             "10s",
         ),
@@ -78,7 +78,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         whole(
             "pacing_margin",
-            "Percent by which the rate stays below what is estimated.",
+            "Percent by which the pacing rate stays below the estimated bandwidth.",
             (0, 50),
             "1",
         ),
@@ -89,7 +89,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         switch(
             "policer",
-            "Whether losses at a steady rate are taken for a policer's, and that rate for the bandwidth.",
+            "Whether a steady rate with losses is taken for the rate of a policer, and used as the bandwidth.",
             "true",
         ),
         TSO_SEGS,

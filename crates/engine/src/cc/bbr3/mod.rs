@@ -74,7 +74,7 @@ const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr3",
-    doc: "BBR version 3: as bbr, but bounded by what losses (and, if asked for, marks) say of the path.",
+    doc: "BBR version 3: as bbr, but with bounds that losses (and, as an option, marks) set.",
     follows: "draft-ietf-ccwg-bbr; github.com/google/bbr, branch v3",
     options: &[
         Opt {
@@ -96,7 +96,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "cwnd_gain",
-            "Bandwidth-delay products in flight at most.",
+            "Largest number of bandwidth-delay products in flight.",
             (1.0, 3.9),
             "2",
         ),
@@ -131,7 +131,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "headroom",
-            "Share of inflight_hi left to others outside probes.",
+            "Share of inflight_hi that is left to other flows between probes.",
             (0.0, 0.9),
             "0.15",
         ),
@@ -143,7 +143,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "probe_wait",
-            "Time between two probes at least.",
+            "Least time between two probes.",
             Time::from_ms(1),
             "2s",
         ),
@@ -155,7 +155,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         whole(
             "probe_rounds",
-            "Round trips between two probes at most (or as many as segments are in flight).",
+            "Largest number of round trips between two probes (or the number of segments in flight, if that is smaller).",
             (1, 250),
             "63",
         ),
@@ -167,7 +167,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "probe_rtt_interval",
-            "Time between two PROBE_RTT, unless the RTT has fallen.",
+            "Time from one PROBE_RTT to the next, unless the RTT has fallen.",
             Time::from_ms(100),
             "5s",
         ),
@@ -183,10 +183,15 @@ pub const ENTRY: Entry<Build> = Entry {
             (0.0, 1.0),
             "0.5",
         ),
-        whole("min_window", "Segments in flight at least.", (1, 1000), "4"),
+        whole(
+            "min_window",
+            "Least number of segments in flight.",
+            (1, 1000),
+            "4",
+        ),
         whole(
             "pacing_margin",
-            "Percent by which the rate stays below what is estimated.",
+            "Percent by which the pacing rate stays below the estimated bandwidth.",
             (0, 50),
             "1",
         ),
@@ -203,12 +208,12 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         switch(
             "ecn_response",
-            "Whether marks count: ECN-capable packets, DCTCP's echo.",
+            "Whether it responds to marks: packets are ECN-capable, and the receiver echoes marks as for DCTCP.",
             "false",
         ),
         time(
             "ecn_max_rtt",
-            "Smallest RTT up to which marks count; 0: any.",
+            "Marks count only while the smallest RTT is at most this; 0: always.",
             Time::ZERO,
             "5ms",
         ),

@@ -69,7 +69,7 @@ pub(in crate::cc) const fn switch(
 /// Segments of a burst.
 pub(in crate::cc) const TSO_SEGS: Opt = Opt {
     name: "tso_segs",
-    doc: "Segments of a burst that the window leaves room for; auto: what leaves in 1 ms, as Linux.",
+    doc: "Segments of a burst that the window leaves room for; auto: as many as leave in 1 ms, as in Linux.",
     kind: Kind::WordOrInt {
         words: &["auto"],
         min: 1,

@@ -10,7 +10,7 @@ use crate::units::Time;
 pub(in crate::cc) struct Pace {
     /// Gain while there is no bandwidth.
     initial: Gain,
-    /// Percent by which the rate stays below what is estimated.
+    /// Percent by which the pacing rate stays below the estimated bandwidth.
     margin: u32,
     seen_rtt: bool,
 }

@@ -20,7 +20,7 @@ const REPORT: &str = "result.json";
 /// How much is asked for.
 const BYTES: Opt = Opt {
     name: "bytes",
-    doc: "How much the client asks for; default: without end, until it is asked to end.",
+    doc: "Bytes that the client downloads; default: no limit, until the run ends it.",
     kind: Kind::Size {
         packets: false,
         bytes: true,
@@ -59,7 +59,7 @@ const QLOG: Opt = Opt {
 /// Threads of a stack that has a choice.
 const THREADS: Opt = Opt {
     name: "threads",
-    doc: "Threads besides the first; 0: the first does everything.",
+    doc: "Number of threads in addition to the first; with 0 the first does everything.",
     kind: Kind::Int { min: 0, max: 64 },
     default: Some("0"),
     tc: None,
