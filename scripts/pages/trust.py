@@ -107,7 +107,7 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
         )
     yield f"\nThe {WORST} cells of the simulator with the most multiples of their limit, and why:\n"
     yield "| cell | quantity | error | limit | cause |"
-    yield "|---|---|--:|---|---|"
+    yield "|---|---|--:|--:|---|"
     for cell in _furthest(evidence):
         yield "| " + " | ".join(cell) + " |"
     yield "\n## Virtual against real time\n"

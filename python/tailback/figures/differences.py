@@ -41,7 +41,7 @@ def differences(
         "place:N",
         title=None,
         sort=list(order),
-        axis=alt.Axis(labelLimit=320, grid=True, domain=False, ticks=False),
+        axis=alt.Axis(labelLimit=320, grid=True, domain=False, ticks=False, labelPadding=7),
         scale=alt.Scale(paddingInner=0.25, paddingOuter=0.2),
     )
     beside = alt.YOffset("variant:N", sort=list(variants))

@@ -129,7 +129,13 @@ def over_names(
         "type": "nominal",
         "sort": list(names),
         "title": None,
-        "axis": {"labelLimit": LABEL, "grid": True, "ticks": False, "domain": False},
+        "axis": {
+            "labelLimit": LABEL,
+            "grid": True,
+            "ticks": False,
+            "domain": False,
+            "labelPadding": 7,
+        },
     }
     beside = {"yOffset": {"field": "series", "sort": list(of.series)}} if several else {}
     x_channel = {"field": "y", **x.spec()}

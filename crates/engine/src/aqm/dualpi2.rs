@@ -217,7 +217,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "wrr_ratio",
-            doc: "Packets of L for one of C in the scheduler \"wrr-counter\"; default 16.",
+            doc: "Packets of L that the scheduler \"wrr-counter\" serves for each packet of C; default 16.",
             kind: Kind::Int {
                 min: 0,
                 max: 1 << 20,
@@ -234,7 +234,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tspeed",
-            doc: "Delays in L count 2 to the power of this in the schedulers \"ts-fifo\" and \"wrr-counter\"; default 0.",
+            doc: "In the schedulers \"ts-fifo\" and \"wrr-counter\" delays in L are multiplied by 2 to the power of this; default 0.",
             kind: Kind::Int { min: 0, max: 32 },
             default: None,
             tc: None,

@@ -68,7 +68,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha_init",
-            doc: "Value of Value of alpha at the start; it does not change before the first mark.",
+            doc: "Value of alpha at the start; it does not change before the first mark.",
             kind: Kind::Float { min: 0.0, max: 1.0 },
             default: Some("1"),
             tc: None,
@@ -82,14 +82,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "window",
-            doc: "How fractions become whole segments. With \"fraction\" the window is the fraction rounded up (later commits of version 0.6 and all since). With \"carry\" a segment is added or taken once the carry has reached a whole one (its first commits).",
+            doc: "How fractions become whole segments. With \"fraction\" the window is the fraction rounded up (later commits of version 0.6 and all since). With \"carry\" a segment is added or removed once the carried fraction reaches a whole one (its first commits).",
             kind: Kind::Word(&["fraction", "carry"]),
             default: Some("fraction"),
             tc: None,
         },
         Opt {
             name: "pace",
-            doc: "What the pacing rate is a share of. With \"packets\" it is the window in whole packets, or what is in flight if that is more. With \"fraction\" it is the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\").",
+            doc: "From what the pacing rate is computed. With \"packets\" it is the window in whole packets, or the packets in flight if they are more. With \"fraction\" it is the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\").",
             kind: Kind::Word(&["packets", "fraction"]),
             default: Some("packets"),
             tc: None,

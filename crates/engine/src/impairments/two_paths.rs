@@ -36,7 +36,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "spread",
-            doc: "What takes a path: \"random\": each packet at random; \"turns\": packets in turn, as evenly as the share allows; \"flowlets\": all packets of a flow at random, until it pauses for `gap`.",
+            doc: "How packets are spread: \"random\": each packet at random; \"turns\": packets in turn, as evenly as the share allows; \"flowlets\": all packets of a flow at random, until it pauses for `gap`.",
             kind: Kind::Word(&[RANDOM, TURNS, FLOWLETS]),
             default: Some(RANDOM),
             tc: None,
