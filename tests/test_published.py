@@ -78,7 +78,7 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
         [judged(holds=True, within=9), judged(holds=False, within=2)],
     )
     assert "1 of 2 criteria hold. 11 of 20 cells" in text
-    assert "8 cells were held out" in text
+    assert "8 cells (counted for each criterion) were held out" in text
     assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
     assert "The first 5 of 20 rows of \u201cCells beyond 25 %\u201d." in text
     assert "| cell 0 | 90 % |" in text

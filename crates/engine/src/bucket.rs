@@ -1,4 +1,4 @@
-//! The token bucket of a shaper: what it may send at once after idling.
+//! The token bucket of a shaper: how much it may send at once after it was idle.
 //!
 //! Follows Linux 7.3 `sch_htb` with one class whose rate is its ceiling, so that `burst` and
 //! `cburst` are the same bucket, and without hysteresis. Tokens are nanoseconds of the rate. A
@@ -8,8 +8,8 @@
 //! depth of 0 each leaves at the start of its slot.
 //!
 //! If the rate changes, missing tokens come at the new rates; htb waits as long as it computed
-//! before the change. A link that stops at a rate of 0, which htb does not have, gathers tokens as
-//! if it idled.
+//! before the change. A link that stops at a rate of 0, which htb does not have, collects tokens as
+//! if it were idle.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
@@ -36,7 +36,7 @@ pub(crate) struct Bucket {
     burst: Bytes,
     /// Tokens, ns.
     tokens: i64,
-    /// The time for which they are counted; it is in the future while some are missing.
+    /// The time up to which tokens are counted; it is in the future while tokens are missing.
     at: Time,
     /// The current step of the rate.
     step: Cursor,
@@ -136,7 +136,7 @@ mod tests {
         let later = start + Time(100_000);
         let next = bucket.take(&RATE, later, 1_514);
         assert_eq!(next, later + Time(1_211_200 - 168_800));
-        // A minute later it is full and no more.
+        // A minute later it is full, and not more than full.
         let minute = next + Time::from_secs(60);
         assert_eq!(bucket.take(&RATE, minute, 1_514), minute);
         assert!(bucket.take(&RATE, minute, 1_514) > minute);

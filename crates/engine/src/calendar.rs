@@ -2,9 +2,9 @@
 //! order by (time, component).
 //!
 //! Packets wait in the FIFOs of links and pipes, so the calendar holds a few
-//! entries per link and one per end point, not one per packet. The first few
-//! components, the pipes and links, have nearly all the events: theirs is an array
-//! that is scanned. The others are in an indexed 4-ary heap.
+//! entries per link and one per end point, not one per packet. The first few components, the pipes
+//! and links, have nearly all the events: their entries are in an array that is scanned. The others
+//! are in an indexed 4-ary heap.
 
 pub(crate) mod order;
 

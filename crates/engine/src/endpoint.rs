@@ -1,4 +1,4 @@
-//! Endpoints of your own: the trait by which the network plays a transport stack that is not part of
+//! Endpoints of your own: the trait by which the network runs a transport stack that is not part of
 //! this tree, such as QUIC, in virtual time.
 //!
 //! Endpoints are attached to both ends of an entry of `[[programs]]`
@@ -30,7 +30,7 @@ pub trait Endpoint: Any + Send {
     /// to send now.
     fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Transmit>;
 
-    /// When to call [`Endpoint::wake`] next. A time that has passed means at once, `None` means not
+    /// When to call [`Endpoint::wake`] next. A time in the past means at once; `None` means not
     /// before a datagram arrives.
     fn next(&mut self) -> Option<Time>;
 

@@ -660,7 +660,7 @@ impl Queue for Cake {
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let clock = now.ns() as i64;
         if self.stopped {
-            // The link asks again after an outage: it need not make up for what it could not send.
+            // The link asks again after an outage: it does not catch up on what it could not send.
             self.stopped = false;
             self.shaper.resume(clock);
         }

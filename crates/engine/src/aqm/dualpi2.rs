@@ -9,8 +9,9 @@
 //! `version` presets what differs in earlier versions (sources in dualpi2/presets.rs):
 //! - `dualpi2-2019-02-21`: time-shifted FIFO; `l_drop` (0); gains in whole units per tick of 64 ns
 //!   (0.309 and 3.114 Hz instead of 0.3125 and 3.125); 20 ms and 32 ms. Its timer has jiffies of
-//!   4 ms and first runs after half a second. It rolls `<` instead of `<=`, tests the step with at
-//!   least one more packet left behind and in units of 1024 ns, and has no memory limit.
+//!   4 ms and first runs after half a second. It compares random numbers with `<` instead of `<=`,
+//!   tests the step with at least one more packet left behind and in units of 1024 ns, and has no
+//!   memory limit.
 //! - `dualpi2-2019-wrr-counter`: serves L first until L was served `wrr_ratio` times since the last
 //!   packet of C; no time shift unless one is set; gains in whole units per ns (0.233 and 2.794
 //!   Hz).
@@ -27,8 +28,8 @@
 //! Known deviations: the step and the coupling do not count again a packet that is already marked
 //! CE (the kernel's counters do). There are no filters, so L holds only ECN-capable packets.
 //! Packets are single segments, so `split_gso` has no effect. The first update comes one `tupdate`
-//! after the start. As under htb, which never asks an empty queue, the schedulers are reset only
-//! when drops emptied both queues.
+//! after the start. Below htb, which never asks an empty queue, the schedulers are reset only when
+//! drops have emptied both queues; so they are here.
 
 use std::cell::Cell;
 
@@ -432,7 +433,8 @@ impl DualPi2 {
             min_step: options.int("min_qlen_step").unsigned_abs(),
             step_at_dequeue,
             ramp: Ramp::of(options),
-            // The key is drawn only with protection: other random numbers stay as they are without it.
+            // The key is drawn only with protection, so that without it all other random numbers
+            // stay the same.
             protection: (options.bool("queue_protection"))
                 .then(|| Box::new(Protection::new(rate, rng.bits()))),
             any_ect: options.bool("any_ect"),

@@ -1,19 +1,19 @@
 //! fq as the queue of a bottleneck: fair queueing of flows without an AQM, and a threshold of the
 //! delay above which packets are marked.
 //!
-//! Follows Linux 7.3 sch_fq as it treats packets that a router forwards. They belong to no socket, so
-//! fq distinguishes flows by their hash, of which `orphan_mask` leaves some bits, and does not pace them.
-//! New flows come before old ones. A flow sends what its credit is worth: `initial_quantum` the first
-//! time, and a `quantum` in each round. A flow that comes back keeps its credit, and has a quantum at
-//! least after `refill_delay`. `flow_limit` and `limit` drop at the tail. Packets that waited longer than
-//! `ce_threshold` are marked as they leave.
+//! Follows Linux 7.3 sch_fq as it treats packets that a router forwards. The packets belong to no
+//! socket, so fq does not pace them, and distinguishes flows by some bits of their hash
+//! (`orphan_mask`). New flows come before old ones. A flow sends what its credit is worth:
+//! `initial_quantum` the first time, and a `quantum` in each round. A flow that comes back keeps
+//! its credit, and has a quantum at least after `refill_delay`. `flow_limit` and `limit` drop at
+//! the tail. Packets that waited longer than `ce_threshold` are marked as they leave.
 //!
 //! While no flow has a packet of its own, up to eight packets wait in one FIFO for all (`fast_path`),
 //! ahead of every flow, and are never marked: Linux since 6.7.
 //!
-//! Known deviations: no pacing (`maxrate`), priorities or time stamps of senders: forwarded packets of one
-//! priority have none of them. Flows are hashed as fair/mod.rs says, but into as many as there are values
-//! of the mask. A jiffy is 1 ms.
+//! Known deviations: no pacing (`maxrate`), priorities or time stamps of senders: forwarded packets
+//! of one priority do not have any of these. Flows are hashed as fair/mod.rs says, but into as many
+//! as there are values of the mask. A jiffy is 1 ms.
 
 use tailback_record::Cause;
 
@@ -273,7 +273,8 @@ impl Fq {
 
     #[inline]
     fn flow_of(&self, packet: &Packet) -> u32 {
-        // The mask of Linux: any number, whose bits that are 0 make flows share.
+        // The mask of Linux: any number. Flows that differ only in bits that are 0 there share a
+        // queue.
         fair::hash(self.key, packet) & (self.flows.len() as u32 - 1)
     }
 
@@ -342,7 +343,7 @@ impl Queue for Fq {
             }
             if !self.slab.pop_to(&mut flow.fifo, next) {
                 list.pop(&self.flows);
-                // A new one passes once through the old ones, lest it starve them.
+                // A new flow passes once through the old flows, so that it does not starve them.
                 if is_new {
                     self.old.push(&mut self.flows, index);
                 } else {

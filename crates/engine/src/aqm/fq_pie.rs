@@ -141,7 +141,8 @@ pub struct FqPie {
     params: Params,
     /// Largest length of the queue, packets.
     limit: u64,
-    /// Flows that an update may change. An update leaves any other flow as it is, so it skips them.
+    /// Flows that an update may change. An update would not change any other flow, so it skips
+    /// them.
     awake: Vec<u32>,
     /// First flow of the timer's next round.
     cursor: usize,

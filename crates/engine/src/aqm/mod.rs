@@ -70,8 +70,8 @@ pub trait Queue: Send {
         None
     }
 
-    /// Called at time 0, and then at each time it returned. `None` means that the queue needs no
-    /// timer.
+    /// Called at time 0, and then at each time it returned. `None` means that the queue does not
+    /// need a timer.
     fn timer(&mut self, _now: Time, _sink: &mut Sink) -> Option<Time> {
         None
     }

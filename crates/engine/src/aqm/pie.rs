@@ -5,15 +5,15 @@
 //! - The delay is the sojourn time of the last packet dequeued, and 0 once the queue is empty.
 //! - The probability decays by 1/64 in a period without delay before and after.
 //! - 2 % are added while the delay is above 250 ms.
-//! - The burst allowance is 150 ms of time in which the queue was served. It is granted again when
-//!   delays are below half the target and the probability is 0.
+//! - The burst allowance is 150 ms of time in which the queue was served. The allowance is granted
+//!   again when delays are below half the target and the probability is 0.
 //! - A forced mark does not reset the accumulated probability.
 //! - The probability is not clamped to 1. It can wind up above 1 while the delay stays high.
 //!
 //! `version = "linux-3.14"` is PIE as in Linux before 2019: target 20 ms, tupdate 30 ms, burst
 //! allowance 100 ms, delay from the estimated departure rate, plain Bernoulli trials. Its gains are
 //! divided by 8 below 1 % and by 2 below 10 %, it decays by 2 %, and its probability has 32 bits. Its arithmetic overflows where
-//! the kernel's does: the decay of a probability above 1.02 % takes it below that at once, and a
+//! the kernel's does: the decay takes a probability of more than 1.02 % under that value at once, and a
 //! change above one half wraps.
 //!
 //! The timer is Linux's (see `wheel`): updates come one jiffy later than requested, by default

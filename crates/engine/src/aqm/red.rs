@@ -6,7 +6,7 @@
 //! on 1..1/pb, so the rate is 2 pb/(1 + pb).
 //!
 //! red_dequeue starts an idle time when it finds nothing, and the average decays after an idle
-//! time. RED gets a rate by sitting below htb or tbf, and these never ask an empty queue. So
+//! time. RED gets a rate from htb or tbf above it, and these never ask an empty queue. So
 //! the average falls only with arrivals. This is the default here, `idle = "hold"`. A burst may
 //! then leave the average above `max`, and RED drops every packet that comes next, one packet and
 //! one timeout at a time (Linux does that). `idle = "decay"` is RED at the root of an interface.
@@ -420,8 +420,8 @@ impl Store {
         }
     }
 
-    /// Takes a packet that RED has decided about. Drops it if it is hit and not to be marked.
-    /// Otherwise queues it if there is room.
+    /// Takes a packet that RED has decided about. Drops the packet if it is hit and must not be
+    /// marked. Otherwise queues it if there is room.
     #[inline]
     pub fn admit(
         &mut self,

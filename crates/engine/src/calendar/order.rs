@@ -2,9 +2,10 @@
 //! each see only their own events.
 //!
 //! Among all components that are due at a time, a single core takes the one with the lowest number.
-//! An event of one part makes nothing of another part due at the same time. So the order over all
-//! parts is a merge of the parts' own orders. The merge always takes the part with the lower head.
-//! The head of a part is the largest component number that it has handled so far at this time.
+//! An event of one part never makes a component of another part due at the same time. So the order
+//! over all parts is a merge of the parts' own orders. The merge always takes the part with the
+//! lower head. The head of a part is the largest component number that it has handled so far at
+//! this time.
 //!
 //! Only pipes are in several parts under one number. Two packets that leave a pipe at the same time
 //! leave in the order in which they entered it. So whatever ordered the packets also orders the
@@ -64,8 +65,8 @@ impl Key {
             if own.0 != others.0 {
                 return Some(own.0.cmp(&others.0));
             }
-            // The key with fewer repetitions has another component where the other key repeats once
-            // more.
+            // Where the longer key repeats once more, the key with fewer repetitions has another
+            // component.
             let next = |of: &Key| of.recent.get(place + 1).map(|next| next.0.cmp(&own.0));
             match own.1.cmp(&others.1) {
                 Ordering::Less => return next(self),
@@ -148,7 +149,7 @@ mod tests {
             Some(Ordering::Less)
         );
         assert_eq!(order(way(9, &[0, 0]), way(8, &[0])), Some(Ordering::Less));
-        // One pipe again and again: the key with more repetitions has a pipe where the other key
+        // Keys that repeat one pipe: the key with more repetitions has a pipe where the other key
         // has its start.
         assert_eq!(
             order(way(8, &[0; 9]), way(9, &[0; 7])),

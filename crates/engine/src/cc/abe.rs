@@ -1,19 +1,19 @@
 //! The factors of Reno and CUBIC, and ABE (RFC 8511): a separate factor for ECN-Echo.
 //!
 //! With `beta_ecn` alone (`abe = "linux"`) Linux's machinery answers ECN-Echo, with another factor.
-//! Two things stay Linux's: the reduction is from cwnd, and PRR spreads it over a round trip. The
-//! rest is as in RFC 8511 section 3. The response comes once per RTT (CWR lasts until what was sent
-//! before it is acknowledged). A loss found meanwhile is repaired without a further reduction. Any
-//! other loss has its own factor, and ssthresh stays at two segments or more.
+//! Two things stay as in Linux: the reduction is from cwnd, and PRR spreads it over a round trip.
+//! The rest is as in RFC 8511 section 3. The response comes once per RTT (CWR lasts until what was
+//! sent before it is acknowledged). A loss found meanwhile is repaired without a further reduction.
+//! Any other loss has its own factor, and ssthresh stays at two segments or more.
 //!
-//! `abe = "rfc8511"` reduces from FlightSize on ECN-Echo (what is sent and not acknowledged by the
-//! ACK that brings it). Losses are handled as before.
+//! `abe = "rfc8511"` reduces from FlightSize on ECN-Echo (data that is sent and not acknowledged by
+//! the ACK that carries ECN-Echo). Losses are handled as before.
 //!
 //! `abe = "freebsd"` follows `cc_newreno.c` of FreeBSD 14. It reduces from cwnd, in whole percent,
 //! down to whole segments. The window is ssthresh at once instead of by PRR, and does not grow
 //! until the RTT is over. With `abe_frlossreduce` (its sysctl `net.inet.tcp.cc.abe_frlossreduce`,
-//! off by default) a loss that is found meanwhile lowers ssthresh further. It falls from what
-//! ECN-Echo left to what the loss alone would have left. FreeBSD's CUBIC has no ABE: CUBIC here
+//! off by default) a loss that is found meanwhile lowers ssthresh further. ssthresh falls from the
+//! value after ECN-Echo to the value after the loss alone. FreeBSD's CUBIC has no ABE: CUBIC here
 //! follows the rule of FreeBSD's NewReno.
 
 use super::contract::{Control, Signal};
@@ -241,7 +241,8 @@ impl Backoff {
         self.part(window, self.factor(signal)).max(2)
     }
 
-    /// Which part of the window this way of applying the factors controls.
+    /// How much of the window the congestion control handles itself with this way to apply the
+    /// factors.
     pub fn control(&self) -> Control {
         match self.reading {
             Reading::Freebsd => Control::Cwr,
@@ -355,7 +356,7 @@ mod tests {
         assert_eq!(after(&[ECN]), (80, CaState::Recovery));
         assert_eq!(after(&[ECN, RFC]), (79, CaState::Recovery));
         assert_eq!(after(&[ECN, FREEBSD]), (80, CaState::Recovery));
-        // 80 * 0.5 / 0.8: what the loss alone would have left of 100.
+        // 80 * 0.5 / 0.8: the window of 100 after the loss alone.
         assert_eq!(after(&[ECN, FREEBSD, FURTHER]), (50, CaState::Recovery));
         let mut host = reno(&[ECN, FREEBSD, FURTHER], 100);
         host.lose();

@@ -41,12 +41,11 @@ pub enum EcnNeed {
     /// Works with and without ECN: uses RFC 3168 if negotiated.
     #[default]
     Optional,
-    /// Needs ECN on every packet, and an echo of each packet as DCTCP's
-    /// receiver has it (RFC 8257 section 3.2), or a variant.
+    /// Needs ECN on every packet, and an echo of each packet as from DCTCP's receiver (RFC 8257
+    /// section 3.2), or a variant.
     Dctcp(CeEcho),
-    /// Needs ECT(1) on every packet and Accurate ECN (RFC 9768); where the
-    /// other end does not speak it, there is no ECN, and
-    /// [`CongestionControl::ecn_refused`] is called.
+    /// Needs ECT(1) on every packet and Accurate ECN (RFC 9768); if the other end does not support
+    /// it, there is no ECN, and [`CongestionControl::ecn_refused`] is called.
     Accurate,
     /// Needs RFC 3168 and a receiver that echoes SCE.
     Sce,
@@ -63,7 +62,8 @@ pub enum CeEcho {
     Sticky,
 }
 
-/// What the congestion control does to the window itself; each includes the one before.
+/// How much of the window the congestion control handles itself; each value includes the one
+/// before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Control {
     /// The growth (`cong_avoid`) and the ssthresh of a reduction. The stack brings

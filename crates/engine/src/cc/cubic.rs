@@ -171,7 +171,7 @@ pub struct Cubic {
     ack_delay: bool,
     /// Window when ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
     cwnd_prior: u32,
-    /// What a segment counts in `Epoch::ack_cnt`.
+    /// How much a segment counts in `Epoch::ack_cnt`.
     pub(super) unit: i64,
     /// The curve, which a timeout resets.
     pub(super) epoch: Epoch,
@@ -214,14 +214,15 @@ impl Cubic {
             self.cwnd_prior = window.cwnd;
         }
         if let Some(path) = self.start.take_path() {
-            // As after an overshoot by two, or what fast convergence leaves would be too little.
+            // Treated as after an overshoot by two; otherwise fast convergence would leave too
+            // little.
             self.epoch.last_max_cwnd = path << u32::from(self.fast_convergence);
         }
         self.note_delay(view, ack);
     }
 
-    /// Keeps the smallest RTT and returns that of the ACK, us. None where it has none, or where
-    /// it says nothing.
+    /// Keeps the smallest RTT and returns that of the ACK, us. `None` if the ACK has no RTT, or
+    /// if it says nothing about the path.
     #[inline(always)] // it has two callers, one of them cold
     fn note_delay(&mut self, view: View<'_>, ack: &Ack) -> Option<u32> {
         let rtt = ack.rtt?;

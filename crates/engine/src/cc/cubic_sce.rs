@@ -2,10 +2,10 @@
 //! github.com/chromi/sce (`tcp_cubic_sce.c`; not in the draft of 2019).
 //!
 //! Before the first epoch an ACK with ESCE ends slow start, with ssthresh at half of the window.
-//! Afterwards such an ACK has two effects. It draws the inflection point of the curve towards the
-//! present, by the acknowledged segments' share of the square root of the window. It also counts
-//! the acknowledged segments, times that root, against the window and W_max. Both lose a segment
-//! for every window of segments counted.
+//! Afterwards such an ACK has two effects. It moves the inflection point of the curve towards the
+//! present, in proportion to the acknowledged segments over the square root of the window. It also
+//! counts the acknowledged segments, times that root, against the window and W_max. Both lose a
+//! segment for every window of segments counted.
 //!
 //! Deviations: when its inflection point moves, the curve continues from its present value. The
 //! kernel tree computes that level with a wrong sign, and from a time that has been reset already.
@@ -100,7 +100,7 @@ impl CubicSce {
         let epoch = &mut self.cubic.epoch;
         let t = ticks(now.saturating_sub(start));
         if t < epoch.k {
-            // Still below it: the time that is left shrinks.
+            // The window is still below that point: the remaining time shrinks.
             let rest = epoch.k - t;
             let shorter = (rest * left).checked_div(root).unwrap_or(0);
             epoch.start = Some(now);

@@ -50,7 +50,7 @@ pub fn negotiated(
     (ecn, findings)
 }
 
-/// Whether packets of a congestion control bear ECT(1) where ECN is negotiated; `None`: it is not
+/// Whether packets of a congestion control carry ECT(1) where ECN is negotiated; `None`: it is not
 /// registered.
 pub fn sends_ect1(control: &Algorithm) -> Option<bool> {
     Some(need(control)? == EcnNeed::Accurate)

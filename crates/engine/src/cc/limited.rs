@@ -3,9 +3,9 @@
 //!
 //! Linux does not let the window grow then: in slow start not beyond twice the segments that were
 //! outstanding in the last round, afterwards not at all (`tcp_is_cwnd_limited`). RFC 5681 lets every
-//! ACK count. The draft lies between: the window grows up to a bound that follows from the largest
-//! flight since the window was last reduced, twice of it in slow start and a segment more afterwards.
-//! The first window counts as the first flight.
+//! ACK count. The draft is between these two: it bounds the window by the largest flight since the
+//! last reduction, to twice this flight in slow start and to one segment more afterwards. The first
+//! window counts as the first flight.
 //!
 //! The flight is counted in segments, as it was before an ACK arrived.
 
@@ -39,7 +39,7 @@ pub(super) fn around(
     }
 }
 
-/// A congestion control whose window grows whether or not it was used.
+/// A congestion control whose window grows even if it was not used.
 struct Limited {
     inner: Box<dyn CongestionControl>,
     /// Whether the draft's bound applies; otherwise nothing bounds the growth.

@@ -46,7 +46,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &reno_sce::ENTRY,
 ];
 
-/// Every congestion control, those of plugins too.
+/// Every congestion control, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
 /// The face of a congestion control that Linux, or a module of tailback's own, calls by this name.

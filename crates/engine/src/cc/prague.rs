@@ -5,7 +5,7 @@
 //! fractions. Each unmarked segment counts for additive increase, in CWR, too. Below a target RTT
 //! the increase is scaled such that rates, not windows, are equal. This begins after some rounds,
 //! so that short flows do not wait. A reduction, on marks or a loss, takes one segment with each
-//! ACK. Where the other end has no Accurate ECN, Prague is Reno without ECN.
+//! ACK. If the other end does not support Accurate ECN, Prague is Reno without ECN.
 //!
 //! Version 0.6 spans a year of commits. Some of those with the window as a fraction also pace by
 //! the fraction. The default here is to pace by whole packets, as before and in 0.7 (option
@@ -275,8 +275,8 @@ impl Prague {
         self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }
 
-    /// The window that a change is a share of, in 2^-20 segments: with its fraction, where
-    /// the module keeps one.
+    /// The window to which a relative change applies, in 2^-20 segments, with its fraction if the
+    /// module keeps one.
     fn window(&self, window: &Window) -> u64 {
         let whole = i64::from(window.cwnd) << CWND_SHIFT;
         let carry = if self.fraction { self.carry } else { 0 };
@@ -300,8 +300,8 @@ impl Prague {
         view.now.since(stamp).ns() / 1000 >= self.target(view) << RTT_SHIFT
     }
 
-    /// Increase per window: RTT over target, which is one segment in the target RTT, times RTT over
-    /// target once more, for the same rate.
+    /// Increase per window: RTT over target, which gives one segment per target RTT, and the same
+    /// factor once more, for equal rates.
     fn rescale(&mut self, view: View<'_>) {
         let one = ONE as u64;
         let rtt = Prague::rtt(view);
@@ -384,7 +384,7 @@ impl Prague {
         }
     }
 
-    /// Updates alpha once a round has passed (and the target RTT, where that is scaled).
+    /// Updates alpha once a round has passed (and, with scaling, the target RTT).
     fn update_alpha(&mut self, view: View<'_>, window: &Window) {
         if view.flight.una < self.next_seq
             || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha_stamp))

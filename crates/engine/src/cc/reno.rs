@@ -1,9 +1,8 @@
 //! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`, with ABE (RFC 8511; see `abe`) as an option.
 //!
 //! Deviations from the RFCs, as in Linux: the window counts segments; the reduction is from cwnd,
-//! not from FlightSize; growth is per acknowledged segment (an L of the whole ACK in RFC 3465's
-//! terms). Linux fixes the factors at one half; any other is applied in millionths and rounded
-//! down.
+//! not from FlightSize; growth is per acknowledged segment (in RFC 3465's terms, L is the whole
+//! ACK). Linux fixes the factors at one half; any other is applied in millionths and rounded down.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
@@ -74,14 +73,14 @@ pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, acked: u32) {
     grow(view, window, acked, &mut SlowStart::Standard);
 }
 
-/// The same with what ends slow start.
+/// The same with the algorithm that ends slow start.
 #[inline(always)] // which this is, is known at each of its two places
 fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowStart) {
     if !view.is_cwnd_limited(window) {
         return;
     }
-    // RFC 5681 section 3.1: slow start below ssthresh; what an ACK brings
-    // beyond it counts for congestion avoidance.
+    // RFC 5681 section 3.1: slow start below ssthresh; segments that an ACK acknowledges beyond it
+    // count for congestion avoidance.
     if window.in_slow_start() {
         acked = window.slow_start(start.counted(view, window, acked));
         if acked == 0 {

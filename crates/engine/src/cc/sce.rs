@@ -170,7 +170,7 @@ impl<R: Response> Sce<R> {
         }
     }
 
-    /// `cwnd` less one segment at least, but not below two.
+    /// `cwnd` minus at least one segment, but not below two.
     fn reduced(cwnd: u32, beta: u64) -> u32 {
         let cut = (u64::from(cwnd) * (WHOLE - beta) / WHOLE).max(1) as u32;
         cwnd.saturating_sub(cut).max(2)
@@ -394,8 +394,8 @@ mod tests {
     #[test]
     fn a_marked_window_costs_reno_its_root() {
         let mut h = host(&reno_sce::ENTRY, &[], 2, 2);
-        // Growth by a segment a round brings the root along: 1 below 3, 2 to 5 and so on. It is one
-        // late, as it moves with the steps only.
+        // While the window grows by a segment a round, the root follows: 1 below 3, 2 from 3 to 5
+        // and so on. It is one step late, because it moves only with the steps.
         for _ in 0..60 {
             h.round();
         }
@@ -432,8 +432,8 @@ mod tests {
         assert_eq!((h.window.cwnd, count(&h)), (11, 2 * 1448));
     }
 
-    /// 100 segments: CE leaves 75, or 87 (100 - 12.5, rounded down) once ESCE
-    /// has come; a loss 50.
+    /// 100 segments: CE leaves 75, or 87 (100 - 12.5, rounded down) after an ESCE; a loss leaves
+    /// 50.
     #[test]
     fn factors_of_marks_and_losses() {
         let after = |set: &Set, act: fn(&mut Host)| {

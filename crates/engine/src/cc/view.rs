@@ -30,7 +30,7 @@ impl CaState {
     }
 }
 
-/// Segments of a sender by what became of them (Linux `tcp_sock` names). The
+/// Segments of a sender by their state (names as in Linux's `tcp_sock`). The
 /// scoreboard counts; nobody else writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flight {
@@ -84,7 +84,7 @@ pub struct Conn {
     pub mss: u16,
     /// Time of the last data transmission (Linux `lsndtime`).
     pub last_sent: Time,
-    /// What the last ACK tells of the delivery rate; only for a congestion
+    /// What the last ACK shows about the delivery rate; only for a congestion
     /// control that needs rate samples.
     pub rate: RateSample,
 }
@@ -151,8 +151,8 @@ pub struct Ack {
     pub ece: bool,
     /// The echo of SCE was set.
     pub esce: bool,
-    /// Segments that it tells to have been marked: exact with Accurate ECN,
-    /// else all it delivered if it carries ECN-Echo.
+    /// Segments that it reports as marked: exact with Accurate ECN, else all that it delivered if
+    /// it carries ECN-Echo.
     pub ce: u32,
     /// Segments in flight before it.
     pub prior_in_flight: u32,
@@ -167,7 +167,7 @@ pub struct Ack {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// Time over which it was measured, us: the longer of sending and
-    /// acknowledging; 0: the ACK tells nothing of the rate.
+    /// acknowledging; 0: the ACK does not show the rate.
     pub interval_us: u64,
     /// Segments delivered in that time.
     pub delivered: u32,

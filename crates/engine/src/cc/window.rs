@@ -25,13 +25,13 @@ pub struct Window {
     pub pace_first: bool,
     /// The congestion control does not set the rate any more: packets are paced as the scenario says.
     pub paced_by_stack: bool,
-    /// Until this many segments are delivered, samples of the delivery rate say nothing of the
-    /// path, as there was nothing to send; 0: they do (Linux `app_limited`). Written by the stack,
-    /// and by a model of the path that holds its window down on purpose.
+    /// Until this many segments are delivered, samples of the delivery rate do not show the
+    /// capacity of the path, because there was nothing to send; 0: they do show it (Linux
+    /// `app_limited`). Written by the stack, and by a model of the path that keeps its window small
+    /// on purpose.
     pub app_limited: u64,
-    /// Why the congestion control itself has ended slow start, in a word or a few
-    /// ("hystart_delay"); `None` where it leaves that to losses and marks. Only `tailback explain`
-    /// uses it.
+    /// Why the congestion control itself has ended slow start, in one or a few words
+    /// ("hystart_delay"); `None` if losses and marks end it. Only `tailback explain` uses it.
     pub left_slow_start: Option<&'static str>,
     growth: Growth,
 }

@@ -1,7 +1,8 @@
-//! A congestion control of a plugin, guarded so that a mistake in it does not become a number. A
-//! window of 0 ends the run, and a hook that never returns can be named ([`Whereabouts`]).
+//! A congestion control of a plugin, with checks so that a mistake in it does not lead to a wrong
+//! number. A window of 0 ends the run, and a hook that never returns can be named
+//! ([`Whereabouts`]).
 //!
-//! Those of this tree are called without it.
+//! tailback's own congestion controls are called without it.
 
 use super::installed;
 use super::whereabouts::Whereabouts;

@@ -20,7 +20,8 @@ thread_local! {
 }
 
 impl Whereabouts {
-    /// The whereabouts of this thread from now on: what is built on this thread writes here.
+    /// The whereabouts of this thread from now on: plugins that are built on this thread write
+    /// here.
     pub fn begin() -> Whereabouts {
         let new = Whereabouts::default();
         OF_THREAD.set(new.clone());

@@ -1,9 +1,9 @@
 //! Finds hooks that congestion controls of plugins forget when they wrap one of this tree.
 //!
 //! A hook that a wrapper does not write is the trait's default, which mostly does nothing. The
-//! congestion control inside then never hears of ACKs or losses, and its numbers are wrong without
-//! a warning. So each hook is called once on a sender that does not exist, and defaults report that
-//! they were called.
+//! congestion control inside then never gets ACKs or losses, and its numbers are wrong without a
+//! warning. So each hook is called once on a dummy sender, and defaults report that they were
+//! called.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,8 +17,8 @@ use crate::registry::{Entry, complete_defaults, find};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// What it wraps, and the hooks of the wrapped one that it has not written itself. `None` if it
-/// wraps nothing of this tree.
+/// The congestion control that it wraps, and the hooks that it neither implements nor forwards.
+/// `None` if it wraps nothing of this tree.
 pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>, Vec<Hook>)> {
     let (mut control, notes) = probe(|| (entry.build)(&complete_defaults(entry)));
     let mut inside = notes.made;

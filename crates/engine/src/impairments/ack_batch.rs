@@ -1,8 +1,8 @@
 //! ACKs that arrive together, or thinned out. Wi-Fi, cable and cellular links gather ACKs and send
 //! them at once; some of them keep only the newest ACK of each flow.
 //!
-//! Thinning regards neither the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) nor FIN
-//! flags. What it removes counts as `ack_filter` drops.
+//! Thinning ignores the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) and FIN flags. The
+//! ACKs that it removes count as `ack_filter` drops.
 
 use std::collections::VecDeque;
 

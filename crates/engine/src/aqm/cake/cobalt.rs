@@ -1,6 +1,6 @@
 //! Cobalt: CoDel and BLUE side by side, with one state for each queue.
 //!
-//! CoDel here differs from RFC 8289. One clock works in both directions. Above the target, signals
+//! CoDel here differs from RFC 8289. One clock counts both up and down. Above the target, signals
 //! come at `drop_next`, interval/sqrt(count) apart. Below it, the same clock decreases the count.
 //! BLUE drops with a probability that grows with overflows and shrinks when the queue is found
 //! empty.
@@ -35,8 +35,8 @@ const INVERSE_ROOTS: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// What a queue does when its sojourn time exceeds the target for the first time, or for the first
-/// time after a long silence.
+/// What a queue does when a sojourn time exceeds the target for the first time ever, or after a
+/// long time below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
     /// As in Linux: 1/sqrt(0) is still 0 and a late clock is set to the current time, so the second
@@ -62,7 +62,7 @@ pub struct Params {
 /// State of one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
-    /// Signals so far, minus what has decayed.
+    /// Number of signals so far, minus those that have decayed.
     pub(super) count: u32,
     /// 1/sqrt(count) in units of 2^-32.
     pub(super) rec_inv_sqrt: u32,

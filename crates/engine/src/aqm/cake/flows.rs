@@ -305,7 +305,7 @@ impl Flows {
         }
     }
 
-    /// 16 random bits. They are only for dither, so a multiplication is enough.
+    /// 16 random bits. The numbers are used only for dither, so a multiplication is enough.
     #[inline]
     fn bits(&mut self) -> u32 {
         self.dither = self

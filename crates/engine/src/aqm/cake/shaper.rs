@@ -48,7 +48,7 @@ pub enum Framing {
     Plain,
     /// Cells of 53 bytes that carry 48.
     Atm,
-    /// One byte for each 64 or part of them.
+    /// One byte for every 64 bytes, or part of 64.
     Ptm,
 }
 

@@ -181,8 +181,8 @@ impl Vars {
         true
     }
 
-    /// Completes [`Vars::dequeue`] for a packet that may have to be dropped or marked. As a call at
-    /// the end of `dequeue`, it spares other packets the saving of registers.
+    /// Completes [`Vars::dequeue`] for a packet that may have to be dropped or marked. It is a call
+    /// at the end of `dequeue`, so that other packets do not save registers for it.
     #[inline(never)]
     fn treat(
         &mut self,
@@ -287,7 +287,7 @@ impl Vars {
         self.first_above.is_some()
     }
 
-    /// When a full queue drops from its fattest flow, Linux adds the number of dropped packets to
+    /// When a full queue drops from its longest flow, Linux adds the number of dropped packets to
     /// that flow's count.
     #[inline]
     pub fn punish(&mut self, drops: u32) {

@@ -141,7 +141,7 @@ fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
     }
 }
 
-/// What Linux does; versions before it have it otherwise, or not at all.
+/// What Linux does; earlier versions do it differently, or not at all.
 const LINUX: &[(&str, &str)] = &[
     ("version", "linux-6.17"),
     ("scheduler", "credit"),
@@ -208,7 +208,7 @@ fn time_of_own(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// A gain that the module takes in 256ths of a Hz, as tc cuts it.
+/// A gain in 256ths of a Hz, rounded down as tc does it, for the module.
 fn parts(words: &mut Words<'_>, option: &'static str) {
     let parts = (words.options.float(option) as f32 * 256.0) as u32;
     words.pair(option, &parts.to_string());

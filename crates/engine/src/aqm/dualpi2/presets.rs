@@ -6,7 +6,7 @@
 //!   timer of jiffies (Copyright 2019, before it went to the kernel's list).
 //! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c, its first scheduler
 //!   (the second one there, WRR_OPT3, is left out). Without a value from tc, it sets l_drop to 100
-//!   of 2^32, which is a slip. The preset is 100 percent, as the evaluations set it.
+//! of 2^32, which is a mistake. The preset is 100 percent, as the evaluations set it.
 //! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The state before,
 //!   olgaalb/sch_dualpi2 8871fba, had ticks and the time shift together with the counter:
 //!   `arithmetic = "ticks", tshift = "40ms"`.
@@ -14,8 +14,8 @@
 //!
 //! The following has no source. Their parameters suggest that the last one above is the stable
 //! version of 21 February 2019, and that the evaluations ran exactly these states. The arithmetic
-//! of the refactoring before the fix of the sign is an assumption. So is the reading of its
-//! "statistics reset" as counters that restart when read.
+//! of the refactoring before the fix of the sign is an assumption. It is also a guess that its
+//! "statistics reset" means counters that restart when they are read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
@@ -165,7 +165,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         if ramp && options.get(option) != default {
             error(
                 option,
-                "a ramp has no step: expected l_aqm = \"step\" with it",
+                "a ramp has no step: expected l_aqm = \"step\" beside this option",
             );
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Each flow has a queuing score. Every packet adds its bytes times the probability of a ramp at the current
 //! delay of L. The score decays at 2^19 bytes a second. A packet goes to C while the delay is above 1 ms and
-//! delay times score is above 1 ms times 4 ms, or while the score is at its ceiling of 5 s. A flow with less
-//! than 2^19 such bytes a second (4.2 Mbit/s) always stays in L.
+//! delay times score is above 1 ms times 4 ms, or while the score is at its ceiling of 5 s. A flow
+//! with less than 2^19 of these bytes a second (4.2 Mbit/s) always stays in L.
 //!
 //! A score is stored as the time at which it will have decayed. There are 32 buckets. A flow may use one of
 //! two; flows that find both in use share a 33rd.
@@ -77,7 +77,8 @@ impl Protection {
         }
     }
 
-    /// Returns the flow's bucket: one it has already, or one whose score has decayed, or the shared one.
+    /// Returns the flow's bucket: the one that it has already, or one whose score has decayed, or
+    /// the shared one.
     fn bucket(&mut self, packet: &Packet, now: Time) -> &mut Bucket {
         // 0 marks a bucket without a flow.
         let flow = fair::number(packet) + 1;
@@ -193,7 +194,7 @@ mod tests {
         assert!(queue.admits(&packet(1), Time::from_us(1_001), start + Time::from_secs(6)));
     }
 
-    /// A link without a nominal rate has a ramp all the same.
+    /// A link without a nominal rate has a ramp, too.
     #[test]
     fn a_link_without_a_rate_is_protected() {
         let queue = Protection::new(Rate(0), 7);

@@ -71,7 +71,7 @@ impl Ramp {
             false => self.probability(sojourn),
         };
         self.sum += native.max(coupled);
-        // A sum of 1 to the last bit is 1: a certain mark is not put off.
+        // A sum that equals 1 up to rounding counts as 1, so that a certain mark is not delayed.
         if self.sum < 1.0 - 1e-9 {
             return None;
         }

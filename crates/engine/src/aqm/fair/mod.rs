@@ -1,13 +1,13 @@
-//! Fair queueing as fq_codel and fq_pie of Linux share it (RFC 8290 section 4). A table of flows,
-//! each with a FIFO and its own state, is served by deficit round robin. A flow that has just
-//! become active is served before the others.
+//! The fair queueing that Linux's fq_codel and fq_pie have in common (RFC 8290 section 4). A table
+//! of flows, each with a FIFO and its own state, is served by deficit round robin. A flow that has
+//! just become active is served before the others.
 //!
 //! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which agree in this. The kernel hashes
 //! addresses and ports with a key it draws at boot, and takes the bucket by multiplication. Here a
 //! flow's number and direction are mixed with a key from the queue's random stream. So two flows
 //! share a bucket of n with probability 1/n, and the seed decides which ones do. A router's hash of
-//! a connection stays the same. Only in the sender's own host does Linux give it a new hash after a
-//! timeout (`net.core.txrehash`, which the kernel engine turns off).
+//! a connection stays the same. Linux gives a flow a new hash after a timeout only in the sender's
+//! own host (`net.core.txrehash`, which the kernel engine turns off).
 
 use super::Backlog;
 use super::backlogs::Backlogs;
@@ -48,8 +48,8 @@ pub const QUANTUM: Opt = Opt {
 };
 
 /// Bytes of Linux's memory that a frame needs in addition to its own: sk_buff, shared info,
-/// headroom. They count against `memory_limit`. The kernel's value depends on where a packet comes
-/// from.
+/// headroom. They count against `memory_limit`. The kernel's value depends on how a packet was
+/// created.
 pub const FRAME_MEMORY: u64 = 832;
 
 /// The flow table.
@@ -274,7 +274,7 @@ impl<S> Fair<S> {
         self.total
     }
 
-    /// Bytes that the kernel would hold for all that is queued.
+    /// Bytes of memory that the kernel would use for all queued packets.
     #[inline]
     pub fn memory(&self) -> u64 {
         self.total.bytes + self.total.packets * FRAME_MEMORY

@@ -35,8 +35,8 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// An option as a number: packets, nanoseconds, 256ths of a Hz as tc cuts them, 0 or 1, or the
-/// place of a word.
+/// An option as a number: packets, nanoseconds, 256ths of a Hz rounded down as in tc, 0 or 1, or
+/// the index of a word.
 fn own(words: &mut Words<'_>, option: &'static str, name: &str) {
     if words.showing {
         return words.value(option);

@@ -103,7 +103,7 @@ pub struct Vars {
     pub(super) qdelay: u64,
     /// Queueing delay one update earlier, ticks.
     pub(super) qdelay_old: u64,
-    /// What is left of the burst allowance, ticks.
+    /// The rest of the burst allowance, ticks.
     pub(super) burst: u64,
     /// Drop probability, [`Params::one`] is 1.
     pub(super) prob: u64,

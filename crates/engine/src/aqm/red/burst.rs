@@ -4,7 +4,7 @@
 use super::Unit;
 use crate::registry::{OptionError, Options, Value};
 
-/// The weight if neither it nor a burst is given.
+/// The weight if the scenario has neither a weight nor a burst.
 const WEIGHT: f64 = 0.002;
 
 /// tc's exponents of the weight.

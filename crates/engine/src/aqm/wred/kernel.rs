@@ -1,7 +1,7 @@
 //! Weighted RED on Linux: the module `sch_wred` of tailback's own, which reads its options as text.
 //!
-//! Probabilities and weights go there as 32 binary digits, sizes with their unit, the clock of idle
-//! times as the picoseconds of one packet.
+//! The module gets probabilities and weights as 32 binary digits, sizes with their unit, and the
+//! clock of idle times as the picoseconds of one packet.
 
 use crate::registry::kernel::{Gauge, Reading};
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};

@@ -119,8 +119,8 @@ impl Bbr {
             .unwrap_or_else(|| burst(view, window, 0, least))
     }
 
-    /// Room for what hosts hold back, for ACKs of every other segment, and for
-    /// a probe of a small path (Linux `bbr_quantization_budget`).
+    /// Room for segments that hosts hold back, for ACKs of every other segment, and for a probe of
+    /// a small path (Linux `bbr_quantization_budget`).
     fn with_quanta(&self, view: View<'_>, window: &Window, target: u32) -> u32 {
         let mut room = target + 3 * self.burst(view, window);
         room = (room + 1) & !1;

@@ -1,5 +1,5 @@
-//! The policed rate (Linux `bbr_lt_bw_sampling`): losses at a steady rate are taken for those of a
-//! policer, and that rate for the bandwidth.
+//! The policed rate (Linux `bbr_lt_bw_sampling`): a steady rate with losses is taken for the rate
+//! of a policer, and used as the bandwidth.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::view::View;
@@ -9,7 +9,7 @@ use crate::units::Time;
 const ROUNDS: u32 = 4;
 /// Least share of lost segments in an interval, in 1/256.
 const LOSS: u64 = 50;
-/// Intervals are alike if their bandwidths differ by less than 1/8, or by this, bytes/s.
+/// Intervals are similar if their bandwidths differ by less than 1/8, or by this, bytes/s.
 const DIFFERENCE: u64 = 4000 / 8;
 /// Number of rounds for which a detected policer is assumed.
 const USE_ROUNDS: u32 = 48;
@@ -73,7 +73,7 @@ impl LongTerm {
             }
             return Verdict::None;
         }
-        // From the first loss on: then the policer has no tokens left.
+        // Measured from the first loss on: then the policer has no tokens left.
         if !self.sampling {
             if losses == 0 {
                 return Verdict::None;

@@ -28,7 +28,7 @@ impl Bounds {
         self.inflight_lo = NO_BOUND;
     }
 
-    /// A reduction was spurious: no bound is lower than before it.
+    /// A reduction was spurious: restores each bound that it lowered.
     pub(super) fn restore(&mut self, before: Bounds) {
         self.bw_lo = self.bw_lo.max(before.bw_lo);
         self.inflight_lo = self.inflight_lo.max(before.inflight_lo);

@@ -125,7 +125,7 @@ impl CongestionControl for Bbr3 {
         self.update_gains();
         self.set_pacing_rate(view, window, self.pacing_gain);
         self.set_cwnd(view, window, ack.delivered);
-        // Not after a tail loss probe that repaired a loss: the flight before it stays remembered.
+        // Not after a tail loss probe that repaired a loss: the flight before the loss is kept.
         if self.loss_round.start && !view.rate.probe_acked {
             self.signals.bw_latest = self.sample;
             self.signals.inflight_latest = view.rate.delivered;

@@ -2,8 +2,7 @@
 //! github.com/google/bbr: version 1's model, bounded in two ways. `bw_lo` and `inflight_lo` follow
 //! losses (and marks) from round to round by a factor of `beta`. `inflight_hi` is what was in
 //! flight when a probe lost more than `loss_threshold`, and grows again while probes go well.
-//! Probes come every two to three seconds, or sooner where a Reno flow would have had its loss by
-//! then.
+//! Probes come every two to three seconds, or sooner if a Reno flow would have had a loss by then.
 //!
 //! The response to marks is meant for low-latency networks (DCTCP's echo and a shallow threshold).
 //! It is off by default, as in the branch: `ecn_response`.
@@ -11,8 +10,8 @@
 //! Deviations: those of `bbr` (bursts, clocks, lone runts). There is no fast path for
 //! application-limited flows (it only saves time), and no protective load balancing. The branch's
 //! `fast_ack_mode` is left to the receiver. It differs from the draft where the branch does. DRAIN
-//! has a gain of 0.34 and no limit in rounds, DOWN has 0.91. Six ACKs with losses end STARTUP. What
-//! aggregation adds is capped. A spurious loss does not bring back the phase, and marks count.
+//! has a gain of 0.34 and no limit in rounds, DOWN has 0.91. Six ACKs with losses end STARTUP. The
+//! room for aggregation is capped. A spurious loss does not bring back the phase, and marks count.
 //!
 //! `draft = "06"` follows draft-ietf-ccwg-bbr-06 in all of these, and takes its 2 %, 0.7 and 0.15
 //! exactly where the branch rounds to 1/256. Gains stay in 1/256: 0.90 is 230/256.

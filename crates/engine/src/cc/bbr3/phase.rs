@@ -83,7 +83,7 @@ pub(super) enum ProbeBw {
     Down(Wait),
     /// At the bandwidth, below the bounds.
     Cruise(Wait),
-    /// A round at the bandwidth, to fill the pipe before a probe of this slope.
+    /// A round at the estimated bandwidth, which fills the pipe before a probe of this slope.
     Refill(u32),
 }
 
@@ -116,7 +116,7 @@ pub(super) enum Phase {
     Drain,
     /// At the bandwidth, with probes.
     ProbeBw(ProbeBw),
-    /// Emptying the queue to see the RTT; with the gauges of what that interrupted.
+    /// Drains the queue to measure the RTT; has the gauges of the phase that it interrupted.
     ProbeRtt(ProbeRtt, u8),
 }
 

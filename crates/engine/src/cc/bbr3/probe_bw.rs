@@ -103,7 +103,7 @@ impl Bbr3 {
             if probing && !view.rate.app_limited && self.bw_hi[1] > Bandwidth::ZERO {
                 self.bw_hi = [self.bw_hi[1], Bandwidth::ZERO];
             }
-            // It went up to inflight_hi, and nothing bad followed: probe again, and further.
+            // The probe went up to inflight_hi without excess: probe again, and further.
             if probing && self.probe.stopped_risky && !self.probe.was_too_high {
                 self.start_refill(view, 0);
                 return true;
@@ -166,7 +166,7 @@ impl Bbr3 {
             ProbeBw::Up(_) => {
                 let mut done = false;
                 if self.probe.was_too_high && in_flight >= self.bounds.inflight_hi {
-                    // Goes as far as last time: the volume sent by now may already be too much.
+                    // Goes only as far as last time: the data sent by now may already be too much.
                     self.probe.stopped_risky = true;
                     done = true;
                 } else if view.cwnd_limited && window.cwnd >= self.bounds.inflight_hi {

@@ -27,8 +27,8 @@ const UNSEEN: MinRtt = MinRtt {
     at: Time::ZERO,
 };
 
-/// A round: it ends when a segment is acknowledged that was sent after so many
-/// were delivered.
+/// Delivered segments at the start of the round: it ends when a segment that was sent later is
+/// acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
     /// This ACK begins one.
@@ -45,7 +45,7 @@ pub(super) struct Bbr3 {
     pub ack_phase: AckPhase,
     pub probe: Probe,
     pub initial_cwnd: u32,
-    /// Of `min_rtt_window`, and of `probe_rtt_interval`.
+    /// Smallest RTT of `min_rtt_window`, and of `probe_rtt_interval`.
     pub min_rtt: MinRtt,
     pub probe_rtt_min: MinRtt,
     pub round: Round,
@@ -59,7 +59,7 @@ pub(super) struct Bbr3 {
     pub full: FullPipe,
     /// The bandwidth of this ACK's sample; zero: none.
     pub sample: Bandwidth,
-    /// The largest of the last probe's cycle, and of this one.
+    /// Largest bandwidth of the last probe's cycle, and of this one.
     pub bw_hi: [Bandwidth; 2],
     pub bounds: Bounds,
     /// The state before the last reduction.

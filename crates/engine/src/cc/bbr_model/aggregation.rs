@@ -77,8 +77,7 @@ mod tests {
 
     #[test]
     fn bursts_of_acks_are_provided_for() {
-        // A segment per ms (and a little, for what is rounded down), but ACKs
-        // come for 20 at once.
+        // A segment per ms (and a little more because of rounding), but ACKs come for 20 at once.
         let bw = Bandwidth::sampled(1001, 1_000_000);
         let mut aggregation = Aggregation::default();
         let mut stack = Stack::new(100);

@@ -57,8 +57,8 @@ mod tests {
             filter.update(10, t, Bandwidth(100 - u64::from(t)));
             seen.push(filter.get().0);
         }
-        // It is remembered for ten rounds; then comes the best of those that the
-        // filter kept: one of each quarter after the first.
+        // It is remembered for ten rounds; then the filter returns the best of the values that it
+        // kept: one for each quarter after the first.
         assert_eq!(seen[..10], [100; 10]);
         assert_eq!(seen[10..], [97, 97, 97]);
         filter.update(10, 14, Bandwidth(98));

@@ -7,13 +7,13 @@ use crate::units::Time;
 /// How far it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct ProbeRtt {
-    /// When it may end; `None` while too much is in flight.
+    /// When PROBE_RTT may end; `None` while too much is in flight.
     until: Option<Time>,
     /// A round has passed with this little in flight.
     round_done: bool,
 }
 
-/// What an ACK makes of it.
+/// What an ACK changes in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cc) enum Progress {
     /// It goes on.

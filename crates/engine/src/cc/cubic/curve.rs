@@ -77,8 +77,8 @@ pub(in crate::cc) struct Epoch {
     pub(super) delay_min: u32,
     /// When growth began after the last reduction, jiffies.
     pub(in crate::cc) start: Option<u64>,
-    /// Acknowledged and not yet counted in `w_est`: segments, or bytes where
-    /// those take part in other counts (CUBIC-SCE).
+    /// Acknowledged and not yet counted in `w_est`: segments, or bytes if other counts use bytes
+    /// (CUBIC-SCE).
     pub(in crate::cc) ack_cnt: i64,
     /// Window that Reno would have, segments.
     pub(super) w_est: u32,
@@ -92,7 +92,7 @@ pub(super) struct Friendly {
     pub alpha_one: bool,
     pub scale: u32,
     pub cwnd_prior: u32,
-    /// What a segment counts in `ack_cnt`.
+    /// How much a segment counts in `ack_cnt`.
     pub unit: i64,
 }
 
@@ -174,8 +174,8 @@ impl Epoch {
     }
 
     /// Moves acknowledged segments from `ack_cnt` to `w_est`, which grows by
-    /// one for each `per_segment`, at most by `room`; the last one needs a
-    /// segment more than that.
+    /// one for each `per_segment`, at most by `room`; the last increase needs one segment more than
+    /// `per_segment`.
     fn count(&mut self, per_segment: i64, room: i64) {
         let grown = ((self.ack_cnt - 1).max(0) / per_segment).min(room);
         self.ack_cnt -= grown * per_segment;

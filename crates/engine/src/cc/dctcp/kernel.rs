@@ -1,5 +1,4 @@
-//! DCTCP as Linux has it, and the module of tailback's own for the versions that Linux has no
-//! longer or never had.
+//! DCTCP as in Linux, and tailback's own module for versions that Linux no longer has or never had.
 
 use super::shift_of;
 use crate::registry::Value;
@@ -47,7 +46,7 @@ pub(super) const KERNEL: Module = Module {
     ..Module::named("dctcp", Some("3.18"))
 };
 
-/// Parameters of `tcp_dctcp_2014`, which plays every version but the kernel's own.
+/// Parameters of `tcp_dctcp_2014`, which implements every version except the kernel's own.
 const AS_IT_WAS: &[Parameter] = &[
     Parameter {
         option: "g",

@@ -1,5 +1,5 @@
-//! Careful Resume (RFC 9959): a connection jumps to half of the window that an earlier connection over
-//! the same path had, and takes it back unless the path carries it.
+//! Careful Resume (RFC 9959): a connection jumps to half of the window that an earlier connection
+//! over the same path had, and undoes the jump unless the path carries it.
 //!
 //! | phase | what happens |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! HyStart: slow start ends on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011), as in
-//! Linux's CUBIC. [`Train`] decides; CUBIC keeps the smallest RTT itself, for its curve, any other
-//! congestion control has a [`HyStart`].
+//! Linux's CUBIC. [`Train`] decides; CUBIC keeps the smallest RTT itself, for its curve, every
+//! other congestion control uses a [`HyStart`].
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
@@ -45,8 +45,8 @@ impl Train {
     }
 
     /// Time that bursts may add to a train of ACKs, us: four of the largest bursts, at most 1 ms.
-    /// Their rate is the one Linux would pace at (twice the window per RTT in slow start, 1.2 times
-    /// it later).
+    /// Their rate is the rate at which Linux would pace (twice the window per RTT in slow start,
+    /// 1.2 times it later).
     fn burst_delay(view: View<'_>, window: &Window) -> u64 {
         let percent = if window.cwnd < window.ssthresh / 2 {
             200

@@ -17,7 +17,7 @@ const SAMPLES: u32 = 8;
 const CSS_GROWTH_DIVISOR: u32 = 4;
 /// Rounds of conservative slow start, including the one in which it begins.
 const CSS_ROUNDS: u32 = 5;
-/// Segments that an ACK counts for at most, where packets are not paced (`L`).
+/// Largest number of segments that one ACK counts for if packets are not paced (`L`).
 const MOST_UNPACED: u32 = 8;
 
 /// The phase, and the RTTs of the rounds.

@@ -9,8 +9,8 @@
 //! | `rapid-start` | never; the first reduction depends on what is delivered ([`rapid_start`]) | triples, then doubles |
 //! | `search` | when deliveries lag behind what was sent a round trip before ([`search`]) | doubles, then drains |
 //!
-//! All but HyStart act in the first slow start only, that is while ssthresh is what the connection
-//! began with: later ones know where the last loss was. HyStart acts in each, as in Linux.
+//! All except HyStart act only in the first slow start, while ssthresh has its initial value: later
+//! slow starts know where the last loss was. HyStart acts in each, as in Linux.
 
 mod careful_resume;
 pub(super) mod hystart;
@@ -71,7 +71,7 @@ pub(super) const SAVED_RTT: Opt = Opt {
     tc: None,
 };
 
-/// Checks that Careful Resume has what it remembers, and nothing else has.
+/// Checks that Careful Resume has its saved values, and that no other slow start has them.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let resumes = options.get("slow_start") == Some(&Value::Word("careful-resume"));
     let error = |option| {
@@ -119,7 +119,7 @@ pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>
                     .to_owned(),
         }]);
     }
-    // HyStart's switch means nothing where slow start ends in another way.
+    // HyStart's switch has no effect if slow start ends in another way.
     options.set("hystart", Value::Bool(word != "none"));
     if matches!(word, "hystart" | "none") {
         options.remove("slow_start");
@@ -210,7 +210,7 @@ impl SlowStart {
         matches!(self, SlowStart::CarefulResume(_) | SlowStart::RapidStart(_))
     }
 
-    /// Returns ssthresh after a reduction; without a say in it, `otherwise`.
+    /// Returns ssthresh after a reduction; `otherwise` if the slow start does not decide it.
     #[inline]
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         match self {

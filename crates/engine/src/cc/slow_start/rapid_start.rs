@@ -1,23 +1,24 @@
 //! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026): the window triples each round as long as no queue
 //! builds up, and the first reduction leaves beta times what the path delivers in a round trip.
 //!
-//! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt, with which a
+//! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt, at which a
 //!   window that triples has as many segments in flight as it allows.
 //! - A queue builds up if the smallest RTT of a round exceeds the connection's by more than 10 %, or by more
 //!   than 4 ms. The window doubles then.
 //! - In the first recovery, ssthresh begins at (beta + K (1 - beta)) of the window, K = 2/3. Each segment
 //!   delivered lowers it by K (1 - beta), each segment lost by beta + K (1 - beta), down to beta / 3 of the
-//!   window, until everything that was in flight is delivered or lost. CUBIC then takes twice the estimate
-//!   of the path for its last maximum (once, without fast convergence).
+//!   window, until everything that was in flight is delivered or lost. CUBIC then uses twice the
+//!   estimate of the path as its last maximum (once, without fast convergence).
 //!
-//! Deviations: windows count segments. ssthresh is what the draft says of the window; Linux's PRR brings the
-//! window there, so that it does not pause first. A mark has the factor of the option `beta_ecn`.
+//! Deviations: windows count segments. ssthresh has the value that the draft gives the window;
+//! Linux's PRR brings the window there, so that it does not pause first. A mark has the factor of
+//! the option `beta_ecn`.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Rise of the RTT from which on a queue builds up; also a tenth of the smallest RTT.
+/// Rise of the RTT that shows a queue; a rise by a tenth of the smallest RTT shows one, too.
 const RISE: Time = Time::from_ms(4);
 /// Pacing rate in cwnd/srtt after the first window: numerator and denominator.
 const PACE: (u64, u64) = (5, 3);

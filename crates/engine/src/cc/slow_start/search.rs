@@ -1,6 +1,6 @@
 //! SEARCH (draft-chung-ccwg-search-09): slow start ends when what is delivered lags behind what was
 //! sent a round trip before. While the link has room, everything that was sent is delivered a round
-//! trip later. Once it has none, a part stays in the queue.
+//! trip later. Once the path has no more capacity, a part stays in the queue.
 //!
 //! Sent and delivered segments are summed up in bins of 0.35 of the first RTT. At the end of a bin
 //! the last ten bins of deliveries are compared with the ten bins of sending that end one RTT (the
@@ -8,8 +8,9 @@
 //! delivered in the last first-RTT, at least the initial window.
 //!
 //! Readings of the draft:
-//! - The ten bins of sending lie between bins where the RTT is not a multiple of one: the part of a bin
-//!   is taken backwards, as the arithmetic of "one RTT earlier" needs (the draft's pseudo-code adds it).
+//! - The ten bins of sending lie between bins where the RTT is not a multiple of one: the fraction
+//!   of a bin is subtracted, because the bins are one RTT earlier (the draft's pseudo-code adds
+//!   it).
 //! - Bins are forgotten when more than ten pass without an ACK: the draft leaves this open.
 //! - While the window drains, one segment leaves for two that are delivered. A reduction ends it.
 
