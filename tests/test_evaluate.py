@@ -96,7 +96,7 @@ def test_options_of_a_subject_follow_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suite", ["cc", "queue"])
 def test_every_scenario_runs_by_itself(suite: str) -> None:
     package = suites.get(suite)
-    for criterion in package.CRITERIA:  # type: ignore[attr-defined]
+    for criterion in (*package.CRITERIA, *package.ASKED):  # type: ignore[attr-defined]
         if criterion.scenario:
             tb.check(package.SCENARIOS / criterion.scenario)  # type: ignore[attr-defined]
         else:
@@ -298,6 +298,73 @@ def test_bad_input(tmp_path: Path, words: tuple[str, ...], messages: tuple[str, 
         assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_parts_of_other_sources_run_only_if_they_are_named(tmp_path: Path) -> None:
+    ids = [section for section, _ in suites.get("cc").sections()]
+    assert {"nsperf-coexist", "L4S-marks"} <= set(ids)
+    assert not {"nsperf-coexist", "L4S-marks"} & {one.id for one in cc.CRITERIA}
+    options = RunOptions.of(out=tmp_path, seeds=2, progress=False)
+    request = Request("bbr", options, quick=True, parts=("nsperf-bufferbloat", "7.1-ce"))
+    found = suites.evaluate("cc", request)
+    assert [one.id for one in found.sections] == ["7.1-ce", "nsperf-bufferbloat"]
+    assert report.of(found).lead.startswith("By RFC 9743, section by section: ")
+    alone = replace(found, sections=found.sections[1:])
+    assert report.of(alone).lead.startswith("By nsperf, section by section: ")
+
+
+def test_bbr_keeps_deep_buffers_shorter_than_cubic(tmp_path: Path) -> None:
+    """The finding of nsperf's experiment on deep buffers, and that on random loss."""
+    small = {"duration": "20s", "sweep": {"bottleneck.queue.limit": ["10bdp"]}}
+    lossy = {"duration": "8s", "sweep": {"bottleneck.loss": [0.001]}, "bottleneck.rate": "200Mbit"}
+    criteria = [
+        replace(one, quick=quick)
+        for one in cc.nsperf.CRITERIA
+        for quick in ({"nsperf-bufferbloat": small, "nsperf-random-loss": lossy}.get(one.id),)
+        if quick is not None
+    ]
+    options = RunOptions.of(out=tmp_path, seeds=2, progress=False)
+    request = Request("bbr", options, quick=True)
+    found = execution.evaluate("cc", criteria, cc.SCENARIOS, Subject("bbr", "bbr"), request)
+    loss, delay = found.sections
+    assert (loss.verdict, delay.verdict) == ("no worse", "no worse")
+    # CUBIC fills ten bandwidth-delay products, and stops growing at one loss in a thousand packets.
+    assert delay.value is not None
+    assert delay.value < -0.5
+    assert loss.value is not None
+    assert loss.value < -0.5
+
+
+def test_only_a_scalable_control_is_marked_in_every_round(tmp_path: Path) -> None:
+    [marks] = [one for one in cc.l4s.CRITERIA if one.id == "L4S-marks"]
+    short = {"duration": "20s", "sweep": {"bottleneck.rate": ["120Mbit"]}}
+    chosen = (replace(marks, quick=short),)
+    options = RunOptions.of(out=tmp_path, seeds=1, progress=False)
+    verdicts = {}
+    for name in ("prague", "cubic"):
+        request = Request(name, options, quick=True)
+        found = execution.evaluate("cc", chosen, cc.SCENARIOS, Subject(name, name), request)
+        verdicts[name] = found.sections[0].verdict
+        [value] = [one.value for one in found.sections]
+        assert value is not None
+        # About two in theory, and more where bursts are marked together.
+        assert value > 2 if name == "prague" else value < 0.1
+    assert verdicts == {"prague": "pass", "cubic": "fail"}
+
+
+def test_the_l4s_battery_is_a_part_for_dual_queues(tmp_path: Path) -> None:
+    def sections(name: str) -> list[tuple[str, str, str]]:
+        options = RunOptions.of(out=tmp_path, seeds=2, progress=False)
+        request = Request(name, options, quick=True, parts=("L4S-battery",))
+        found = suites.evaluate("queue", request).sections
+        return [(one.id, one.verdict, one.note) for one in found]
+
+    only = "For dual queues with coupling only."
+    assert sections("codel") == [
+        ("L4S-battery-share", "not observable", only),
+        ("L4S-battery-delay", "not observable", only),
+    ]
+    assert [verdict for _, verdict, _ in sections("dualpi2")][1] == "pass"
 
 
 def test_a_report_begins_with_the_matrix() -> None:

@@ -89,6 +89,7 @@ class Asked:
     options: Mapping[str, object] = field(default_factory=dict)
     """Options of the subject, such as `ecn` of a queue."""
     quick_seeds: int = QUICK_SEEDS
+    seeds: int = SEEDS
     key: str = "name"
     """The word for the subject's name in a table: `name` of a congestion control, `aqm`."""
 
@@ -97,7 +98,7 @@ class Asked:
     ) -> Job:
         """The scenario with these values."""
         quick = self.quick if request.quick else {}
-        seeds = request.run.seeds or (self.quick_seeds if request.quick else SEEDS)
+        seeds = request.run.seeds or (self.quick_seeds if request.quick else self.seeds)
         return Job(folder / self.scenario, {**self.fixed, **quick, **values, **own}, seeds)
 
     def placed(self, subject: Subject) -> dict[str, object]:

@@ -28,15 +28,18 @@ class Standard:
     criteria: Sequence[Criterion]
     folder: Path
     """Where the scenarios are."""
+    asked: Sequence[Criterion] = ()
+    """Criteria of other sources, which run only as parts."""
 
     def sections(self) -> Sequence[tuple[str, str]]:
         """Id and title of every section."""
-        return [(one.id, one.title) for one in self.criteria]
+        return [(one.id, one.title) for one in (*self.criteria, *self.asked)]
 
     def evaluate(self, request: Request) -> Evaluation:
         """Run the requested sections of one subject."""
         chosen = resolve(self.kind, request)
-        return evaluate(self.suite, self.criteria, self.folder, chosen, request)
+        criteria = (*self.criteria, *self.asked) if request.parts else self.criteria
+        return evaluate(self.suite, criteria, self.folder, chosen, request)
 
 
 def evaluate(

@@ -74,14 +74,14 @@ def lost_share(run: Run) -> float | None:
     return queue["drops"] / arrived if arrived else None
 
 
-def lost_share_of(name: str) -> Callable[[Run], float | None]:
-    """Drops of the flows of a name over the data packets that they sent."""
+def share_of(name: str, path: str) -> Callable[[Run], float | None]:
+    """A count of the flows of a name, such as drops, over the data packets that they sent."""
 
     def value(run: Run) -> float | None:
-        drops, packets = (
-            total(at(flow, path) for flow in named(run, name)) for path in ("drops", "packets")
+        count, packets = (
+            total(at(flow, one) for flow in named(run, name)) for one in (path, "packets")
         )
-        return drops / packets if drops is not None and packets else None
+        return count / packets if count is not None and packets else None
 
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def of(evaluation: Evaluation) -> Report:
     return Report(
         name=f"evaluate-{evaluation.suite}",
         title=f"Evaluation of {evaluation.subject}",
-        lead=f"By {_STANDARDS[evaluation.suite]}, section by section: {said}.",
+        lead=f"By {_standard(evaluation)}, section by section: {said}.",
         meta=[("subject", evaluation.subject), ("suite", evaluation.suite)],
         sections=sections,
         first="matrix",
@@ -75,6 +76,15 @@ def _scenarios(evaluation: Evaluation) -> dict[str, str]:
 
 
 _STANDARDS = {"cc": "RFC 9743", "queue": "RFC 7928", "bbr": "the appendix of draft-ietf-ccwg-bbr"}
+
+
+def _standard(evaluation: Evaluation) -> str:
+    """The standard of the suite, or the sources of parts that are of none of its sections."""
+    own = _STANDARDS[evaluation.suite]
+    sources = [re.split(", | sections? ", one.source)[0] for one in evaluation.sections]
+    if evaluation.suite == "bbr" or own in sources:
+        return own
+    return " and ".join(dict.fromkeys(sources))
 
 
 def _table(evaluation: Evaluation) -> Table:

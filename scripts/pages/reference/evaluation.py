@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pages import REFERENCE
-from tailback.evaluate.cc import CRITERIA, SCENARIOS
-from tailback.evaluate.criteria import Against, HarmTo, TextOnly, Within
+from tailback.evaluate.cc import ASKED, CRITERIA, SCENARIOS
+from tailback.evaluate.criteria import Against, Criterion, HarmTo, TextOnly, Within
 
 PLACE = REFERENCE / "evaluation.md"
 SOURCES = "../../python/tailback/evaluate/cc/scenarios"
@@ -15,6 +17,16 @@ HEAD = """\
 [tailback evaluate](../how-to/evaluate.md) decides the sections of RFC 9743 that a run can decide.
 `tailback evaluate cc NAME --part SECTION` runs one of them, and `tailback run FILE` its scenario
 alone. The last table has what no run can tell, with scenarios that help to write about it.
+
+| section | what it asks | what decides | scenario |
+|---|---|---|---|
+"""
+
+PARTS = """
+## Parts of other sources
+
+`tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, and `--part L4S` what
+RFC 9331 asks of controls for L4S. They run only if they are named.
 
 | section | what it asks | what decides | scenario |
 |---|---|---|---|
@@ -37,16 +49,21 @@ HELP = {
 
 def page() -> str:
     """Return the text of the page."""
-    decided = [one for one in CRITERIA if isinstance(one, Within | Against | HarmTo)]
-    rows = [
-        f"| {one.id} | {one.title} | {one.measure} | [{one.scenario}]({SOURCES}/{one.scenario}) |"
-        for one in decided
-    ]
-    missing = [one.scenario for one in decided if not (SCENARIOS / one.scenario).is_file()]
-    assert not missing, missing
     written = [
         f"| {one.id} | {one.title} | {one.write} | {HELP.get(one.id, '')} |"
         for one in CRITERIA
         if isinstance(one, TextOnly)
     ]
-    return HEAD + "\n".join(rows) + "\n" + WRITTEN + "\n".join(written) + "\n"
+    tables = [HEAD, *_decided(CRITERIA), PARTS, *_decided(ASKED), WRITTEN, *written]
+    return "\n".join(part.removesuffix("\n") for part in tables) + "\n"
+
+
+def _decided(criteria: Sequence[Criterion]) -> list[str]:
+    """The rows of what runs decide."""
+    decided = [one for one in criteria if isinstance(one, Within | Against | HarmTo)]
+    missing = [one.scenario for one in decided if not (SCENARIOS / one.scenario).is_file()]
+    assert not missing, missing
+    return [
+        f"| {one.id} | {one.title} | {one.measure} | [{one.scenario}]({SOURCES}/{one.scenario}) |"
+        for one in decided
+    ]

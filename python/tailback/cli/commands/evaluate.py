@@ -53,8 +53,8 @@ _OPTIONS = (
         "parts",
         multiple=True,
         metavar="SECTION",
-        help="Evaluate only this section and those within it: 5.2 includes 5.2.1 [default: all]. "
-        "Can be repeated.",
+        help="Evaluate only this section and those within it: 5.2 includes 5.2.1 [default: all of "
+        "the standard]. nsperf and L4S (cc) and L4S-battery (queue) run only so. Can be repeated.",
     ),
     click.option(
         "--junit",

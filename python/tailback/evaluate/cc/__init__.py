@@ -21,9 +21,11 @@ from tailback.evaluate.cc import (
     constrained,
     delay_steps,
     fairness,
+    l4s,
     long,
     loss,
     misbehaving,
+    nsperf,
     queueing,
     range_of_paths,
     rate_limited,
@@ -76,5 +78,8 @@ CRITERIA: tuple[Criterion, ...] = (
 )
 
 
-_standard = execution.Standard("cc", "cc", CRITERIA, SCENARIOS)
+ASKED: tuple[Criterion, ...] = (*nsperf.CRITERIA, *l4s.CRITERIA)
+"""Criteria of other sources than RFC 9743, which run only as parts."""
+
+_standard = execution.Standard("cc", "cc", CRITERIA, SCENARIOS, ASKED)
 sections, evaluate = _standard.sections, _standard.evaluate

@@ -45,5 +45,8 @@ CRITERIA: tuple[Criterion, ...] = (
 )
 
 
-_standard = execution.Standard("queue", "aqm", CRITERIA, SCENARIOS)
+ASKED: tuple[Criterion, ...] = l4s.BATTERY
+"""Criteria that run only as parts."""
+
+_standard = execution.Standard("queue", "aqm", CRITERIA, SCENARIOS, ASKED)
 sections, evaluate = _standard.sections, _standard.evaluate

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tailback.evaluate.measures import at
 from tailback.evaluate.model import Request, SectionResult
-from tailback.evaluate.queue.placed import QueueWithin
+from tailback.evaluate.queue.placed import FRAME, QueueWithin
 from tailback.evaluate.subject import Subject
 from tailback.running.batch import Job
 from tailback.store.results import Results, Run
@@ -45,11 +45,51 @@ def _ratio(run: Run) -> float | None:
     return max(known) / min(known) if len(known) == 2 else None
 
 
+def _packets_beyond_threshold(run: Run) -> float | None:
+    """The delay of the L4S queue above its threshold of 1 ms, over the time of a full packet."""
+    delay = _of_class(run, "L", "delay_ms.p99")
+    rate = run.manifest["canonical"]["links"][0]["rate"]
+    return None if delay is None else (delay - 1.0) / (FRAME * 8e3 / rate)
+
+
 def _overload_drops(run: Run) -> float | None:
     """Share of the unresponsive packets that was dropped."""
     [udp] = run.summary["traffic"]
     return udp["drops"] / udp["sent_packets"] if udp["sent_packets"] else None
 
+
+_BATTERY = {
+    "duration": "40s",
+    "sweep": {"bottleneck.rate": ["12Mbit", "120Mbit"], "path.rtt": ["5ms", "50ms"]},
+}
+
+BATTERY = (
+    _Dual(
+        id="L4S-battery-share",
+        title="Dual queue: rates of Prague and CUBIC over rates and RTTs",
+        source="L4S battery, equal RTT 1-1",
+        scenario="l4s-battery.toml",
+        quick=_BATTERY,
+        quick_seeds=5,
+        seeds=10,
+        measure="larger over smaller throughput of Prague and CUBIC at one RTT",
+        value=_ratio,
+        bound=4.0,
+    ),
+    _Dual(
+        id="L4S-battery-delay",
+        title="Dual queue: delay of the L4S queue over rates and RTTs",
+        source="L4S battery, equal RTT 1-1",
+        scenario="l4s-battery.toml",
+        quick=_BATTERY,
+        quick_seeds=5,
+        seeds=10,
+        measure="99th percentile of the delay of the L4S queue, in times of a packet beyond 1 ms",
+        value=_packets_beyond_threshold,
+        bound=3.0,
+    ),
+)
+"""The grid of the battery; the file has it for `tailback run`."""
 
 CRITERIA = (
     _Dual(

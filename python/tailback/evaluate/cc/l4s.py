@@ -1,0 +1,106 @@
+"""RFC 9331 section 4.3: what L4S asks of a congestion control, with paths of published tests.
+
+The RFC has few thresholds: harm decides beside CUBIC and Reno, and bounds are ours. Controls that
+send ECT(1) use the queue for L4S; all others are evaluated in the classic one.
+"""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import DELAY, Against, HarmTo, Within
+from tailback.store.results import Run
+
+
+def _marks_per_round(run: Run) -> float | None:
+    """Packets of the subject that are marked in a round trip."""
+    [flow] = measures.named(run, "subject")
+    rtt = measures.at(flow, "rtt_ms.mean")
+    seconds = flow["to_s"] - flow["from_s"]
+    return None if rtt is None else float(flow["marks"] * rtt / 1e3 / seconds)
+
+
+def _near_over_far(run: Run) -> float | None:
+    """Throughput at the short RTT over that at the long one."""
+    near, far = (measures.total_mbit(name)(run) for name in ("subject", "far"))
+    return near / far if near is not None and far else None
+
+
+_THROUGHPUT = measures.of_flows("incumbent", "throughput_mbit")
+
+CRITERIA = (
+    HarmTo(
+        id="L4S-coexist",
+        title="Dual queue: harm to CUBIC",
+        source="RFC 9331 section 4.3, l4s-tests S1",
+        scenario="l4s-coexist.toml",
+        quick={
+            "duration": "40s",
+            "sweep": {
+                "zip": [
+                    {"flows.incumbent.rtt": ["10ms", "80ms"], "flows.subject.rtt": ["10ms", "20ms"]}
+                ]
+            },
+        },
+        measure="harm to throughput, minus what CUBIC does to itself",
+        value=_THROUGHPUT,
+        better="more",
+        incumbents=("cubic",),
+        incumbent_at="",
+    ),
+    HarmTo(
+        id="L4S-classic-ecn",
+        title="Queue with classic ECN: harm to CUBIC",
+        source="RFC 9331 section 4.3, l4s-tests S6",
+        scenario="l4s-classic-ecn.toml",
+        quick={"duration": "40s"},
+        measure="harm to throughput, minus what CUBIC does to itself",
+        value=_THROUGHPUT,
+        better="more",
+        incumbents=("cubic",),
+        incumbent_at="",
+    ),
+    HarmTo(
+        id="L4S-loss",
+        title="Queue without marks: harm to Reno",
+        source="RFC 9331 section 4.3",
+        scenario="l4s-loss.toml",
+        quick={"duration": "40s", "sweep": {"bottleneck.queue.limit": ["1bdp"]}},
+        measure="harm to throughput, minus what Reno does to itself",
+        value=_THROUGHPUT,
+        better="more",
+        incumbents=("reno",),
+        incumbent_at="",
+    ),
+    Within(
+        id="L4S-marks",
+        title="Marks in a round trip as the rate grows",
+        source="RFC 9331 section 4.3",
+        scenario="l4s-marks.toml",
+        quick={"duration": "30s"},
+        measure="marks in a round trip",
+        value=_marks_per_round,
+        bound=1.0,
+        better="more",
+    ),
+    Against(
+        id="L4S-rtt",
+        title="Rates at round-trip times of 5 and 100 ms",
+        source="RFC 9331 section 4.3",
+        scenario="l4s-rtt.toml",
+        quick={"duration": "50s"},
+        subject_at=("flows.subject.cc", "flows.far.cc"),
+        measure="increase of the ratio of both rates over CUBIC's, as a share",
+        value=_near_over_far,
+        margin=DELAY,
+    ),
+    Within(
+        id="L4S-tiny",
+        title="Windows below a packet",
+        source="RFC 9331 section 4.3",
+        scenario="l4s-tiny.toml",
+        quick={"duration": "20s"},
+        measure="mean queue delay, ms",
+        value=measures.of_link("delay_ms.mean"),
+        bound=2.0,
+    ),
+)

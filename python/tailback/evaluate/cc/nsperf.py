@@ -1,0 +1,112 @@
+"""The five experiments of nsperf (github.com/google/bbr), written for the second version of BBR.
+
+The source has figures and no thresholds. The paths, sweeps and times are its own; flows start at
+random within the time in which the source starts them one by one. Margins are ours.
+"""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import DELAY, Against, AgainstThroughput, HarmTo
+
+LOSS = 0.02
+"""Largest share of segments sent again, beyond that of the reference, that counts as no worse."""
+
+_FEW = 5
+"""Seeds of the paths of 1 Gbit/s, where runs differ little and take long."""
+
+_COEXIST = {
+    "duration": "60s",
+    "sweep": {"bottleneck.queue.limit": ["0.1bdp", "1bdp", "8bdp"]},
+}
+_ECN = {
+    "duration": "4s",
+    "sweep": {"zip": [{"flows.subject.count": [1, 10], "start_jitter": ["5ms", "50ms"]}]},
+}
+
+CRITERIA = (
+    HarmTo(
+        id="nsperf-coexist",
+        title="Beside CUBIC: harm to its throughput",
+        source="nsperf, coexist",
+        scenario="nsperf-coexist.toml",
+        quick=_COEXIST,
+        measure="harm to throughput, minus what CUBIC does to itself",
+        value=measures.of_flows("incumbent", "throughput_mbit"),
+        better="more",
+        incumbents=("cubic",),
+        incumbent_at="",
+    ),
+    AgainstThroughput(
+        id="nsperf-coexist-rate",
+        title="Beside CUBIC: its own throughput",
+        source="nsperf, coexist",
+        scenario="nsperf-coexist.toml",
+        quick=_COEXIST,
+    ),
+    AgainstThroughput(
+        id="nsperf-random-loss",
+        title="Throughput under random loss",
+        source="nsperf, random_loss",
+        scenario="nsperf-random-loss.toml",
+        quick={"duration": "15s", "sweep": {"bottleneck.loss": [1e-5, 1e-3, 0.02]}},
+        quick_seeds=_FEW,
+        seeds=10,
+    ),
+    Against(
+        id="nsperf-shallow",
+        title="Retransmissions in a shallow buffer",
+        source="nsperf, shallow",
+        scenario="nsperf-shallow.toml",
+        quick={
+            "duration": "20s",
+            "sweep": {"zip": [{"flows.subject.count": [1, 10], "start_jitter": ["100ms", "1.4s"]}]},
+        },
+        quick_seeds=_FEW,
+        seeds=_FEW,
+        measure="share of segments sent again, minus CUBIC's",
+        value=measures.share_of("subject", "retransmits"),
+        share=False,
+        margin=LOSS,
+    ),
+    Against(
+        id="nsperf-bufferbloat",
+        title="Round-trip time in deep buffers",
+        source="nsperf, bufferbloat",
+        scenario="nsperf-bufferbloat.toml",
+        quick={"duration": "40s", "sweep": {"bottleneck.queue.limit": ["1bdp", "10bdp"]}},
+        subject_at=("flows.subject.cc", "flows.second.cc"),
+        measure="increase of the median RTT over CUBIC's, as a share",
+        value=measures.of_flows("subject", "rtt_ms.p50"),
+        unit=" ms",
+        margin=DELAY,
+    ),
+    Against(
+        id="nsperf-ecn",
+        title="Round-trip time where a shallow threshold marks",
+        source="nsperf, ecn_bulk",
+        scenario="nsperf-ecn.toml",
+        quick=_ECN,
+        quick_seeds=_FEW,
+        seeds=10,
+        measure="increase of the median RTT over DCTCP's, as a share",
+        value=measures.of_flows("subject", "rtt_ms.p50"),
+        unit=" ms",
+        margin=DELAY,
+        reference_name="DCTCP",
+    ),
+    Against(
+        id="nsperf-ecn-loss",
+        title="Retransmissions where a shallow threshold marks",
+        source="nsperf, ecn_bulk",
+        scenario="nsperf-ecn.toml",
+        quick=_ECN,
+        quick_seeds=_FEW,
+        seeds=10,
+        measure="share of segments sent again, minus DCTCP's",
+        value=measures.share_of("subject", "retransmits"),
+        share=False,
+        margin=LOSS,
+        reference_name="DCTCP",
+    ),
+)
