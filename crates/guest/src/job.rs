@@ -144,7 +144,7 @@ pub enum Tool {
     Tc,
     /// No tool: the agent starts the timer of adaptive RED below a device.
     Adapt,
-    /// None: the agent makes a queue discipline that tc does not know.
+    /// None: the agent makes or changes a queue discipline that tc does not know.
     Qdisc,
 }
 

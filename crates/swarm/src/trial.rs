@@ -161,6 +161,8 @@ static KIT: LazyLock<Kit> = LazyLock::new(|| {
     }
     let module = vec!["/modules/tbsched.ko".to_owned()];
     kit.extra.insert("tbsched".to_owned(), module);
+    let module = vec!["/modules/sch_outage.ko".to_owned()];
+    kit.extra.insert("sch_outage".to_owned(), module);
     kit
 });
 

@@ -47,6 +47,8 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
 """Programs of this machine in a kit, by file, and their sources beside this one."""
 SCHEDULE = "tbsched"
 """The queue discipline that marks and drops by packet number."""
+OUTAGE = "sch_outage"
+"""The queue discipline that holds packets back while the rate of a link is 0."""
 FORMAT = 2
 OF_KIT = ("linux", "root")
 """The files of a kit that are hashed whole when it is assembled."""

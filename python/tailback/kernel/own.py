@@ -1,7 +1,7 @@
 """tailback's own parts of a kit.
 
 These are the program that starts the kit, the library that is preloaded to it, the schedule of
-marks and losses, and congestion controls and queue disciplines that Linux does not have, or not
+marks and losses, what holds packets back in an outage, and congestion controls and queue disciplines that Linux does not have, or not
 with such options.
 """
 
@@ -30,7 +30,7 @@ def names(version: str | None = None) -> tuple[str, ...]:
         for name, since in registry.stand_ins().items()
         if since is None or version is None or releases.numbers(version) >= releases.numbers(since)
     ]
-    return (kit.SCHEDULE, *found)
+    return (kit.SCHEDULE, kit.OUTAGE, *found)
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:

@@ -1,5 +1,5 @@
-//! Makes queue disciplines that tc does not know: modules of tailback's own read their options as
-//! text, which goes to the kernel over rtnetlink in one attribute.
+//! Makes and changes queue disciplines that tc does not know: modules of tailback's own read their
+//! options as text, which goes to the kernel over rtnetlink in one attribute.
 
 use std::io;
 
@@ -12,6 +12,8 @@ const NLM_F_ACK: u16 = 4;
 /// Create it; another one, such as the default leaf of a class, is replaced.
 const NLM_F_CREATE_OR_REPLACE: u16 = 0x500;
 const NLMSG_ERROR: u16 = 2;
+/// `TC_H_ROOT`, the parent of a device's first queue discipline.
+const ROOT: u32 = u32::MAX;
 /// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
 const TCA_KIND: u16 = 1;
@@ -20,8 +22,9 @@ const TCA_OPTIONS: u16 = 2;
 const TEXT: u16 = 1;
 
 /// Makes the queue discipline of a line such as
-/// `qdisc add dev out parent 1:1 handle 10: wred limit 1000p` in the current namespace.
-pub fn make(line: &str) -> io::Result<()> {
+/// `qdisc add dev out parent 1:1 handle 10: wred limit 1000p` in the current namespace, or changes
+/// the options of one that exists: `qdisc change dev out root handle f: outage closed 1`.
+pub fn apply(line: &str) -> io::Result<()> {
     let message = message(line, sys::device_index).ok_or(io::ErrorKind::InvalidInput)??;
     let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
     sys::send_netlink(&socket, &message)?;
@@ -39,22 +42,23 @@ pub fn make(line: &str) -> io::Result<()> {
 /// The message of a line; `None`: it has another form.
 fn message(line: &str, index: impl FnOnce(&str) -> io::Result<i32>) -> Option<io::Result<Vec<u8>>> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let (place, text) = words.split_at_checked(9)?;
-    let &[
-        "qdisc",
-        "add",
-        "dev",
-        device,
-        "parent",
-        parent,
-        "handle",
-        own,
-        kind,
-    ] = place
-    else {
+    let (["qdisc", what, "dev", device], rest) = words.split_first_chunk()? else {
         return None;
     };
-    let (parent, own) = (handle(parent)?, handle(own)?);
+    let flags = match *what {
+        "add" => NLM_F_CREATE_OR_REPLACE,
+        "change" => 0,
+        _ => return None,
+    };
+    let (parent, rest) = match rest {
+        ["root", rest @ ..] => (ROOT, rest),
+        ["parent", parent, rest @ ..] => (handle(parent)?, rest),
+        _ => return None,
+    };
+    let ["handle", own, kind, text @ ..] = rest else {
+        return None;
+    };
+    let own = handle(own)?;
     Some(index(device).map(|index| {
         // struct tcmsg: family, padding, device, handle, parent, info.
         let mut body = vec![0; 4];
@@ -69,7 +73,7 @@ fn message(line: &str, index: impl FnOnce(&str) -> io::Result<i32>) -> Option<io
         let mut message = Vec::with_capacity(HEADER + body.len());
         message.extend(((HEADER + body.len()) as u32).to_ne_bytes());
         message.extend(RTM_NEWQDISC.to_ne_bytes());
-        let flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE_OR_REPLACE;
+        let flags = NLM_F_REQUEST | NLM_F_ACK | flags;
         message.extend(flags.to_ne_bytes());
         message.extend([0; 8]);
         message.extend(body);
@@ -123,11 +127,24 @@ mod tests {
     }
 
     #[test]
+    fn a_root_is_changed() {
+        let line = "qdisc change dev out root handle f: outage closed 1";
+        let message = message(line, |_| Ok(7)).unwrap().unwrap();
+        // Nothing is created.
+        assert_eq!(half(&message, 6), NLM_F_REQUEST | NLM_F_ACK);
+        let tcmsg: Vec<u32> = (1..4).map(|i| word(&message, HEADER + 4 * i)).collect();
+        assert_eq!(tcmsg, [7, 0xf_0000, ROOT]);
+        let options = attribute(&message[HEADER + 20..], TCA_OPTIONS).unwrap();
+        assert_eq!(attribute(options, TEXT), Some(&b"closed 1\0"[..]));
+    }
+
+    #[test]
     fn other_lines_are_refused() {
         for line in [
             "qdisc del dev out parent 1:1 handle 10: wred",
             "qdisc add dev out parent 1:1 handle ten wred",
             "qdisc add dev out root wred",
+            "qdisc add dev out handle 10: wred limit 9p",
             PLACE,
         ] {
             assert!(message(line, |_| Ok(7)).is_none(), "{line}");

@@ -162,7 +162,7 @@ pub fn run_batch(namespaces: &Namespaces, batch: &Batch) -> Result<(), String> {
     let place = namespaces.name(batch.namespace);
     if batch.tool == Tool::Qdisc {
         return batch.lines.iter().try_for_each(|line| {
-            own_qdisc::make(line).map_err(|error| format!("{place}: {line}: {error}"))
+            own_qdisc::apply(line).map_err(|error| format!("{place}: {line}: {error}"))
         });
     }
     if batch.tool == Tool::Ip

@@ -33,6 +33,7 @@ use tailback_engine::units::{Rate, Time};
 
 use super::impairments::{self, ImpairmentNetem};
 use super::kits::{Kits, SSTHRESH_METRICS, TXREHASH};
+use super::outage;
 use super::stage::{delay_words, stages};
 use super::tc::Qdisc;
 use crate::job::{Batch, Change, Device, Gate, Namespace, Tool, Veth};
@@ -431,9 +432,10 @@ impl Layout {
             if stage.wire.is_some()
                 && let RatePlan::Steps(steps) = &link.rate
             {
-                for (at, rate) in steps.iter().skip(1) {
+                // netem takes a rate of 0 for none: during an outage nothing reaches it.
+                for (at, rate) in steps.iter().skip(1).filter(|step| step.1 != Rate(0)) {
                     let line = netem("change", "out", &stage.words(Some(*rate)));
-                    self.change(*at, joint, line);
+                    self.change(*at, joint, Tool::Tc, line);
                 }
             }
             self.out_by(here);
@@ -519,7 +521,7 @@ impl Layout {
         self.tc[joint].push(netem("add", "out", first).trim_end().to_owned());
         for (at, words) in words {
             let line = netem("change", "out", words).trim_end().to_owned();
-            self.change(*at, joint, line);
+            self.change(*at, joint, Tool::Tc, line);
         }
         self.out_by(behind);
         joint
@@ -594,8 +596,15 @@ impl Layout {
             queue.kind, queue.words
         );
         let leaf = leaf.trim_end().to_owned();
+        let has_outage = outage::has(link);
+        let htb = if has_outage {
+            self.tc[namespace].push(outage::ROOT.to_owned());
+            outage::CHILD
+        } else {
+            "root"
+        };
         self.tc[namespace].extend([
-            "qdisc add dev out root handle 1: htb default 1".to_owned(),
+            format!("qdisc add dev out {htb} handle 1: htb default 1"),
             class("add", link.rate.nominal()),
         ]);
         if queue.is_text() {
@@ -608,7 +617,13 @@ impl Layout {
         }
         if let RatePlan::Steps(steps) = &link.rate {
             for (at, rate) in steps.iter().skip(1) {
-                self.change(*at, namespace, class("change", *rate));
+                let closed = *rate == Rate(0);
+                if !closed {
+                    self.change(*at, namespace, Tool::Tc, class("change", *rate));
+                }
+                if has_outage {
+                    self.change(*at, namespace, Tool::Qdisc, outage::change(closed));
+                }
             }
         }
     }
@@ -627,17 +642,17 @@ impl Layout {
         self.tc[namespace].push(add);
         if let RatePlan::Steps(steps) = &link.rate {
             for (at, to) in steps.iter().skip(1) {
-                self.change(*at, namespace, line("change", *to, &[]));
+                self.change(*at, namespace, Tool::Tc, line("change", *to, &[]));
             }
         }
     }
 
-    fn change(&mut self, at: Time, namespace: usize, line: String) {
+    fn change(&mut self, at: Time, namespace: usize, tool: Tool, line: String) {
         self.changes.push(Change {
             at_ns: at.ns(),
             batch: Batch {
                 namespace,
-                tool: Tool::Tc,
+                tool,
                 lines: vec![line],
             },
         });

@@ -20,6 +20,7 @@ mod impairments;
 mod kits;
 mod layout;
 mod modules;
+mod outage;
 mod programs;
 mod refuse;
 mod script;
@@ -87,7 +88,9 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     let controls = controls
         .chain(programs)
         .filter_map(|(control, module, growth)| cc::stand_in(control, module.as_deref(), growth));
-    queues.chain(controls).collect()
+    let outages = plan.links.iter().filter(|link| outage::has(link));
+    let outages = outages.map(|_| outage::MODULE);
+    queues.chain(controls).chain(outages).collect()
 }
 
 /// The parts of the kernel that a plan uses.
@@ -141,6 +144,9 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
         impairments::refuse(&path, i, plan, &mut refusals);
         let queue = tc::queue(&path, link, kit, &mut modules, &mut refusals);
         queue.check(&path, link, plan, &mut refusals);
+        if outage::has(link) {
+            outage::check(&path, &queue, kit, &mut modules, &mut refusals);
+        }
         queues.push(queue);
         if let Some(numbers) = &link.schedule {
             scheduled += 1;
@@ -410,10 +416,10 @@ fn links(path: &str, link: &LinkPlan, refusals: &mut Refusals) {
             "the kernel's shaper does not support traces",
             "a rate or steps",
         ),
-        RatePlan::Steps(steps) if steps.iter().any(|s| s.1.0 < 8) => refusals.add(
+        RatePlan::Steps(steps) if steps.iter().any(|s| (1..8).contains(&s.1.0)) => refusals.add(
             &rate,
-            "the kernel's shaper does not support a rate of 0",
-            "steps of at least 8bit",
+            "less than a byte in a second",
+            "steps of 0bit, or of at least 8bit",
         ),
         RatePlan::Constant(r) if r.0 < 8 => {
             refusals.add(&rate, "less than a byte in a second", "at least 8bit");

@@ -146,6 +146,19 @@ impl Modules {
         });
     }
 
+    /// Notes the module that holds packets back, once.
+    pub fn outage(&mut self, paths: Vec<String>) {
+        let provides = "outage";
+        if self.0.iter().all(|c| c.provides != provides) {
+            self.0.push(Chosen {
+                provides: provides.to_owned(),
+                stand_in: None,
+                paths,
+                parameters: String::new(),
+            });
+        }
+    }
+
     /// The modules in the order of loading. Parameters go to the last file of a replacement module;
     /// the files before it are its dependencies.
     pub fn list(self) -> Vec<Module> {

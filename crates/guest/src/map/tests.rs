@@ -345,6 +345,42 @@ fn steps_of_a_wire() {
 }
 
 #[test]
+fn an_outage_holds_the_shaper_back() {
+    let mut plan = simple();
+    let mut with_module = kit();
+    let outage = vec!["/modules/sch_outage.ko".to_owned()];
+    with_module.extra.insert("sch_outage".to_owned(), outage);
+    plan.links[0].rate = RatePlan::Steps(vec![
+        (Time::ZERO, Rate(50_000_000)),
+        (Time::from_secs(2), Rate(0)),
+        (Time::from_secs(4), Rate(10_000_000)),
+    ]);
+    assert_eq!(modules(&plan), BTreeSet::from(["sch_outage"]));
+    let job = map(&plan, 1, &with_module).unwrap();
+    let lines = job.changes.iter().map(|change| {
+        let line = change.batch.lines.join(" ");
+        (change.at_ns / 1_000_000_000, change.batch.tool, line)
+    });
+    let class = "class change dev out parent 1: classid 1:1 htb rate 10000000bit ceil 10000000bit burst 2b cburst 2b quantum 1514";
+    let outage = |closed| format!("qdisc change dev out root handle f: outage closed {closed}");
+    assert_eq!(
+        lines.collect::<Vec<_>>(),
+        [
+            (2, Tool::Qdisc, outage(1)),
+            (4, Tool::Tc, class.to_owned()),
+            (4, Tool::Qdisc, outage(0)),
+        ]
+    );
+    let mut setup = job.setup.iter().flat_map(|batch| &batch.lines);
+    assert!(setup.any(|line| line == "qdisc add dev out parent f:1 handle 1: htb default 1"));
+    // Cake keeps the rate itself.
+    plan.links[0].queue = link(1_000_000, "cake", &[]).queue;
+    let refused = judge(&plan, &with_module);
+    assert_eq!(refused[0].path, "links[0].rate");
+    assert!(refused[0].message.contains("shaper of cake"), "{refused:?}");
+}
+
+#[test]
 fn scheduled_marks_before_the_queue() {
     let mut plan = simple();
     plan.links[0].schedule = Some(Schedule {

@@ -1,0 +1,57 @@
+//! Outages: the rate of a link is 0 for a while. htb has no such rate, and after a very low one it
+//! owes for up to a minute. So a queue discipline of tailback's own is the root, with htb as its
+//! child: the agent tells it to hold the packets back.
+
+use tailback_engine::plan::{LinkPlan, RatePlan};
+use tailback_engine::units::Rate;
+
+use super::kits::Kits;
+use super::modules::Modules;
+use super::refuse::Refusals;
+use super::tc::Qdisc;
+
+/// The module of the kit.
+pub(super) const MODULE: &str = "sch_outage";
+
+/// Whether the rate of a link is 0 at some time.
+pub(super) fn has(link: &LinkPlan) -> bool {
+    matches!(&link.rate, RatePlan::Steps(steps) if steps.iter().any(|step| step.1 == Rate(0)))
+}
+
+/// Notes the module of a link with an outage, or rejects the link.
+pub(super) fn check(
+    path: &str,
+    queue: &Qdisc,
+    kit: &Kits<'_>,
+    modules: &mut Modules,
+    refusals: &mut Refusals,
+) {
+    let rate = format!("{path}.rate");
+    if queue.shaper().is_some() {
+        return refusals.add(
+            &rate,
+            format!("the shaper of {} does not support a rate of 0", queue.kind),
+            "steps of at least 8bit",
+        );
+    }
+    match kit.extra.get(MODULE) {
+        Some(paths) => modules.outage(paths.clone()),
+        None => refusals.add(
+            &rate,
+            "the kernel kit has no module for a rate of 0",
+            format!("a kit with {MODULE}: tailback kernel build"),
+        ),
+    }
+}
+
+/// The root of a device, and where its child is.
+pub(super) const ROOT: &str = "qdisc add dev out root handle f: outage";
+pub(super) const CHILD: &str = "parent f:1";
+
+/// Holds packets back from now on, or passes them on again.
+pub(super) fn change(closed: bool) -> String {
+    format!(
+        "qdisc change dev out root handle f: outage closed {}",
+        u8::from(closed)
+    )
+}
