@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 from tailback.errors import InputError
@@ -44,6 +44,9 @@ def installed() -> Mapping[str, Studies]:
     Raises `InputError` for an entry point that cannot be loaded or is no `Studies`, and for a name
     that two packages have.
     """
+    # Costs more than all else that a command imports, and most commands need no study.
+    from importlib import metadata
+
     packages: dict[str, Studies] = {}
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
