@@ -1,0 +1,73 @@
+"""A rate of 0 on the kernel engine: nothing leaves, nothing is lost, and the rate is back at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tailback as tb
+
+pytestmark = pytest.mark.usefixtures("kernel_kit")
+
+OUTAGE = [["0s", "10Mbit"], ["2s", "0bit"], ["3s", "5Mbit"]]
+
+STREAM = """
+duration = "5s"
+[path]
+rtt = "20ms"
+[bottleneck]
+rate = "10Mbit"
+queue = { aqm = "fifo", limit = "1000p" }
+[record]
+interval = "100ms"
+[[traffic]]
+name = "stream"
+kind = "cbr"
+rate = "3Mbit"
+"""
+
+FLOW = STREAM.replace('name = "stream"\nkind = "cbr"\nrate = "3Mbit"\n', "").replace(
+    "[[traffic]]", '[[flows]]\ncc = "cubic"\n'
+)
+
+
+def both(tmp_path: Path, text: str, **changes: object) -> list[tb.Run]:
+    """The runs of simulator and kernel."""
+    chosen: dict[str, Any] = {"bottleneck.rate": {"steps": OUTAGE}, **changes}
+    return [
+        run
+        for engine in ("sim", "kernel")
+        for run in tb.run(text, set=chosen, engine=engine, out=tmp_path / engine)
+    ]
+
+
+def test_a_stream_waits_in_the_queue(tmp_path: Path) -> None:
+    sim, kernel = both(tmp_path, STREAM)
+    assert kernel.manifest.get("environment", {}).get("warnings", []) == []
+    for run in (sim, kernel):
+        # 3 Mbit/s for a second, less the packet that was leaving.
+        assert run.summary["queue"]["drops"] == 0
+        assert run.summary["queue"]["occupancy_bytes_max"] == pytest.approx(375_000, rel=0.01)
+        # The first packet of the outage waits a second.
+        assert run.summary["queue"]["delay_ms"]["max"] == pytest.approx(1000, rel=0.01)
+    [of_sim], [of_kernel] = sim.summary["traffic"], kernel.summary["traffic"]
+    assert of_kernel["received_packets"] == pytest.approx(of_sim["received_packets"], abs=2)
+    mean = sim.summary["queue"]["delay_ms"]["mean"]
+    assert kernel.summary["queue"]["delay_ms"]["mean"] == pytest.approx(mean, rel=0.02)
+
+
+@pytest.mark.parametrize("link", ["shaper", "wire"])
+def test_a_flow_goes_on_after_the_outage(tmp_path: Path, link: str) -> None:
+    sim, kernel = both(tmp_path, FLOW, **{"bottleneck.link": link})
+    for run in (sim, kernel):
+        sent = run.series("throughput_mbit", flow="cubic")
+        time, rate = sent["time_s"], sent["value"]
+        assert rate[(time > 2.2) & (time < 2.9)].max() == 0
+        assert rate[time > 4].mean() == pytest.approx(4.77, rel=0.02)
+
+
+def test_cake_cannot(tmp_path: Path) -> None:
+    with pytest.raises(tb.InputError, match="shaper of cake does not support a rate of 0"):
+        both(tmp_path, STREAM, **{"bottleneck.queue": "cake"})
