@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::{Arc, LazyLock, Once, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use tailback_engine::network::Network;
@@ -86,7 +87,7 @@ const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
 
 thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
-    /// Whether this thread is inside of [`caught`].
+    /// Whether this thread is inside of [`contained`].
     static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -122,16 +123,21 @@ fn keep(info: &PanicHookInfo<'_>) {
     PANIC.set(format!("{place}: {}", text.replace('\n', " ")));
 }
 
+/// The result of `task`, or its panic, which is kept and not printed.
+pub(crate) fn contained<T>(task: impl FnOnce() -> T) -> thread::Result<T> {
+    let outer = CATCHING.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(task));
+    CATCHING.set(outer);
+    done
+}
+
 /// The result of `task`, or its panic as a finding.
 pub(crate) fn caught<T>(
     when: &str,
     found: &mut Vec<Finding>,
     task: impl FnOnce() -> T,
 ) -> Option<T> {
-    let outer = CATCHING.replace(true);
-    let done = catch_unwind(AssertUnwindSafe(task));
-    CATCHING.set(outer);
-    match done {
+    match contained(task) {
         Ok(done) => Some(done),
         Err(_) => {
             let message = PANIC.take();

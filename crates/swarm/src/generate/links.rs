@@ -35,6 +35,7 @@ impl Maker {
         let rates = self.rates(rate);
         link.insert("rate".to_owned(), rates);
         let (queue, _) = entry(&mut self.draw, "aqm", aqm::ENTRIES, self.taste);
+        let queue = self.fitting(queue);
         let queue = if self.draw.chance(0.005) {
             only_linux("aqm", "sfq")
         } else {
@@ -137,6 +138,22 @@ impl Maker {
         Value::Table(slots)
     }
 
+    /// A queue without some of its options, as some exclude each other: nearly always those that
+    /// remain go together.
+    fn fitting(&mut self, queue: Value) -> Value {
+        let Value::Table(mut queue) = queue else {
+            return queue;
+        };
+        while !is_valid("queue", Value::Table(queue.clone())) && !self.draw.chance(0.01) {
+            let options: Vec<String> = queue.keys().filter(|key| *key != "aqm").cloned().collect();
+            if options.is_empty() {
+                break;
+            }
+            queue.remove(self.draw.pick(&options));
+        }
+        Value::Table(queue)
+    }
+
     /// One to a few impairments.
     fn impairments(&mut self) -> Value {
         let number = self.draw.log(1.0, 6.0) as usize;
@@ -148,7 +165,8 @@ impl Maker {
             for _ in 0..20 {
                 let mut drawn = options(&mut self.draw, entry.options, self.taste);
                 drawn.extend(impairment.clone());
-                if is_valid(&drawn) || self.draw.chance(0.01) {
+                let alone = Value::Array(vec![Value::Table(drawn.clone())]);
+                if is_valid("impairments", alone) || self.draw.chance(0.01) {
                     impairment = drawn;
                     break;
                 }
@@ -193,12 +211,11 @@ impl Maker {
     }
 }
 
-/// Whether this impairment is valid.
-fn is_valid(impairment: &Table) -> bool {
+/// Whether a key of a link is valid with this value.
+fn is_valid(key: &str, value: Value) -> bool {
     let mut scenario: Table = BARE.parse().expect("TOML");
-    let list = Value::Array(vec![Value::Table(impairment.clone())]);
     if let Some(Value::Table(link)) = scenario.get_mut("bottleneck") {
-        link.insert("impairments".to_owned(), list);
+        link.insert(key.to_owned(), value);
     }
     load(&scenario.to_string(), EngineKind::Sim).is_ok()
 }

@@ -16,7 +16,7 @@ use tailback_scenario::{EngineKind, json_schema};
 use toml::{Table, Value};
 
 use crate::draw::Draw;
-use crate::trial::load;
+use crate::trial::{contained, load};
 use values::{Taste, bit, entry, ns, of_kind, of_schema, options};
 
 static SCHEMA: LazyLock<Json> = LazyLock::new(json_schema);
@@ -48,7 +48,7 @@ pub fn scenario(seed: u64) -> Table {
     while let Some(table) = drawn.next() {
         let text = table.to_string();
         // The trial has to report a scenario that panics.
-        let valid = std::panic::catch_unwind(|| {
+        let valid = contained(|| {
             let engines = [EngineKind::Sim, EngineKind::Kernel];
             engines.iter().any(|engine| load(&text, *engine).is_ok())
         });

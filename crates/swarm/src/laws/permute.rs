@@ -37,7 +37,8 @@ const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 /// Impairments that hold packets, or delay several to one time.
 const HOLDING: [&str; 5] = ["ack_batch", "delay", "jitter", "reorder", "two_paths"];
 
-/// At least two flows, and seldom a queue that distinguishes them by their number.
+/// At least two flows, and seldom what is outside of the law: a queue that distinguishes them by
+/// their number, impairments that hold packets, and more than one flow that pauses.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -47,7 +48,17 @@ fn draw(seed: u64) -> Table {
             let queue = *draw.pick(&queues);
             link.insert("queue".to_owned(), Value::String(queue.to_owned()));
         }
+        if let Some(Value::Array(impairments)) = link.get_mut("impairments")
+            && draw.chance(0.95)
+        {
+            let holds = |one: &Value| {
+                let kind = one.get("kind").and_then(Value::as_str);
+                kind.is_some_and(|kind| HOLDING.contains(&kind))
+            };
+            impairments.retain(|one| !holds(one));
+        }
     }
+    let one_pauses = draw.chance(0.9);
     root.remove("timer_phase");
     for key in ["flows", "traffic"] {
         for end in tables(&mut root, key) {
@@ -60,6 +71,15 @@ fn draw(seed: u64) -> Table {
         let mut other = only.clone();
         other.insert("name".to_owned(), Value::String("other".to_owned()));
         flows.push(Value::Table(other));
+    }
+    if one_pauses {
+        for (number, flow) in tables(&mut root, "flows").enumerate() {
+            if number > 0 {
+                flow.remove("pause");
+            } else if flow.contains_key("pause") {
+                flow.remove("count");
+            }
+        }
     }
     root
 }
