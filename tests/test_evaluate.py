@@ -187,6 +187,31 @@ def test_harm_is_less_what_the_incumbent_does_to_itself(tmp_path: Path) -> None:
     assert criterion.outcome(Subject("cubic", "cubic"), request, same).value == 0
 
 
+def test_harm_to_video_is_in_its_delay_and_its_bitrate(tmp_path: Path) -> None:
+    options = RunOptions.of(out=tmp_path, seeds=2, progress=False)
+    request, bbr = Request("bbr", options, quick=True), Subject("bbr", "bbr")
+    short = {"duration": "20s", "warmup": "5s"}
+    delay, bitrate = (replace(one, quick=short) for one in cc.realtime_video.CRITERIA)
+    jobs = delay.jobs(cc.SCENARIOS, bbr, request)
+    with scenarios.quiet():
+        results = dict(zip(jobs, run_jobs(list(jobs.values()), options), strict=True))
+    frames = {
+        name: [run.summary["traffic"][0]["frames"] for run in one] for name, one in results.items()
+    }
+    of = ("alone", "itself", "subject")
+    rows = list(zip(*(frames[f"cubic, {what}"] for what in of), strict=True))
+    rates = [[one["bitrate_mbit"] for one in row] for row in rows]
+    p95s = [[one["delay_ms"]["p95"] for one in row] for row in rows]
+    # Alone it has its largest bitrate, and waits for nobody.
+    assert all(alone > 1.5 > max(itself, beside) for alone, itself, beside in rates)
+    wanted = [(b - c) / a for a, b, c in rates]
+    assert bitrate.outcome(bbr, request, results).value == pytest.approx(sum(wanted) / 2)
+    wanted = [(c - a) / c - (b - a) / b for a, b, c in p95s]
+    found = delay.outcome(bbr, request, results)
+    assert found.value == pytest.approx(sum(wanted) / 2)
+    assert found.verdict == "no worse"
+
+
 def test_an_ellipse_holds_what_it_says() -> None:
     drawn = random.Random(1)
     points = [(drawn.gauss(1, 2), drawn.gauss(5, 0.5)) for _ in range(4000)]

@@ -46,6 +46,16 @@ def of_flows(name: str, path: str) -> Callable[[Run], float | None]:
     return lambda run: mean(at(flow, path) for flow in named(run, name))
 
 
+def of_traffic(name: str, path: str) -> Callable[[Run], float | None]:
+    """The mean of a number over the sources of a name."""
+
+    def value(run: Run) -> float | None:
+        parts = run.summary["traffic"]
+        return mean(at(one, path) for one in parts if one["name"].partition("/")[0] == name)
+
+    return value
+
+
 def requests(name: str) -> Callable[[Run], float | None]:
     """The mean completion time of the requests of a source of traffic."""
     [whole] = [metric for metric in _requests.METRICS if metric.path == "requests_completion_s"]

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailback.evaluate.measures import at, mean
+from tailback.evaluate.measures import of_traffic
 from tailback.evaluate.queue.placed import REFERENCE, QueueAgainst
 from tailback.store.results import Run
 
 APPLICATION = 0.1
 """Largest increase of an application's time that counts as no worse, as a share."""
-
-
-def of_traffic(name: str, path: str) -> Callable[[Run], float | None]:
-    """The mean of a number over the sources of a name."""
-
-    def value(run: Run) -> float | None:
-        parts = run.summary["traffic"]
-        return mean(at(one, path) for one in parts if one["name"].partition("/")[0] == name)
-
-    return value
 
 
 def _section(
