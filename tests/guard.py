@@ -39,7 +39,11 @@ def kit() -> str:
         entry["kernel"]: None if entry["built_in"] else f"/modules/tcp_{entry['kernel']}.ko"
         for entry in linux
     }
-    extra = {"tbsched": "sch_tbsched", "sch_outage": "sch_outage", **{name: name for name in registry.stand_ins()}}
+    extra = {
+        "tbsched": "sch_tbsched",
+        "sch_outage": "sch_outage",
+        **{name: name for name in registry.stand_ins()},
+    }
     shelves = {name: [f"/extra/{name}/{file}.ko"] for name, file in extra.items()}
     return json.dumps({"ccs": ccs, "qdiscs": qdiscs, "extra": shelves})
 

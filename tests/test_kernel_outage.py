@@ -1,4 +1,4 @@
-"""A rate of 0 on the kernel engine: nothing leaves, nothing is lost, and the rate is back at once."""
+"""A rate of 0 on the kernel engine: nothing leaves or is lost, and the rate is back at once."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ impl Store {
         refuse_link(&damaged)?;
         // Another process may be doing the same. A run that it has stored again meanwhile is not
         // moved.
-        let lock = File::open(&damaged).map_err(|e| at(&damaged, e))?;
+        let lock = lock_of(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {
             (Err(Fault::Damaged(what)), _) => what,
@@ -217,8 +217,21 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
     ))
 }
 
-/// Syncs the names in a folder. Some file systems reject this.
+/// What a process locks to have a folder to itself: the folder. Windows opens no folders, so there
+/// it is a file in it.
+fn lock_of(folder: &Path) -> io::Result<File> {
+    if cfg!(windows) {
+        let mut options = File::options();
+        return options.create(true).append(true).open(folder.join("lock"));
+    }
+    File::open(folder)
+}
+
+/// Syncs the names in a folder. Some file systems reject this, and Windows cannot do it.
 fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(windows) {
+        return Ok(());
+    }
     match File::open(folder).and_then(|file| file.sync_all()) {
         Err(e) if e.kind() != io::ErrorKind::InvalidInput => Err(at(folder, e)),
         _ => Ok(()),
@@ -297,7 +310,10 @@ fn mark_files(
             // A link could lead to a file that the run has not written.
             return Err(at(&path, io::Error::other("not a regular file")));
         }
-        let file = File::open(&path).map_err(|e| at(&path, e))?;
+        // Windows syncs a file only for who may write it.
+        let mut options = File::options();
+        let opened = options.read(true).write(cfg!(windows)).open(&path);
+        let file = opened.map_err(|e| at(&path, e))?;
         let mark = Mark::of(&file).map_err(|e| at(&path, e))?;
         file.sync_all().map_err(|e| at(&path, e))?;
         files.insert(name, entry_of(&mark, None));

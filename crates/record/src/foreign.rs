@@ -30,17 +30,17 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
 }
 
 /// Opens without blocking, as opening a pipe without a writer would wait.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 fn open(path: &Path) -> std::io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
-    const O_NONBLOCK: i32 = 0o4000;
+    const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 4 };
     std::fs::OpenOptions::new()
         .read(true)
         .custom_flags(O_NONBLOCK)
         .open(path)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(unix))]
 fn open(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::File::open(path)
 }

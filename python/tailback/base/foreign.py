@@ -16,6 +16,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tailback.base import machine
 from tailback.errors import InputError
 
 MAX_BYTES = 64 << 20
@@ -38,7 +39,7 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a regular file of at most `limit` bytes."""
     try:
         # Opening a pipe without a writer would wait for one.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, machine.READ_AT_ONCE)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         # The path may be long: a caller may have passed content where a path belongs.

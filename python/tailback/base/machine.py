@@ -1,10 +1,69 @@
-"""The resources of this machine that are free for runs."""
+"""What differs between machines and operating systems, in one place.
+
+Resources that are free for runs, locks, files that are opened without waiting, folders that are
+synced, and where the kernel engine runs.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-import resource
+import platform
+import sys
 from pathlib import Path
+from typing import IO, Any
+
+from tailback.errors import InputError
+
+if sys.platform == "win32":
+    import ctypes
+    import msvcrt
+else:
+    import fcntl
+    import resource
+
+READ_AT_ONCE = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+"""Flags that open a file for reading, as bytes, without waiting for the writer of a pipe."""
+
+
+def check_for_kernel_engine() -> None:
+    """Raise `InputError` unless this is Linux on x86-64, where User-mode Linux runs."""
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        raise InputError(
+            f"the kernel engine needs Linux on x86-64, and this is {platform.system()} on "
+            f"{platform.machine()}; use --engine sim, or another machine"
+        )
+
+
+def lock(file: IO[Any]) -> None:
+    """Wait until this process alone has an open file. The lock ends when the file is closed."""
+    if sys.platform == "win32":
+        # It gives up after ten seconds.
+        while True:
+            with contextlib.suppress(OSError):
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                return
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def sync(path: Path) -> None:
+    """Write a file, or the names in a folder, to the disk. Windows does not sync folders."""
+    flags = os.O_RDONLY
+    if sys.platform == "win32":
+        if path.is_dir():
+            return
+        flags = os.O_RDWR
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def cores() -> int:
@@ -21,6 +80,11 @@ def memory_available() -> int | None:
 
 
 def _of_machine() -> int | None:
+    """Bytes that can be used without swapping; all memory on macOS, which does not say more."""
+    if sys.platform == "win32":
+        return _of_windows()
+    if sys.platform == "darwin":
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -43,6 +107,8 @@ def _of_container() -> int | None:
 
 def _of_process() -> int | None:
     """Bytes that a limit of the address space (ulimit -v) leaves to this process."""
+    if sys.platform == "win32":
+        return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return None
@@ -51,3 +117,22 @@ def _of_process() -> int | None:
     except OSError:
         return None
     return max(0, limit - pages * resource.getpagesize())
+
+
+if sys.platform == "win32":
+
+    class _Memory(ctypes.Structure):
+        """MEMORYSTATUSEX."""
+
+        _fields_ = (
+            ("length", ctypes.c_ulong),
+            ("load", ctypes.c_ulong),
+            ("total", ctypes.c_ulonglong),
+            ("available", ctypes.c_ulonglong),
+            ("rest", ctypes.c_ulonglong * 5),
+        )
+
+    def _of_windows() -> int | None:
+        memory = _Memory(length=ctypes.sizeof(_Memory))
+        done = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(memory))
+        return memory.available if done else None

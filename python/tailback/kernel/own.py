@@ -1,8 +1,8 @@
 """tailback's own parts of a kit.
 
 These are the program that starts the kit, the library that is preloaded to it, the schedule of
-marks and losses, what holds packets back in an outage, and congestion controls and queue disciplines that Linux does not have, or not
-with such options.
+marks and losses, what holds packets back in an outage, and congestion controls and queue
+disciplines that Linux does not have, or not with such options.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from cargo's own cache if they are there, otherwise from crates.io.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -18,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tailback import _native
-from tailback.base import folders
+from tailback.base import folders, machine
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import process
 from tailback.plugins import shipping, sources
@@ -82,7 +81,7 @@ def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
     folder = cache() / f"workspace-{version.hexdigest()[:12]}"
     (folder / "own" / "src").mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        machine.lock(lock)
         members = [f"crates/{name}" for name in shipping.CRATES]
         members += ["own", *(f"mine/{crate.name}" for crate in crates)]
         manifest = engine.manifest(members) + _patches()

@@ -92,6 +92,9 @@ def build(
     The new kit becomes the kit in use. A kit built with --release does not: a scenario chooses it
     by its release, e.g. kernel = "6.1".
     """
+    from tailback.base import machine
+
+    machine.check_for_kernel_engine()
     from tailback.kernel import build as kit_build
 
     built = kit_build.build(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from tailback.base import machine
 from tailback.base.names import unknown
 from tailback.errors import InputError, TailbackError
 
@@ -52,6 +53,7 @@ def get(name: str) -> Engine:
 
         return sim.ENGINE
     if isinstance(name, str) and name in KERNELS:
+        machine.check_for_kernel_engine()
         from tailback.kernel import kit
         from tailback.running.engines.kernel import Kernel
 

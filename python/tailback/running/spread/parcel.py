@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tailback import _native
+from tailback.base import machine
 from tailback.errors import DamagedResults
 from tailback.store.run_folder import FILES, StoredRun
 
@@ -85,7 +86,7 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
             f"expected {version}"
         )
     for path in (*place.rglob("*"), place):
-        _sync(path)
+        machine.sync(path)
     target = store.path(run_id)
     try:
         os.rename(place, target)
@@ -95,12 +96,4 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
             return
         store.set_aside(run_id)
         os.rename(place, target)
-    _sync(target.parent)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    machine.sync(target.parent)
