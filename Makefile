@@ -18,7 +18,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel demo test soak coverage mutants bench bench-kernel bench-lab lab docs pages fmt lint
+.PHONY: build wheel targets demo test soak coverage mutants bench bench-kernel bench-lab lab docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -37,6 +37,13 @@ wheel: $(VENV)/.dev build
 	$(BIN)/maturin sdist --out dist > /dev/null
 	$(BIN)/auditwheel show dist/*.whl
 	@ls dist
+
+# Whether the sources of the simulator and its binding compile for other systems. Nothing is linked.
+TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-darwin x86_64-pc-windows-gnu
+targets:
+	rustup target add $(TARGETS)
+	@set -e; for target in $(TARGETS); do echo $$target; \
+		PYO3_CROSS=1 PYO3_NO_PYTHON=1 cargo check --quiet --package tailback-python --target $$target; done
 
 demo: build
 	$(BIN)/tailback reproduce dctcp-internet-2014 --quick

@@ -68,8 +68,8 @@ def test_the_simulator_needs_nothing_of_unix(tmp_path: Path) -> None:
 def test_elsewhere_the_kernel_engine_is_refused(
     monkeypatch: pytest.MonkeyPatch, system: str, processor: str
 ) -> None:
-    monkeypatch.setattr(machine.sys, "platform", system)
-    monkeypatch.setattr(machine.platform, "machine", lambda: processor)
+    monkeypatch.setattr("sys.platform", system)
+    monkeypatch.setattr("platform.machine", lambda: processor)
     with pytest.raises(InputError, match=f"needs Linux on x86-64, and this is .* on {processor}"):
         engines.get("kernel")
     assert engines.get("sim").name == "sim"
