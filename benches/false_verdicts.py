@@ -34,12 +34,14 @@ def main() -> None:
     arguments.add_argument("--redraws", type=int, default=200)
     arguments.add_argument("--pool", type=int, default=40, help="seeds that are run")
     arguments.add_argument("--seeds", type=int, default=10, help="seeds of a redraw")
+    arguments.add_argument("--parts", action="store_true", help="parts of other sources instead")
     given = arguments.parse_args()
     package, kind, name = SUITES[given.suite]
     options = RunOptions.of(seeds=given.pool)
     request = Request(name, options, quick=True, against=name if kind == "aqm" else None)
     chosen = subject.resolve("cc" if kind == "cc" else "aqm", request)
-    criteria = [_alike(one) for one in package.CRITERIA if isinstance(one, Against | HarmTo)]
+    sections = package.ASKED if given.parts else package.CRITERIA
+    criteria = [_alike(one) for one in sections if isinstance(one, Against | HarmTo)]
     jobs = {
         (one.id, which): job
         for one in criteria

@@ -174,6 +174,8 @@ def plan(
             gone.append(sweep)
         else:
             needed.update(sweep.runs)
+            # Harm needs the runs without a competitor.
+            needed.update(*(point.without.values() for point in sweep.index.points))
     free = [run_id for run_id in _runs(root) if run_id not in needed]
     return RemovalPlan(
         root, gone, free, sum(_size(layout.run_path(root, run_id)) for run_id in free)

@@ -13,6 +13,7 @@ import errno
 import json
 import os
 import stat
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -136,8 +137,7 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
     points = [point.to_dict() for point in index.points]
     document = {"format": FORMAT, **vars(index), "points": points}
     if _is_there(target, document):
-        with naming(target):
-            os.utime(target)
+        _make_latest(target)
         return
     text = json.dumps(document, indent=1)
     work = runs.workplace(index.id)
@@ -155,6 +155,14 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
                 raise
     if (work / INDEX).exists():
         (work / INDEX).replace(target)
+    _make_latest(target)
+
+
+def _make_latest(path: Path) -> None:
+    """Date an index to now, to the nanosecond: two that are written at once have an order."""
+    now = time.time_ns()
+    with naming(path):
+        os.utime(path, ns=(now, now))
 
 
 def _is_there(path: Path, wanted: Mapping[str, Any]) -> bool:
@@ -208,7 +216,7 @@ def sweeps(root: Path) -> list[Path]:
     found = [
         path for path in (root / "sweeps").glob(f"*/{INDEX}") if shape.identity(path.parts[-2])
     ]
-    return sorted(found, key=lambda path: path.lstat().st_mtime, reverse=True)
+    return sorted(found, key=lambda path: path.lstat().st_mtime_ns, reverse=True)
 
 
 def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
