@@ -3,6 +3,7 @@ against A.
 
     python benches/false_verdicts.py                 200 redraws of 10 seeds out of 40, by RFC 9743
     python benches/false_verdicts.py --suite queue   the same by RFC 7928, CoDel against CoDel
+    python benches/false_verdicts.py --parts         the parts of other sources: nsperf, L4S
 
 Runs are made once, into `results`. A redraw gives the subject ten seeds and the reference ten other
 seeds, so both differ by chance only. The table counts the verdicts of each section that compares.
