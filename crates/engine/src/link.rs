@@ -11,7 +11,7 @@ use crate::rate::{Cursor, OPPORTUNITY, opportunities_until, opportunity_time};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
-/// What a link wants after it was served.
+/// What to do with a link after it was served.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
     /// The packet leaves now; serve again at this time.
@@ -31,9 +31,9 @@ pub struct Link {
     /// The pipe behind it, if there is one.
     pub pipe: Option<u32>,
     rate: RatePlan,
-    /// The rate, where it is constant and nothing is saved up.
+    /// The rate, if it is constant and no tokens are saved.
     constant: Option<Rate>,
-    /// How far it is in its steps, where it has some.
+    /// The current step of the rate, if the rate has steps.
     step: Cursor,
     mode: LinkMode,
     /// Neither a wire nor a trace: a packet leaves at the beginning of its slot.
@@ -82,8 +82,8 @@ impl Scheduled {
         })
     }
 
-    /// Counts a packet and does to it what is scheduled; returns whether it is
-    /// dropped. A scheduled mark drops a packet that is not ECN-capable, as a queue would.
+    /// Counts a packet and applies the schedule to it; returns whether it is dropped. A scheduled
+    /// mark drops a packet that is not ECN-capable, as a queue would.
     #[inline(never)]
     fn drops(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         if packet.payload == 0 {
@@ -148,8 +148,8 @@ impl Link {
         !self.busy || self.held
     }
 
-    /// Serves the link: called at the times it asked for, and on arrivals at a link at rest.
-    /// A packet that leaves is written to `packet`.
+    /// Serves the link: called at the times that it asked for, and when a packet arrives at an idle
+    /// link. A packet that leaves is written to `packet`.
     #[inline]
     pub fn serve(&mut self, now: Time, packet: &mut Packet) -> Next {
         if !self.plain {

@@ -7,7 +7,7 @@
 //! | `ahead` | memory that packets to come will need |
 //! | `applications` | what applications of flows write, and ask for |
 //! | `chunks` | what is known of the chunks of a connection |
-//! | `connections` | both ends of TCP, whoever opens them |
+//! | `connections` | both ends of TCP, no matter who opens them |
 //! | `sources` | traffic sources: datagrams, and connections opened |
 //! | `datagrams` | what the receiving ends of sources do with datagrams: echoes, frames, reports |
 //! | `loads` | connections without end that sources open, and requests on them |
@@ -76,7 +76,7 @@ pub struct Census {
     pub dropped: u64,
 }
 
-/// Packets recorded after which a slice ends early: one event may send a whole window.
+/// Number of recorded packets after which a slice ends early: one event may send a whole window.
 const RECORDED_AT_ONCE: usize = 1 << 16;
 /// Events between two checks of how many packets are recorded.
 const EVENTS_BETWEEN_LOOKS: u64 = 64;
@@ -105,7 +105,7 @@ pub struct Network {
     every_change: bool,
     /// Whether flows are looked at after their senders have acted.
     follows_flows: bool,
-    /// What hosts remember of destinations, if they do.
+    /// What hosts remember about destinations, if they do.
     memory: Option<Box<Memory>>,
     /// Open ones, and those of flows.
     connections: usize,
@@ -113,7 +113,7 @@ pub struct Network {
     first_slot: u32,
     /// Number of the first segment of every connection.
     first_segment: u64,
-    /// Where it is one part of several.
+    /// Set if the network is one part of several.
     part: Option<Box<parts::Part>>,
 }
 
@@ -155,7 +155,7 @@ impl Network {
         &self.ends[flow].of_flow().sender
     }
 
-    /// What is queued before a link.
+    /// The packets in the queue of a link.
     pub fn backlog(&self, link: usize) -> aqm::Backlog {
         self.links[link].queue.backlog()
     }

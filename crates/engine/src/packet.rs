@@ -23,7 +23,7 @@ impl Ecn {
     }
 }
 
-/// What is known of a packet from its flow: hosts as numbers, the sender's and the receiver's of
+/// What is known about a packet from its flow: hosts as numbers, the sender's and the receiver's of
 /// data, and the DSCP of its packets in either direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowInfo {
@@ -49,8 +49,8 @@ pub mod flags {
     pub const ESCE: u16 = 16;
     /// Data sent again.
     pub const RETRANSMIT: u16 = 32;
-    /// On an ACK, in place of [`RETRANSMIT`]: it acknowledges a part of a segment, so no further
-    /// segment, but is no duplicate. Receivers that divide ACKs send it.
+    /// On an ACK, in place of [`RETRANSMIT`]: it acknowledges a part of a segment: no further
+    /// segment, yet it is not a duplicate. Receivers that divide ACKs send it.
     pub const PARTIAL: u16 = RETRANSMIT;
     /// The first SACK block is a D-SACK (RFC 2883).
     pub const DSACK: u16 = 64;
@@ -64,9 +64,9 @@ pub mod flags {
     /// An ACK with the AccECN option, whose counters are in the last of [`super::Packet::sack`] and in
     /// [`super::Packet::ect0`].
     pub const ACCECN: u16 = 256;
-    /// An ACK whose timestamp is newer than the last one's, where hosts have timestamps of their
-    /// own. It then reports marks even if it reports nothing else (Linux `FLAG_TS_PROGRESS`). The
-    /// simulator's receivers send no such ACK.
+    /// An ACK whose timestamp is newer than that of the last ACK, for hosts that make timestamps of
+    /// their own. It then reports marks even if it reports nothing else (Linux `FLAG_TS_PROGRESS`).
+    /// The simulator's receivers send no such ACK.
     pub const NEWER: u16 = 512;
     /// An ACK with payload, by which the receiver asks for more data.
     pub const REQUEST: u16 = 1024;
@@ -119,7 +119,7 @@ pub struct Packet {
     pub flags: u16,
     /// ECN field.
     pub ecn: Ecn,
-    /// How many links of its route are behind it.
+    /// Number of links of its route that it has passed.
     pub hop: u8,
 }
 

@@ -72,7 +72,7 @@ keys! {
         /// The only link, named "bottleneck": short for one [links.NAME].
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
         /// Links by name, in place of [bottleneck].
-        // In the plan: links there, then their twins on the way back.
+        // In the plan: first the links of the way there, then their twins on the way back.
         links: Vec<LinkPlan> => key(KeyKind::Map(&LinkPlan::TABLE));
         /// The path outside the links.
         key path = key(KeyKind::Table(&PathKeys::TABLE));
@@ -270,11 +270,11 @@ impl HostStack {
     }
 }
 
-/// A jitter of hosts that keeps flows out of phase at a FIFO: nine tenths of a packet time at the
+/// A host jitter that keeps flows out of phase at a FIFO: nine tenths of a packet time at the
 /// slowest link, to two digits.
 ///
-/// Phases need a packet time to be spread (`benches/phases.py`); a longer jitter would reorder what
-/// the link has spaced.
+/// Phases spread only with about a packet time of jitter (`benches/phases.py`); a longer jitter
+/// would reorder packets that the link has spaced.
 pub fn spreading_jitter(packet: Time) -> Time {
     let most = (packet.0 / 10 * 9).max(1);
     let unit = 10u64.pow(most.ilog10().saturating_sub(1));
@@ -352,8 +352,8 @@ impl Plan {
         meter::owners(self.flow_count(), limits, self.program_count())
     }
 
-    /// What a connection of a source would have to itself: the nominal rate of the slowest link of
-    /// its route, and the round-trip time with the delays of links.
+    /// What a connection of a source would have if it were alone: the nominal rate of the slowest
+    /// link of its route, and the round-trip time with the delays of links.
     pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
         self.alone_over(source.rtt, &source.route, source.back().unwrap_or_default())
     }

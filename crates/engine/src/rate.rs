@@ -1,4 +1,4 @@
-//! Rates over time: what a link is given, how much it carries, and when.
+//! Rates over time: the plan of a link's rate, how much it carries, and when.
 
 use std::sync::Arc;
 
@@ -91,8 +91,8 @@ pub(crate) fn opportunity_time(times: &[Time], n: u64) -> Time {
     Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
 }
 
-/// How far a link is in the steps of its rate, of which there may be millions. Time only advances,
-/// and so does this.
+/// The current step of a link's rate; a rate may have millions of steps. Time never goes back, so
+/// this never goes back either.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor(usize);
 

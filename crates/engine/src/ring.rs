@@ -1,8 +1,8 @@
 //! A first-in, first-out queue in a ring whose length is a power of two. Pipes and queues keep
-//! packets in it. `VecDeque` does the same, but needs a comparison where a ring of such a length
-//! has a mask, and moves an element through an `Option` on its way out.
+//! packets in it. `VecDeque` does the same, but it compares indices where this ring uses a mask,
+//! and moves an element through an `Option` when it is removed.
 
-/// The least number of slots of which some are given back: fewer are not worth a copy.
+/// The least number of slots of which some are freed: with fewer, the copy is not worth it.
 const LARGE: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 /// Elements in order.
@@ -46,7 +46,7 @@ impl<T: Copy> Ring<T> {
         self.slots.get(self.head & (self.slots.len() - 1))
     }
 
-    /// The elements so many places behind the oldest, if there are so many; the largest place
+    /// The elements at these distances behind the oldest, if they exist; the largest distance
     /// first.
     #[inline]
     pub fn ahead<const N: usize>(&self, places: [usize; N]) -> Option<[&T; N]> {
@@ -80,7 +80,7 @@ impl<T: Copy> Ring<T> {
         (0..self.len).map_while(|place| self.get(place))
     }
 
-    /// Takes one from its place. The elements before it move; callers take from near the head.
+    /// Takes one from its place. The elements before it move, so callers remove only near the head.
     pub fn remove(&mut self, place: usize) -> Option<T> {
         let mut removed = *self.get(place)?;
         let mask = self.slots.len() - 1;
@@ -162,7 +162,7 @@ mod tests {
         #[test]
         fn behaves_as_a_deque(
             head in prop::sample::select(&[0, 3, usize::MAX - 2][..]),
-            // An element comes, goes from a place, or the oldest goes.
+            // An element is added, one is removed from a place, or the oldest is removed.
             ops in prop::collection::vec(any::<(u8, Option<usize>)>(), 0..200),
             relax in 1usize..20,
         ) {

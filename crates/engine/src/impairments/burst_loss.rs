@@ -108,7 +108,8 @@ impl Chain {
         Chain { p, r, bad, good }
     }
 
-    /// The mean over both states, which it is in for `1 / p` and `1 / r` packets in turn.
+    /// The mean over both states, in which the channel stays for `1 / p` and `1 / r` packets in
+    /// turn.
     fn long_run(self) -> LongRun {
         let Chain { p, r, bad, good } = self;
         let in_bad = if p > 0.0 { p / (p + r) } else { 0.0 };

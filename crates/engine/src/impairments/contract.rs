@@ -22,7 +22,7 @@ pub struct Way {
 pub enum Fate {
     /// It goes on.
     Goes,
-    /// It goes on, and so does a copy of it.
+    /// It goes on, together with a copy of it.
     Twice,
     /// It is marked CE if it is ECN-capable, and lost otherwise.
     Marked,
@@ -37,12 +37,12 @@ pub trait Impairment: Send {
     /// A packet arrives.
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate;
 
-    /// Returns a held packet that goes on now, with the way that it had when it was held.
+    /// Returns a held packet that goes on now, with its `Way` from the time at which it was held.
     fn release(&mut self, _now: Time) -> Option<(Packet, Way)> {
         None
     }
 
-    /// The time at which a packet is released though no other arrives; [`Time::NEVER`] while no
+    /// The time at which a packet is released even if no other arrives; [`Time::NEVER`] while no
     /// packet is held.
     fn deadline(&self) -> Time {
         Time::NEVER
@@ -57,7 +57,7 @@ pub trait Impairment: Send {
 /// The arguments of netem over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netem {
-    /// Arguments from each time on, the first from 0; empty while netem does nothing.
+    /// Each time with the arguments from then on, the first at 0; empty while netem does nothing.
     pub words: Vec<(Time, String)>,
     /// Whether it draws random numbers, and so needs a seed.
     pub random: bool,
@@ -108,10 +108,10 @@ pub struct Build {
     pub make: fn(&Options, Stream) -> Box<dyn Impairment>,
     /// netem's arguments, or why Linux cannot do it.
     pub netem: fn(&Options) -> Result<Netem, Refused>,
-    /// The most time that it adds to a packet's way. The estimate of memory needs it.
+    /// The longest time that it adds to a packet's way. The estimate of memory needs it.
     pub longest: fn(&Options) -> Time,
-    /// What it does to data that is ECN-capable, or to data that is not.
+    /// Its effect on data that is ECN-capable, or on data that is not.
     pub long_run: fn(&Options, bool) -> LongRun,
-    /// Whether it makes two packets of one.
+    /// Whether it duplicates packets.
     pub copies: bool,
 }

@@ -3,12 +3,12 @@
 //! A path whose delays are independent from packet to packet, and which lets packets overtake each
 //! other, reorders nearly all of them. No network does that. By default, therefore, packets keep
 //! their order. `coherence` correlates their delays: the correlation of two delays decays as
-//! `exp(-t/coherence)` with the time `t` between them. It comes from a normal process (AR(1),
-//! sampled when packets arrive), whose draws the quantiles of the distribution turn into delays.
+//! `exp(-t/coherence)` with the time `t` between them. A normal process (AR(1), sampled when
+//! packets arrive) makes the draws, and the quantiles of the distribution turn them into delays.
 //! The distribution is therefore exact at any correlation.
 //!
-//! Deviations: the normal distribution is cut at 3 deviations. That of netem ends at 4, which
-//! concerns 0.27 % of the packets on the kernel engine.
+//! Deviations: the normal distribution is cut at 3 deviations. netem's normal distribution ends at
+//! 4 deviations, which affects 0.27 % of the packets on the kernel engine.
 
 mod distribution;
 
@@ -148,7 +148,7 @@ fn netem(options: &Options) -> Result<Netem, Refused> {
         return refuse(
             "mean",
             "netem has no bound on its delays, and no longer jitter",
-            "a mean of at most 2s and of at most half of `most`",
+            "a mean of at most 2s and at most half of `most`",
         );
     }
     let keep_order = options.bool("keep_order");

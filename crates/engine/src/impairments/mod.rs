@@ -15,11 +15,11 @@
 //! - A packet that has left the queue meets the impairments of its link one after the other.
 //!   [`Impairment::meet`] returns its [`Fate`]. It may also change the packet's ECN field, and the
 //!   time at which the packet reaches the far end ([`Way::due`]).
-//! - An impairment that holds packets ([`Fate::Held`]) lets them go in [`Impairment::release`].
+//! - An impairment that holds packets ([`Fate::Held`]) releases them in [`Impairment::release`].
 //!   This is called after every packet that met the impairment, and at [`Impairment::deadline`].
 //!   The packets then meet the impairments that follow.
 //! - Each impairment has a random stream of its own, so an added one changes no draws of another.
-//! - Behind the last impairment, packets wait in a pen that is ordered by time, not by arrival
+//! - Behind the last impairment, packets wait in a buffer that is ordered by time, not by arrival
 //!   (`network/impaired/pen.rs`). So any impairment may reorder. Those that need not have the
 //!   option `keep_order`.
 //! - A link without impairments costs nothing: it tests one flag, which also covers its `loss`.

@@ -1,10 +1,10 @@
 //! Reordering: a share of the packets arrives late, by a time (`by`) or by a number of packets
 //! (`distance`).
 //!
-//! A packet that is late by a time takes longer by that time, and packets that follow within it
+//! A packet that is late by a time takes that much longer, and packets that follow within this time
 //! arrive first. A packet that is late by a distance waits until that number of later packets has
 //! passed. Its displacement, which RFC 4737 calls the extent of reordering, is then the same at any
-//! rate. It waits for `patience` at most, so the last packet of a flow arrives too.
+//! rate. It waits for `patience` at most, so that the last packet of a flow arrives, too.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! The two ends of a tunnel: what becomes of the ECN field of packets that have an outer header for
-//! a part of their way (RFC 6040).
+//! The two ends of a tunnel: how they treat the ECN field of packets that have an outer header on a
+//! part of their way (RFC 6040).
 //!
 //! Place one end behind the link before the tunnel, with `end = "ingress"`, and the other behind the
 //! last link of the tunnel, with `end = "egress"`. Queues in between read and mark the outer header.

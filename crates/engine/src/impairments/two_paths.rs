@@ -1,5 +1,5 @@
-//! Two parallel paths of which one takes longer, as of a bonded link or of routing over equal costs.
-//! Each path keeps its order. Packets of different paths overtake each other.
+//! Two parallel paths, one of which takes longer: a bonded link, or routing over paths of equal
+//! cost. Each path keeps its order. Packets of different paths overtake each other.
 //!
 //! How packets are spread decides how much the paths reorder: one by one (`random`, `turns`) nearly all
 //! of them overtake others, with `flowlets` only if the paths differ by more than the gap.
@@ -57,7 +57,7 @@ pub const ENTRY: Entry<Build> = Entry {
         netem: |_| {
             Err(Refused::new(
                 "kind",
-                "netem has one path, from which it takes single packets",
+                "netem has one path and can delay only single packets of it",
                 "kind = \"reorder\", which is the same as spread = \"random\"",
             ))
         },
@@ -74,7 +74,8 @@ enum Spread {
     Turns(f64),
     Flowlets {
         gap: Time,
-        /// Of each flow and direction: when its last packet came, and whether it took the second path.
+        /// For each flow and direction: when its last packet came, and whether it took the second
+        /// path.
         last: Vec<[Option<(Time, bool)>; 2]>,
     },
 }

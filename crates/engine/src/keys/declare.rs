@@ -59,7 +59,7 @@ macro_rules! words {
 
 /// A struct of the plan and the table of its keys. A line is one of:
 ///
-/// - `field: Type = key;` a key whose value the field takes as it is;
+/// - `field: Type = key;` a key whose value goes into the field unchanged;
 /// - `field: Type => key;` a key that is read by hand, as its value depends on others;
 /// - `field: Type;` no key;
 /// - `key name = key;` no field.
@@ -127,7 +127,7 @@ macro_rules! keys {
                 keys: &[$($key)*],
             };
 
-            /// Takes over the plain keys that are given.
+            /// Takes over the plain keys that the file has.
             #[allow(unused_mut, unused_variables, clippy::allow_attributes)]
             pub fn set(
                 &mut self,
@@ -141,7 +141,7 @@ macro_rules! keys {
                 })*
             }
 
-            /// The plain keys that an engine does not play; `path` is the path of this table.
+            /// The plain keys that an engine does not support; `path` is the path of this table.
             #[allow(unused_variables, clippy::allow_attributes)]
             pub fn refusals(
                 &self,

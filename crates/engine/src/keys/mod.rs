@@ -113,7 +113,7 @@ pub enum KeyKind {
     Date,
     /// Packet numbers to mark and to drop.
     Schedule,
-    /// What a shaper may send at once: bytes, or what tc computes.
+    /// How much a shaper may send at once: bytes, or the value that tc computes.
     Burst,
     /// Names of two hosts.
     Hosts,
@@ -276,7 +276,7 @@ pub struct Refusal {
 }
 
 impl Key {
-    /// The same key with this name, unless it has one, and with this documentation.
+    /// The same key with this documentation, and with this name unless it has one.
     pub const fn declared(self, name: &'static str, doc: &'static str) -> Key {
         Key {
             name: if self.name.is_empty() {
@@ -294,7 +294,7 @@ impl Key {
         Key { name, ..self }
     }
 
-    /// The value where the file has none.
+    /// The value if the file has none.
     pub const fn default(self, text: &'static str) -> Key {
         Key {
             default: Some(text),
@@ -331,12 +331,12 @@ impl Key {
         }
     }
 
-    /// The values that the kernel engine plays, and why it does not play the rest.
+    /// The values that the kernel engine supports, and why it does not support the rest.
     pub const fn kernel(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Kernel, takes, why)
     }
 
-    /// The values that the simulator plays, and why it does not play the rest.
+    /// The values that the simulator supports, and why it does not support the rest.
     pub const fn sim(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Sim, takes, why)
     }
@@ -374,7 +374,7 @@ impl Key {
         parsed.unwrap_or_default()
     }
 
-    /// Why an engine does not play a value; `table` is the path of the table that has it.
+    /// Why an engine does not support a value; `table` is the path of the table that has it.
     pub fn refuses(&self, engine: EngineKind, table: &str, value: &Value) -> Option<Refusal> {
         let limit = self.limit.filter(|limit| limit.engine == engine)?;
         let (plays, expected) = match limit.takes {

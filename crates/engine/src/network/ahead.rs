@@ -1,9 +1,9 @@
 //! Prefetches the memory that the next packets will need while others are handled.
 //!
-//! A packet's ends are found in three steps: the entry of the table, the connection, and what that
-//! keeps elsewhere. Each step needs data that the step before has loaded, so each packet is looked
-//! at three times before its turn. With few connections all of it is in the caches anyway, and
-//! nothing is done ([`MANY`]).
+//! A packet's ends are found in three steps: the entry of the table, the connection, and data that
+//! the connection keeps elsewhere. Each step needs data that the step before has loaded, so each
+//! packet is prefetched three times before its turn. With few connections all of it is in the
+//! caches anyway, and nothing is done ([`MANY`]).
 
 use tailback_record::fetch;
 
@@ -12,7 +12,7 @@ use super::connections::Ends;
 use crate::calendar::Component;
 use crate::packet::{Packet, flags};
 
-/// Number of connections from which on they are prefetched: a few hundred fit into the nearer
+/// Connections are prefetched if there are at least so many: a few hundred fit into the nearer
 /// caches.
 const MANY: usize = 2048;
 
@@ -30,7 +30,7 @@ impl Network {
         }
     }
 
-    /// Those that leave a queue next.
+    /// The packets that leave a queue next.
     #[inline]
     pub(super) fn look_into_queue(&self, link: u32) {
         if self.connections > MANY {

@@ -1,8 +1,8 @@
 //! Applications of flows at work: they write, hold back and ask for chunks. An application has one
 //! entry in the calendar, which it shares with the flow's stop.
 //!
-//! A request is an ACK with payload. Until the answer begins to arrive it is sent again by the
-//! timeout of its sender, which knows the round-trip time of the handshake only.
+//! A request is an ACK with payload. Until the answer begins to arrive, the sender of the request
+//! repeats it after its timeout, which follows from the round-trip time of the handshake.
 
 use super::Network;
 use super::connections::{Acting, End, Opener};

@@ -68,14 +68,14 @@ impl Network {
     ///
     /// # Panics
     /// When the plan names an algorithm that is not registered or that only the kernel has, or when
-    /// its options are not complete. A plan made from a scenario that was validated for the
-    /// simulator does neither.
+    /// its options are not complete. A plan from a scenario that was validated for the simulator
+    /// does not cause this panic.
     pub fn new(plan: &Arc<Plan>, seed: u64) -> Network {
         Network::numbered_from(plan, seed, 0)
     }
 
-    /// The same network, whose senders number their segments from `first_segment` on. What is
-    /// measured does not depend on it, as tests of long flows check.
+    /// The same network, whose senders number their segments from `first_segment` on. The results
+    /// do not depend on this number, as tests of long flows check.
     ///
     /// # Panics
     /// As [`Network::new`].
@@ -195,7 +195,7 @@ impl Network {
 #[derive(Default)]
 struct Pipes {
     all: Vec<Pipe>,
-    /// Those that do nothing but delay: packets that wait the same time share one.
+    /// Pipes that only delay: packets with the same delay share one.
     constant: BTreeMap<Time, u32>,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Chunks {
     pub bytes: u64,
     /// Segments of each.
     pub segments: u64,
-    /// How many there will be; `None`: without end.
+    /// How many there will be; `None`: no limit.
     count: Option<u64>,
     /// When each chunk under way was written or requested, the oldest first.
     begun: VecDeque<Time>,
@@ -42,7 +42,8 @@ pub(super) struct Asks {
     pub times: u32,
 }
 
-/// The largest exponent of a timeout's backoff: 200 ms become less than Linux's ceiling of 120 s.
+/// The largest exponent of a timeout's backoff, with which 200 ms stay below Linux's ceiling of 120
+/// s.
 const MOST_DOUBLINGS: u32 = 9;
 
 impl Chunks {

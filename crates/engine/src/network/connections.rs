@@ -1,22 +1,21 @@
 //! Connections: both ends of TCP, whoever opens them.
 //!
-//! Packets bear one number, the index in one table of [`Ends`]. A flow has a slot of the table, and
+//! A packet has one number, the index in a table of [`Ends`]. A flow has a slot of the table, and
 //! a connection there, for good. A traffic source has an entry, under which it sends datagrams. A
-//! source that opens connections also has a fixed number of slots behind all others. So every table
-//! by that number (counters of a queue, hosts of a fair queue) has an entry from the start.
+//! source that opens connections also has a fixed number of slots at the end of the table. So every
+//! table by that number (counters of a queue, hosts of a fair queue) has an entry from the start.
 //!
 //! Such a slot is used again, but not before the last packet of its previous
 //! connection has left the network. So a number never means two connections at
-//! a time, and neither packets nor results need to say which of them it is. The
-//! calendar may still have an entry of the previous connection: the next one
-//! finds that nothing is due yet.
+//! a time, and neither packets nor results need to distinguish them. The calendar may still have an
+//! entry of the previous connection; the next connection then finds that nothing is due yet.
 //!
 //! Data always goes from sender to receiver. The sender of a flow is the client, which connects.
-//! For a request the receiver is the client: the server's SYN plays the SYN-ACK, and the answer to
-//! it plays the client's ACK, which is the request. Only the client's SYN comes before that. So the
-//! times, the packets and the retransmissions of a handshake are right. Its third packet is 8 bytes
-//! longer than Linux's. A SYN that was lost is sent again as Linux does. A server that has answered
-//! a SYN does not answer its duplicate before its own timer fires.
+//! For a request the receiver is the client: the server's SYN takes the part of the SYN-ACK, and
+//! the answer to it takes the part of the client's ACK, which is the request. Only the client's SYN
+//! comes before that. So the times, the packets and the retransmissions of a handshake are right.
+//! Its third packet is 8 bytes longer than Linux's. A SYN that was lost is sent again as Linux
+//! does. A server that has answered a SYN does not answer its duplicate before its own timer fires.
 
 use std::sync::Arc;
 
@@ -65,7 +64,7 @@ pub(super) struct Path {
     pub pipes: [u32; 2],
 }
 
-/// What a number in packets stands for: two ends, and the connection that they have.
+/// What a number in packets means: two ends, and their connection.
 pub(super) struct Ends {
     pub opener: Opener,
     pub path: Path,
@@ -100,8 +99,7 @@ pub(super) struct Connection {
     pub client: End,
     /// When it does, or did.
     pub opened: Time,
-    /// Where the receiver is the client: when it sends its SYN again, `NEVER`
-    /// once there is an answer.
+    /// If the receiver is the client: when it sends its SYN again; `NEVER` once there is an answer.
     pub syn_due: Time,
     /// SYNs that it has sent again.
     pub syn_retransmits: u32,
@@ -217,7 +215,7 @@ impl Connection {
         false
     }
 
-    /// The receiver asks for so many bytes at `now`, unless a request of it is under way.
+    /// The receiver requests so many bytes at `now`, unless one of its requests is under way.
     pub fn ask(&mut self, bytes: u64, now: Time, port: &mut Access<'_>) {
         const AGAIN: Time = Time(1_000_000_000);
         const PAYLOAD: u16 = 100;
@@ -258,8 +256,8 @@ impl Connection {
     }
 }
 
-/// An end of a connection that has something to do. Its parts are separate because every packet
-/// needs the port in memory, and not the rest.
+/// An end of a connection that has something to do. The parts are separate because every packet
+/// needs the port in memory, but not the rest.
 pub(super) struct Acting<'a> {
     pub connection: &'a mut Connection,
     pub port: Access<'a>,
@@ -285,8 +283,8 @@ impl Entry<'_> {
         }
     }
 
-    /// Moves the calendar's entry, which has come up, to the next deadline: one step where
-    /// removing it and entering it again would be two.
+    /// Moves the calendar's entry, which has come up, to the next deadline: this takes one step
+    /// instead of two for removing and adding it.
     fn settle(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
         *self.armed = deadline;
@@ -295,7 +293,7 @@ impl Entry<'_> {
 }
 
 impl Ends {
-    /// The connection, if there is one, and what one of its ends needs.
+    /// The connection, if there is one, and the data that one of its ends needs.
     #[inline]
     pub fn acting<'a>(
         &'a mut self,
@@ -442,7 +440,7 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        // Where every change is recorded, an early entry is recorded as well.
+        // If every change is recorded, an early entry is recorded as well.
         if !self.every_change && ends.waits(End::Sender, now, &mut self.calendar) {
             return;
         }

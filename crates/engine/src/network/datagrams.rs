@@ -1,9 +1,9 @@
 //! What the receiving ends of sources do with datagrams: they echo them, put frames together, and
 //! report to the source what has arrived.
 //!
-//! Both ends of a source are in one place, so a datagram bears numbers only: that of its frame or
-//! request, its place in the frame, and its own. What a report says waits here, by the number of the
-//! datagram that stands for it.
+//! Both ends of a source are in one place, so a datagram has only numbers: of its frame or request,
+//! its place in the frame, and its own number. The content of a report waits here, by the number of
+//! the datagram that carries it.
 
 use std::collections::VecDeque;
 
@@ -60,7 +60,7 @@ struct Reports {
     begun: Option<Time>,
     /// Number of the first datagram that the interval expects.
     expected_from: u32,
-    /// Number behind the highest one that has arrived.
+    /// The highest number that has arrived, plus one.
     highest: u32,
     received: u64,
     bytes: u64,
@@ -115,7 +115,7 @@ impl Reports {
         Some(self.first + self.under_way.len() as u64 - 1)
     }
 
-    /// What a report says that has come to the source. Reports before it are out of date.
+    /// The content of a report that has reached the source. Reports before it are out of date.
     fn take(&mut self, number: u64) -> Option<Report> {
         let before = number.checked_sub(self.first)?;
         self.under_way

@@ -1,7 +1,7 @@
 //! Endpoints of entries of `[[programs]]`, and entries whose datagrams the caller sends and receives.
 //!
-//! Packets have 64 bytes, so payloads wait elsewhere ([`Payloads`]). A packet of an endpoint has the
-//! number of its payload in the place of a sequence number. Packets of the receiver's side travel
+//! Packets have 64 bytes, so payloads wait elsewhere ([`Payloads`]). A packet of an endpoint has
+//! the number of its payload in place of a sequence number. Packets of the receiver's side travel
 //! the way back as ACKs do, and are datagrams.
 
 mod payloads;
@@ -50,8 +50,8 @@ pub(super) struct Entry {
     sent: [u64; 4],
     /// Those of them that arrived since the warm-up.
     received: u64,
-    /// Payload that has arrived at the receiver's and the sender's side, and before the warm-up's
-    /// end.
+    /// Payload that has arrived at the receiver's and at the sender's side, in all and before the
+    /// end of the warm-up.
     delivered: [u64; 2],
     base: [u64; 2],
     /// When the first datagram was sent and the last one arrived.
@@ -400,7 +400,8 @@ impl Network {
         // After a mistake the run ends soon, and its results are not used.
         let over = here.is_over(now) || endpoints.fault.is_some();
         let side = &mut here.sides[end as usize];
-        // It is taken out while it acts, because it may send, and is put back below.
+        // The endpoint is moved out of its table while it acts, because it may send, and is put
+        // back below.
         let endpoint = side.endpoint.take().filter(|_| !over);
         let Some(mut endpoint) = endpoint else {
             if let Some(packet) = packet {

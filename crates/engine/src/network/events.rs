@@ -121,7 +121,7 @@ impl Network {
                     let (impaired, pipe) = (here.impaired, here.pipe);
                     self.calendar.schedule(id, again);
                     self.look_into_queue(link);
-                    // With a second call of `leave_link` it would not be inlined.
+                    // A second call would keep the compiler from inlining `leave_link`.
                     if !impaired || self.goes_on(link, &mut packet) {
                         self.leave_link(&mut packet, pipe);
                     }

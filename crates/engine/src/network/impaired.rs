@@ -37,7 +37,7 @@ pub(super) struct Impaired {
 /// An impairment, and which packets meet it.
 struct Step {
     impairment: Box<dyn Impairment>,
-    /// It holds packets: only then it may release some, and has a deadline.
+    /// Whether it holds packets: only then it may release some, and has a deadline.
     holds: bool,
     concerns: Concerns,
     /// The windows that have not ended, the next one first; `None`: always.
@@ -122,7 +122,8 @@ impl Impaired {
         self.pen.len() + held.sum::<u64>()
     }
 
-    /// When a packet that comes now has passed the delay, jitter and slots of the link.
+    /// The time at which a packet that comes now has passed the delay, jitter and slots of the
+    /// link.
     fn due(&mut self, now: Time, len: u16) -> Time {
         let due = now + self.delay;
         let Some(more) = &mut self.more else {
@@ -136,7 +137,8 @@ impl Impaired {
     #[inline(always)] // it has one caller
     fn enter(&mut self, packet: &mut Packet, way: &mut Way, around: &mut Surroundings<'_>) -> bool {
         for place in 0..self.steps.len() {
-            // What an impairment holds may leave with this packet, and has to stay in order.
+            // Packets that an impairment holds may leave with this packet, and have to stay in
+            // order.
             if self.holding > 0 {
                 self.pass(place, *packet, *way, around);
                 return false;
@@ -154,7 +156,7 @@ impl Impaired {
                 }
             }
         }
-        // Packets in the pen that are due now have come before.
+        // Packets in the pen that are due now came earlier.
         if way.due <= around.now && self.pen.due() > around.now {
             return true;
         }
@@ -239,7 +241,7 @@ impl Impaired {
         }
     }
 
-    /// The next time at which the pen or an impairment lets a packet go.
+    /// The next time at which the pen or an impairment releases a packet.
     fn deadline(&self) -> Time {
         let first = self.pen.due();
         if self.holding == 0 {
@@ -291,7 +293,7 @@ impl Network {
         goes
     }
 
-    /// Lets the packets go that are due behind a link.
+    /// Releases the packets that are due behind a link.
     pub(super) fn run_pen(&mut self, id: Component, link: u32) {
         let (now, index) = (self.now, link as usize);
         if let Some(impaired) = &mut self.impaired[index] {

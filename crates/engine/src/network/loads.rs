@@ -10,7 +10,7 @@ impl Network {
         self.traffic[index].loads_at.extend(slot);
     }
 
-    /// A source asks for so many bytes on such a connection.
+    /// A source requests so many bytes on a connection without end.
     pub(super) fn ask(&mut self, index: usize, load: u32, bytes: u64) {
         let now = self.now;
         let Some(&slot) = self.traffic[index].loads_at.get(load as usize) else {

@@ -63,7 +63,7 @@ impl Memory {
         }
     }
 
-    /// Stores what the sender of a flow knows, once it is done.
+    /// Stores what the sender of a flow knows, once the flow is done.
     pub fn store_flow(&mut self, number: usize, sender: &Sender) {
         if sender.is_done() && !self.senders[number].stored {
             self.senders[number].stored = true;

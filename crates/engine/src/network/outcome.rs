@@ -53,7 +53,7 @@ impl Network {
         outcome.flows.reserve_exact(self.flows.len());
         let flows = self.flows.iter().zip(self.plan.each_flow());
         for ((flow, plan), ends) in flows.zip(&mut self.ends) {
-            // Taken: the rest of it is not needed while the results are put together.
+            // Moved out, because the rest is not needed while the results are put together.
             let Some(connection) = ends.connection.take() else {
                 continue;
             };

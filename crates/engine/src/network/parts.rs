@@ -2,21 +2,21 @@
 //!
 //! The network is cut where links have delay. What happens on one side of a cut reaches the other
 //! no sooner than that delay. So every part may run ahead by the least of these delays, the window.
-//! Each part has the whole network, but only its own components at work: links, and connections
-//! where data enters the first of them. Only that part counts for its links and connections. A pipe
-//! has a copy in each part, with the packets that leave it there. Packets that a link of another
-//! part puts in are handed over at the end of each window. They are then put in the order that one
-//! core would have had (`calendar::order`).
+//! Each part has the whole network, but works only on its own components: links, and the
+//! connections whose data enters one of these links first. Only that part counts for its links and
+//! connections. A pipe has a copy in each part, with the packets that leave it there. Packets from
+//! a link of another part are handed over at the end of each window. They are then put in the order
+//! that one core would have had (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
 //! | `meeting` | where parts meet between windows |
-//! | `play` | one part at work, and the whole again |
+//! | `play` | one part at work, and the assembly of the whole |
 //!
 //! The network is not cut at a link whose delay varies, nor on the routes of connections that
 //! traffic opens (a slot is used again when its last packet is gone, wherever that is). Runs that
-//! record packets, or more rows than are kept, are played on one core. So are those whose hosts
-//! remember destinations.
+//! record packets, or more rows than are kept, use one core. So do runs whose hosts remember
+//! destinations.
 
 mod meeting;
 mod play;
@@ -39,7 +39,7 @@ pub struct Split {
     /// Part of each number in packets.
     ends: Arc<[u16]>,
     parts: usize,
-    /// What each part may run ahead of the others.
+    /// How far each part may run ahead of the others.
     window: Time,
 }
 
@@ -77,7 +77,7 @@ impl Split {
                 .iter()
                 .map(|owner| {
                     let root = sets.find(plan.links.len() + groups[*owner as usize]);
-                    // What passes no link may be in any part.
+                    // Connections that pass no link may be in any part.
                     links.get(sets.least[root]).copied().unwrap_or_default()
                 })
                 .collect();
@@ -95,7 +95,7 @@ impl Split {
         self.parts
     }
 
-    /// What each part may run ahead of the others.
+    /// How far each part may run ahead of the others.
     pub fn window(&self) -> Time {
         self.window
     }
@@ -130,7 +130,7 @@ impl Sets {
     }
 }
 
-/// What still belongs together when links of such a delay or more are cut.
+/// The sets that stay together if links of at least this delay are cut.
 fn joined(plan: &Plan, window: Time) -> Sets {
     let links = plan.links.len();
     let nodes = links + plan.flows.len() + plan.traffic.len();

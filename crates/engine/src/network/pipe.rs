@@ -12,7 +12,7 @@ use crate::rng::Stream;
 use crate::tcp::Port;
 use crate::units::Time;
 
-/// A constant delay: what goes in comes out in order.
+/// A constant delay: packets come out in the order in which they go in.
 pub(super) struct Pipe {
     pub delay: Time,
     pub more: Option<Box<More>>,
@@ -25,7 +25,7 @@ pub(super) struct More {
     /// Order-preserving random addition, and its stream.
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
-    /// Where the network is one part of several.
+    /// Set if the network is one part of several.
     pub part: Option<Box<OfPart>>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct OfPart {
     pub keys: VecDeque<Key>,
     /// Whether other parts send packets into it.
     pub meets: bool,
-    /// If so: its own packets, which wait for the end of the window to be put in order.
+    /// If they do: its own packets, which wait for the end of the window to be put in order.
     pub own: Vec<(Packet, Key)>,
 }
 

@@ -9,10 +9,10 @@ use crate::plan::SeriesMode;
 use crate::traffic::application::Application;
 use crate::units::Time;
 
-/// What is measured of a flow, besides what its connection knows.
+/// Measurements of a flow that its connection does not have.
 pub(super) struct Flow {
     pub stop: Option<Time>,
-    /// The application, where it limits the flow.
+    /// The application, if it limits the flow.
     pub application: Option<Box<Application>>,
     /// Bytes delivered before the measurement began.
     pub base_bytes: u64,
@@ -86,7 +86,7 @@ impl Network {
     }
 }
 
-/// What is sampled of a flow.
+/// The values that are sampled for a flow.
 fn state(connection: &Connection) -> FlowState {
     let sender = &connection.sender;
     let window = &sender.window;

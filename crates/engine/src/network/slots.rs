@@ -3,10 +3,10 @@
 //!
 //! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). A packet that
 //! comes to the head looks at the slot. If the slot begins before the packet may leave, a slot that
-//! begins a random gap from now replaces it. The packet leaves when both have come, and the slot's
-//! last packet or byte draws the next slot. No gap is shorter than the delay: otherwise each
-//! arrival would draw again. So the time at which a packet leaves is known as it comes in, and
-//! nothing is left to do at the head.
+//! begins a random gap from now replaces it. The packet leaves at the later of its own time and its
+//! slot; the last packet or byte of a slot draws the next slot. No gap is shorter than the delay:
+//! otherwise each arrival would draw again. So the time at which a packet leaves is known when it
+//! comes in, and nothing is left to do at the head.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;
@@ -39,7 +39,7 @@ impl Slots {
         slots
     }
 
-    /// A packet comes in at this time; when it leaves.
+    /// A packet comes in at this time; returns when it leaves.
     pub fn leaves(&mut self, at: Time, bytes: u16) -> Time {
         let due = at + self.plan.delay;
         if self.next < due {

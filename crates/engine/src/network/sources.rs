@@ -45,7 +45,7 @@ pub(super) struct Traffic {
     pub waits: bool,
     /// How long loads of several connections took, ns.
     pub loads: Histogram,
-    /// What it opens; `None`: it sends datagrams.
+    /// The connections that it opens; `None`: it sends datagrams.
     pub connections: Option<Connections>,
 }
 
@@ -61,7 +61,8 @@ pub(super) struct Connections {
     /// Phases of the timers at both ends.
     pub phases: [WheelPhase; 2],
     /// Connections that are over: their memory is used again, and their statistics continue in it.
-    // Boxed as those in use are: a box moves from one list to the other, the connection stays.
+    // Boxed like those in use, so that a box moves from one list to the other and the connection
+    // stays in place.
     #[allow(clippy::vec_box)]
     pub spare: Vec<Box<Connection>>,
     pub started: u64,
@@ -72,7 +73,7 @@ pub(super) struct Connections {
 /// The slots of a source, and which of them may be taken.
 pub(super) struct Places {
     pub slots: Range<u32>,
-    /// Of each slot, the turn at which it became free; [`TAKEN`] while it has a connection.
+    /// For each slot, the turn at which it became free; [`TAKEN`] while it has a connection.
     free: Vec<u64>,
     /// Packets of each slot that were dropped.
     gone: Vec<u64>,
@@ -339,7 +340,7 @@ mod tests {
         places.put(5, &ends(2, 2));
         places.put(4, &ends(5, 3));
         assert_eq!((places.take(), places.take()), (Some(5), None));
-        // Of the two that are inside one is dropped and one comes out.
+        // Two packets are inside: one is dropped, and one comes out.
         places.gone(4, &ends(5, 3));
         assert_eq!(places.take(), None);
         places.look(4, &ends(5, 4));

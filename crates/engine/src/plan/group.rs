@@ -1,11 +1,11 @@
 //! Groups of flows and sources: the members that one table of a file with `count` gives.
 //!
 //! A plan has each group once. Its members are numbered through all groups, flows, sources and
-//! programs each from 0; that, and the names of members, is worked out here and nowhere else.
+//! programs each from 0; only this module computes these numbers, and the names of members.
 
 use super::{FlowPlan, ProgramPlan, TrafficPlan};
 
-/// What a plan has several of.
+/// A kind of thing that a plan has several of.
 pub trait Group {
     /// The name of all, and how many they are.
     fn named(&self) -> (&str, u64);

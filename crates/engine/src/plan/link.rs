@@ -37,7 +37,7 @@ keys! {
 }
 
 keys! {
-    /// Slots behind a link: when they begin, and what each takes.
+    /// Slots behind a link: when they begin, and how much each takes.
     pub struct SlotsPlan as "[slots]" {
         /// Shortest gap before a slot; at least the delay.
         min: Time = POSITIVE_TIME.required();
@@ -97,7 +97,7 @@ impl AsPart for Windows {
 keys! {
     /// An impairment of a link, with the options of its kind as further keys.
     pub struct ImpairmentPlan as "[[impairments]]" {
-        /// What it does: the name of an impairment.
+        /// The kind: the name of an impairment.
         kind: &'static str => key(KeyKind::Word(Registry::Impairments)).required();
         /// The options of its kind, complete.
         options: Options;
@@ -198,7 +198,7 @@ impl LinkPlan {
         self.delay + slots.unwrap_or_default()
     }
 
-    /// The most time that its impairments add to a packet's way.
+    /// The longest time that its impairments add to a packet's way.
     pub fn longest_impairment(&self) -> Time {
         let impairments = self.impairments.iter();
         let times =
@@ -206,7 +206,7 @@ impl LinkPlan {
         times.fold(Time::ZERO, |sum, time| sum + time)
     }
 
-    /// The most packets that its impairments make of one.
+    /// The largest number of packets that its impairments make of one.
     pub fn most_copies(&self) -> u64 {
         let impairments = self.impairments.iter();
         let copying = impairments.filter(|impairment| impairment.entry().build.copies);

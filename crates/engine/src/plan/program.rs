@@ -12,7 +12,7 @@ use crate::units::Time;
 /// The date of a guest whose scenario gives none, seconds since 1970: 2026-01-01.
 pub const DATE: u64 = 1_767_225_600;
 
-/// Before the name of a program of tailback's own, in the place of a path.
+/// Stands in front of the name of one of tailback's own programs, in place of a path.
 pub const BUILT: &str = "built:";
 
 keys! {
@@ -119,8 +119,7 @@ impl AsPart for RootPlan {
     }
 }
 
-/// What endpoints of the QUIC interop runner expect: files at the server that the client is to
-/// fetch.
+/// What endpoints of the QUIC interop runner expect: files on the server, which the client fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InteropPlan {
     /// Size of each file, bytes.
@@ -172,7 +171,7 @@ pub struct FilePlan {
 }
 
 impl FilePlan {
-    /// A program of tailback's own, by its name: where it is, the kernel engine knows.
+    /// A program of tailback's own, by its name; the kernel engine knows where it is.
     pub fn built(name: &str) -> FilePlan {
         FilePlan {
             name: name.to_owned(),
@@ -198,7 +197,7 @@ pub enum Ready {
     Tcp(u16),
     /// A socket is bound to this UDP port of its host.
     Udp(u16),
-    /// This text is in what it has written to its standard output.
+    /// Its standard output contains this text.
     Stdout(String),
     /// This much time has passed.
     After(Time),

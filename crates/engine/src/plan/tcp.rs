@@ -75,10 +75,10 @@ words! {
         Off = "off",
         /// After CE and changes of the ECN field, and three times in a round trip.
         Minimum = "minimum",
-        /// On every ACK, as there is room, until the ACKs that carry it seem to get lost.
+        /// On every ACK with enough room, until the ACKs that carry it seem to get lost.
         #[default]
         Full = "full",
-        /// On every ACK, as there is room, even if the ACKs seem to get lost.
+        /// On every ACK with enough room, even if the ACKs seem to get lost.
         Persist = "persist",
     }
 }

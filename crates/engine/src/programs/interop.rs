@@ -13,12 +13,12 @@
 //! | logs | `/logs`, kept like the output folder; `SSLKEYLOGFILE`, `QLOGDIR` |
 //! | names | `server`, `server4`, `server6`, `server46`, the same of `client`, and `sim` |
 //!
-//! Two things that an image brings for the runner's own network have no place here. First, its
-//! `/setup.sh` sets routes through the runner's simulator and has the card compute no checksums.
-//! Hosts here have their routes, so a script replaces it that only makes `/logs/qlog`, as that of
-//! the image also does. Second, clients wait for the simulator by `/wait-for-it.sh sim:57832`. Here
-//! `sim` is the client's own host, where something listens at this port, so the script of the image
-//! ends at once.
+//! Two things in an image are made for the runner's own network and do not work here. First, its
+//! `/setup.sh` sets routes through the runner's simulator and turns off the network card's
+//! checksums. Hosts here already have their routes, so another script replaces it, which only makes
+//! `/logs/qlog` as the image's script does. Second, clients wait for the simulator by
+//! `/wait-for-it.sh sim:57832`. Here `sim` is the client's own host, where something listens at
+//! this port, so the script of the image ends at once.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::{InteropPlan, Ready, SidePlan};
@@ -131,7 +131,7 @@ fn made(options: &Options, _: u64) -> Made {
     let files = files(options);
     let host = match (options.bool(IPV6.name), testcase) {
         (true, _) => "server6",
-        // It is given addresses of both families.
+        // It gets addresses of both families.
         (false, "connectionmigration") => "server46",
         (false, _) => "server4",
     };

@@ -87,7 +87,7 @@ fn made(options: &Options, seconds: u64) -> Made {
     let mut run = words_of(&["iperf3", "-c"]);
     run.push(address(options, "receiver"));
     let mut add = |flag: &str, value: String| run.extend([flag.to_owned(), value]);
-    // Both ends tell each other what they saw before they end.
+    // Before they end, both ends exchange their results.
     let most = seconds.saturating_sub(1).max(1);
     let time = match options.get("seconds") {
         Some(_) => options.int("seconds").unsigned_abs().min(most),

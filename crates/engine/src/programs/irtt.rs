@@ -1,4 +1,4 @@
-//! Small UDP packets at equal distances, answered one by one: round-trip and one-way delays.
+//! Small UDP packets at equal intervals, answered one by one: round-trip and one-way delays.
 
 use super::{Build, IPV6, Made, address, client, result, server, words_of};
 use crate::plan::Ready;

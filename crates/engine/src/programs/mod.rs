@@ -18,11 +18,11 @@ pub mod words;
 
 /// How the entry of a kind is made.
 pub struct Build {
-    /// What runs, by its options and the whole seconds that it may run.
+    /// The commands for these options and for the number of whole seconds that the entry may run.
     pub made: fn(&Options, u64) -> Made,
 }
 
-/// What a kind stands for.
+/// What a kind expands to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Made {
     /// What runs on the sender's host.
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::registry::complete_defaults;
 
-    /// A kind without a client would run for nothing. Options with the names of keys could not be
+    /// A kind without a client would have no effect. Options with the names of keys could not be
     /// distinguished from keys.
     #[test]
     fn every_kind_has_a_client_and_no_option_with_the_name_of_a_key() {

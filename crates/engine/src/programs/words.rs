@@ -55,7 +55,7 @@ pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The placeholder that a text between braces is, if it is one.
+/// The placeholder that a text between braces means, if it is one.
 pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     let (entry, last) = match text.rsplit_once('.') {
         Some((entry, last)) => (Some(entry), last),

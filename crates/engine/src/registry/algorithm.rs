@@ -12,7 +12,7 @@ pub enum Algorithm {
         /// Its options, complete.
         options: Options,
     },
-    /// One that only the kernel knows: the simulator cannot play it.
+    /// An algorithm that exists only in the kernel: the simulator cannot run it.
     Kernel {
         /// What the kernel calls it.
         name: String,

@@ -1,6 +1,6 @@
-//! The choices and their options: one [`Entry`] for each
-//! congestion control, queue and traffic source. The schema, `tailback list`,
-//! the reference pages and the conformance tests come from here.
+//! The algorithms and their options: one [`Entry`] for each congestion control, queue and traffic
+//! source. The schema, `tailback list`, the reference pages and the conformance tests come from
+//! here.
 
 mod algorithm;
 pub mod kernel;
@@ -33,8 +33,8 @@ pub struct Entry<B: 'static> {
     /// Further rules for a flow that uses it, and for a sweep.
     pub rules: Rules,
     /// Fills in options whose defaults depend on others and reports
-    /// combinations that make no sense. Runs after every option has been read
-    /// and the plain defaults are in; [`no_finish`] where there is nothing to do.
+    /// combinations that make no sense. Runs after every option has been read and the plain
+    /// defaults are filled in; use [`no_finish`] if there is nothing to do.
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
     /// The constructor.
     pub build: B,

@@ -14,7 +14,7 @@ pub struct Opt {
     /// Default, written as in a scenario file; `None`: see `doc` (derived by
     /// [`super::Entry::finish`], or absent).
     pub default: Option<&'static str>,
-    /// How tc spells it, where that differs from the name or matters.
+    /// tc's spelling of it, if that differs from the name or matters.
     pub tc: Option<&'static str>,
 }
 
@@ -107,7 +107,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// As a number in base units, where it is one.
+    /// Its value in base units, if it is a number.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Int(i) => Some(*i as f64),
@@ -145,8 +145,8 @@ impl Options {
 
     /// An option, if it is set.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        // There are a dozen at most, nearly all of different length: faster than a search by order.
-        // It matters where a connection is built for each request.
+        // There are a dozen options at most, nearly all with names of different length: this is
+        // faster than a binary search. It matters where a connection is built for each request.
         let found = self.0.iter().find(|(n, _)| *n == name);
         found.map(|(_, value)| value)
     }

@@ -6,7 +6,7 @@ use crate::units::{Bytes, Rate};
 
 /// Rules of an entry, functions of its options.
 pub struct Rules {
-    /// What is wrong, or unusual, in a flow that uses it.
+    /// Errors and warnings about a flow that uses it.
     pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
     /// What is unusual in a queue before its link.
     pub at_link: fn(&Placed<'_>) -> Vec<Finding>,
@@ -20,7 +20,7 @@ pub struct Rules {
 pub struct Standard {
     /// Whether these options respond otherwise.
     pub departs: fn(&Options) -> bool,
-    /// Removes the options that make them respond otherwise, or could.
+    /// Removes the options that change the response, or could change it.
     pub restore: fn(&mut Options),
 }
 
@@ -53,7 +53,7 @@ pub struct Placed<'a> {
     pub frame: u32,
     /// What the link may send at once after idling.
     pub burst: Bytes,
-    /// ECN of the flows that pass: whether some negotiate it at all, and whether some send ECT(1).
+    /// ECN of the flows that pass a link: whether any negotiates it, and whether any sends ECT(1).
     pub ecn: [bool; 2],
 }
 

@@ -26,7 +26,7 @@ impl<B> Table<B> {
         self.all.get().map_or(self.shipped, Vec::as_slice)
     }
 
-    /// Those of this tree alone.
+    /// Only the entries of this tree.
     pub fn shipped(&self) -> &'static [&'static Entry<B>] {
         self.shipped
     }

@@ -38,8 +38,8 @@ pub const OPTION_LEN: u16 = 12;
 
 /// The stack by which a sender cuts its data into segments. With Accurate ECN each segment carries
 /// the option too, and has that much less payload (Linux `tcp_established_options`,
-/// `tcp_current_mss`). With [`AccEcnOption::Minimum`], which does not demand it on every ACK, data
-/// carries the option too rarely to count.
+/// `tcp_current_mss`). With [`AccEcnOption::Minimum`], which does not require the option on every
+/// ACK, data carries it too rarely to matter.
 pub fn of_sender(tcp: &TcpPlan, echo: EcnEcho) -> TcpPlan {
     let each = matches!(
         tcp.accecn_option,

@@ -243,9 +243,9 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// An ACK of a part of a segment. Where growth counts segments it acknowledges none; where growth
-    /// counts ACKs it is one, as in RFC 5681 without byte counting. (Linux 3.2, which counted ACKs,
-    /// counted those of whole segments only.)
+    /// An ACK of a part of a segment. If growth counts segments, it acknowledges none; if growth
+    /// counts ACKs, it is one, as in RFC 5681 without byte counting. (Linux 3.2, which counted
+    /// ACKs, counted those of whole segments only.)
     #[cold]
     fn on_partial_ack(&mut self, ack: u64, port: &mut impl Port) {
         let flight = self.board.flight;
@@ -313,7 +313,7 @@ impl Sender {
                     .is_some_and(|(first, _)| first < self.board.get(self.board.flight.una).sent))
     }
 
-    /// Measures the delivery rate, where a congestion control asks for it.
+    /// Measures the delivery rate if a congestion control needs it.
     #[inline(always)] // it has one caller
     fn take_rate_sample(&mut self, delivered: u32, probe_acked: bool) {
         if let Some(rates) = &mut self.rates {
@@ -336,8 +336,8 @@ impl Sender {
             .marked(packet, delivered, self.conn.delivered_ce, self.plan.mss)
     }
 
-    /// An ACK with SACK blocks that another ACK has overtaken. What its blocks report is still new,
-    /// but the window does not move by it (Linux `tcp_ack`, `old_ack`).
+    /// An ACK with SACK blocks that another ACK has overtaken. Its blocks may still report
+    /// something new, but the window does not move (Linux `tcp_ack`, `old_ack`).
     #[cold]
     fn on_old_ack(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
         let prior_highest = self.board.highest_sacked();
@@ -430,8 +430,8 @@ impl Sender {
             // `tcp_dsack_seen`).
             event.dsack = self.recovery.dsacks <= self.stats.retransmits;
             if event.dsack {
-                // A segment that is still out and was sent once is a copy that the path made (Linux
-                // `tcp_check_dsack`, `tcp_sacktag_one`).
+                // If a segment that is still outstanding was sent once, the path made the copy
+                // (Linux `tcp_check_dsack`, `tcp_sacktag_one`).
                 let out = (self.board.flight.una..self.board.flight.nxt).contains(&seq);
                 if !out || self.board.get(seq).flags & state::EVER_RETRANS != 0 {
                     self.recovery.undo.duplicate(seq);

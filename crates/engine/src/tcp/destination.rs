@@ -4,13 +4,13 @@
 //! ssthresh and the reordering that it has seen when it is done, and the next sender to the same
 //! destination starts with them. Deviations: nothing expires (Linux: after an hour); what the
 //! sender knows is stored when everything is acknowledged, not when the FIN exchange is over;
-//! `cwnd` is left out, as Linux reads it only where a route locks it.
+//! `cwnd` is left out, because Linux reads it only if a route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;
 use crate::cc::{CaState, INFINITE_SSTHRESH};
 
-/// What is known of one destination; 0: nothing.
+/// What is known about one destination; 0: nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Destination {
     /// Smoothed RTT x 8, us.

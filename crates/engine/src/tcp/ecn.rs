@@ -82,8 +82,8 @@ impl EcnSender {
     }
 
     /// The other end has answered the request for Accurate ECN (Linux `tcp_ecn_rcv_synack`). A
-    /// congestion control that needs it does not make do with RFC 3168. Returns the number of
-    /// marked segments that have arrived, or `None` if the other end does not grant what is needed.
+    /// congestion control that needs it does not work with RFC 3168. Returns the number of marked
+    /// segments that have arrived, or `None` if the other end does not grant what is needed.
     pub fn negotiate(&mut self, syn_ack: &Packet) -> Option<u64> {
         if !self.asks_accurate {
             return Some(0);

@@ -13,8 +13,8 @@ pub enum EcnEcho {
     Sticky,
     /// ECE per packet, an ACK at once when CE starts or ends (RFC 8257 section 3.2).
     PerPacket,
-    /// The same, but a packet with ECT(1) changes nothing. Where SCE marks are examined first,
-    /// DCTCP learns from such a packet neither of CE nor of its absence.
+    /// The same, but a packet with ECT(1) changes nothing. If SCE marks are examined first, this
+    /// packet does not tell DCTCP whether CE is set.
     PerPacketButEct1,
     /// Counters in every ACK (RFC 9768).
     Accurate {

@@ -8,7 +8,7 @@ use super::states::Event;
 use crate::cc::{CaState, Control};
 
 impl Sender {
-    /// Notes what the sender waits for once it has done what it can.
+    /// Notes what the sender waits for once it can do no more.
     #[inline]
     pub fn note_limit(&mut self) {
         let limit = self.limit();
@@ -48,7 +48,8 @@ impl Sender {
 
     /// The window is on its way from `from` to where the congestion control wants it.
     pub(super) fn account_reduction(&mut self, reason: Reason, from: u32) {
-        // A congestion control that sets the window itself does so at any time: see `account_own`.
+        // A congestion control that sets the window itself may do this at any time: see
+        // `account_own`.
         if self.needs.control != Control::Window {
             let (now, to) = (self.conn.now.ns(), self.window.ssthresh);
             self.account.reduced(now, reason, from, to);

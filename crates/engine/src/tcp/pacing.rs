@@ -22,14 +22,14 @@ pub(super) struct Pacer {
     own_rate: bool,
     /// Segments that TCP joins leave as one.
     joined: bool,
-    /// Percent of cwnd/srtt that is the rate otherwise, in early slow start and after it.
+    /// Pacing rate in all other cases, percent of cwnd/srtt: in early slow start, and after it.
     ratios: [u32; 2],
     /// Number of the first data segment.
     pub first: u64,
     /// No packet before this.
     pub until: Time,
-    /// Segments that may still leave with the last one, and when that was (Linux: in one
-    /// TSO segment).
+    /// Number of segments that may still leave with the last one, and when the last one left
+    /// (Linux: in one TSO segment).
     burst: (u32, Time),
 }
 

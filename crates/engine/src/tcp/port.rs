@@ -2,7 +2,7 @@
 
 use crate::packet::Packet;
 
-/// Where an end point puts packets: its way into the network.
+/// Where an end point sends packets: its entrance to the network.
 pub trait Port {
     /// Sends a packet now.
     fn send(&mut self, packet: Packet);

@@ -68,7 +68,7 @@ mod tests {
     }
 
     /// RFC 6937 section 3: above ssthresh a segment is sent for every prior_cwnd / ssthresh that
-    /// are delivered, below it so many that the window reaches ssthresh.
+    /// are delivered, below it as many segments as let the window reach ssthresh.
     #[test]
     fn in_proportion_above_ssthresh_and_bounded_below() {
         for (before, delivered, safe, in_flight, expected, why) in [
@@ -76,7 +76,14 @@ mod tests {
             ((1, 1), 1, false, 9, 9, "ceil(10 / 10) are out already"),
             ((2, 1), 1, true, 8, 9, "ceil(15 / 10), one of them out"),
             ((1, 1), 3, false, 6, 7, "ceil(20 / 10), one of them out"),
-            ((0, 0), 1, false, 5, 6, "one goes out on entry, room or not"),
+            (
+                (0, 0),
+                1,
+                false,
+                5,
+                6,
+                "one goes out on entry, with or without room",
+            ),
             ((4, 4), 1, false, 5, 5, "no room at ssthresh"),
             ((3, 4), 1, false, 3, 4, "as many as were delivered"),
             ((3, 4), 1, true, 3, 5, "one more if the ACK is safe"),

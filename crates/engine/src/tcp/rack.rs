@@ -12,7 +12,7 @@ const MAX_REORDERING: u64 = 300;
 /// Recoveries for which a widened reordering window lasts (RFC 8985 section 6.2).
 const PERSIST: u32 = 16;
 
-/// What RACK knows of deliveries and of reordering.
+/// What RACK knows about deliveries and reordering.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     /// Transmission time of the most recently sent segment that was delivered.
@@ -308,8 +308,8 @@ mod tests {
         assert_eq!(rack.reordering, 300, "Linux tcp_max_reordering");
     }
 
-    /// Lost is what was sent before the newest delivery, its RTT and the window ago; the next is
-    /// looked at when its time comes.
+    /// A segment is lost if it was sent before the newest delivered one, and more than the RTT plus
+    /// the window ago; the next segment is examined when its time comes.
     #[test]
     fn losses_by_time() {
         let (mut board, mut conn) = board();

@@ -1,8 +1,8 @@
-//! Sorted disjoint ranges of segment numbers: what a receiver holds out of
-//! order, and what a sender knows to be there.
+//! Sorted disjoint ranges of segment numbers: the segments that a receiver holds out of order, or
+//! that a sender knows to have arrived.
 
-/// Disjoint, non-adjacent half-open ranges in ascending order. Their number is
-/// that of the holes, so a sorted vector does.
+/// Disjoint, non-adjacent half-open ranges in ascending order. There are as many ranges as holes,
+/// so a sorted vector is enough.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(Vec<(u64, u64)>);
 

@@ -13,13 +13,13 @@
 use crate::cc::{Conn, LostSegment, RateSample, View};
 use crate::units::Time;
 
-/// What was noted of a segment when it was last sent.
+/// What was noted about a segment when it was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     delivered: u64,
     delivered_ce: u64,
     lost: u64,
-    /// Time of the last delivery by then; `NEVER`: it was delivered itself.
+    /// Time of the last delivery before it was sent; `NEVER`: the segment itself was delivered.
     delivered_at: Time,
     /// Transmission of the first segment of the sample's flight.
     first_tx: Time,
@@ -45,7 +45,7 @@ struct Newest {
     send_us: u64,
 }
 
-/// What is noted of every segment in flight, and of the flight.
+/// What is noted about every segment in flight, and about the flight.
 #[derive(Clone, Debug)]
 pub struct Rates {
     /// By sequence number, as the scoreboard's.
@@ -120,7 +120,7 @@ impl Rates {
 
     /// A segment was acknowledged or sacked; `at` is when it was last sent.
     /// The most recently sent one counts.
-    // Out of line, like its other hooks: senders without rate samples pay for a test, no more.
+    // Out of line, like its other hooks, so that senders without rate samples pay only for a test.
     #[inline(never)]
     pub fn delivered(&mut self, seq: u64, at: Time) {
         let slot = &mut self.ring[(seq & self.mask) as usize];
@@ -191,7 +191,7 @@ impl Rates {
         rate.interval_us = interval;
     }
 
-    /// What is known of a segment found lost, the last of `lost`.
+    /// What is known about a segment found lost, the last of `lost`.
     pub fn lost(&self, seq: u64, lost: u64) -> Option<LostSegment> {
         let sent = &self.ring[(seq & self.mask) as usize];
         (sent.delivered_at != Time::NEVER).then(|| LostSegment {

@@ -1,5 +1,5 @@
-//! Growth of the receive window. ACKs tell the sender of it, so an ACK that announces a larger
-//! window is not delayed (Linux `tcp_grow_window`).
+//! Growth of the receive window. ACKs report the window to the sender, so an ACK that announces a
+//! larger window is not delayed (Linux `tcp_grow_window`).
 
 use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;

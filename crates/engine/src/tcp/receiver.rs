@@ -267,8 +267,8 @@ impl Receiver {
         self.on_data(packet, now, port);
     }
 
-    /// What a receiver that is not honest makes of data before it reads it. Returns whether it reads
-    /// it at all.
+    /// What a dishonest receiver does with data before it reads it. Returns whether it reads the
+    /// data at all.
     #[cold]
     fn pretends(&mut self, packet: &mut Packet) -> bool {
         match self.conduct {
@@ -338,7 +338,7 @@ impl Receiver {
         }
     }
 
-    /// ECN of the handshake: what the SYN-ACK answers to a SYN that asks for Accurate ECN.
+    /// ECN of the handshake: the answer of the SYN-ACK to a SYN that asks for Accurate ECN.
     /// Other SYNs carry no flags here; both ends then know what the plan says.
     fn negotiate(&mut self, syn: &Packet) -> u16 {
         if !accecn::requests(syn.flags) {
@@ -401,8 +401,8 @@ impl Receiver {
                 self.sack.dsack = Some(seq);
             }
             self.out_of_order.insert(seq, seq + 1, |_, _| {});
-            // Linux `tcp_sack_compress_send_ack`: the compressed ACK goes first with what it was to
-            // report. Otherwise the sender would take arrived segments for lost.
+            // Linux `tcp_sack_compress_send_ack`: the compressed ACK is sent first, with everything
+            // that it had to report. Otherwise the sender would treat arrived segments as lost.
             if self.compressed > 0 && self.sack.displaces(seq, seq + 1) {
                 self.send_ack(self.rcv_nxt, port);
             }
@@ -612,9 +612,9 @@ impl Receiver {
         if !self.sack.is_empty() || self.accurate.is_some() {
             ack = self.complete(ack);
         }
-        // An ACK that reports only the past (of ECN) leaves what is due as it is. But it counts as
-        // one towards the two segments that trigger the next ACK (Linux `tcp_event_ack_sent`,
-        // `tcp_select_window`).
+        // An ACK that reports only earlier ECN marks does not change which ACK is due. But it
+        // counts as one towards the two segments that trigger the next ACK (Linux
+        // `tcp_event_ack_sent`, `tcp_select_window`).
         if up_to == self.rcv_nxt {
             if self.quick > 0 {
                 self.quick -= 1;

@@ -169,7 +169,7 @@ mod tests {
             rtt.sample(Time::from_ms(20), i * 10, i * 10 + 10);
         }
         assert_eq!(rtt.srtt(), Time::from_ms(20));
-        // A trace of the deviation is left: 220 ms and a little, in jiffies.
+        // A small rest of the deviation is left: slightly more than 220 ms, in jiffies.
         assert_eq!(rtt.timeout(), Time::from_ms(221));
     }
 

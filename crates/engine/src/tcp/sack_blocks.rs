@@ -53,7 +53,7 @@ impl SackBlocks {
         self.coalesce();
     }
 
-    /// Joins what now adjoins the first block to it (Linux `tcp_sack_maybe_coalesce`).
+    /// Joins ranges that now adjoin the first block to it (Linux `tcp_sack_maybe_coalesce`).
     fn coalesce(&mut self) {
         let mut kept = 1;
         for i in 1..self.recent_len {

@@ -3,7 +3,7 @@
 //!
 //! By default as in the kernel tree github.com/chromi/sce (`tcp_input.c`). When marks begin or end
 //! while an ACK is being delayed, the earlier packets are acknowledged first, on their own. So
-//! every ACK speaks of packets of one kind. The packet that brought the change is then acknowledged
+//! every ACK reports packets of one kind. The packet that brought the change is then acknowledged
 //! at once. Some versions of that tree delay this second ACK (`SplitDelayed`). There the first ACK
 //! leaves the timer alone but counts for the two segments that trigger the next, so two packets may
 //! wait for a third, or for the timer. `Dither` is tailback's form of the alternative in

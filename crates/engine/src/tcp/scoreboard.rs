@@ -1,6 +1,6 @@
-//! What a sender knows of each segment it has sent and not yet seen acknowledged.
+//! What a sender knows about each segment that it has sent and that is not acknowledged yet.
 //!
-//! A ring of small segments, slot by arithmetic on the sequence number, with
+//! A ring of small segments, whose slots follow from the sequence number by arithmetic, with
 //! an intrusive list in order of the last transmission for RACK
 //! (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). Every operation is
 //! proportional to the segments it newly acknowledges, sacks or loses.
@@ -9,8 +9,8 @@
 //! of the numbers, and no list is kept. The first exception builds the list, once for what is in
 //! flight. The list is kept until all of that is acknowledged.
 //!
-//! The list links slots of the ring, not sequence numbers: a slot is small
-//! whatever the number, and no number can be taken for the end of the list.
+//! The list links slots of the ring, not sequence numbers: a slot is small even if the number is
+//! large, and no number can be confused with the end of the list.
 
 use tailback_record::fetch;
 
@@ -67,7 +67,7 @@ const EMPTY: Segment = Segment {
 pub struct Scoreboard {
     ring: Vec<Segment>,
     mask: u64,
-    /// What its segments count as.
+    /// How its segments are counted.
     pub flight: Flight,
     /// Lost segments without a retransmission in flight.
     pub lost_pending: u32,
@@ -105,7 +105,7 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
-    /// An empty one whose first segment will have this number.
+    /// An empty scoreboard whose first segment will have this number.
     pub fn numbered_from(first: u64) -> Scoreboard {
         Scoreboard {
             flight: Flight {
@@ -186,7 +186,7 @@ impl Scoreboard {
         !self.linked
     }
 
-    /// What is in flight is no longer plain.
+    /// The segments in flight are no longer plain.
     #[inline]
     fn trouble(&mut self) {
         if !self.linked {
@@ -415,8 +415,8 @@ impl Scoreboard {
         self.link_last(seq);
     }
 
-    /// Notes that a segment is sent again now as a probe: not a repair, so
-    /// that nothing more is counted in flight (Linux `__tcp_retransmit_skb`).
+    /// Notes that a segment is sent again now as a probe. This is not a repair, so no further
+    /// segment counts as in flight (Linux `__tcp_retransmit_skb`).
     pub fn probed(&mut self, seq: u64, now: Time) {
         self.trouble();
         self.unlink(seq);

@@ -9,7 +9,7 @@ pub(super) struct SendQueue {
     open: bool,
     /// Length of a chunk, bytes: a segment ends where a chunk ends; 0: there are no chunks.
     chunk: u64,
-    /// What is held back; `None`: nothing is.
+    /// The data that is held back; `None`: nothing is.
     held: Option<Option<u64>>,
 }
 

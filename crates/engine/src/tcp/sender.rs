@@ -41,7 +41,7 @@ pub struct Sender {
     pub(super) queue: SendQueue,
     /// Statistics since the warm-up.
     pub stats: SenderStats,
-    /// What it waited for, and why its window shrank.
+    /// What the sender waited for, and why its window shrank.
     // Boxed: the rest is freed while the results are put together.
     pub account: Box<Account>,
     /// Whether the window of an idle connection decays (Linux `tcp_slow_start_after_idle`).
@@ -53,7 +53,7 @@ pub struct Sender {
     usage_noted: u64,
     /// The threshold of the first slow start; 0 once that is over.
     pub(super) first_ssthresh: u32,
-    /// What is sent from this segment on is not an overshoot of the first slow start, once that has ended.
+    /// Segments from this one on are not an overshoot of the first slow start, once that has ended.
     pub(super) overshoot_end: u64,
     /// Segments the receive window allows to be outstanding.
     rwnd: u64,
@@ -207,12 +207,12 @@ impl Sender {
         self.cc.gauges(view, &self.window, out);
     }
 
-    /// What its congestion control needs of it, as granted.
+    /// The needs of its congestion control, as far as they are granted.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Segments sent and what became of them.
+    /// Segments sent, and their states.
     pub fn flight(&self) -> &Flight {
         &self.board.flight
     }
@@ -349,7 +349,8 @@ impl Sender {
     }
 
     /// A gap between what the application has written and what it will write. Until the gap has
-    /// passed, the delivery rate says nothing of the path (Linux `tcp_rate_check_app_limited`).
+    /// passed, the delivery rate does not show the capacity of the path (Linux
+    /// `tcp_rate_check_app_limited`).
     fn note_if_app_limited(&mut self) {
         let in_flight = self.board.flight.in_flight();
         if self.rates.is_some()
@@ -361,8 +362,8 @@ impl Sender {
         }
     }
 
-    /// Takes an RTT sample: `first` is that of the oldest segment an ACK newly
-    /// covers (it drives srtt), `newest` that of the newest (it drives the minimum).
+    /// Takes an RTT sample: `first` is the RTT of the oldest segment that an ACK newly covers (it
+    /// drives srtt), `newest` that of the newest one (it drives the minimum).
     pub(super) fn take_rtt_sample(&mut self, first: Time, newest: Time) {
         self.conn.min_rtt = self.conn.min_rtt.min(newest);
         let Flight { una, nxt, .. } = self.board.flight;
@@ -534,7 +535,7 @@ impl Sender {
         self.emit_again(last, port);
     }
 
-    /// Notes what a sample of the delivery rate will need of a segment sent now.
+    /// Notes what a sample of the delivery rate will need about a segment sent now.
     #[inline]
     fn note_sent(&mut self, seq: u64, alone: bool) {
         if let Some(rates) = &mut self.rates {

@@ -65,7 +65,7 @@ impl Sender {
             settled: false,
         });
         self.overshoot_end = self.board.flight.nxt;
-        // A source keeps nothing of its connections, so there is nothing to complete.
+        // A source keeps no record of its connections, so there is nothing to complete.
         if self.account.slow_start.is_none() {
             self.first_ssthresh = 0;
         }

@@ -143,7 +143,8 @@ impl Sender {
         self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
     }
 
-    /// The reason of a loss that an ACK reports: as a sender without RACK would call it, if it can.
+    /// The reason for a loss that an ACK reports: the reason of a sender without RACK, if such a
+    /// sender would have found it.
     pub(super) fn loss(&self) -> Reason {
         let rack = &self.recovery.rack;
         if !rack.reordering_seen && self.board.flight.sacked_out >= REORDERING {
@@ -351,7 +352,7 @@ impl Sender {
             self.recovery.undo.retrans_stamp = None;
         } else if self.board.flight.una >= self.recovery.high_seq {
             match self.conn.ca_state {
-                // One beyond, so that the CWR flag has reached the receiver.
+                // One segment more, so that the CWR flag has reached the receiver.
                 CaState::Cwr if self.board.flight.una != self.recovery.high_seq => {
                     self.end_reduction();
                     self.set_ca_state(CaState::Open);

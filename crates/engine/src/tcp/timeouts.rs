@@ -25,7 +25,7 @@ impl Sender {
             Some(Kind::None) => self.timer.clear(),
             None => {}
         }
-        // A deadline of pacing: go on where it stopped.
+        // A deadline of pacing: continue where sending stopped.
         if self.is_established() && self.pacer.is_due(now) {
             self.retransmit_lost(port);
             self.transmit(port);

@@ -1,4 +1,4 @@
-//! The one deadline of a sender and what it stands for (Linux `icsk_pending`, `tcp_timer.c`).
+//! The one deadline of a sender and its meaning (Linux `icsk_pending`, `tcp_timer.c`).
 
 use super::rtt::{INITIAL_RTO, Rtt};
 use super::scoreboard::Scoreboard;
@@ -61,7 +61,7 @@ impl Timer {
     /// What is due, once.
     pub fn take_due(&mut self, now: Time) -> Option<Kind> {
         if self.deadline <= now && self.set < Time::NEVER && self.clock.is_coarse() {
-            // Only now: most timers are set again before they are due.
+            // It is computed only now, because most timers are set again before they are due.
             self.deadline = self.clock.fires(self.set, self.deadline);
             self.set = Time::NEVER;
         }

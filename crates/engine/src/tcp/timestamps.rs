@@ -1,5 +1,5 @@
 //! The clock of the timestamp option (RFC 7323 section 5.4): whole milliseconds,
-//! Linux's `TCP_TS_HZ`. What is read from an echoed timestamp is no finer.
+//! Linux's `TCP_TS_HZ`. The RTT from an echoed timestamp has no finer resolution.
 
 use crate::units::Time;
 

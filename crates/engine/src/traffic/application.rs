@@ -1,9 +1,9 @@
 //! The application of a flow that it limits: what it writes, and when.
 //!
 //! It is a pure state machine, as sources are; the kernel engine's guest uses the same one. It never
-//! blocks: what the network does not take waits in the socket and is sent later.
+//! blocks: data that TCP cannot send yet waits in the socket and is sent later.
 //!
-//! What falls into a pause is not made up for afterwards. A rate starts again when the pause ends;
+//! Data that falls into a pause is not written later. A rate starts again when the pause ends;
 //! chunks keep their times.
 
 use crate::units::{Rate, Time};
@@ -35,7 +35,7 @@ pub enum Writes {
         rate: Rate,
         /// Payload of a segment, bytes.
         segment: u64,
-        /// Payload in all, bytes; `None`: without end.
+        /// Payload in all, bytes; `None`: no limit.
         bytes: Option<u64>,
     },
     /// A chunk at equal intervals.

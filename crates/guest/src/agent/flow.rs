@@ -35,7 +35,7 @@ pub struct Connection<'a> {
     written: u64,
     read: u64,
     finished_writing: bool,
-    /// The application, where it limits the flow.
+    /// The application, if it limits the flow.
     application: Option<Application<'a>>,
     /// When the receiver requests the next chunk, until the runner has scheduled it.
     asks_ns: Option<u64>,

@@ -96,7 +96,7 @@ fn poisson(stream: &mut Stream, mean: f64) -> f64 {
 }
 
 /// The delay of a packet on a busy Wi-Fi channel, ns: it waits for the medium for some milliseconds,
-/// and with a probability it collides a dozen times.
+/// and sometimes it collides a dozen times.
 pub(super) fn wifi(stream: &mut Stream, collisions: f64) -> f64 {
     let medium = poisson(stream, 1.0);
     let part = stream.uniform();

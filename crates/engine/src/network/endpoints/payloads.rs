@@ -1,5 +1,5 @@
-//! What datagrams carry while their packets are in the network: a slab, whose places and buffers are
-//! used again.
+//! The payloads of datagrams whose packets are in the network: a slab, whose places and buffers are
+//! reused.
 
 /// Number of places in use at which dropped packets are first looked for.
 const FIRST_LOOK: usize = 1024;

@@ -1,4 +1,5 @@
-//! The pen behind a link with impairments: packets in the order of time, not of arrival.
+//! The buffer behind a link with impairments (the pen): packets in the order in which they leave,
+//! not of arrival.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -7,14 +8,14 @@ use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::units::Time;
 
-/// Packets by the time at which they leave, which is in [`Packet::stamp`]. Those of the same time
-/// leave in the order in which they came.
+/// Packets by the time at which they leave, which is in [`Packet::stamp`]. Packets that leave at
+/// the same time keep the order in which they came.
 pub(super) struct Pen {
-    /// Packets that leave after all that came before them. Nearly all packets do, and a queue is
-    /// cheaper than a heap.
+    /// Packets that leave later than all packets that came before them. Nearly all packets do, and
+    /// a queue is cheaper than a heap.
     ordered: Ring<Packet>,
-    /// Packets that overtake some of `ordered`. When they came, the last of `ordered` left later. So
-    /// one of the same time in `ordered` has come before them.
+    /// Packets that overtake some of `ordered`. Packets before which some packet of `ordered` came
+    /// that leaves later. So a packet of `ordered` that leaves at the same time came before them.
     overtaking: BinaryHeap<Reverse<Overtaking>>,
     /// Number of packets in `overtaking` so far.
     arrivals: u64,

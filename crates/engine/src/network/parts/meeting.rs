@@ -18,7 +18,7 @@ pub enum Ended {
     /// It was asked to stop.
     Stopped,
     /// Simultaneous events could not be put in order, or there are more rows than are kept: the
-    /// whole run is to be played on one core.
+    /// whole run has to be repeated on one core.
     Whole,
     /// Another part panicked.
     Broken,
@@ -38,8 +38,8 @@ pub(super) const GOES_ON: u8 = 0;
 pub(super) const STOPPED: u8 = 1;
 pub(super) const UNORDERED: u8 = 2;
 
-/// Where parts meet, between windows. Parts write to one of two mailboxes by turns, because the
-/// others may still read the other one.
+/// Where parts meet, between windows. Parts write to two mailboxes in turn, because the others may
+/// still read the previous one.
 pub struct Meeting {
     window: Time,
     arrived: AtomicUsize,
@@ -81,7 +81,7 @@ impl Meeting {
         Present(self)
     }
 
-    /// What a part may run ahead of the others.
+    /// How far a part may run ahead of the others.
     pub(super) fn window(&self) -> Time {
         self.window
     }
@@ -118,7 +118,7 @@ impl Meeting {
         Ok(next.min().map_or(Time::NEVER, Time))
     }
 
-    /// Waits for all; false where one gave up.
+    /// Waits for all; false if one gave up.
     fn wait(&self) -> bool {
         let turn = self.turn.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parts() {

@@ -1,4 +1,4 @@
-//! Plays one part in step with the others, and assembles the whole network at the end.
+//! Runs one part in step with the others, and assembles the whole network at the end.
 
 use std::mem::{replace, swap, take};
 use std::sync::Arc;
@@ -26,8 +26,8 @@ pub(in crate::network) struct Part {
     out: Vec<Vec<Sent>>,
     /// The earliest time at which one of them leaves its pipe.
     sent: Time,
-    /// Scratch lists for taking over packets: those of each pipe of `meeting` so far, and those of
-    /// another part.
+    /// Scratch lists for taking over packets: the packets of each pipe of `meeting` so far, and
+    /// those of another part.
     lists: [Vec<Entering>; 2],
     /// Scratch list for merging two lists.
     merged: Entering,
@@ -37,7 +37,7 @@ pub(in crate::network) struct Part {
 type Entering = Vec<(Packet, Key)>;
 
 impl Split {
-    /// Plays a part to the end of the run, in step with the others. After every window `look` gets
+    /// Runs a part to the end of the run, in step with the others. After every window `look` gets
     /// the time and returns whether to continue.
     ///
     /// # Panics
@@ -120,7 +120,7 @@ impl Network {
         self.pipes[pipe as usize].more.as_mut()?.part.as_deref_mut()
     }
 
-    /// Removes from the calendar what other parts play.
+    /// Removes from the calendar the components of other parts.
     fn leave_to_others(&mut self) {
         let Some(part) = &self.part else {
             return;
@@ -324,8 +324,8 @@ impl Network {
         ordered
     }
 
-    /// Puts the whole network together from its parts at the end of a run; `self` is the first. It
-    /// can only be finished, as nothing is left to play.
+    /// Puts the whole network together from its parts at the end of a run; `self` is the first. The
+    /// network can then only be finished, because nothing is left to run.
     #[must_use]
     pub fn join(mut self, others: Vec<Network>) -> Network {
         for mut other in others {

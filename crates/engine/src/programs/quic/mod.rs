@@ -47,7 +47,7 @@ const GSO: Opt = Opt {
     tc: None,
 };
 
-/// Whether the stack writes what it does.
+/// Whether the stack writes a qlog file.
 const QLOG: Opt = Opt {
     name: "qlog",
     doc: "Whether the server writes a qlog file of each connection.",

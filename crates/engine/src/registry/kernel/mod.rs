@@ -1,6 +1,6 @@
 //! The kernel face of an algorithm: what Linux calls it, how its options are spelled there, and
-//! where Linux keeps what it reports. A face is plain data and pure functions beside each
-//! algorithm; the kernel engine and the reports interpret them.
+//! where Linux keeps the values that it reports. A face is plain data and pure functions beside
+//! each algorithm; the kernel engine and the reports interpret them.
 
 mod module;
 mod qdisc;
@@ -46,7 +46,7 @@ impl Kernel {
 /// What entries with several versions call the version of the kernel.
 pub const THIS_LINUX: &str = "linux-7.3";
 
-/// A number of 32 bits in what the kernel reports of an algorithm, for a time series.
+/// A 32-bit number in the kernel's statistics of an algorithm, for a time series.
 pub struct Gauge {
     /// Name of the series.
     pub series: &'static str,

@@ -27,7 +27,7 @@ pub struct Module {
 pub struct Parameter {
     /// The option.
     pub option: &'static str,
-    /// What the module calls it.
+    /// The module's name for it.
     pub name: &'static str,
     /// The module's number for a value, or what is wrong and what was expected.
     pub spell: fn(&Value) -> Result<u64, (&'static str, &'static str)>,
@@ -39,9 +39,10 @@ pub struct StandIn {
     pub option: &'static str,
     /// Whether these options need it.
     pub needed: fn(&Options) -> bool,
-    /// Options that are its parameters, all of which it is given; `None`: those of Linux's module.
+    /// Options that are parameters of the module, which gets all of them; `None`: the parameters of
+    /// Linux's module.
     pub parameters: Option<&'static [Parameter]>,
-    /// The parameters by which windows grow by ACKs; `None`: it cannot.
+    /// The parameters that make windows grow by ACKs; `None`: the module cannot do this.
     pub growth_by_acks: Option<&'static str>,
     /// `tcp_congestion_ops.name` in the module.
     pub name: &'static str,
@@ -72,7 +73,7 @@ impl Module {
         for_options.or_else(|| self.acks.as_ref().filter(|_| acks))
     }
 
-    /// Modules of tailback's own that play it.
+    /// Modules of tailback's own that implement it.
     pub fn stand_ins(&self) -> impl Iterator<Item = &StandIn> {
         self.stand_in.iter().chain(&self.acks)
     }

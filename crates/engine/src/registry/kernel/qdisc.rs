@@ -6,13 +6,13 @@ use crate::units::{Rate, Time};
 
 /// A queue discipline of Linux.
 pub struct Qdisc {
-    /// What tc calls it: the usual one first. None: no Linux has it.
+    /// Its names in tc, the usual one first. None: no Linux has it.
     pub kinds: &'static [&'static str],
     /// The first Linux that has it.
     pub since: Option<&'static str>,
     /// Whether every kernel with queue disciplines has it, without a module.
     pub built_in: bool,
-    /// Kinds whose modules its own one needs.
+    /// Kinds whose modules the module needs.
     pub needs: &'static [&'static str],
     /// How each option is spelled, in the order in which tc takes them.
     pub words: &'static [(&'static str, Spell)],
@@ -20,9 +20,10 @@ pub struct Qdisc {
     pub shown: &'static [&'static str],
     /// The order of packets.
     pub order: Order,
-    /// Whether it drops as packets are about to leave, and not as they arrive.
+    /// Whether it drops packets when they leave, and not when they arrive.
     pub drops_at_dequeue: bool,
-    /// The option and its word with which it drops as they arrive, although `drops_at_dequeue`.
+    /// The option and the word with which it drops packets when they arrive, although
+    /// `drops_at_dequeue` is true.
     pub drops_on_arrival_if: Option<(&'static str, &'static str)>,
     /// Whether it drops for no other reason than a full buffer.
     pub tail_drop: bool,
@@ -47,13 +48,14 @@ pub struct QueueStandIn {
 /// In which order packets leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// That of their arrival, whatever their flow: one queue.
+    /// The order of arrival, for all flows: one queue.
     Arrival,
-    /// The same, if an option has this word and no packet a class of its own.
+    /// The same, if an option has this word and no packet has a class of its own.
     ArrivalIf(&'static str, &'static str),
     /// Each flow has its own.
     Flows,
-    /// Each flow has its own, and within a flow each class of packets (by ECN field).
+    /// Each flow has an order of its own, and so has each class of packets within a flow (by ECN
+    /// field).
     Classes,
     /// [`Order::Classes`], unless this option is set: then [`Order::None`].
     ClassesUnless(&'static str),
@@ -67,8 +69,8 @@ pub struct Shaper {
     pub rate: fn(Rate) -> String,
     /// Words of what the link adds to each packet of IP, bytes, with its header.
     pub overhead: fn(i32) -> String,
-    /// Finds what is wrong with its words behind a link that adds this many bytes; if the flag is
-    /// true, packets must not be split. The findings name keys of the link.
+    /// Finds errors in the words of a queue whose link adds this many bytes to a frame; if the flag
+    /// is true, packets must not be split. The findings name keys of the link.
     pub check: fn(&str, i32, bool) -> Vec<Refused>,
 }
 
@@ -227,7 +229,7 @@ fn significant(value: f64) -> String {
 /// Spells one option.
 pub type Spell = fn(&mut Words<'_>, &'static str);
 
-/// Words of one queue discipline as they come together.
+/// The words of one queue discipline while they are collected.
 pub struct Words<'a> {
     /// The kind, which an option may decide.
     pub kind: &'static str,
@@ -238,7 +240,7 @@ pub struct Words<'a> {
     /// Whether they are spelled as tc prints them, and not as it takes them.
     pub showing: bool,
     text: String,
-    /// What only the simulator has.
+    /// An option that only the simulator has.
     simulated: Vec<String>,
     refused: Vec<Refused>,
     /// No more words are to be added.
@@ -273,7 +275,7 @@ impl<'a> Words<'a> {
         self.push(value);
     }
 
-    /// Notes that tc or Linux cannot do what an option says.
+    /// Notes that tc or Linux does not support an option.
     pub fn refuse(
         &mut self,
         option: &'static str,
@@ -340,13 +342,13 @@ pub fn micros(words: &mut Words<'_>, name: &'static str) {
     words.pair(name, &format!("{micros}us"));
 }
 
-/// A flag with one word for each state, of which tc prints that of true.
+/// A flag with one word for each state; tc prints only the word for true.
 pub fn flag(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     let off = if words.showing { "" } else { off };
     either(words, name, on, off);
 }
 
-/// A flag with one word for each state, of which tc prints either.
+/// A flag with one word for each state; tc prints both words.
 pub fn either(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     match words.options.get(name) {
         Some(Value::Bool(true)) => words.push(on),
@@ -400,10 +402,10 @@ pub fn impossible(
     }
 }
 
-/// An option from which others were derived: these are spelled.
+/// An option from which others were derived: only the others are written.
 pub fn derives(_: &mut Words<'_>, _: &'static str) {}
 
-/// An option of the simulator's that means something only beside a rejected one.
+/// An option of the simulator that matters only together with a rejected one.
 pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     if words.showing
         && let Some(value) = words.options.get(name)
@@ -412,7 +414,8 @@ pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     }
 }
 
-/// The version: the kernel has one, and another one decides the rest.
+/// The version: the kernel has one version, and with another one all other options are rejected,
+/// too.
 pub fn version(words: &mut Words<'_>, name: &'static str, linux: &'static str) {
     let message = format!("the kernel has only its own version of {}", words.kind);
     only(words, name, Value::Word(linux), message);

@@ -99,8 +99,8 @@ pub(super) fn change(known: u32, told: u32) -> i32 {
     ((news << 8) as i32) >> 8
 }
 
-/// How many counters fit into an option beside SACK blocks, at least `required`; how many of those
-/// blocks stay; and the bytes the option takes (Linux `tcp_options_fit_accecn`).
+/// How many counters fit into an option beside SACK blocks, at least `required`; how many of these
+/// blocks stay; and the number of bytes that the option takes (Linux `tcp_options_fit_accecn`).
 pub(super) fn fit(mut blocks: usize, required: u8, room: u16) -> Option<(u8, usize, u16)> {
     let mut fields = 3;
     let mut size = OPTION;
@@ -172,7 +172,7 @@ mod tests {
             // 20 bytes of SACK: eight are left, two counters.
             (2, 2, Some((2, 2, 8))),
             (2, 3, None),
-            // A block gives way where a counter must be reported.
+            // A block is left out if a counter must be reported.
             (3, 2, Some((2, 2, 8))),
             (3, 3, None),
             // An option without counters, in the padding of SACK.

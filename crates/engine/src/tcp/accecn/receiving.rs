@@ -69,7 +69,7 @@ impl Receiving {
 
     /// A data packet has come. Returns whether it must be acknowledged at once because the ECN
     /// field has changed (Linux `tcp_ecn_received_counters`).
-    // Out of line, like its other hooks: receivers without it pay for a test, no more.
+    // Out of line, like its other hooks, so that receivers without it pay only for a test.
     #[inline(never)]
     pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
         let ce = ecn == Ecn::Ce;
@@ -191,8 +191,8 @@ mod tests {
         assert_eq!(seen, [false, true, true, true, false, true, false]);
     }
 
-    /// Where ACKs with the option get lost: the same segment comes again right after the ACK that
-    /// reported its duplicate.
+    /// Sign that ACKs with the option get lost: the same segment comes again right after the ACK
+    /// that reported its duplicate.
     #[test]
     fn an_option_that_gets_lost_is_given_up() {
         // The duplicates that come, each acknowledged with a D-SACK; whether each ACK has the
@@ -214,7 +214,7 @@ mod tests {
                 }
             }
         }
-        // An ACK of something else came in between, and it is taken to have got through.
+        // Another ACK came in between, and counts as one that arrived.
         let mut receiver = Receiving::new(AccEcnOption::Full, true);
         receiver.on_duplicate(3);
         acknowledge(&mut receiver, Time::ZERO, true);

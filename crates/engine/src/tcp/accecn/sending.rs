@@ -102,7 +102,7 @@ impl Sending {
 
 /// The marks that an ACK reports, which depend on how often the packet counter has wrapped (RFC
 /// 9768 appendix A.2). The ACK delivers `delivered` segments, and its ACE field has advanced by
-/// `delta`, modulo 8. `told`: bytes that came with CE and bytes delivered, where the option reports
+/// `delta`, modulo 8. `told`: bytes that came with CE and bytes delivered, if the option reports
 /// them.
 fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, mss: u16) -> u32 {
     if delivered <= ACE_MASK {
