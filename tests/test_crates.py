@@ -195,7 +195,7 @@ def changed(shelf: Path, into: Path, name: str, *edits: tuple[str, str]) -> Path
 def test_folders_that_are_no_crates(shelf: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder; expected that of a crate"):
         crate.read(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"no Cargo\.toml in it, so it is no crate"):
+    with pytest.raises(InputError, match=r"no Cargo\.toml in it, so it is not a crate"):
         crate.read(tmp_path)
     manifest = tmp_path / "Cargo.toml"
     for text, message in (

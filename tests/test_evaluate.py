@@ -274,7 +274,7 @@ def test_changes_since_an_earlier_evaluation(tmp_path: Path) -> None:
     (tmp_path / "no.json").write_text('{"suite": 3}', encoding="utf-8")
     wrong = command(tmp_path, "cc", "cubic", "--since", "no.json")
     assert wrong.returncode == 2
-    assert "is not what evaluate --json writes" in wrong.stderr
+    assert "is not as evaluate --json writes it" in wrong.stderr
 
 
 def test_a_section_that_cannot_run_says_why(tmp_path: Path) -> None:

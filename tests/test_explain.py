@@ -149,7 +149,7 @@ def test_how_slow_start_ended(results: Path) -> None:
     marks = {"rate": "20Mbit", "queue": {"aqm": "codel", "ecn": True}}
     by_mark, text = end(bottleneck=marks, flows=[{"cc": "reno", "ecn": True}])
     assert (by_mark["why"], by_mark["lost"]) == ("ece", 0)
-    assert "by CE marks (ECE). The queue had come to " in text
+    assert "by CE marks (ECE). The queue had grown to " in text
 
     deep = {"rate": "20Mbit", "queue": {"aqm": "fifo", "limit": "10bdp"}}
     slow = {"rate": "5Mbit", "queue": {"aqm": "fifo", "limit": "10bdp"}}

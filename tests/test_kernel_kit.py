@@ -511,7 +511,8 @@ def test_an_option_the_kernel_does_not_have_is_named(kernel_kit: Kit, tmp_path: 
         build.configure(make, [config.ours(), mine], Steps(enabled=False), lenient=False)
     assert str(caught.value) == (
         "mine.config: the kernel's configuration rejects\n"
-        "  CONFIG_NO_SUCH_QUEUE=m (this tree has no such option, or not here); "
+        "  CONFIG_NO_SUCH_QUEUE=m (this tree does not have this option, or its dependencies are "
+        "off); "
         "remove these lines, or add the options that they depend on"
     )
 

@@ -161,7 +161,7 @@ def test_a_kit_that_is_not_what_was_built_is_refused(
     if what == "link":
         path.symlink_to("sch_codel.ko")
     message = (
-        f"the kernel kit in {made_up.path} is not what was built: {said}; "
+        f"the kernel kit in {made_up.path} has changed since it was built: {said}; "
         "run: tailback kernel build"
     )
     with pytest.raises(InputError) as refused:
@@ -193,7 +193,8 @@ def test_a_module_that_is_not_what_was_built_is_refused(made_up: Kit) -> None:
     with pytest.raises(InputError) as refused:
         made_up.verify(["a-0000"])
     assert str(refused.value) == (
-        f"module a in {made_up.path}/modules/a-0000 is not what was built: sch_mine.ko differs; "
+        f"module a in {made_up.path}/modules/a-0000 has changed since it was built: sch_mine.ko "
+        f"differs; "
         "run: tailback kernel build --module a=/nowhere/a"
     )
 

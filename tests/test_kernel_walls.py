@@ -484,7 +484,7 @@ def test_a_kernel_that_warns_warns_of_its_run(tmp_path: Path) -> None:
         # The run finishes as usual.
         ("says_bug", "the guest's kernel failed: BUG: KASAN"),
         ("halts", "the guest ended early"),
-        ("lies", "what the guest left is not a result"),
+        ("lies", "the files that the guest left are not a result"),
     ],
 )
 def test_a_kernel_that_fails_fails_its_run(tmp_path: Path, name: str, message: str) -> None:

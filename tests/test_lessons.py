@@ -62,7 +62,7 @@ def test_the_task_of_the_standing_queue_has_a_solution(written: Path, tmp_path: 
 
 
 def test_a_lesson_does_not_overwrite(written: Path) -> None:
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         lessons.write("pie", written / "pie")
     with pytest.raises(InputError, match='did you mean "codel-law"'):
         lessons.write("codel-lay", written / "new")

@@ -173,7 +173,7 @@ def test_everything_wrong_with_a_look_is_reported_at_once(run: tailback.Results)
     for begin in (
         "--to: not after --from",
         '--rule "5ms": expected y=VALUE',
-        '--rule y: "5Mbit" is no value of this axis; expected a number in ms',
+        '--rule y: "5Mbit" is not a value of this axis; expected a number in ms',
         '--x-limits "5": expected LOW:HIGH',
         '--y-limits: "3:2" is empty',
         '--events: event "dorps" does not exist',

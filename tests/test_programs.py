@@ -277,8 +277,8 @@ def test_everything_wrong_is_said_at_once(root: Root, built: Path, tmp_path: Pat
         f"{tmp_path}/plain is not executable; run: chmod +x {tmp_path}/plain",
         '"curl" is neither in files nor in packages; Debian\'s package curl may have it: add '
         'packages = ["curl"]',
-        '"java" is at /usr/lib/jvm/bin/java: packages are unpacked, not installed, and nothing '
-        "links to it",
+        '"java" is at /usr/lib/jvm/bin/java: packages are unpacked, not installed, so no link '
+        "leads to it",
     ]
     assert 'did you mean "script"?' in said_[0]
 

@@ -81,7 +81,7 @@ def test_what_ours_add_is_found_by_the_entry_point() -> None:
     ("value", "message"),
     [
         ("nowhere_at_all:STUDIES", "cannot be loaded"),
-        ("json:JSONDecoder", "is no tailback.studies.Studies"),
+        ("json:JSONDecoder", "is not a tailback.studies.Studies"),
         ("doubled:STUDIES", "both add reproduce to commands"),
     ],
 )

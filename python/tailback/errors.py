@@ -84,7 +84,7 @@ class EnginePanic(TailbackError):
 
 
 class GuestFailed(EnginePanic):
-    """The kernel engine's guest failed: it refused its set-up, crashed, hung or was killed."""
+    """The kernel engine's guest failed: it rejected its set-up, crashed, hung or was killed."""
 
 
 class RunsFailed(TailbackError):

@@ -40,7 +40,7 @@ def in_order(queue: Mapping[str, Any]) -> bool:
 
 
 def stand_ins() -> dict[str, str | None]:
-    """Return tailback's own modules for what Linux does not have, each with the first Linux that it
-    can be built for; None: every one."""
+    """Return tailback's own modules for algorithms that Linux does not have, each with the first
+    Linux that it can be built for; None: every one."""
     found = [own for kind in ("cc", "aqm") for e in entries(kind) for own in e.get("stand_ins", [])]
     return {own["module"]: own.get("since") for own in found}

@@ -1,4 +1,4 @@
-"""Packages of studies: what they add to the command line.
+"""Packages of studies, and what they add to the command line.
 
 A study is Python outside this package: published experiments, batteries, a validation. Its
 distribution declares an entry point in the group `tailback.studies` whose value is a `Studies`.
@@ -58,8 +58,8 @@ def installed() -> Mapping[str, Studies]:
             ) from error
         if not isinstance(studies, Studies):
             raise InputError(
-                f"entry point {GROUP}: {entry.name} = {entry.value} is no "
-                "tailback.studies.Studies; repair or remove that package"
+                f"entry point {GROUP}: {entry.name} = {entry.value} is not a "
+                f"tailback.studies.Studies; repair or remove that package"
             )
         # Two copies of one distribution on the path declare the same entry point twice.
         packages.setdefault(entry.name, studies)

@@ -16,11 +16,11 @@ pub struct Diagnostic {
     line: usize,
     /// Column in characters, from 1; 0: there is no file.
     column: usize,
-    /// How many characters from there on are marked, on this line.
+    /// Number of characters to mark from there on, on this line.
     width: usize,
     /// The line.
     source: String,
-    /// What a `--set` says, `a=b`; `None`: it is in the file.
+    /// The text of a `--set`, `a=b`; `None`: the error is in the file.
     option: Option<String>,
     /// What is wrong.
     message: String,

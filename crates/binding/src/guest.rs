@@ -6,7 +6,7 @@ use tailback_guest::job::Job;
 use tailback_guest::map::{self, Kit, Places};
 use tailback_scenario::Point;
 
-/// Reads from JSON what a kit has.
+/// Reads the features of a kit from JSON.
 pub fn kit(text: &str) -> PyResult<Kit> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("kit: {e}")))
 }

@@ -119,7 +119,7 @@ impl Control {
         self.inner.is_cancelled()
     }
 
-    /// Sets how far the run is, from 0 to 1: for engines that are not compiled in.
+    /// Sets the progress of the run, from 0 to 1: for engines that are not compiled in.
     fn progress(&self, fraction: f64) {
         self.inner.progress(fraction);
     }

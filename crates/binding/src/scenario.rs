@@ -49,7 +49,7 @@ pub struct Assert {
 ///
 /// `folder` holds the files that the scenario names (traces), `memory` is what a run may use,
 /// bytes. `engine_version` becomes part of the names of runs (default: the simulator's own). `kit`
-/// is what the kernel has, as JSON. Raises `ScenarioError` with everything that is wrong.
+/// has the features of the kernel, as JSON. Raises `ScenarioError` with everything that is wrong.
 #[pyfunction]
 #[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None, engine = "sim", engine_version = None, kit = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
@@ -291,8 +291,9 @@ impl Scenario {
             .map_err(failed)
     }
 
-    /// The job that the guest of the kernel engine runs for a point, as JSON. `kit` is what its
-    /// kernel has, and `places` is where its programs find their packages and files, both as JSON.
+    /// The job that the guest of the kernel engine runs for a point, as JSON. `kit` has the
+    /// features of its kernel, and `places` the paths of packages and files for its programs, both
+    /// as JSON.
     #[pyo3(signature = (index, kit, places = "{}"))]
     fn guest_job(&self, index: usize, kit: &str, places: &str) -> PyResult<String> {
         guest::job(self.at(index)?, &guest::kit(kit)?, &guest::places(places)?)
@@ -303,8 +304,8 @@ impl Scenario {
         guest::script(self.at(index)?, &guest::kit(kit)?)
     }
 
-    /// Stores what the guest left in its result folder, with the numbers of its programs by
-    /// program and name; returns its warnings.
+    /// Stores the content of the guest's result folder, with the numbers of its programs by program
+    /// and name; returns the guest's warnings.
     #[pyo3(signature = (index, store, results, *, environment, wall_s, cpu_s, memory_bytes, numbers = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn store_guest(

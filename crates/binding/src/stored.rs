@@ -169,7 +169,7 @@ impl Scratch {
         self.path.clone()
     }
 
-    /// Removes it and what is in it.
+    /// Removes the folder and its content.
     fn close(&self) {
         self.inner.lock().map(|mut inner| inner.take()).ok();
     }

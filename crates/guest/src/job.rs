@@ -57,8 +57,8 @@ pub struct Job {
 /// The hardware address of every device.
 pub const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
-/// A device that receives from a host of programs, with what the kernel lets in there. The filter
-/// is needed because a program can send anything, by any device of its host.
+/// A device that receives from a host of programs, with the frames that the kernel lets in there.
+/// The filter is needed because a program can send anything, by any device of its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     /// The device.
@@ -79,7 +79,7 @@ impl Gate {
 pub struct Record {
     /// Interval of samples, ns.
     pub interval_ns: u64,
-    /// Whether samples go into the series (they always go into the means).
+    /// Whether samples become rows of the series (they always count in the means).
     pub series: bool,
     /// Whether the sender is sampled after every ACK, to find changes of its window.
     pub changes: bool,
@@ -242,7 +242,7 @@ pub struct Chunks {
     pub count: Option<u64>,
     /// From one to the next, ns.
     pub every_ns: Option<u64>,
-    /// Where the receiver requests them: how long it waits before each request, ns.
+    /// If the receiver requests them: how long it waits before each request, ns.
     pub think_ns: Option<u64>,
     /// Payload of a request, bytes.
     pub request: u16,
@@ -289,7 +289,7 @@ pub struct Source {
 /// the source's port; each client has a port of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connections {
-    /// What a connection has in common with a flow; a connection has its own port and size.
+    /// The settings that a connection shares with a flow; a connection has its own port and size.
     pub flow: Flow,
     /// The first port of clients.
     pub first_port: u16,
@@ -303,7 +303,7 @@ pub struct Connections {
     pub most_bytes: u64,
 }
 
-/// An entry of `[[programs]]`: two hosts and what runs on them.
+/// An entry of `[[programs]]`: two hosts and the programs on them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Program {
     /// Name in results.

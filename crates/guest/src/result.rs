@@ -13,7 +13,7 @@ pub struct GuestResult {
     pub outcome: Outcome,
     /// The environment of the run, for the manifest.
     pub environment: Environment,
-    /// Those of its warnings that concern programs, for the authors of these programs.
+    /// The warnings about programs, for the authors of these programs.
     pub about_programs: Vec<String>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) enum Much {
 /// The result of the negotiation; each end asks for, or grants, as much as it is set to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
-    /// What this end is set to.
+    /// The setting of this end.
     pub ours: Much,
     /// What is agreed on.
     pub ecn: Much,
@@ -46,7 +46,7 @@ impl Agreed {
         let asks = accecn::requests(accecn::flags_of(syn.ace()));
         let ecn = match asks {
             true if ours == Much::Accurate => Much::Accurate,
-            // An end that does not know this future extension takes it as RFC 3168.
+            // An end that does not know this future extension treats it as RFC 3168.
             _ if syn.has('E') && syn.has('W') => ours.min(Much::Rfc3168),
             _ => Much::None,
         };

@@ -57,7 +57,8 @@ pub(crate) struct Sent {
     pub ace: Option<u32>,
     /// Counters of the AccECN option, as on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
-    /// Whether the simulator decided to send it, or its contents; otherwise it is of the handshake.
+    /// Whether the simulator decided to send it, or decided its contents; otherwise it belongs to
+    /// the handshake.
     pub judged: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Tests the simulator's TCP with packetdrill scripts.
 //!
 //! packetdrill (Cardwell et al., USENIX ATC 2013) lets a script play one end of a connection. It
-//! checks what the other end, a kernel, sends and when. The kernel's selftests contain some two
-//! hundred such scripts.
+//! checks which packets the other end, a kernel, sends and when. The kernel's selftests contain
+//! some two hundred such scripts.
 //!
 //! packetdrill can also test a TCP in a shared library (`--so_filename`). This crate does not use
 //! that, because packetdrill itself is not packaged in the Debian suites this project builds on.

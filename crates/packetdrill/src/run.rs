@@ -137,7 +137,7 @@ impl Run<'_> {
         Verdict::NotApplicable {
             line: self.script.events.last().map_or(1, |e| e.line),
             category: Category::Nothing,
-            why: "nothing in it is for the simulator to decide".to_owned(),
+            why: "it contains nothing that the simulator decides".to_owned(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a script configures, and what of it the simulator does not support.
+//! The configuration of a script, and the parts of it that the simulator does not support.
 
 use tailback_engine::plan::AccEcnOption;
 
@@ -63,7 +63,7 @@ impl Setup {
         };
         match name.rsplit('/').next().unwrap_or(name) {
             "defaults.sh" => {
-                // What the simulator does in any case is left out.
+                // Settings that the simulator always has are left out.
                 self.idle_restart = false;
                 (self.ecn, self.ecn_accept) = (Much::None, Much::None);
                 self.timestamps = true;
@@ -135,7 +135,7 @@ impl Setup {
                 };
             }
             ("tcp_ecn_fallback", _) => self.fallback = value != "0",
-            // It concerns how often the option is sent at least.
+            // It sets how often the option is sent at least.
             ("tcp_ecn_option_beacon", _) => {}
             ("tcp_timestamps", _) => self.timestamps = value != "0",
             ("tcp_sack", _) => self.sack = value != "0",
@@ -164,7 +164,7 @@ impl Setup {
 }
 
 /// The first part of a script that makes all of it inapplicable to the simulator: the line, and
-/// why. The kinds that say most about a script come first.
+/// why. The kinds that explain a script best come first.
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script
         .options
@@ -178,7 +178,7 @@ pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
         .iter()
         .filter_map(|e| Some((e.line, of_event(&e.what)?)))
         .collect();
-    // The kind that says most about the script, and the first occurrence of it.
+    // The kind that explains the script best, and its first occurrence.
     found
         .into_iter()
         .min_by_key(|(line, (kind, _))| (*kind, *line))

@@ -1,7 +1,7 @@
 //! The verdict on the simulator, and why a script does not apply to it.
 
-/// Why a script does not apply to the simulator. The order decides which reason is reported: kinds
-/// that say most about a script come first.
+/// Why a script does not apply to the simulator. The order decides which reason is reported: the
+/// kinds that explain a script best come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
     /// IPv6 only.

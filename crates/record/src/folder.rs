@@ -4,7 +4,7 @@
 //! `runs/<run_id>`. A folder of that name is therefore complete, whatever happened to the process.
 //! If two processes finish the same run, the first one wins and the other discards its own copy.
 //! Every file, the folder and the rename are synced. After a power failure a run is there whole or
-//! not at all. If a file system does not honour the sync, the run's hashes show it.
+//! not at all. If a file system does not honour the sync, the run's hashes detect the damage.
 //!
 //! | file | content |
 //! |---|---|
@@ -33,7 +33,7 @@ use crate::seal::{self, Hashing, Mark};
 use crate::stored::{self, FORMAT, Fault};
 use crate::{Outcome, summary::Summary, table};
 
-/// What identifies a run; goes into `manifest.json`.
+/// The data that identifies a run; goes into `manifest.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Manifest<'a> {
     /// Identity of the run: hash of canonical point, seed and engine version.

@@ -1,5 +1,5 @@
-//! What becomes of frames and requests: each is one datagram or several, has a number, and is
-//! complete when all of it has arrived.
+//! The fate of frames and requests: each is one datagram or several, has a number, and is complete
+//! when all of it has arrived.
 //!
 //! A request of a ping is a frame of one datagram that is complete when its echo arrives.
 //!
@@ -91,7 +91,7 @@ pub struct FrameOutcome {
 }
 
 impl FrameRules {
-    /// Those of requests, which are never late.
+    /// The number of requests, which are never late.
     pub const REQUESTS: FrameRules = FrameRules {
         interval_ns: 0,
         deadline_ns: u64::MAX >> 1,

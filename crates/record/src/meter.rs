@@ -17,7 +17,7 @@ use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
 /// The owner of each number in packets: a flow, a source or a program. Each of these has one
-/// number: first the flows, then the sources, then the programs. Behind them come the numbers of
+/// number: first the flows, then the sources, then the programs. After them come the numbers of
 /// connections, `connections` for each source (0: it has none).
 pub fn owners(
     flows: usize,
@@ -571,7 +571,7 @@ mod tests {
             "100 ns are less than what is kept: {held:?}"
         );
 
-        // Without series there are no rows of requests.
+        // Without series, requests get no rows.
         outcome.series = Series::default();
         outcome.complete([link(Meter::new(owners(2, [1], 1), 100))], false);
         assert!(outcome.series.is_empty());

@@ -39,8 +39,8 @@ pub struct Outcome {
     pub events: u64,
     /// Counts of the packet capture, if there is one.
     pub packets: Option<PacketCount>,
-    /// True if packets were not observed. Then all that follows from packets (RTTs, delays,
-    /// backlogs, drops and marks by flow and cause) is not available. Links only have
+    /// True if packets were not observed. Then nothing that follows from packets is available
+    /// (RTTs, delays, backlogs, drops and marks by flow and cause). Links only have
     /// [`LinkOutcome::totals`].
     pub unwatched: bool,
 }
@@ -132,7 +132,7 @@ pub struct LinkOutcome {
     pub totals: Option<Totals>,
     /// Samples over time, if any were taken.
     pub samples: Option<LinkSamples>,
-    /// How the queue was filled and what it did, over time.
+    /// Which flows filled the queue, and its drops and marks, over time.
     pub account: QueueAccount,
 }
 

@@ -72,7 +72,7 @@ pub struct ProgramOutcome {
     pub kind: String,
     /// Measurements of all its packets.
     pub measures: Measures,
-    /// Measurements by 5-tuple, in the order of their first packets. Behind the first
+    /// Measurements by 5-tuple, in the order of their first packets. After the first
     /// [`MAX_TUPLES`], one entry sums up all others.
     pub tuples: Vec<TupleOutcome>,
     /// How the sender's and the receiver's side ended. `None`: the side was still running, or

@@ -78,8 +78,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the scratch folders of dead processes: those whose lock is free. Failures do no harm and
-/// are left for the next process.
+/// Removes the scratch folders of dead processes: those whose lock is free. Failures do no harm:
+/// the next process tries again.
 fn remove_leftovers(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -197,7 +197,7 @@ fields! {
             .only(&["mean", "p50", "p95", "p99", "p999", "max"])
             .less()
             .added();
-        /// What became of its requests; only of sources whose datagrams are echoed.
+        /// The outcome of its requests; only for sources whose datagrams are echoed.
         echoes: Option<EchoSummary> = about().or_left_out().beside();
         /// What became of its frames; only of sources of media.
         frames: Option<FrameSummary> = about().or_left_out().beside();

@@ -1,5 +1,5 @@
-//! The engine's version: its release and a hash of whatever can change a result, so that a
-//! stored run never outlives the code it came from.
+//! The engine's version: its release and a hash of everything that can change a result, so that a
+//! stored run is used only with the code that made it.
 
 mod sources;
 
@@ -45,7 +45,7 @@ fn main() {
     println!("cargo:rustc-env=TAILBACK_ENGINE_VERSION={release}+{hash:016x}");
 }
 
-/// What a lock file says of a package: name, version, origin and checksum.
+/// The entry of a package in a lock file: name, version, origin and checksum.
 fn locked<'l>(lock: &'l str, name: &str) -> Vec<&'l str> {
     let head = format!("name = \"{name}\"");
     lock.split("[[package]]")

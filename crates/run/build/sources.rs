@@ -89,8 +89,8 @@ fn add(tokens: TokenStream, hash: &mut Hash) {
     }
 }
 
-/// The tokens without doc comments (which are attributes to the compiler) and without what is
-/// compiled for tests only.
+/// The tokens without doc comments (which are attributes to the compiler) and without code that is
+/// compiled only for tests.
 fn compiled(tokens: TokenStream) -> Vec<TokenTree> {
     let mut kept = Vec::new();
     let mut rest = tokens.into_iter().peekable();

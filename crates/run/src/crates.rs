@@ -54,7 +54,7 @@ fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<St
     let panic = built.err()?;
     let panic = panic.replace('\n', " ");
     Some(format!(
-        "\"{}\" cannot be made with nothing set: {panic}",
+        "\"{}\" cannot be built with its default options: {panic}",
         entry.name
     ))
 }

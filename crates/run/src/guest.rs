@@ -18,9 +18,9 @@ const MAX_RESULT: u64 = 2 << 30;
 /// Numbers by name, by program.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
-/// What is known about the run, in addition to the guest's own result.
+/// Facts about the run, in addition to the guest's own result.
 pub struct Ran<'a> {
-    /// What is known of the kernel kit, as JSON.
+    /// The description of the kernel kit, as JSON.
     pub environment: &'a str,
     /// Wall time of the guest, s.
     pub wall_s: f64,

@@ -1,5 +1,5 @@
-//! Runs the first point of a scenario file and nothing else: what the
-//! instruction counts of `make bench` are taken of.
+//! Runs the first point of a scenario file and nothing else: the instruction counts of `make bench`
+//! are taken from it.
 
 use tailback_engine::network::Network;
 use tailback_scenario::Override;

@@ -18,10 +18,10 @@ const ROUNDS: usize = 4;
 /// Segments that are acknowledged at once after a duplicate (Linux `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: f64 = 16.0;
 
-/// Estimates how many packets pass the links in a run, each counted at every link: what senders
-/// offer, but no more than the links and policers on their way let pass. ACKs count at the links
-/// that they pass, and copies behind the link that makes them. Where losses and marks that do not
-/// depend on a queue leave a congestion control less than its link, it sends less.
+/// Estimates how many packets pass the links in a run, each counted at every link: the packets that
+/// senders offer, but no more than the links and policers on their way let pass. ACKs count at the
+/// links that they pass, and copies behind the link that makes them. If losses and marks that do
+/// not depend on a queue keep a congestion control below the rate of its link, it sends less.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
@@ -68,7 +68,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         }
     }
     for program in &plan.programs {
-        // What a program sends is unknown: it counts as much as its links carry.
+        // The packets of a program are unknown: it counts as much as its links carry.
         for at in program.route.iter().chain(&program.back) {
             if let Some(link) = links.get(*at as usize) {
                 add(&[*at], link.carries / FRAME as f64, FRAME as f64);
@@ -82,7 +82,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     libm::round(counts.sum()) as u64
 }
 
-/// What makes a sender send less.
+/// Causes for which a sender sends less.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
     /// Nothing.
@@ -122,7 +122,7 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
         frame: f64::from(flow.tcp.mss) + f64::from(flow.tcp.header),
         back: Some((&flow.back, acks(plan, &flow.route, flow.tcp.delack))),
     });
-    // What the other end sends back, as many packets of the same length.
+    // The packets that the other end sends back: as many, of the same length.
     let echoes = plan.traffic.iter().filter_map(|source| {
         let Some(Transport::Datagrams(of)) = transport(source.kind) else {
             return None;
@@ -195,7 +195,7 @@ impl Offered {
     }
 }
 
-/// What a link lets pass.
+/// The packets that a link lets pass.
 struct Passage {
     /// Bytes that it carries.
     carries: f64,
@@ -245,7 +245,7 @@ impl Passage {
     }
 }
 
-/// The shares of what is offered to a link that it, and its policers, let pass.
+/// The shares of the offered packets that a link and its policers let pass.
 #[derive(Clone, Copy)]
 struct Shares {
     link: f64,

@@ -20,8 +20,8 @@ def remove(folder: Path, *, inside: Path) -> None:
     """Remove a folder with its content, as far as possible.
 
     `folder` must be below `inside` once all links on the way to it are resolved. It may not be a
-    link itself, because what it leads to is removed. A missing folder is not an error, and what
-    cannot be removed stays. Raises `ValueError` for a folder anywhere else.
+    link itself, because the target of a link would be removed. A missing folder is not an error,
+    and what cannot be removed stays. Raises `ValueError` for a folder anywhere else.
     """
     place = Path(os.path.realpath(folder.parent)) / folder.name
     root = Path(os.path.realpath(inside))

@@ -201,7 +201,7 @@ _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING = re.compile(rb'"[^"]*"?')
 _EXTREME = re.compile(rb"\d{200}|[eE]\+?\d{3}")
-"""Only numbers with one of these can exceed floating point or take long. Text without them skips
-the check of each number, which would take as long as all the rest.
+"""Only numbers with one of these characters can exceed floating point or take long. Text without
+them skips the check of each number, which would take as long as all the rest.
 """
 _NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")

@@ -40,8 +40,8 @@ SIMILAR = 0.65
 def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:
     """The name that the user probably meant.
 
-    Dashes of options, the suffix of files and capitals do not count: they make words alike that
-    have nothing in common.
+    Dashes of options, the suffix of files and capitals do not count: they make unrelated words look
+    similar.
     """
     import difflib
 
@@ -56,7 +56,7 @@ def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | 
 
 
 def _bare(name: str) -> str:
-    """What two names are compared by."""
+    """The form in which two names are compared."""
     return name.lstrip("-").removesuffix(".toml").lower()
 
 

@@ -86,7 +86,7 @@ class _Parts:
 
 
 def key(name: str) -> str:
-    """A key, quoted where it has to be."""
+    """A key, quoted if necessary."""
     bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
     return name if bare else text(name)
 

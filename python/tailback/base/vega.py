@@ -13,7 +13,7 @@ from tailback.base.foreign import shown
 def cleaned(part: Any) -> Any:
     """The same specification, with every text safe to draw, and titles as plain text on one line.
 
-    XML has no control characters: the process that draws ends if it meets one. Vega-Lite puts
+    XML has no control characters: the process that draws ends if it gets one. Vega-Lite puts
     titles into expressions, for tooltips, and escapes neither a backslash nor a line break there: a
     title could end its own string.
     """

@@ -42,7 +42,7 @@ class BundleDifference:
     file: str
     why: str
     values: list[str] = field(default_factory=list)
-    """Of JSON, what differs: path, value there, value here."""
+    """Differences in JSON: path, value there, value here."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class CheckedBundle:
     compared: int
     """Files of runs that were compared."""
     damaged: list[str]
-    """Files whose content is not what their hash says."""
+    """Files whose content does not match their hash."""
     differences: list[BundleDifference]
     version_only: list[str]
     """JSON files that differ in the version of the engine and in ids that follow from it."""
@@ -186,8 +186,8 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
-    """How many files were compared, what differs, run by run in the order of the sweep, and files
-    that differ only in the version."""
+    """The number of files compared, the differences, run by run in the order of the sweep, and
+    files that differ only in the version."""
     index_name = f"{contents.RESULTS}/sweeps/{about.sweep}/{layout.INDEX}"
     there = _points(files.get(index_name, b""))
     why = _why(about, version)

@@ -1,6 +1,6 @@
 """Where errors end: each becomes a sentence on stderr and an exit status.
 
-What nobody foresaw is a bug. It is one sentence too, and a file to attach to a report; the
+An unexpected error is a bug. It is reported as one sentence, with a file to attach to a report; the
 traceback is on the terminal only with TAILBACK_DEBUG=1.
 """
 
@@ -48,12 +48,11 @@ def status_of(command: Callable[[], int | None]) -> int:
         except BaseException as error:
             return _said(error)
     except BrokenPipeError:
-        # The reader (head, say) has had enough; do not let the interpreter
-        # try to flush what is left.
+        # The reader (head, say) has stopped; do not let the interpreter try to flush the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError:
-        # No message is possible: stdout or stderr takes nothing more.
+        # No message is possible: stdout or stderr is closed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
 
@@ -88,7 +87,7 @@ def _said(error: BaseException) -> int:
             return FAILED
         case OSError():
             where = f"{foreign.line(error.filename)}: " if error.filename is not None else ""
-            # Rust's own words end in the number of the error, which says nothing more.
+            # Rust's own message ends in the number of the error, which adds nothing.
             words = re.sub(r" \(os error \d+\)", "", str(error))
             words = f"{where}{error.strerror}" if error.strerror else words
             complaints.error(f"{words}{disk.where_full(error)}")

@@ -164,7 +164,7 @@ def read(path: Path) -> VariantResults:
 
 
 def _refuse_values_of_one(points: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Rejects what an earlier version stored under the name of a metric of two results."""
+    """Rejects values that an earlier version stored under the name of a metric of two results."""
     of_two = {metric.path for metric in METRICS if metric.of_two is not None}
     for point in points:
         for cell in point["cells"]:

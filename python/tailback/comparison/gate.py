@@ -37,7 +37,7 @@ LAST_LOOK = 80
 """Number of seeds with which it ends, by default."""
 
 LEAST_PROMISED = 10_000
-"""No message recommends more seeds than this."""
+"""The largest number of seeds that a message recommends."""
 
 Answer = Literal["exceeds", "holds", "unknown"]
 
@@ -58,7 +58,7 @@ class Verdict:
     threshold is in percent.
     """
     seeds: int | None = None
-    """About how many seeds could decide; None: it is decided, or no number of seeds would
+    """Estimated number of seeds that could decide; None: it is decided, or no number of seeds would
     decide.
     """
     reason: str = ""
@@ -129,7 +129,7 @@ class Gate:
         return [verdict for verdict in self.verdicts if verdict.answer == answer]
 
     def text(self) -> str:
-        """One line: how many of each."""
+        """One line: the number of each answer."""
         words = {"exceeds": "exceeded", "holds": "holds", "unknown": "cannot tell"}
         counts = {
             "beyond": len(self.of("exceeds")),
@@ -221,8 +221,8 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
     of_two = any(metric.of_two is not None for metric in select([threshold.quantity]))
     if of_two and threshold.relative:
         raise InputError(
-            f"--fail-if {threshold.text}: {threshold.quantity} is 0 in the baseline, of which "
-            f"nothing is a share; write {threshold.quantity}:+{threshold.margin:g}"
+            f"--fail-if {threshold.text}: {threshold.quantity} is 0 in the baseline, so a bound "
+            f"in percent has no meaning; write {threshold.quantity}:+{threshold.margin:g}"
         )
     cases: list[_Case] = []
     same = _same_runs(comparison)
@@ -301,7 +301,7 @@ def _holm(ps: Sequence[float], level: float) -> list[bool]:
 
 
 def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | None:
-    """About how many seeds could decide, if the true difference is the measured one."""
+    """Estimated number of seeds that could decide, if the true difference is the measured one."""
     above = [contrast for contrast in sides if contrast.mean > 0]
     # One side shows that it is beyond; all sides show that it is within.
     counts = [contrast.runs(strict) for contrast in above] or [

@@ -58,7 +58,7 @@ def _cells_of_point(
     sides: Sequence[Side | None],
     wanted: Sequence[Metric],
 ) -> Iterator[Cell]:
-    # In the order of the sweep, if there is a run that has it.
+    # In the order of the sweep, for which a run must exist.
     params = next((side.params for side in sides if side), params)
     labels = next((side.labels for side in sides if side), {})
     for kind in KINDS:

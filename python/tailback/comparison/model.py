@@ -276,7 +276,7 @@ class Comparison:
         return rows
 
     def notes(self) -> list[str]:
-        """What readers must know to understand the numbers."""
+        """Notes that readers need to understand the numbers."""
         notes = []
         for column in self.others:
             if column.paired_with(self.baseline):
@@ -313,7 +313,7 @@ class Comparison:
         notes += self._matched_by_order()
         if any(not d.complete for cell in self.cells for d in cell.differences.values()):
             notes.append(
-                "(n of N): of the N seeds only n have the value, a difference is of those that "
+                "(n of N): only n of the N seeds have the value; a difference uses the seeds that "
                 "have it on both sides; > is a bound of the mean over all seeds"
             )
         if self.most_runs < 2:

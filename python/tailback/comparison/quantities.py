@@ -1,4 +1,4 @@
-"""What is compared: the requested metrics, or those of every comparison."""
+"""The metrics to compare: the requested ones, or those of every comparison."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ TEST_BED = (
 
 
 def select(chosen: Sequence[str]) -> list[Metric]:
-    """The metrics of these names or paths; `link.drops` is that of links only."""
+    """The metrics of these names or paths; `link.drops` means the drops of links only."""
     by_path: dict[tuple[str, str], Metric] = {}
     for name in chosen or METRICS:
         matches = metrics.offered(name)

@@ -63,8 +63,8 @@ def of(comparison: Comparison) -> list[At]:
 
 
 def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
-    """The same facts under the baseline's names and places. Facts about what a variant does not
-    have are no reason.
+    """The same facts under the baseline's names and places. Facts about something that a variant
+    does not have are not a reason.
     """
     matched: dict[str, list[Facts]] = {
         name: [{} for _ in runs] for name, runs in by_variant.items()

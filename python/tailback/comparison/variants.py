@@ -22,7 +22,7 @@ class Variant:
     kernel: str | None = None
     """Name of a kernel kit, for engine kernel."""
     quiet: bool = False
-    """Whether warnings about the scenario are suppressed: what is unusual in it is meant."""
+    """Whether warnings about the scenario are suppressed, because it is unusual on purpose."""
 
 
 def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
@@ -38,7 +38,7 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
         if not colon:
             if name in sets:
                 raise InputError(
-                    f"--variant {text}: there is a variant of this name already; rename it"
+                    f"--variant {text}: a variant of this name already exists; rename it"
                 )
             sets[name] = {}
             continue

@@ -58,7 +58,7 @@ class Criterion(Protocol):
         """The file name of its scenario; empty without one."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """What to run, by a name of its own."""
+        """The runs to make, each by a name of its own."""
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
@@ -312,7 +312,7 @@ class HarmTo(Asked):
     quick_incumbents: tuple[str, ...] | None = None
     incumbent_at: str = "flows.incumbent.cc"
     absolute: bool = False
-    """Whether harm is the increase itself instead of a share; for values that are shares
+    """Whether harm is the increase itself, not relative to the value; for values that are shares
     already."""
     absent: Mapping[str, object] = field(
         default_factory=lambda: {"flows.subject.start": "0s", "flows.subject.stop": "1ms"}
@@ -376,7 +376,7 @@ class TextOnly(Asked):
     """A section that no run can decide."""
 
     write: str
-    """What the author has to write."""
+    """The text that the author has to write."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:  # noqa: ARG002
         """Nothing."""
@@ -395,7 +395,8 @@ class TextOnly(Asked):
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
     """The runs of several results of one sweep, point by point, together by seed.
 
-    What only one of them replaces (the subject) is not an axis, so their points have the same keys.
+    A key that only one of them replaces (the subject) is not an axis, so their points have the same
+    keys.
     """
     out = []
     by_key = [{(label_of([run]), run.seed): run for run in one} for one in results]

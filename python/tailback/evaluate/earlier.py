@@ -24,7 +24,9 @@ def read(file: Path, suite: str) -> dict[str, tuple[str, float | None]]:
     found = foreign.parse_json(foreign.read(file), file)
     where = shape.fault(found, _SHAPE)
     if where is not None:
-        raise InputError(f"{file}: {where} is not what evaluate --json writes; name such a file")
+        raise InputError(
+            f"{file}: {where} is not as evaluate --json writes it; name a file of evaluate --json"
+        )
     if found["suite"] != suite:
         raise InputError(
             f"{file}: it is of evaluate {found['suite']}; expected one of evaluate {suite}"

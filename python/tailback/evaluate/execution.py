@@ -112,7 +112,7 @@ def _rejection(jobs: Iterable[Job], request: Request) -> str:
 def _with_failures(
     result: SectionResult, own: Iterable[Results], failures: Sequence[str]
 ) -> SectionResult:
-    """A section fails if one of its runs failed: the subject did not survive it."""
+    """A section fails if one of its runs failed, because the subject then crashed or hung."""
     absent = {run_id for one in own for run_id in _absent(one)} if failures else set()
     lost = [failure for failure in failures if any(run_id in failure for run_id in absent)]
     if not lost:

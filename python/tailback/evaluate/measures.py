@@ -1,4 +1,4 @@
-"""What sections measure in a run. Every function returns None where a run has no value."""
+"""The measures of sections in a run. Every function returns None where a run has no value."""
 
 from __future__ import annotations
 

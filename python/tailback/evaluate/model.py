@@ -44,7 +44,7 @@ class Request:
     worst: bool = False
     """Decide by the worst seed instead of the mean."""
     against: str | None = None
-    """What the subject is compared with; None: the reference of the suite."""
+    """The reference for the subject; None: the reference of the suite."""
     parts: tuple[str, ...] = ()
     """Sections to evaluate; empty: all."""
 
@@ -59,7 +59,7 @@ class Request:
 
     @property
     def how(self) -> tuple[str, ...]:
-        """Those of them that `tailback run` has too: the engine and plugins."""
+        """The options that `tailback run` has, too: the engine and plugins."""
         words = [] if self.run.engine == "sim" else ["--engine", self.run.engine]
         for folder in (*self.run.plugins, *asked.by_environment()):
             words += ["--with", str(folder)]
@@ -68,7 +68,7 @@ class Request:
 
 @dataclass(frozen=True)
 class SectionResult:
-    """What a section of a standard asks, and what was found."""
+    """The requirement of a section of a standard, and the finding."""
 
     id: str
     """The section's number, with a suffix if it has several criteria: `5.1.1`, `5.2-silence`."""
@@ -169,7 +169,8 @@ class Evaluation:
         return [section for section in self.sections if section.verdict in verdicts]
 
     def changes(self, before: Mapping[str, tuple[str, float | None]]) -> list[SectionChange]:
-        """What differs from an earlier evaluation, given as verdict and value by section."""
+        """The differences from an earlier evaluation, which is given as verdict and value by
+        section."""
         return [
             SectionChange(one.id, *before[one.id], one.verdict, one.value)
             for one in self.sections

@@ -24,12 +24,12 @@ class Subject:
     name: str
     """As the user wrote it, with options."""
     value: str | Mapping[str, object]
-    """What a scenario writes for it."""
+    """Its name and options as a scenario writes them."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Its options by name, as the registry has them; empty if it is unknown there."""
 
     against: Subject | None = None
-    """What it is compared with; None: the reference of the suite."""
+    """The reference to compare with; None: the reference of the suite."""
 
     def with_options(self, key: str, **options: object) -> Mapping[str, object] | str:
         """What a scenario writes for it with options; `key` is the word for its name.
@@ -46,8 +46,8 @@ def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
     """The subject of a request, with what it is compared with.
 
     Raises `InputError` for a name that neither the registry nor a plugin has, and for an option
-    that the algorithm does not have. With the kernel engine an unknown name is one that only the
-    kernel has.
+    that the algorithm does not have. With the kernel engine an unknown name is taken for an
+    algorithm that only the kernel has.
     """
     known = {entry["name"]: entry for entry in (*registry.entries(kind), *_added(kind, request))}
     against = None if request.against is None else _named(request.against, kind, request, known)

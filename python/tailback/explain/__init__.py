@@ -57,7 +57,7 @@ class Explanation:
     pairs: list[dict[str, Any]]
     #: Programs: only what the network saw is known about them.
     programs: list[dict[str, Any]]
-    #: What is missing or coarse, and how to get it.
+    #: Notes on missing or coarse data, and how to get it.
     notes: list[str]
 
     def parts(self) -> list[Part]:
@@ -209,7 +209,7 @@ def _coarse(senders: list[dict[str, Any]]) -> list[str]:
     return [
         "Linux tells no more than its tcp_info: times of the receive window, the send buffer and "
         "no data are its own (chrono); recovery is the share of samples in that state; window and "
-        f"pacing are not told apart; reductions are differences {how}"
+        f"pacing are not distinguished; reductions are differences {how}"
     ]
 
 

@@ -90,7 +90,7 @@ def read(run: StoredRun) -> dict[str, Any] | None:
             where = f"reductions of {sender['name']}"
     where = where or _stranger(account, run.summary)
     if where is not None:
-        raise DamagedResults(f"{file}: {where} is not what such a file of a run has there")
+        raise DamagedResults(f"{file}: {where} is not valid in this file of a run")
     return account
 
 

@@ -1,4 +1,4 @@
-"""What made a queue, and what its AQM did."""
+"""The causes of a queue, and the actions of its AQM."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
             text += f", on average × {group['mean_step']:.2f}"
         if group["without_effect"] * 10 > group["listed"] and group["reason"] in ("ece", "sce"):
             share = words.percent(group["without_effect"] / group["listed"])
-            text += f"; {share} came to less than a segment, and so to nothing"
+            text += f"; {share} were less than a segment, and so had no effect"
     if group["undone"]:
         text += f"; {group['undone']} undone"
     return text + "."

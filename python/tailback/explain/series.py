@@ -1,4 +1,4 @@
-"""What only the series of a run show: an AQM's state, and which of two flows leads when."""
+"""Facts that only the series of a run show: an AQM's state, and which of two flows leads when."""
 
 from __future__ import annotations
 

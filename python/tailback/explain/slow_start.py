@@ -85,7 +85,7 @@ def sentences(flow: dict[str, Any]) -> list[str]:
     text = f"Slow start ended at {words.moment(end['ended_s'])}{window}, by {why}"
     if end["queue_ms"] is None:
         return [f"{text}."]
-    text += f". The queue had come to {words.seconds(end['queue_ms'] / 1e3)} then"
+    text += f". The queue had grown to {words.seconds(end['queue_ms'] / 1e3)} then"
     lost = words.count(end["lost"], "segment")
     if end["lost"]:
         more = "" if end["settled"] else " at least"

@@ -134,7 +134,8 @@ def differing(runs: Mapping[str, Sequence[Mapping[Key, float]]]) -> list[Reason]
 
 
 def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
-    """Whether the ranges of both do not overlap and the means differ by what matters."""
+    """Whether the ranges of both do not overlap and the means differ by more than the smallest
+    difference that matters."""
     if not (max(one) < min(other) or max(other) < min(one)):
         return False
     low, high = sorted((sum(one) / len(one), sum(other) / len(other)))

@@ -15,7 +15,7 @@ LIMITS = {
     "timeout": "waiting for a timer",
     "handshake": "the handshake",
 }
-"""What a sender waits for."""
+"""Causes for which a sender waits."""
 
 SHORT_LIMITS = {
     "cwnd": "congestion window",

@@ -154,7 +154,7 @@ def _rules(spec: LinePanel, y_scale: alt.Scale, width: int) -> list[Any]:
 
 
 def _legend(title: str, points: bool) -> alt.Legend:
-    """Swatches look like the curves, not like their bands."""
+    """Symbols of the legend look like the curves, not like their bands."""
     if points:
         return alt.Legend(title=title or None, symbolOpacity=1)
     return alt.Legend(

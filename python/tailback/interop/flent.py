@@ -59,7 +59,8 @@ class Flent:
             raise InputError("--interface: only for --format pcapng; remove it")
         if not out.name.endswith(SUFFIX):
             raise InputError(
-                f"--out {out}: expected a name that ends in {SUFFIX}; Flent goes by it"
+                f"--out {out}: expected a name that ends in {SUFFIX}, by which Flent knows the "
+                f"format"
             )
         try:
             text = json.dumps(_Export(run, out.name).data(), sort_keys=True, allow_nan=False)
@@ -238,8 +239,8 @@ class _Export:
     def _ping(self) -> Rows:
         """The time that a ping would take: the path and, before it, the length of every queue.
 
-        A path with a queue that keeps flows apart has no value: a ping would be a flow of its own
-        there, and would wait for less than the whole queue.
+        On a path with a queue that keeps flows apart there is no value: a ping would be a flow of
+        its own, and would wait for less than the whole queue.
         """
         plan = self._plan(self.summary["flows"][0]["name"])
         links = [self.point["links"][i] for i in (*plan["route"], *plan["back"])]
@@ -288,7 +289,7 @@ class _Export:
                 "queue over its rate."
             )
         else:
-            notes.append(f"No {PING}: what a ping waits in these queues was not recorded.")
+            notes.append(f"No {PING}: the time that a ping waits in these queues was not recorded.")
         return {
             "NAME": test,
             "TITLE": self._title(streams),

@@ -1,4 +1,4 @@
-"""What results of other tools' files share."""
+"""The common part of results from other tools' files."""
 
 from __future__ import annotations
 

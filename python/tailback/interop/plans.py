@@ -1,4 +1,4 @@
-"""What a stored run says of its flows."""
+"""The flows of a stored run, from its manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A qlog file of a sender: what it tells of throughput, RTT, window, losses and marks."""
+"""A qlog file of a sender: its throughput, RTT, window, losses and marks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Sender:
 
 @dataclass
 class _Packets:
-    """What packets and ACKs tell."""
+    """The data from packets and ACKs."""
 
     sizes: dict[int, float] = field(default_factory=dict)
     acked: Samples = field(default_factory=list)

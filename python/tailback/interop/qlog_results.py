@@ -1,6 +1,6 @@
 """A qlog file as results, so that it can be compared with a run on the same path.
 
-A file is one run of a point without parameters. Throughput is what was acknowledged: stream data if
+A file is one run of a point without parameters. Throughput counts acknowledged data: stream data if
 the log has the frames of its packets, else whole packets. Values that the log does not have are
 missing.
 """
@@ -36,7 +36,8 @@ METRICS = (
     "flow.drops",
     "flow.marks",
 )
-"""What is compared by default. Losses that a sender declares are compared with drops."""
+"""The metrics that are compared by default. Losses that a sender declares are compared with
+drops."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,6 @@
 
 `kit` finds the kits that have been built, which is all that the engine needs. `build` makes them,
 with the help of `apt` (Debian packages without installing them), `source`, `patches`, `config`,
-`tools`, `root` and `modules`. `programs` has what scenarios with programs of the user also need:
+`tools`, `root` and `modules`. `programs` has the parts for scenarios with programs of the user:
 package roots, and checks of programs before anything boots.
 """

@@ -126,7 +126,7 @@ def choose_mirror(entries: Iterable[Entry]) -> str:
 
 
 def machine_mirror(etc: Path = Path("/etc/apt")) -> str:
-    """The mirror this machine's own apt uses."""
+    """The mirror that this machine's own apt uses."""
     entries: list[Entry] = []
     parts = etc / "sources.list.d"
     for path in [etc / "sources.list", *sorted(parts.glob("*"))]:
@@ -142,7 +142,7 @@ def machine_mirror(etc: Path = Path("/etc/apt")) -> str:
 
 
 def machine_suite(release: Path = Path("/etc/os-release")) -> str | None:
-    """Debian's name for the release this machine runs; None if it is not Debian."""
+    """Debian's name for the release that this machine runs; None if it is not Debian."""
     try:
         text = release.read_text(encoding="utf-8")
     except OSError:
@@ -155,7 +155,7 @@ def machine_suite(release: Path = Path("/etc/os-release")) -> str | None:
 
 
 def parse_uris(lines: Iterable[str]) -> list[Deb]:
-    """What `apt-get --print-uris download` prints."""
+    """The output of `apt-get --print-uris download`."""
     debs = []
     for line in lines:
         match = re.fullmatch(r"'([^']+)' (\S+) (\d+) SHA256:([0-9a-f]{64})", line.strip())
@@ -324,8 +324,8 @@ Acquire::Retries "3";
             for deb in absent:
                 if not self._is_whole(deb):
                     raise TailbackError(
-                        f"{deb.file}: the download is not what the archive lists; "
-                        "repeat the command, or choose another mirror in the sources of apt"
+                        f"{deb.file}: the download does not match the archive's list; repeat the "
+                        f"command, or choose another mirror in the sources of apt"
                     )
         return [self._downloads / deb.file for deb in debs]
 

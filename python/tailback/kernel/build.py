@@ -58,7 +58,7 @@ LINES_OF_A_BUILD = 1200
 """Lines that make prints for a whole build, until one has been counted."""
 
 ALWAYS_QDISCS = ("mq", "noqueue", "pfifo_fast", "pfifo_head_drop")
-"""What every kernel has in addition to what is registered."""
+"""Features that every kernel has in addition to the registered ones."""
 
 
 def build(
@@ -102,7 +102,7 @@ def build(
         else:
             wanted = Wanted(origin, release or releases.NEWEST, suites, theirs, with_patch)
             folder = _kit(cache, wanted, cores, steps)
-            # The base of programs' packages too, so that a second build needs no network.
+            # This includes the base of programs' packages, so that a second build needs no network.
             roots.forget()
             roots.get((), steps)
             if not beside or not (cache / "current" / kit.MANIFEST).exists():
@@ -432,8 +432,8 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
 
 
 def _prune(build: Path) -> None:
-    """Delete what no module needs, once the kernel is done: without these files make starts
-    over.
+    """Delete the files that no module needs, once the kernel is done; make would start over without
+    them.
     """
     if (build / ".tailback-pruned").exists():
         return

@@ -118,7 +118,11 @@ def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str
             continue
         if got is None and option in fragment.optional:
             continue
-        said = f"is {got}" if got is not None else "this tree has no such option, or not here"
+        said = (
+            f"is {got}"
+            if got is not None
+            else "this tree does not have this option, or its dependencies are off"
+        )
         wrong.setdefault(fragment.name, []).append(f"{option}={value} ({said})")
     return wrong
 

@@ -75,7 +75,7 @@ class Walls:
 
     @property
     def lacks(self) -> str:
-        """Name the missing walls that no other replaces; empty if all are there."""
+        """Name the missing walls that no other wall replaces; empty if none is missing."""
         lacks = dict(self.missing)
         # Each also confines signals and sockets; before Linux 6.12 there are no scopes.
         if not {"pid", "net"} & lacks.keys():

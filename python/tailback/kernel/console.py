@@ -27,7 +27,7 @@ LONGEST_LINE = 1 << 16
 POLL_S = 0.2
 
 LONGEST_WAIT_S = 1.0
-"""A poll that took longer did not wait for the guest: this process or the machine was stopped."""
+"""If a poll took longer, it did not wait for the guest: this process or the machine was stopped."""
 
 FAILURE = re.compile(
     r"Kernel panic|Out of memory|\bBUG\b[: !]|\bOops\b"
@@ -171,5 +171,6 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
 
 
 def has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Whether the process has ended. It is not waited for, so that its number stays reserved."""
+    """Whether the process has ended. No one waits for this process, so that its number stays
+    reserved."""
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

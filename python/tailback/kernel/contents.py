@@ -1,8 +1,8 @@
 """Content of files, as hashes: taken when a kit is built, compared when it is used.
 
 A process reads a file once, and again only if it has changed since. Nothing is kept between
-processes: whoever may write to a kit could write that too, and reading a whole kit takes a tenth of
-a second.
+processes: a user who may write to a kit could also write such a record, and reading a whole kit
+takes only a tenth of a second.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One core for each guest.
 
 A kernel and the stub of its programs take turns: at each system call one stops and the other
-continues. Across two cores that is a wake-up each time, and a guest takes twice as long.
+continues. Across two cores each turn is a wake-up, and a guest takes twice as long.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tailback.kernel import kit
 def reserved() -> Iterator[int | None]:
     """A core that no other guest of this user has until the block ends.
 
-    A lock on a file holds it, so that processes share the machine too. None if every core has its
-    guest, or if the files cannot be made: then the scheduler decides.
+    A lock on a file holds it, so that processes share the machine too. None if every core has a
+    guest already, or if the files cannot be made: then the scheduler decides.
     """
     cores = sorted(os.sched_getaffinity(0))
     folder = kit.cache() / "cores"
@@ -30,7 +30,7 @@ def reserved() -> Iterator[int | None]:
 
 @contextlib.contextmanager
 def on(core: int | None) -> Iterator[None]:
-    """Processes that this thread starts inside stay on a core; None: on any."""
+    """Processes that this thread starts within the block stay on this core; None: on any."""
     if core is None:
         yield
         return

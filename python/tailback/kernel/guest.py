@@ -99,9 +99,10 @@ def run(
 ) -> Finished:
     """Run a job in a workplace of its own; its results are then in `workplace / "results"`.
 
-    `agent` is the program of the first process, or its path; `places` is what programs of the job
-    get. Raises `GuestFailed` with the last lines of the console, `InputError` if nothing would keep
-    the guest from this machine's files, and `Cancelled`. No process that it started is left behind.
+    `agent` is the program of the first process, or its path; `places` has the files that programs
+    of the job get. Raises `GuestFailed` with the last lines of the console, `InputError` if nothing
+    would keep the guest from this machine's files, and `Cancelled`. No process that it started is
+    left behind.
     """
     for name in ("job", "results"):
         (workplace / name).mkdir()
@@ -169,13 +170,13 @@ def command(
 def boot_words(
     kit: Kit, memory_mib: int, seed: int, clock: Clock, places: Places | None = None
 ) -> list[str]:
-    """What the kernel is started with."""
+    """The environment with which the kernel is started."""
     start_ns = places.start_ns if places is not None else START_NS
     travel = ["time-travel=inf-cpu", f"time-travel-start={start_ns}"]
     if places is not None and kit.lets_time_pass:
         travel += PROGRAM_WORDS
     release = releases.of(kit.version)
-    # Without this option a kernel traces; older kernels know nothing else.
+    # Without this option a kernel traces its processes; older kernels can do nothing else.
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
     # Without this option User-mode Linux wants a block device of its own, and older kernels search
     # for it.
@@ -205,8 +206,8 @@ def boot_words(
 
 
 def environment(kit: Kit, seed: int) -> dict[str, str]:
-    """As little as possible: what the kernel's process sees of our environment could change a
-    run.
+    """As small as possible: the part of our environment that the kernel's process sees could change
+    a run.
     """
     return {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
@@ -250,7 +251,7 @@ def _check_written(workplace: Path) -> None:
             size += status.st_blocks * 512
             if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
                 raise GuestFailed(
-                    f"the guest left something that is no file: {shown(name)}; "
+                    f"the guest left something that is not a file: {shown(name)}; "
                     "remove it at the end of the program"
                 )
     if size > WRITTEN_BYTES or count > WRITTEN_FILES:

@@ -64,7 +64,7 @@ HASHED = (
     "cc",
     "modules",
 )
-"""The keys of its manifest that make a kit another one; the others describe its origin."""
+"""The keys of the manifest that distinguish kits; the other keys describe the origin of a kit."""
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,15 @@ class Kit:
 
     @property
     def launcher(self) -> Path:
-        """Starts the kernel so that it reaches nothing of this machine beyond its places."""
+        """Starts the kernel so that it can reach nothing of this machine except its places."""
         return self.path / LAUNCHER
 
     def verify(self, modules: Iterable[str] = ()) -> None:
-        """Reject a kit that is not as built, and modules of the user that are not as built.
+        """Reject a kit that has changed since it was built, and modules of the user that have
+        changed.
 
-        `modules` are the folders of `extras` to use. After the first time this is fast: a file that
-        has not changed since is not read again.
+        `modules` are the folders of `extras` to use. After the first time this is fast, because a
+        file that has not changed is not read again.
         """
         faults = contents.differences(self.manifest["files"], contents.of(self.path, OF_KIT))
         if content_hash(self.manifest) != self.manifest["hash"]:
@@ -136,7 +137,8 @@ class Kit:
             faults.append(f"modules links to {os.readlink(extra)}, which is no folder")
         if faults:
             raise InputError(
-                f"the kernel kit in {self.path} is not what was built: {contents.listed(faults)}; "
+                f"the kernel kit in {self.path} has changed since it was built: "
+                f"{contents.listed(faults)}; "
                 f"run: {COMMAND}"
             )
         for folder in sorted(set(modules)):
@@ -147,7 +149,7 @@ class Kit:
         if said := shelf_differences(shelf, manifest):
             again = f"--module {manifest['name']}={manifest['from']}"
             raise InputError(
-                f"module {manifest['name']} in {shelf} is not what was built: "
+                f"module {manifest['name']} in {shelf} has changed since it was built: "
                 f"{contents.listed(said)}; run: {COMMAND} {again}"
             )
 

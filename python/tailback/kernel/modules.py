@@ -32,7 +32,7 @@ class Kinds:
     qdiscs: tuple[str, ...]
     ccs: tuple[str, ...]
     guessed: bool = False
-    """Whether the names are those of files, because the sources do not state any."""
+    """Whether the names are file names, because the sources do not state any names."""
 
 
 def build_flags(version: str) -> list[str]:
@@ -79,7 +79,7 @@ def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes)
 
 
 def kinds_of(module: Path, sources: Sequence[Path]) -> Kinds:
-    """What a compiled module registers."""
+    """The algorithms that a compiled module registers."""
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in sources]
     return kinds(module.stem, texts, modinfo(module).get("alias", []), module.read_bytes())
 
@@ -116,7 +116,7 @@ def spelled(text: str) -> tuple[str, Path]:
     name = name if equals else folder.name
     if not NAME.fullmatch(name):
         raise InputError(
-            f'--module {text}: "{name}" is no name for a module; '
+            f'--module {text}: "{name}" is not a name for a module; '
             "use letters, digits, dots, dashes and underscores"
         )
     return name, folder
@@ -251,7 +251,8 @@ def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
 
 
 def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[str, Any]:
-    """The part of a manifest about some modules: files, hashes, what they register."""
+    """The part of a manifest about some modules: files, hashes, and the algorithms that they
+    register."""
     modules: dict[str, Any] = {}
     qdiscs: dict[str, str] = {}
     ccs: dict[str, str] = {}

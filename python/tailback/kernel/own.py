@@ -19,7 +19,8 @@ FLAGS = {kit.LIBRARY: ("-shared", "-fPIC"), kit.LAUNCHER: ()}
 """Further arguments of gcc for a program."""
 
 QDISC = kit.HERE / "qdisc.h"
-"""What the queue disciplines share; it is put beside the sources of those that include it."""
+"""The common code of the queue disciplines; it is put beside the sources of those that include
+it."""
 
 
 def names(version: str | None = None) -> tuple[str, ...]:

@@ -67,8 +67,8 @@ def run(
 ) -> list[str]:
     """Runs a program, returns its lines (stdout and stderr as they come).
 
-    Whatever ends the wait, an interrupt included, ends the program and all processes that it
-    started.
+    If anything ends the wait, even an interrupt, the program and all processes that it started end
+    as well.
     """
     try:
         child = _start([str(word) for word in command], cwd, env or environment())

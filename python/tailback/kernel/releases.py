@@ -1,4 +1,4 @@
-"""Releases of Linux: where Debian has their sources, and what each does not have.
+"""Releases of Linux: where Debian has their sources, and which features each does not have.
 
 Each difference is declared in one of these tables. Start here to add a release.
 """
@@ -42,7 +42,7 @@ HOST_RANDOM: Release = (5, 19)
 
 @dataclass(frozen=True)
 class Help:
-    """What an older kernel needs to build and run like the newest."""
+    """Changes that let an older kernel build and run like the newest."""
 
     before: Release
     """The kernels it is for: those before this release."""
@@ -99,5 +99,5 @@ def suites(release: str) -> tuple[str, ...]:
 
 
 def helps(version: str) -> Sequence[Help]:
-    """Return what the build of a kernel needs, everything that applies to it."""
+    """Return everything that the build of this kernel needs."""
     return [one for one in HELPS if of(version) < one.before]

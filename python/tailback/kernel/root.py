@@ -1,4 +1,4 @@
-"""The guest's root: a folder with a few unpacked packages and nothing of this machine."""
+"""The guest's root: a folder with a few unpacked packages and no files of this machine."""
 
 from __future__ import annotations
 

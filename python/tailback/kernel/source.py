@@ -114,7 +114,8 @@ def users(path: Path, cache: Path, steps: Steps) -> KernelSource:
         for needed in ("Makefile", "Kconfig", "arch/um/Kconfig"):
             if not (path / needed).exists():
                 raise InputError(
-                    f"{path}: not a kernel source tree: it has no {needed}; name its top folder"
+                    f"{path}: not a kernel source tree: it does not have {needed}; name its top "
+                    f"folder"
                 )
         steps.step("reading the source tree")
         identity = f"tree:{tree_hash(path)}"

@@ -1,4 +1,4 @@
-"""`[[assert]]`: what must hold in every run."""
+"""`[[assert]]`: bounds that must hold in every run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BoundVerdict:
     n: int
     """Runs with a value."""
     ci95: tuple[float, float] | None = None
-    """Of a mean over several seeds."""
+    """The interval of a mean over several seeds."""
     without: str | None = None
     """For harm: the competitor."""
 

@@ -78,7 +78,7 @@ class Metric:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The kinds of parts that have it: programs and sources of traffic stand for flows."""
+        """The kinds of parts that have it: programs and sources of traffic count as flows."""
         return self.only or (("flow", "program", "traffic") if self.on == "flow" else (self.on,))
 
     @property
@@ -102,11 +102,11 @@ class Metric:
 
 
 class OfTwoResults(InputError):
-    """A metric of two results where there is one."""
+    """A metric of two results was requested for one result."""
 
 
 def refuse_of_two(metric: Metric, where: str) -> None:
-    """Refuses a metric that needs a result without the competitor and one with it."""
+    """Rejects a metric that needs a result without the competitor and one with it."""
     if metric.of_two is not None:
         raise OfTwoResults(
             f"{where}: {metric.name} needs two results, one of them without the competitor; "

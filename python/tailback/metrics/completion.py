@@ -11,7 +11,8 @@ from tailback.metrics.base import field
 from tailback.metrics.groups import group_of
 
 UNFINISHED = "unfinished_s"
-"""For a transfer without a completion time: how long it had taken when it was last seen."""
+"""For a transfer that has not finished: the time that it had taken at the end of its
+observation."""
 
 METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFINISHED)),)
 

@@ -1,9 +1,9 @@
 """Decides whether a difference is beyond a margin: two one-sided tests, for more and for less.
 
-A test that finds nothing has not shown that there is nothing. Here both claims are tested: that the
-variant is beyond the margin, and that it is not. (For a margin on both sides these are Schuirmann's
-two one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15.) If neither test shows anything, the
-difference is undecided.
+A test that finds no difference does not show that none exists. Here both claims are tested: that
+the variant is beyond the margin, and that it is not. (For a margin on both sides these are
+Schuirmann's two one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15.) If neither test shows
+anything, the difference is undecided.
 
 A margin in percent is one of the baseline's mean, which is measured too. For "10 % more" the values
 `b - 1.1 a` are tested against 0 (Sasabuchi 1988), which needs no approximation of a ratio and holds
@@ -86,7 +86,7 @@ class Samples:
     paired: bool
 
     def against(self, limit: float, *, relative: bool, falls: bool = False) -> Contrast:
-        """By how much the variant's difference is above `limit`, or below where it `falls`: in the
+        """How far the variant's difference is above `limit`, or below it if `falls`: in the
         quantity's unit or as a share of the baseline."""
         base, other = self.base, self.other
         n, m = len(base), len(other)

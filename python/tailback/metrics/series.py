@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Held = Literal["state", "growth", "each"]
-"""How long a value of a series holds: until the next one, since the one before, or for a moment (an
-event, or an interval as long as all others).
+"""How long a value of a series holds: until the next value, since the previous one, or for a moment
+(an event, or a value of one of equally long intervals).
 """
 
 EVENTS = (
@@ -78,7 +78,7 @@ def means_between(
     edges: NDArray[np.float64],
     end: float,
 ) -> NDArray[np.float64]:
-    """The means of a state between neighbouring edges; NaN where it is not known.
+    """The means of a state between neighbouring edges; NaN if the state is not known there.
 
     A sample holds until the next one, the last until `end`. If an interval has only the moment of
     the last sample, its value is taken.

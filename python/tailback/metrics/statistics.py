@@ -21,7 +21,8 @@ class Estimate:
     n: int
     """How many runs have a value."""
     mean: float | None
-    """`None` without any, and if some had not finished: the finished ones are no sample."""
+    """`None` without values, and if some transfers had not finished, because the finished ones are
+    not a fair sample."""
     ci95: tuple[float, float] | None
     """95 % interval of the mean; `None` for one run and for identical runs, which show nothing
     about another seed. It ends where values do.
@@ -33,7 +34,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half the length of the interval, before it is cut where values end."""
+        """Half the length of the interval, before it is cut to the possible values."""
         if self.ci95 is None or self.mean is None:
             return None
         return max(self.mean - self.ci95[0], self.ci95[1] - self.mean)
@@ -75,7 +76,7 @@ def estimate(values: Iterable[float | None], *, most: float | None = None) -> Es
     half = t_quantile(n - 1) * math.sqrt(variance / n)
     high = mean + half
     if most is not None:
-        # Rounding may put a mean above all its values.
+        # Rounding may make a mean larger than all its values.
         high = max(min(high, most), mean)
     return Estimate(n, mean, (mean - half, high), len(every))
 

@@ -3,8 +3,8 @@
     chart = results.plot(x="path.rtt", y="delay_ms.p99", color="bottleneck.queue.aqm")
     chart.save("figure.svg")
 
-What is drawn (`resolve`), the numbers (`values`), a kind (`kinds`, a file each), the size
-(`layout`), the file (`output`).
+`resolve` decides what is drawn, `values` computes the numbers, `kinds` has a file for each kind,
+`layout` sets the size, and `output` writes the file.
 """
 
 from __future__ import annotations

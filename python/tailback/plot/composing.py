@@ -1,7 +1,7 @@
 """Puts charts beside and under one another: `a | b` and `a & b`.
 
-Altair composes only charts without a configuration. A figure has one for its fonts and sizes, which
-moves to the whole.
+Altair composes only charts without a configuration. A figure has a configuration of fonts and
+sizes, which moves to the composed chart.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OWN = ("color", "fill", "shape", "strokeDash")
 
 
 class ComposableChart:
-    """What composed charts have beside the methods of Altair's."""
+    """Methods of composed charts in addition to Altair's."""
 
     def __or__(self, other: Any) -> Any:
         return _composed(alt.hconcat, self, other)

@@ -1,4 +1,4 @@
-"""How a figure looks beyond what it draws: part of the time, limits, reference lines, a title."""
+"""Settings of a figure besides its data: part of the time, limits, reference lines, a title."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class _Resolution:
             example = {"": "0.5", "s": "2s", "ms": "5ms", "Mbit/s": "5Mbit"}.get(unit, "5")
             kind = f"in {unit}" if unit else "without a unit"
             self.wrong.append(
-                f"{option}: {quoted(text)} is no value of this axis; expected a number {kind}, "
+                f"{option}: {quoted(text)} is not a value of this axis; expected a number {kind}, "
                 f"e.g. {example}"
             )
         return value

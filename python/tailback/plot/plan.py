@@ -70,7 +70,7 @@ class PlotPlan:
     parts: Mapping[On, Mapping[str, frozenset[str]]]
     """By scope of a quantity, the parts of a run that are drawn: values by dimension."""
     own_link: bool = False
-    """For a quantity of links, whether each flow has that of the first link of its route."""
+    """For a quantity of links, whether each flow has the value of the first link of its route."""
     down: Dimension | None = None
     """For a map, the dimension of its rows."""
     x_scale: Scale = "auto"
@@ -174,7 +174,7 @@ class Kind:
 
     name: str
     doc: str
-    """What it draws, in a sentence for the help."""
+    """A sentence for the help: what this kind draws."""
     draw: Callable[[PlotPlan], PlannedDrawing]
     default: str
     """The quantity that is drawn by default."""

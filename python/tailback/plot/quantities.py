@@ -1,4 +1,4 @@
-"""What can be drawn: metrics, distributions and recorded series, by the names of each."""
+"""The quantities that can be drawn: metrics, distributions and recorded series, by their names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ RATE = PlotQuantity(
 DRAIN = PlotQuantity(
     "delay_ms", "queue delay, backlog over rate", "ms", "link", "drain", "backlog_bytes"
 )
-"""The delay of a packet that arrives now at a queue of one line, for every queue discipline."""
+"""The delay of a packet that arrives now, if the queue were a FIFO, for every queue discipline."""
 
 STATES = {
     "mode": ("STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"),
@@ -112,7 +112,7 @@ def unknown(name: str, recorded: Recorded) -> InputError:
     near = difflib.get_close_matches(name, valid, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else "; run: tailback list metrics"
     return InputError(
-        f'"{line(name)}" is no metric, no distribution (delay_ms, rtt_ms) and no series '
+        f'"{line(name)}" is not a metric, a distribution (delay_ms, rtt_ms) or a series '
         f"({', '.join(_names(recorded)) or 'the run has none'}){hint}"
     )
 
@@ -150,7 +150,8 @@ def of_metric(name: str, metric: Metric, competitor: str | None = None) -> PlotQ
 
 
 def of_name(word: str) -> tuple[str, str, str]:
-    """A quantity and the name of the link, flow or class that it is of: `drops`, `@`, `first`."""
+    """A quantity and the name of the link, flow or class to which it belongs: `drops`, `@`,
+    `first`."""
     stem, at, name = word.partition("@")
     return stem.strip(), at, name.strip()
 

@@ -1,4 +1,4 @@
-"""From the request to the plan: looks up names, and chooses what is left out."""
+"""Turns a request into a plan: looks up names, and chooses the options that are left out."""
 
 from __future__ import annotations
 

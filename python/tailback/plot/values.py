@@ -116,7 +116,7 @@ def pooled(quantity: PlotQuantity, found: Sequence[Reading]) -> Estimate:
 
 
 def say_what_is_missing(plan: PlotPlan, quantity: PlotQuantity, means: Sequence[Estimate]) -> None:
-    """Note how many of the means are not over all seeds, or are missing."""
+    """Note how many of the means do not cover all seeds, or are missing."""
     unfinished = [mean for mean in means if mean.at_least is not None]
     if unfinished:
         runs, of = sum(mean.n for mean in unfinished), sum(mean.of for mean in unfinished)
@@ -327,8 +327,8 @@ def _rates(member: Member) -> Iterator[tuple[str, int, float]]:
         steps = rate.get("steps") if isinstance(rate, dict) else [[0, rate]]
         if steps is None or link.get("slots") is not None:
             raise InputError(
-                f'--y: the rate of "{line(link["name"])}" follows a trace, so its backlog has no '
-                "one delay; use --y backlog_bytes"
+                f'--y: the rate of "{line(link["name"])}" follows a trace, so its backlog '
+                "does not give a delay; use --y backlog_bytes"
             )
         for name in (link["name"], f"{link['name']}.back"):
             for begin, value in steps:

@@ -230,5 +230,5 @@ def series(name: str) -> str:
 
 
 def with_unit(title: str, unit: str) -> str:
-    """As an axis says it."""
+    """The text of an axis."""
     return f"{title} ({unit})" if unit else title

@@ -35,7 +35,7 @@ def native_of(scenario: object) -> ModuleType:
 
 def native(folders: Iterable[Path]) -> ModuleType:
     """The compiled part with the plugins in some folders; it is built if necessary."""
-    # Import it only if there may be something to compile.
+    # Imported only if there may be something to compile.
     from tailback.plugins import crate, workspace
 
     crates = crate.read_all(folders)
@@ -54,7 +54,7 @@ def native(folders: Iterable[Path]) -> ModuleType:
 
 
 def build(crates: Sequence[Crate]) -> Path:
-    """Build the copy with these plugins, with a message: it takes a while."""
+    """Build the copy with these plugins and print a message, because it takes a while."""
     names = ", ".join(crate.name for crate in crates)
     terminal.note(f"compiling {names} with the engine")
     from tailback.plugins import workspace

@@ -51,7 +51,9 @@ def read(folder: Path) -> Crate:
         raise InputError(f"{shown}: no such folder; expected that of a crate ({HOW})")
     path = folder / MANIFEST
     if not path.exists():
-        raise InputError(f"{shown}: no {MANIFEST} in it, so it is no crate; expected one ({HOW})")
+        raise InputError(
+            f"{shown}: no {MANIFEST} in it, so it is not a crate; expected one ({HOW})"
+        )
     table = _table(path)
     package = table.get("package")
     name = package.get("name") if isinstance(package, dict) else None

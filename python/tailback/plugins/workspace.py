@@ -75,7 +75,7 @@ def test(crates: Sequence[Crate]) -> list[str]:
 
 @contextmanager
 def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
-    """The workspace with these plugins, for this process alone."""
+    """The workspace with these plugins, only for this process."""
     engine = sources.find()
     version = hashlib.sha256(f"{engine.root}\n{_native.engine_version()}".encode() + engine.lock)
     folder = cache() / f"workspace-{version.hexdigest()[:12]}"

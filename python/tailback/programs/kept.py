@@ -41,8 +41,8 @@ def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
 
 
 def out(root: Path, program: str, name: str) -> Path | None:
-    """A file of the output folder of either side, the sender's first, as the guest left it; None if
-    it is missing or a link.
+    """A file of the output folder of either side (the sender's first), unchanged since the guest
+    ended; None if it is missing or a link.
     """
     for side in SIDES:
         folder = root / FOLDER / program / side / OUT
@@ -55,7 +55,7 @@ def out(root: Path, program: str, name: str) -> Path | None:
 def _inside(folder: Path, path: Path) -> bool:
     """Whether a path leads, without a link, to something within a folder."""
     there = os.path.abspath(path)
-    # A link on the way would make the real path another one.
+    # With a link on the way, the real path would differ.
     return os.path.realpath(there) == os.path.join(
         os.path.realpath(folder), os.path.relpath(there, folder)
     ) and Path(there).is_relative_to(os.path.abspath(folder))

@@ -126,8 +126,8 @@ def _whole(data: bytes, path: Path) -> list[Log]:
     traces = log.get("traces") if isinstance(log, Mapping) else None
     if not isinstance(traces, list):
         raise InputError(
-            f"{foreign.line(path.name)}: not a qlog file, for it has no traces; "
-            "name the log of a sender"
+            f"{foreign.line(path.name)}: not a qlog file, because it has no traces; name the log "
+            f"of a sender"
         )
     return [(one, _events(one)) for one in traces if isinstance(one, Mapping)]
 
@@ -145,8 +145,8 @@ def _sequence(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
     trace = log.get("trace") if isinstance(log, Mapping) else None
     if not isinstance(trace, Mapping):
         raise InputError(
-            f"{foreign.line(path.name)}: not a qlog file, for its first record has no trace; "
-            "name the log of a sender"
+            f"{foreign.line(path.name)}: not a qlog file, because its first record has no trace; "
+            f"name the log of a sender"
         )
     return [(trace, _records(records, () if _is_delta(trace) else words, path))]
 

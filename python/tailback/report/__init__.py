@@ -1,4 +1,4 @@
-"""Reports: what they consist of (`model`), and their files (`write`)."""
+"""Reports: their parts (`model`), and their files (`write`)."""
 
 from tailback.report.model import (
     Block,

@@ -116,8 +116,8 @@ def how_to_read(comparison: Comparison) -> list[str]:
     return [
         "Values are means over seeds ± half the 95 % interval (Student's t). Differences are those "
         f"of the means to {plain(comparison.baseline.name)}, in percent of it where it is not 0, "
-        "with their own 95 % interval; that of runs with the same seeds comes from the differences "
-        "seed by seed.",
+        "with their own 95 % interval; for runs with the same seeds this interval comes from the "
+        "differences seed by seed.",
         f"A difference is marked as more than noise if its q is below {FALSE_DISCOVERY:g}: of all "
         f"marked differences, at most {percentage} are expected to be false. The quantities of "
         "one point come from the same runs and move together. A first test per point therefore "

@@ -229,7 +229,7 @@ class Report:
 
     #: The figure at the top of a page, by its id; default: the first.
     first: str = ""
-    #: What holds for the whole; figures and tables state where they differ.
+    #: Facts about the whole report; figures and tables state theirs if they differ.
     facts: Facts = field(default_factory=Facts)
 
     def figures(self) -> list[ReportFigure]:
@@ -244,8 +244,8 @@ class Report:
     def common(self) -> dict[str, str]:
         """Return what the figures and tables share, by label: it is printed once, at the top.
 
-        A label that only some of them have is printed with each of those, and so is a text that
-        differs from that of most. The report's own facts come before those of most.
+        A label that only some of them have is printed with each of these, and so is a text that
+        differs from most others. The report's own facts come before the shared ones.
         """
         known = [
             dict(block.facts.lines())

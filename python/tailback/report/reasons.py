@@ -23,7 +23,8 @@ SEEN = 0.005
 
 
 def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
-    """Explain what held the flows back and made the queues, in the first run of each point."""
+    """Explain what held the flows back and what filled the queues, in the first run of each
+    point."""
     chosen = [group[0] for group in groups]
     if len(chosen) > MOST_POINTS:
         chosen = [chosen[0], chosen[-1]]
@@ -156,7 +157,7 @@ def of_comparison(comparison: Comparison, facts: Facts) -> Section:
     ]
     caption = (
         "Means over seeds; * if every seed of a variant is beyond every seed of the baseline, by "
-        "more than what matters."
+        "more than the smallest difference that matters."
     )
     if len(rows) > MAX_ROWS:
         caption += f" The first {MAX_ROWS} of {len(rows)}."

@@ -27,7 +27,8 @@ def words(*titles: str) -> list[Column]:
 
 
 def labels(table: Table) -> int:
-    """How many columns describe a row: those at the left, up to the first with numbers."""
+    """Number of columns that describe a row: the columns at the left, up to the first with
+    numbers."""
     first = (i for i, column in enumerate(table.columns) if column.align == "right")
     return max(1, min(next(first, 1), len(table.columns)))
 

@@ -6,8 +6,8 @@
 | `scenarios` | reads a scenario for an engine |
 | `execution` | runs what is not stored yet, on all cores |
 | `pool` | threads that can be abandoned |
-| `engines` | what runs a point |
+| `engines` | the engines that run a point |
 | `spread`, `cluster` | shards of a sweep, a Dask cluster |
-| `costs` | what runs will take |
+| `costs` | the estimated time of runs |
 | `virtual_time` | virtual time against the clock of the machine |
 """

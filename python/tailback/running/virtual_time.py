@@ -1,4 +1,4 @@
-"""Compares the same cells in virtual and in real time: what virtual time hides.
+"""Compares the same cells in virtual and in real time, to show what virtual time hides.
 
 The kit's kernel boots without time travel, and its clock is that of the machine: runs last their
 full duration, and host load affects them. It writes the page `docs/evidence/virtual-time.md`.
@@ -144,7 +144,7 @@ class Gaps:
     off_p50_us: float
     off_p99_us: float
     off_max_us: float
-    """How far the distance of two departures is from the slot, either way."""
+    """Difference between the distance of two departures and the slot, either way."""
 
 
 @dataclass(frozen=True)
@@ -393,7 +393,7 @@ def _lost(found: Gaps) -> float:
 
 
 def _apart(rows: Sequence[Row], name: str) -> str:
-    """How far real time is from virtual time, over the cells: median and largest, in percent."""
+    """Difference of real time from virtual time, over the cells: median and largest, in percent."""
     means = ([fmean(getattr(both[clock], name)) for clock in CLOCKS] for _, both in rows)
     apart = [abs(real / virtual - 1) * 100 for virtual, real in means if virtual]
     return f"{median(apart):.2f} | {max(apart):.2f}"

@@ -7,8 +7,8 @@
 | `run_folder` | one stored run |
 | `results` | the results of a sweep: values, series, figures |
 | `frames` | tables of many runs |
-| `points` | what distinguishes points of a sweep |
+| `points` | the keys that distinguish points of a sweep |
 | `versions` | versions of engines, and the plugins in them |
 | `archive` | listing and deleting what is stored |
-| `verify`, `agreement`, `marker` | whether stored files are as written |
+| `verify`, `agreement`, `marker` | checks that stored files are unchanged |
 """

@@ -41,7 +41,7 @@ def fault(index: Index) -> str | None:
     seeds = {point.run_id: point.seed for point in index.points}
     for point in index.points:
         if point.baseline is not None and seeds.get(point.baseline) != point.seed:
-            return f"the baseline of run {point.run_id} is none of its seed in this sweep"
+            return f"the baseline of run {point.run_id} is not a run of its seed in this sweep"
     return None
 
 

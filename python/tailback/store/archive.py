@@ -1,4 +1,4 @@
-"""The content of a folder of results: its sweeps, finding one by name, and deleting some.
+"""The content of a folder of results: lists its sweeps, finds one by name, and deletes some.
 
 Index files are written before the first run of a sweep, so a run that no index names cannot belong
 to a sweep that could resume.
@@ -164,8 +164,8 @@ def plan(
         sweep = _kept(root, file, sizes)
         if sweep is None:
             raise DamagedResults(
-                f"{file}: what its sweep needs cannot be read, so nothing is deleted; "
-                "run: tailback verify"
+                f"{file}: the runs that its sweep needs cannot be read, so nothing is deleted; "
+                f"run: tailback verify"
             )
         old = older_days is not None and time.time() - sweep.written > older_days * DAY_S
         mine = (versions or {}).get(sweep.index.engine)

@@ -73,7 +73,7 @@ def _tables(runs: Sequence[StoredRun], name: str) -> pl.DataFrame:
         files: list[IO[bytes]] = [io.BytesIO(one) for one in data]
         frame = pl.read_parquet(files)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        # One by one: the one that cannot be read then reports its name.
+        # Read one by one, so that the file that cannot be read reports its name.
         frames = [run.table(name) for run in runs]
         frame = pl.concat(frames)
     numbers = pl.Series("run", range(len(runs)), dtype=pl.UInt32)
@@ -92,7 +92,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def columns(part: str, *more: str) -> dict[str, Any]:
-    """The columns of a part of the summary (`flows`, `queues`, then of what is within), with their
+    """The columns of a part of the summary (`flows`, `queues`, and parts within them), with their
     types in Polars."""
     inside = fields.inside(part, *more)
     return {flat_name(field): type_ for field, type_ in _columns(inside, "")}

@@ -225,7 +225,7 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
         try:
             index = read_index(file)
         except DamagedResults as damage:
-            # The run is complete without it: it loses only its title.
+            # The run is complete without the index, and loses only its title.
             warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
             continue
         for point in index.points:
@@ -261,7 +261,7 @@ def is_refused(error: OSError) -> bool:
 
 
 def _mode(path: Path) -> int:
-    """What a path is; 0 for nothing."""
+    """The kind of file at a path; 0 if nothing is there."""
     try:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -41,7 +41,7 @@ def require_own(folder: Path) -> bool:
     if not os.path.lexists(folder):
         return False
     if folder.is_symlink() or not folder.is_dir():
-        raise InputError(f"{folder}: not a folder, and a report does not replace it; move it away")
+        raise InputError(f"{folder}: not a folder, so a report does not replace it; move it away")
     names = _files(folder)
     if not names and not any(folder.iterdir()):
         return False
@@ -50,7 +50,7 @@ def require_own(folder: Path) -> bool:
         named = read(folder)["files"]
     except InputError:
         raise InputError(
-            f"{folder}: no marker {NAME} of this report, so it is not known to be one; {remedy}"
+            f"{folder}: no marker {NAME} of this report, so it may not be a report; {remedy}"
         ) from None
     others = [name for name in names if name not in named and name != NAME]
     if others:

@@ -1,4 +1,4 @@
-"""What distinguishes the points of a sweep: the value of every swept key, with its unit."""
+"""The keys that distinguish the points of a sweep: the value of every swept key, with its unit."""
 
 from __future__ import annotations
 

@@ -380,7 +380,7 @@ class Results:
         """Buckets of a quantity: lower, width, count.
 
         Of one run as `Run.histogram`; without one of all, with the parameters, seed and run_id of
-        each in front and the flow or link that they are of. Buckets of several runs add up.
+        each in front and their flow or link. Buckets of several runs add up.
         """
         if run is not None:
             one = self._run(run)
@@ -611,7 +611,8 @@ def _root_of(folder: Path, kind: str) -> Path:
 
 
 def open_run(path: Path | str) -> Results:
-    """A single stored run, by its folder `results/runs/ID`, with the title of a sweep it is of."""
+    """A single stored run, by its folder `results/runs/ID`, with the title of a sweep to which it
+    belongs."""
     path = Path(path)
     root = _root_of(path, "runs")
     manifest = StoredRun(path).manifest

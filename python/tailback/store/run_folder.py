@@ -107,9 +107,7 @@ class StoredRun:
         value: dict[str, Any] = foreign.parse_json(data, self.path / name)
         where = shape.fault(value, wanted)
         if where is not None:
-            raise DamagedResults(
-                f"{self.path / name}: {where} is not what such a file of a run has there"
-            )
+            raise DamagedResults(f"{self.path / name}: {where} is not valid in this file of a run")
         return value
 
     def read(self, name: str) -> bytes:

@@ -1,9 +1,9 @@
 //! Starts the timer of RED's adaptive mode.
 //!
-//! tc sets `adaptive` among the flags of `TCA_RED_FLAGS` (since 5.7), which Linux takes and shows.
-//! But `__red_change` starts the timer by the flags of `struct tc_red_qopt`, which tc then leaves
-//! empty. So the agent reads the options of the queue and sets them again, with the flags in the
-//! old place.
+//! tc sets `adaptive` among the flags of `TCA_RED_FLAGS` (since 5.7), which Linux accepts and
+//! prints. But `__red_change` starts the timer by the flags of `struct tc_red_qopt`, which tc then
+//! leaves empty. So the agent reads the options of the queue and sets them again, with the flags in
+//! the old place.
 
 use std::io;
 

@@ -90,7 +90,8 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Returns up to where the stream may be written now; `written` bytes already are.
+    /// Returns the position up to which the stream may be written now; `written` bytes have been
+    /// written already.
     pub fn limit(&self, written: u64) -> u64 {
         if self.held { written } else { self.handed_over }
     }
@@ -108,7 +109,7 @@ impl<'a> Application<'a> {
         Some((self.arrived + 1).saturating_mul(self.chunks()?.bytes))
     }
 
-    /// Notes that the receiver has read so much; returns when it requests the next chunk, if it does.
+    /// Notes how much the receiver has read; returns when it requests the next chunk, if it does.
     pub fn arrive(&mut self, read: u64, now: u64) -> Option<u64> {
         let chunks = self.chunks()?;
         let before = self.arrived;

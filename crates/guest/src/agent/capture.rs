@@ -38,7 +38,7 @@ fn passing(job: &Job) -> u64 {
     2 * bytes / SMALL_FRAME
 }
 
-/// Room for the packets that pass the fastest link between two reads. What programs send is
+/// Room for the packets that pass the fastest link between two reads. The packets of programs are
 /// unknown, so with programs the rings are as large as allowed.
 fn ring_packets(job: &Job) -> usize {
     let [least, most] = RING_PACKETS;
@@ -83,7 +83,7 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// Counts a packet; returns what the schedule does to it.
+    /// Counts a packet; returns how the schedule treats it.
     fn cause(&mut self, frame: &Frame) -> Option<Cause> {
         // The module counts the same packets as the simulator: TCP with payload.
         if !frame.is_tcp() || frame.payload == 0 {
@@ -319,7 +319,8 @@ impl Captures {
         }
     }
 
-    /// The links with their queues, the rings of senders, and what sorts the frames of both.
+    /// The links with their queues, the rings of senders, and the code that sorts the frames of
+    /// both.
     fn sorter(&mut self) -> (&mut [LinkTap], &mut [Queue], &mut [Ring], Sorter<'_>) {
         let sorter = Sorter {
             lanes: Lanes {

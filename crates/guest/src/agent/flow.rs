@@ -193,7 +193,8 @@ impl<'a> Connection<'a> {
         }
         if self.flow.bytes == Some(self.written) && !self.finished_writing {
             self.finished_writing = true;
-            // Without this the receiver would not notice the end; a failure shows as no completion.
+            // Without this the receiver would not notice the end; if it fails, the flow does not
+            // complete.
             let _ = socket.finish();
         }
     }
@@ -382,7 +383,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// What is sampled of the sender.
+    /// The values that are sampled for the sender.
     fn state(&self, info: &Info) -> FlowState {
         let known = info.ssthresh < INFINITE_SSTHRESH;
         // The SYN counts as a byte.

@@ -64,7 +64,7 @@ use tailback_guest::result;
 const JOB: &str = "/job/job.json";
 const RESULTS: &str = "/results";
 
-/// Adds to a system error what it is about.
+/// Adds the context to a system error.
 fn io(what: &str) -> impl Fn(std::io::Error) -> String {
     let what = what.to_owned();
     move |error| format!("{what}: {error}")

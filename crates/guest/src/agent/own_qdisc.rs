@@ -9,7 +9,7 @@ use super::xstats::{align, half, word};
 const RTM_NEWQDISC: u16 = 36;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-/// Create it; another one, such as the default leaf of a class, is replaced.
+/// Create it, and replace another one, such as the default leaf of a class.
 const NLM_F_CREATE_OR_REPLACE: u16 = 0x500;
 const NLMSG_ERROR: u16 = 2;
 /// `TC_H_ROOT`, the parent of a device's first queue discipline.
@@ -92,7 +92,7 @@ fn handle(text: &str) -> Option<u32> {
     Some(u32::from(major) << 16 | u32::from(minor))
 }
 
-/// As a string of C's.
+/// As a C string.
 fn terminated(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0]].concat()
 }

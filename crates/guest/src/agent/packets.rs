@@ -22,8 +22,8 @@ use super::ring::{Captured, PROGRAM_SNAPLEN as ROOM};
 /// Where the host looks for it.
 const FILE: &str = "/results/packets.pcapng";
 
-/// Upper bound of records that wait for older ones. Beyond it, a drop that is found late is written
-/// after newer packets.
+/// Upper bound of records that wait for older ones. Beyond this number, a drop that is found late
+/// is written after newer packets.
 const MAX_WAITING: usize = 1 << 17;
 
 /// Bytes per write: every call goes through to the host.

@@ -1,6 +1,6 @@
 //! Threads that write or read without end, and wait inside the kernel.
 //!
-//! Another part of the kernel wakes such a thread directly. For a thread in `epoll_wait` the
+//! Another part of the kernel wakes such a thread directly. With a thread in `epoll_wait` the
 //! processor would switch to the agent's process and back, twice. Since threads may be woken often,
 //! flows can keep little data waiting, and it stays in the processor's cache.
 

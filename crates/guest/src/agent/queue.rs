@@ -85,7 +85,7 @@ pub struct Note {
 /// See [`Note`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
-    /// It left the queue after so long, ns.
+    /// The time after which it left the queue, ns.
     Passed(u64),
     /// It was dropped or marked.
     Counted(Cause),
@@ -277,7 +277,7 @@ impl Queue {
     fn lose(&mut self, lost: &Waiting, seen_ns: u64) {
         self.dropped += 1;
         let packet = lost.packet;
-        // Everything that was ahead of it on arrival has left since, because the order is kept.
+        // All packets that were ahead of it on arrival have left since, because the order is kept.
         let full = match self.limit {
             Limit::Packets(n) => self.packets_out - lost.packets_out >= n,
             Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
@@ -336,7 +336,7 @@ impl Queue {
                 kept.push(waiting);
             }
         }
-        // Nothing that came after them has left yet. Only the queue's own count shows that they
+        // No packet that came after them has left yet. Only the queue's own count shows that they
         // were dropped on arrival.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
         let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
@@ -527,7 +527,7 @@ mod tests {
         red.enter(packet(110, 0, 2, 2));
         red.leave(packet(120, 0, 1, CE));
         red.leave(packet(130, 0, 2, CE));
-        // Two more on arrival, of which one is still there at the end.
+        // Two more on arrival; one of them is still there at the end.
         red.enter(packet(900, 0, 3, 2));
         red.enter(packet(910, 2, 3, 2));
         red.leave(packet(990, 0, 3, CE));

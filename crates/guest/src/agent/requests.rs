@@ -239,7 +239,7 @@ impl<'a> Requests<'a> {
         let bytes = slot.flow.bytes.unwrap_or_default();
         match tcp::read(&slot.flow, client, slot.read) {
             Ok(read) if read > slot.read || read >= bytes => slot.read = read,
-            // Neither data nor an error: there was nothing to do.
+            // Neither data nor an error: nothing to do.
             Ok(_) if client.error().is_none() => return,
             _ => {
                 self.failed += 1;

@@ -63,7 +63,7 @@ pub struct Ring {
 /// Which packets a ring captures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Those that come in and those that go out.
+    /// The packets that come in and those that go out.
     Both,
     /// Those that come in.
     Incoming,

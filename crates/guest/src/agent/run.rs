@@ -79,7 +79,7 @@ struct Runner<'a> {
     namespaces: &'a Namespaces,
     poll: Poll,
     timer: Timer,
-    /// What the timer is set to, until it expires.
+    /// The time to which the timer is set, until it expires.
     armed: Option<u64>,
     due: BinaryHeap<Reverse<(u64, Due)>>,
     clock: Clock,
@@ -139,7 +139,7 @@ impl Runner<'_> {
                 self.armed = Some(at);
             }
             self.poll.wait(&mut happened).map_err(io("epoll"))?;
-            // Effects of packets come before what is due.
+            // Effects of packets come before events that are due.
             for &(token, events) in &happened {
                 self.on_event(token, events)?;
             }

@@ -113,8 +113,8 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     })
 }
 
-/// Makes the pairs of devices. All have one hardware address and no ARP, so that each accepts what
-/// any other sends without address resolution.
+/// Makes the pairs of devices. All have one hardware address and no ARP, so that each accepts the
+/// packets of any other without address resolution.
 fn make_devices(job: &Job, namespaces: &Namespaces) -> Result<(), String> {
     let mut requests = ip::Requests::default();
     for veth in &job.veths {

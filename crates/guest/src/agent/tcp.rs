@@ -28,14 +28,15 @@ impl Slack {
         low_water: 512 << 10,
     };
 
-    /// For applications that pause: TCP sends what it holds even in a pause, so it holds little.
+    /// For applications that pause: TCP sends the data that it holds even in a pause, so it should
+    /// hold little.
     pub const PAUSED: Slack = Slack {
         not_sent: 64 << 10,
         ..Slack::POLLED
     };
 
-    /// For ends that are woken inside the kernel, which costs little: what all flows together keep
-    /// waiting stays in the processor's cache. It is at least what a burst of ACKs releases, so
+    /// For ends that are woken inside the kernel, which costs little: the waiting data of all flows
+    /// together stays in the processor's cache. It is at least what a burst of ACKs releases, so
     /// that the data never limits the window.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
@@ -160,9 +161,9 @@ pub fn client(flow: &Flow) -> io::Result<Socket> {
     receiver(flow, Slack::POLLED)
 }
 
-/// The congestion control of the receiving end, which decides about ECN. With DCTCP there, ECN is
-/// negotiated whatever `net.ipv4.tcp_ecn` says; without it, DCTCP behaves like Reno. An unknown
-/// congestion control may also have a part at the receiver.
+/// The congestion control of the receiving end, which decides about ECN. With DCTCP on the
+/// listening socket, ECN is negotiated regardless of `net.ipv4.tcp_ecn`; without it, DCTCP behaves
+/// like Reno. An unknown congestion control may also have a part at the receiver.
 fn receivers_control(flow: &Flow) -> &str {
     let known = cc::face(&flow.kernel_cc).is_some();
     if known && !flow.ecn {

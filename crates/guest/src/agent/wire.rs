@@ -1,4 +1,5 @@
-//! A wire behind a link that loses packets: finds the lost ones from what went in and came out.
+//! A wire behind a link that loses packets: finds the lost ones from the packets that went in and
+//! came out.
 //!
 //! The wire keeps the order of packets, whatever its delay and jitter. So a packet that a later one
 //! overtakes was lost; netem decides that when the packet comes in.

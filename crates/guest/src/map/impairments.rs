@@ -103,7 +103,7 @@ pub(super) fn refuse(path: &str, link: usize, plan: &Plan, refusals: &mut Refusa
     }
 }
 
-/// The netems behind a link, in their order, of a plan that was not refused.
+/// The netems behind a link, in their order, of a plan that was accepted.
 pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem> {
     let passing = Passing::of(plan, link);
     let here = &plan.links[link];

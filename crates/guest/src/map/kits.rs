@@ -57,7 +57,8 @@ pub struct Kit {
     /// All kits that a scenario may name, the one built last first.
     #[serde(default)]
     pub others: Vec<Kit>,
-    /// What the host has found wrong with programs: a path such as `programs[0].files`, and why.
+    /// Errors that the host has found in programs: a path such as `programs[0].files`, and the
+    /// reason.
     #[serde(default)]
     pub refused: Vec<(String, String)>,
 }

@@ -113,7 +113,7 @@ struct Route {
     destination: Destination,
 }
 
-/// Whose packets take a route.
+/// The owner of the packets that take a route.
 #[derive(Clone, Copy)]
 enum Destination {
     /// Those of flows: routers have a route.

@@ -1,4 +1,4 @@
-//! What is behind a link, as arguments of netem: delay, jitter, loss, serialisation of a wire,
+//! The effects behind a link, as arguments of netem: delay, jitter, loss, serialisation of a wire,
 //! slots.
 
 use tailback_engine::plan::{LinkMode, LinkPlan, SlotsPlan};
@@ -76,7 +76,7 @@ impl Stage {
 
 /// The netems behind a link. Serialisation and jitter need one netem each, because the one that
 /// serialises would space out packets that the jitter has bunched. Slots need one, too: they hold
-/// what comes out of the delay.
+/// packets that have passed the delay.
 pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
     let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
     let jittered = link.jitter > Time::ZERO;

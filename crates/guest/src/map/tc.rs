@@ -23,7 +23,7 @@ pub(super) struct Qdisc {
     pub adapts: bool,
     /// Where its algorithm drops.
     pub drops_at: DropsAt,
-    /// What the registry knows about the kind.
+    /// The registry's description of the kind.
     face: Option<&'static kernel::Qdisc>,
 }
 
@@ -61,8 +61,8 @@ impl Qdisc {
         self.face.is_some()
     }
 
-    /// Rejects what a queue with its own shaper does not support, and what the captures cannot
-    /// follow.
+    /// Rejects settings that a queue with its own shaper does not support, and those that the
+    /// captures cannot follow.
     pub fn check(&self, path: &str, link: &LinkPlan, plan: &Plan, refusals: &mut Refusals) {
         let Some(shaper) = self.shaper() else { return };
         let whole = plan.offloads && plan.record.captures;

@@ -127,7 +127,8 @@ pub struct SlowStart {
     pub srtt_ns: u64,
     /// The smallest RTT until then, ns.
     pub min_rtt_ns: u64,
-    /// What its overshoot cost: segments found lost until then, and later of those in flight then.
+    /// The cost of its overshoot: segments found lost until then, and segments in flight then that
+    /// were lost later.
     pub lost: u64,
     /// Whether all of these had arrived before the run was over.
     pub settled: bool,
@@ -148,7 +149,7 @@ pub type Times = [u64; Limit::COUNT];
 /// What a sender waited for, and why its window shrank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Account {
-    /// What it waits for now.
+    /// The cause for which it waits now.
     pub limit: Limit,
     /// When it began to wait for this, or the end of the warm-up if later.
     since_ns: u64,
@@ -291,7 +292,7 @@ impl Account {
 /// Windows for the least delay of a queue. A least delay above 0 shows a standing queue.
 pub const WINDOW_NS: u64 = 100_000_000;
 
-/// How a queue was filled and what it did, over time.
+/// Which flows filled a queue, and its drops and marks, over time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
     /// Bytes x time in the queue of forwarded packets, by name of flow or source, byte x s.
@@ -543,11 +544,7 @@ mod tests {
         held.add(3, 500, 1 << 9);
         let owned = held.by_owner(&[7, 4, 7, 9]);
         let owners: Vec<usize> = owned.iter().map(|(owner, _)| *owner).collect();
-        assert_eq!(
-            owners,
-            [4, 7],
-            "what is below a unit of time counts for nothing"
-        );
+        assert_eq!(owners, [4, 7], "less than a unit of time does not count");
         let second = |ns: u64| ns as f64 / 1e9;
         assert!((owned[0].1 - 500.0 * second(1 << 30)).abs() < 1e-9);
         assert!((owned[1].1 - 2_000.0 * second(1 << 20)).abs() < 1e-9);

@@ -1,5 +1,5 @@
-//! Statistics by class of flow: what the members of a class do at the first link of their route,
-//! and samples of it at a fixed distance.
+//! Statistics by class of flow: the traffic of a class's members at the first link of their route,
+//! and samples of it at a fixed interval.
 //!
 //! If samples are requested, the measured time is divided into intervals from the warm-up on. A
 //! last interval that is not whole is left out.
@@ -57,7 +57,7 @@ pub struct ClassOutcome {
     pub flow_bytes: Vec<Vec<u64>>,
 }
 
-/// What a class did in one interval.
+/// The traffic of a class in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
     /// Packets forwarded.

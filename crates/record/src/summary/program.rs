@@ -78,7 +78,7 @@ fields! {
         completion_s: Option<f64> = measured("s", Once).less();
         /// Round-trip time, as the packets show it.
         rtt_ms: Stat = measured("ms", Samples).only(&["mean", "p50", "p99", "max"]).less();
-        /// What the round-trip times are: `tcp` or `base and sojourn`.
+        /// How the round-trip times are measured: `tcp` or `base and sojourn`.
         rtt_of: Option<&'static str> = about();
         /// Queue delay of the packets of the sender's host.
         delay_ms: Stat = measured("ms", Packets).only(&["mean", "p50", "p99", "max"]).less();

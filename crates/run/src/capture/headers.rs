@@ -1,10 +1,10 @@
 //! Headers for simulated packets.
 //!
-//! A simulated packet has a length and what TCP needs, but no bytes. This module makes addresses
-//! and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1, where G counts the distinct RTTs from
-//! 0, with port 5001 + its number at both ends. Other traffic is numbered after the flows, and
-//! after it the connections that it may have at a time. Comments below say what is filled in where
-//! the simulator does not have a value.
+//! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
+//! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1, where G counts the distinct
+//! RTTs from 0, with port 5001 + its number at both ends. Other traffic is numbered after the
+//! flows, and after it the connections that it may have at a time. Comments below say what is
+//! filled in where the simulator does not have a value.
 
 use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};
@@ -204,7 +204,7 @@ impl Tcp {
         let bits = frame::flags::ACK | ace(packet);
         let at = self.at(packet.seq);
         Segment {
-            // The receiver's SYN has number 0, so all that it sends later has 1.
+            // The receiver's SYN has number 0, so everything that it sends later has 1.
             seq: if back { 1 } else { at },
             ack: if back { at } else { 1 },
             flags: bits,

@@ -18,7 +18,7 @@ pub(super) const TC: &str = "tc";
 pub(super) const EXPECTED: &str = "a size such as \"1600b\" (units b, kb, mb, gb), \"0b\" for none, or \"tc\" for what tc computes";
 
 impl Reader<'_> {
-    /// Reads the burst of a link after its other keys; whether its rate is right is known.
+    /// Reads the burst of a link after its other keys, when it is known whether its rate is valid.
     pub fn burst(&mut self, item: &Item, link: &LinkPlan, rate_known: bool, bdp: Bdp) -> Bytes {
         let Some(burst) = self.size_of_burst(item, link, bdp) else {
             return Bytes(0);

@@ -38,7 +38,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// The choice where the file names nothing.
+    /// The choice if the file names nothing.
     pub fn default_of<B>(entry: &Entry<B>) -> Choice {
         Choice {
             algorithm: Algorithm::Known {
@@ -51,7 +51,8 @@ impl Choice {
     }
 }
 
-/// What a key expects that takes an entry's name, or a table with its name and options.
+/// Description of the value of a key that takes an entry's name, or a table with its name and
+/// options.
 pub(super) fn expectation(registry: Registry) -> String {
     format!(
         "a {} in quotes, or {{ {} = \"...\", options }}",
@@ -66,7 +67,7 @@ pub(super) fn example(registry: Registry) -> String {
     format!("\"{first}\"")
 }
 
-/// What a key expects that takes an entry's name.
+/// Description of the value of a key that takes an entry's name.
 pub(super) fn name_expectation(registry: Registry) -> String {
     let article = match registry {
         Registry::Impairments => "an",

@@ -9,7 +9,7 @@ use crate::read::{Problem, Span};
 pub(crate) struct InPhase {
     /// The first queue where flows may keep in phase.
     pub queue: Span,
-    /// A jitter of hosts that spreads phases; `None`: the links do not have a rate.
+    /// A host jitter that spreads phases; `None`: the links do not have a rate.
     pub jitter: Option<Time>,
 }
 

@@ -6,7 +6,7 @@ use tailback_engine::registry::Kind;
 use super::metrics::Assert;
 use super::{burst, choice, name, pauses, program, rate, schedule, value};
 
-/// What a key of this kind expects, in words.
+/// Description of the values of this kind, in words.
 pub(crate) fn expectation(kind: KeyKind) -> String {
     match kind {
         KeyKind::Plain(kind) => value::expectation(kind),

@@ -28,7 +28,7 @@ pub struct Place {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// How many characters from there on are marked, on this line.
+    /// Number of characters to mark from there on, on this line.
     pub width: usize,
     /// The line; empty for that of a file that is not a scenario at all.
     pub text: String,

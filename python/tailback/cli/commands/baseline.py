@@ -66,7 +66,7 @@ def baseline(
     if not kept.is_named_so(target):
         raise InputError(f"{target}: expected a name that ends in {kept.SUFFIX}")
     if target.exists() and not force:
-        raise InputError(f"{target}: is there already; use --force to replace it")
+        raise InputError(f"{target}: already exists; use --force to replace it")
     if not target.parent.is_dir():
         raise InputError(f"{target}: there is no folder {target.parent}; name one that exists")
     wanted = select(chosen)

@@ -159,7 +159,7 @@ def compare(
     if report_folder is not None and (no_report or report_folder.exists()):
         reason = "and --no-report exclude each other; remove one of them"
         if not no_report:
-            reason = "is there already, and nothing is overwritten; name another folder"
+            reason = "already exists, and nothing is overwritten; name another folder"
         raise InputError(f"--report {report_folder}: {reason}")
     if junit is not None and not junit.absolute().parent.is_dir():
         raise InputError(

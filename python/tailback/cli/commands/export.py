@@ -84,7 +84,7 @@ def export(
     stored = folder.resolve().parent.parent
     if any(stored / kind in target.resolve().parents for kind in KINDS):
         raise InputError(
-            f"--out {target}: nothing is added to what is stored; name a file elsewhere"
+            f"--out {target}: nothing is added to stored results; name a file elsewhere"
         )
     for path in chosen.export(folder, target, interfaces):
         terminal.out(path)

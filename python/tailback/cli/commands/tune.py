@@ -175,6 +175,6 @@ def _pairs(option: str, words: tuple[str, ...]) -> dict[str, str]:
         if not equals or not path:
             raise InputError(f"{option} {text}: expected PATH=WHAT")
         if path in pairs:
-            raise InputError(f"{option} {path}: is there twice; remove one of them")
+            raise InputError(f"{option} {path}: is given twice; remove one of them")
         pairs[path] = what
     return pairs

@@ -46,8 +46,8 @@ def with_scenario(page: str, opened: dict[str, object] | None) -> str:
 
 
 def load(path: Path) -> dict[str, object]:
-    """Read a scenario with its traces. Mistakes in it are no error: the page shows them at their
-    lines."""
+    """Read a scenario with its traces. Mistakes in a scenario are not an error here: the page shows
+    them at their lines."""
     text = foreign.read(path).decode("utf-8", errors="replace")
     return scenario(text, _traces(text, path))
 

@@ -1,4 +1,4 @@
-"""A server on this machine for one page, for whoever knows its address.
+"""A server on this machine for one page, which answers everyone who knows the address.
 
 It answers one path, which contains a random token, and only requests that name this machine as the
 host, so that no other page can read it by a name that resolves to this machine. It reads no file

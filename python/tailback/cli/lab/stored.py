@@ -162,7 +162,7 @@ def _unit(value: int, kind: str) -> str:
 
 
 def _places(value: Any) -> Iterator[tuple[Table, str]]:
-    """Every key with its table, whole tables after what is in them."""
+    """Every key with its table; a whole table comes after its content."""
     if isinstance(value, dict):
         for key in list(value):
             yield from _places(value[key])

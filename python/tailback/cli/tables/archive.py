@@ -40,7 +40,7 @@ def show_list(sweeps: Sequence[StoredSweep]) -> None:
 def show_differences(
     set_up: Sequence[tuple[str, Any, Any]], results: Sequence[tuple[str, Any, Any]]
 ) -> None:
-    """What was run differently, and what came out differently."""
+    """Differences of the set-up, and differences of the results."""
     for title, rows in (("what was run", set_up), ("what came out", results)):
         if not rows:
             terminal.out(f"{title}: the same")

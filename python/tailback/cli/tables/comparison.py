@@ -22,7 +22,7 @@ class ComparisonLayout(NamedTuple):
     """How wide the tables become."""
 
     points: bool
-    """The parameters of a point have columns, instead of standing over a table of its own."""
+    """The parameters of a point are columns, instead of a heading over a table of its own."""
     full_paths: bool
     """`bottleneck.rate` instead of `rate`."""
     one_line: bool
@@ -183,7 +183,7 @@ MOST_REASONS = 8
 
 
 def _reasons(comparison: Comparison) -> list[str]:
-    """What held flows back and made queues, where it differs."""
+    """The differences in what held flows back and what filled queues."""
     several = len(comparison.points()) > 1
     out = []
     for at in comparison.reasons:

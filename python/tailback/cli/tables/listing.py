@@ -122,7 +122,7 @@ def _kernel_has(kind: str) -> Collection[str] | None:
 
 
 def _only_kernel(entries: list[dict[str, Any]], has: Collection[str] | None) -> list[str]:
-    """What the kit has beyond the registry."""
+    """Algorithms of the kit that are not in the registry."""
     known = {name for e in entries for name in (e["name"], e["kernel"])}
     return sorted(name for name in has or () if name not in known and name not in PARTS)
 

@@ -215,7 +215,7 @@ FEW = 3
 
 
 def show_where(results: Results, reused: int, runs: int) -> None:
-    """Where the results are, how many were there already, and what can be done with them next.
+    """Where the results are, how many were stored already, and which commands to use next.
 
     Printed on stderr, so that stdout has only the table.
     """
@@ -236,7 +236,7 @@ def show_where(results: Results, reused: int, runs: int) -> None:
 
 
 def _warnings(results: Results) -> list[str]:
-    """What the kernels of guests warned of, with how many runs, in the order of the runs."""
+    """The warnings of guests' kernels, with the number of runs, in the order of the runs."""
     counts: dict[str, int] = {}
     for run in results.points if results.engine == "kernel" else ():
         for text in (run.manifest.get("environment") or {}).get("warnings", ()):
@@ -483,14 +483,15 @@ def _program(summary: Mapping[str, Any], index: int) -> Any:
 
 
 def _own(results: Results) -> list[TableQuantity]:
-    """What the files of programs say, by name."""
+    """Numbers from the files of programs, by name."""
     first = (_of_run(group[0]) for group in results.groups())
     names = dict.fromkeys(n for summary in first for p in programs(summary) for n in p["results"])
     return [_of(line(name), f"results.{name}", "flow") for name in names]
 
 
 def _status(ended: Sequence[Mapping[str, int | None]]) -> str:
-    """Exit status of the sender's and the receiver's side; what ran on to the end has none."""
+    """Exit status of the sender's and the receiver's side; a program that ran to the end has
+    none."""
     sides = [
         ", ".join(dict.fromkeys("\u2013" if s[side] is None else str(s[side]) for s in ended))
         for side in ("sender", "receiver")

@@ -1,4 +1,5 @@
-"""A test case of the draft: its scenario, what it needs to see, and how it is judged."""
+"""A test case of the draft: its scenario, the situation that it needs, and how its verdict is
+decided."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ MSS, FRAME = 1448, 1514
 
 @dataclass(frozen=True)
 class Finding:
-    """What a case has shown."""
+    """The finding of a case."""
 
     verdict: SectionVerdict
     measure: str

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tailback.report.model import Block
 
 KERNEL_GAUGES = ("cwnd", "in_flight", "acked_bytes")
-"""What the kernel engine records of a BBR sender after every ACK."""
+"""The quantities that the kernel engine records for a BBR sender after every ACK."""
 
 
 @dataclass(frozen=True)

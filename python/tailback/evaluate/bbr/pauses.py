@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailback.evaluate.bbr.case import seconds
 
 EVERY_S = 0.02
-"""Half of it the application writes, half of it not."""
+"""The application writes during half of it, and pauses during the other half."""
 
 
 def pauses(since_s: float, span_s: float) -> list[list[str]]:

@@ -25,7 +25,7 @@ class BbrSubject:
 
 
 def parse(text: str, *, traced: bool) -> BbrSubject:
-    """Read a subject; with `traced` all of its state is recorded, if it has an option for that.
+    """Read a subject; `traced` records all of its state, if it has an option for that.
 
     Raises `InputError` if it is no BBR or an option has no value.
     """

@@ -27,7 +27,7 @@ CRITERIA = (
         _goodput,
         id="4.4-ratio",
         title="Packet sizes: small over large",
-        measure=f"loss of the rate of small packets over that of large ones, against {REFERENCE}",
+        measure=f"decrease of the rate of small packets over that of large, against {REFERENCE}",
         value=small_over_large,
         unit="",
     ),

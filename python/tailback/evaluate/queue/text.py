@@ -14,5 +14,9 @@ CRITERIA = (
     _section("5.4", "LEDBAT", "Write how a flow of LEDBAT does; tailback does not have LEDBAT."),
     _section("8.3", "Stability", "Write what is known of the stability of the control law."),
     _section("11", "Cost", "Write what the scheme costs in memory and time."),
-    _section("12", "Deployment", "Write what has to be configured, and what defaults do."),
+    _section(
+        "12",
+        "Deployment",
+        "Write which parameters must be configured, and how the defaults behave.",
+    ),
 )

@@ -1,7 +1,7 @@
-"""Programs in the guest: what they need of this machine.
+"""Programs in the guest: the parts that they need on this machine.
 
 `roots` makes the folders with Debian packages that they run in, and `built` compiles tailback's own
 programs. `check` finds what is wrong with a program before anything boots (with `elf`, `packages`
-and `view`). `places` is what the guest gets of all this, and `said` has its kernel's warnings about
-them.
+and `view`). `places` collects what the guest gets from these, and `said` has the kernel's warnings
+about programs.
 """

@@ -25,7 +25,7 @@ from tailback.kernel.steps import Steps
 HERE = Path(__file__).parent
 MANIFEST = "program.json"
 BUILT = "built:"
-"""The prefix of such a program where a scenario's files have paths."""
+"""The prefix of such a program among the paths in a scenario's files."""
 PROGRAM = "transfer"
 """File name of the program in each such folder."""
 
@@ -53,13 +53,14 @@ class BuildRecipe:
     made: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     besides: Mapping[str, str] = field(default_factory=dict)
-    """Other programs that compiling needs, and how to install them."""
+    """Other programs that the build needs, and how to install them."""
     tools: Callable[[Path], dict[str, str]] | None = None
-    """Puts files that we can provide into a folder, and returns the variables that name it."""
+    """Puts the files that we can provide into a folder, and returns the environment variables that
+    name the folder."""
 
 
 def _go(folder: str) -> BuildRecipe:
-    # Static, so that it needs nothing of the guest's root.
+    # Static, so that it needs no file of the guest's root.
     return BuildRecipe(
         folder,
         compiler=("go", "version"),
@@ -132,7 +133,8 @@ def all_names() -> list[str]:
 
 
 def check(wanted: Iterable[str]) -> None:
-    """Reject names of no program, all at once, and programs that this machine cannot compile."""
+    """Reject, all at once, names that are no program and programs that this machine cannot
+    compile."""
     wrong = [names.unknown("program", one, all_names()) for one in wanted if one not in RECIPES]
     for name in dict.fromkeys(one for one in wanted if one in RECIPES):
         recipe = RECIPES[name]
@@ -149,7 +151,7 @@ def check(wanted: Iterable[str]) -> None:
 
 
 def find(name: str) -> Path:
-    """The folder of a program's files; `InputError` if it is not built, or not as built."""
+    """The folder of a program's files; `InputError` if it is not built, or has changed since."""
     if name not in RECIPES:
         raise InputError(names.unknown("program", name, all_names()))
     link = kit.cache() / "programs" / name
@@ -162,7 +164,8 @@ def find(name: str) -> Path:
         raise InputError(f"{name} was built of other sources; run: {command}")
     if said := _differences(folder, facts):
         raise InputError(
-            f"{name} in {folder} is not what was built: {contents.listed(said)}; run: {command}"
+            f"{name} in {folder} has changed since it was built: {contents.listed(said)}; run: "
+            f"{command}"
         )
     return folder / name
 

@@ -180,7 +180,7 @@ class _Check:
 
     def _in(self, package: str | None) -> str:
         if package is None:
-            return "which is in no package that we know; add the package that has it, or the file"
+            return "which no known package has; add the package that has it, or the file"
         if package in self.root.packages:
             return f"which the version of {package} in use does not have"
         return f'which is in Debian\'s package {package}: add packages = ["{package}"]'
@@ -215,8 +215,8 @@ class _Check:
         plain = os.path.basename(word)
         if elsewhere := self._elsewhere(plain):
             return (
-                f'"{line(word)}" is at {elsewhere}: packages are unpacked, not installed, and '
-                "nothing links to it"
+                f'"{line(word)}" is at {elsewhere}: packages are unpacked, not installed, so '
+                "no link leads to it"
             )
         package = packages.of_program(word, self.archive())
         if package is not None and package not in self.root.packages:

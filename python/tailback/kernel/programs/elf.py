@@ -1,6 +1,6 @@
-"""Reads from an executable file for which processor it is, and what it is linked to.
+"""Reads the processor of an executable file, and the libraries to which it is linked.
 
-It reads only the parts of the format that this needs. The file is untrusted: every number in it is
+It reads only the necessary parts of the format. The file is untrusted: every number in it is
 compared with its length before it is used.
 """
 
@@ -39,7 +39,7 @@ class Elf:
     needed: tuple[str, ...] = ()
     """Libraries, by the names that the loader looks for."""
     paths: tuple[str, ...] = ()
-    """The folders where it wants them searched first."""
+    """The folders that the file asks the loader to search first."""
 
 
 class Damaged(ValueError):
@@ -55,7 +55,7 @@ def read(path: Path) -> Elf | None:
             try:
                 return _read(data)
             except (struct.error, IndexError, UnicodeDecodeError) as error:
-                raise Damaged("it ends before what it says it has") from error
+                raise Damaged("it ends before the data that its header describes") from error
 
 
 def _read(data: mmap.mmap) -> Elf:
@@ -117,5 +117,5 @@ def _offset(headers: list[tuple[int, int, int, int]], address: int) -> int:
 
 def _bytes(data: mmap.mmap, offset: int, size: int) -> bytes:
     if offset + size > len(data):
-        raise Damaged("it ends before what it says it has")
+        raise Damaged("it ends before the data that its header describes")
     return data[offset : offset + size]

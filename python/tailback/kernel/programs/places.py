@@ -1,4 +1,4 @@
-"""What a guest with programs gets of this machine, and where it finds it.
+"""The files of this machine that a guest with programs gets, and their places in the guest.
 
 Each package root, image and folder of a scenario is a place: a link in the workplace of the run,
 which the guest mounts under /programs (root.INIT), read-only. Its files are copied to a place of
@@ -26,8 +26,8 @@ COPIES = "files"
 """The place of files."""
 
 UPTIME_S = 60
-"""Time between the start of the kernel and time 0: some programs take a machine that has just
-started for one whose clock is not set.
+"""Time between the start of the kernel and time 0: some programs assume that a machine that has
+just started does not have its clock set.
 """
 
 
@@ -101,7 +101,7 @@ class Places:
 
     @property
     def start_ns(self) -> int:
-        """What it shows when its kernel starts, ns since 1970."""
+        """The time on the guest's clock when its kernel starts, ns since 1970."""
         return (self.date_s - UPTIME_S) * 10**9
 
 

@@ -1,4 +1,5 @@
-"""Package roots: the surroundings of programs, from Debian's packages and nothing of this machine.
+"""Package roots: the file systems of programs, from Debian's packages and without files of this
+machine.
 
     roots/pins/HASH.json    in the cache of kits: what some names of packages stand for
     roots/HASH/root/        those packages, unpacked
@@ -120,7 +121,8 @@ def verify(root: Root) -> None:
     facts = manifest.read(folder / MANIFEST, ROOT)
     if said := contents.differences(facts["files"], contents.of(folder, ("root",))):
         raise InputError(
-            f"the packages in {root.path} are not what was unpacked: {contents.listed(said)}; "
+            f"the packages in {root.path} have changed since they were unpacked: "
+            f"{contents.listed(said)}; "
             f"remove {folder}, and it is made again"
         )
 
@@ -229,7 +231,7 @@ def _assemble(files: Sequence[Path], root: Path) -> None:
 
 
 def _tools(root: Path) -> None:
-    """sh and the common tools: busybox, where no package brings them."""
+    """sh and the common tools from busybox, if no package has them."""
     for line in process.run([root / BUSYBOX, "--list-full"]):
         path = root / "usr" / line.removeprefix("usr/")
         is_tool = re.fullmatch(r"(usr/)?s?bin/[a-zA-Z0-9_.\[-]+", line)
@@ -238,7 +240,7 @@ def _tools(root: Path) -> None:
 
 
 def _certificates(root: Path) -> None:
-    """The bundle that ca-certificates' script would make."""
+    """The bundle of certificates that the script of ca-certificates would make."""
     texts = [path.read_bytes() for path in sorted((root / CERTIFICATES).rglob("*.crt"))]
     bundle = root / BUNDLE
     bundle.parent.mkdir(parents=True, exist_ok=True)

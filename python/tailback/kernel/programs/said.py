@@ -27,8 +27,8 @@ SPINS = 10_000
 """This many calls that did not wait are more than a start-up."""
 
 READINGS = 1000
-"""This many readings of the processor's counter are more than a start-up: the dynamic linker makes
-ten each time.
+"""With this many readings of the processor's counter, more than the start-up reads it: the dynamic
+linker makes ten readings each time.
 """
 
 CALLS = {
@@ -55,7 +55,7 @@ class Account:
     call: int
     """The most frequent of these calls."""
     interrupts: int
-    """How often it was interrupted while it computed."""
+    """Number of interruptions while it computed."""
     readings: int
     """How often it read the processor's counter."""
 
@@ -84,14 +84,15 @@ class Said:
         return False
 
     def warnings(self, duration_ns: int) -> list[str]:
-        """Return what a reader of the results has to know."""
+        """Return the warnings that a reader of the results needs."""
         warnings = [COUNTER_SEEN] if self.counter_seen else []
         for usage in self.accounts:
             name = f'program "{usage.program}"'
             if usage.interrupts:
                 warnings.append(
                     f"{name} computed for so long without a system call that it was interrupted "
-                    f"{_times(usage.interrupts)}: when, depends on this machine, and so do results"
+                    f"{_times(usage.interrupts)}: the time of the interruption, and so the "
+                    f"results, depend on this machine"
                 )
             if usage.spins >= SPINS:
                 warnings.append(
@@ -100,8 +101,8 @@ class Said:
                 )
             if usage.readings >= READINGS:
                 warnings.append(
-                    f"{name} read the processor's counter (rdtsc) {_times(usage.readings)}: it was "
-                    "shown the clock instead, at 4 GHz"
+                    f"{name} read the processor's counter (rdtsc) {_times(usage.readings)}: it "
+                    f"got the virtual clock instead, at 4 GHz"
                 )
             if usage.ns > SHARE * duration_ns:
                 share = 100 * usage.ns / duration_ns
@@ -138,11 +139,11 @@ def of_kit(kit: Kit) -> list[str]:
 
 
 def hung(said: Said, kit: Kit) -> str:
-    """Why a run with programs may make no progress; empty if nothing is known."""
+    """Why a run with programs may make no progress; empty if the reason is not known."""
     if said.computing:
         return f': program "{said.computing}" computes without system calls'
     if not kit.lets_time_pass:
-        return ": a program may be polling without waiting, for which this kernel has no patch"
+        return ": a program may be polling without waiting, and this kernel has no patch for that"
     return ""
 
 

@@ -141,7 +141,7 @@ def _curve(
             point |= {"low": max(0.0, y - reach), "high": min(1.0, y + reach)}
         points.append(point)
     if tail:
-        # No value exceeds the largest, and a logarithmic axis has no 0.
+        # The share above the largest value is 0, which a logarithmic axis does not have.
         points = [point for point in points if point["y"]]
     bulk = [0.02, 0.999 if tail else 0.99]
     inner = np.minimum(np.searchsorted(share, bulk), len(at) - 1)

@@ -185,7 +185,7 @@ def _events(plan: PlotPlan) -> list[tuple[str, Rows]]:
         if kind in missing:
             continue
         own = frame.filter(pl.col("event") == kind)
-        # Two in one pixel look like one.
+        # Two marks in one pixel look like one.
         pixel = (pl.col("time_s") / (span / MOST_BINS or 1.0)).floor().alias("pixel")
         own = own.with_columns(pixel).unique([*ROLES, "pixel"], maintain_order=True)
         most = common.MOST_ROWS // (2 * len(plan.look.events))

@@ -24,7 +24,7 @@ WORTH = 0.02
 """A utilisation that changes less over all points gets no figure."""
 SAME = 0.01
 """The same for other quantities, as a share of the largest."""
-CUT = "Bars are cut where they are longer than all else."
+CUT = "Bars are cut if they are longer than the range of all values."
 
 WORDS = {
     "flow": "flow",
@@ -110,7 +110,7 @@ def pooled_text(values: Iterable[Sequence[Value]], several: str = "") -> str:
 
 
 def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
-    """Whether it changes: for a single part it is not the same at all points."""
+    """Whether it changes: whether a single part has different values at some points."""
     means: dict[str, list[float]] = {}
     for _, name, value in values:
         if value.mean is not None:

@@ -306,7 +306,7 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _with_packets(planned: Sequence[Planned]) -> set[str]:
-    """The runs whose folders may be too large for one message."""
+    """Runs with folders that may be too large for one message."""
     scenarios = {id(run.scenario): run.scenario for run in planned}
     points = (point for scenario in scenarios.values() for point in scenario.points)
     return {point.run_id for point in points if '"packets":true' in point.canonical}

@@ -64,7 +64,7 @@ def versions(words: Sequence[str]) -> dict[str, str]:
 
 
 def play(order: Order) -> Answer:
-    """Execute a run; return the files of its folder, or why there are none."""
+    """Execute a run; return the files of its folder, or the reason why it has none."""
     try:
         with _scratch() as scratch:
             scenario, run_ids = _read(order.recipe, scratch)

@@ -147,7 +147,7 @@ class Kernel:
         return scenario.versioned(versions)
 
     def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
-        """The most bytes that a run may take; most guests take far less."""
+        """The largest memory that a run may use, bytes; most guests use far less."""
         return (self._memory_mib + confine.SPARE_MIB) << 20
 
     def cpu_s(self, packets: int) -> float:
@@ -216,7 +216,7 @@ class Kernel:
             for text in about_programs:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
-            raise GuestFailed(f"what the guest left is not a result: {error}") from error
+            raise GuestFailed(f"the files that the guest left are not a result: {error}") from error
         finally:
             folders.remove(workplace, inside=workplace.parent)
 
@@ -250,7 +250,7 @@ class Kernel:
         except (OSError, UnicodeDecodeError) as error:
             raise TailbackError(f"{error}; run: make build") from None
         if hashlib.sha256(agent).hexdigest() != built:
-            raise TailbackError(f"{AGENT} is not what was built; run: make build")
+            raise TailbackError(f"{AGENT} has changed since it was built; run: make build")
         return agent
 
     def _shelves(self, modules: Iterable[str]) -> dict[str, str]:
@@ -265,7 +265,7 @@ class Kernel:
         return shelves
 
     def _version(self, modules: list[str], roots: list[str]) -> str:
-        """The version of the guest, and after a dot what a scenario adds to it."""
+        """The version of the guest; after a dot, a hash of the parts that a scenario adds."""
         base = self._shelves([])
         shelves = self._shelves(modules)
         self.kit.verify(shelves)

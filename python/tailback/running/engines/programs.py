@@ -28,7 +28,7 @@ class Checked:
 
     problems: list[check.Problem]
     inputs: list[str]
-    """What results depend on, besides the scenario."""
+    """The inputs on which results depend, besides the scenario."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Programs:
             return Checked([], [])
         if not (self.kit.root / FOLDER).is_dir():
             raise InputError(
-                f"the kernel kit in {self.kit.path} is of an earlier tailback, which ran no "
-                f"programs; run: {COMMAND}"
+                f"the kernel kit in {self.kit.path} is from an earlier tailback, which could not "
+                f"run programs; run: {COMMAND}"
             )
         confine.check_programs(self.kit)
         problems: list[check.Problem] = []

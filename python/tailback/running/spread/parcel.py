@@ -14,7 +14,7 @@ from tailback.errors import DamagedResults
 from tailback.store.run_folder import FILES, StoredRun
 
 PROGRAMS = "programs"
-"""The folder in it of what programs have left."""
+"""The folder in it with the files that programs have left."""
 
 
 def files(folder: Path) -> dict[str, bytes]:

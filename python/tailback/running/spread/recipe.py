@@ -24,11 +24,11 @@ class ScenarioRecipe:
     seeds: int | None
     engine: str
     files: tuple[tuple[str, bytes], ...]
-    """What it names relative to its folder."""
+    """The files that it names, relative to its folder."""
 
 
 def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
-    """What another process needs to read it again."""
+    """The data that another process needs to read it again."""
     if scenario.plugins:
         raise InputError(
             f"{scenario.file}: plugins are compiled where they are used and are not sent to a "

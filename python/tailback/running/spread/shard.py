@@ -49,8 +49,8 @@ class Shard:
             count = total if total is not None else found
             if count is None:
                 raise InputError(
-                    f"--shard {text}: JOB_COMPLETION_INDEX says which, and nothing how many; "
-                    "expected auto/N"
+                    f"--shard {text}: JOB_COMPLETION_INDEX gives the index but not the number of "
+                    f"shards; expected auto/N"
                 )
         else:
             index, count = int(match["index"]), total or 0
@@ -169,7 +169,7 @@ def chosen() -> Shard | None:
 def using(shard: Shard) -> Iterator[None]:
     """Run one shard of each batch of this block.
 
-    The first batch of which other parts are missing ends it with `PartDone`.
+    The first batch that needs other parts ends it with `PartDone`.
     """
     token = _CHOSEN.set(shard)
     try:

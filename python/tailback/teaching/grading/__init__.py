@@ -167,7 +167,7 @@ class Grades:
 
 
 def words(verdict: BoundVerdict) -> str:
-    """What a verdict is about: `delay_ms.p99 of bottleneck at most 20`."""
+    """The subject of a verdict: `delay_ms.p99 of bottleneck at most 20`."""
     name = f" of {verdict.name}" if verdict.name is not None else ""
     at = f" at {', '.join(f'{k} = {v}' for k, v in verdict.params.items())}"
     bound = f"at {'least' if verdict.side == 'min' else 'most'} {verdict.bound:g}"

@@ -36,7 +36,7 @@ def write(name: str, folder: Path | str) -> list[Path]:
     """Write the files of a lesson to a folder that is new or empty; returns their paths."""
     source, folder = _folder(name), Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{line(folder)}: is there already; name a folder that is new or empty")
+        raise InputError(f"{line(folder)}: already exists; name a folder that is new or empty")
     written: list[Path] = []
     for inside, file in _files(source, Path()):
         target = folder / inside

@@ -36,7 +36,7 @@ const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 const NO_HOST: i32 = 125;
 
-/// Whether this kernel has what programs need.
+/// Whether this kernel has the features that programs need.
 pub fn check() -> Result<(), String> {
     let lacks =
         |(_, name): &&(libc::c_int, &str)| !Path::new(&format!("/proc/self/ns/{name}")).exists();

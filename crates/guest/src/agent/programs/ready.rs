@@ -38,7 +38,7 @@ fn bound(protocol: &str, port: u16, state: &str) -> bool {
     })
 }
 
-/// Whether a table of sockets has one with this local port and state.
+/// Whether a table of sockets has an entry with this local port and state.
 fn has(table: &str, port: u16, state: &str) -> bool {
     table.lines().skip(1).any(|line| {
         let mut words = line.split_whitespace().skip(1);

@@ -25,7 +25,7 @@ impl Runner<'_> {
     pub(super) fn finish(mut self) -> Result<GuestResult, String> {
         let job = self.job;
         let end = job.duration_ns;
-        // First of all: the kernel's state now is its state at the end of the run.
+        // This comes first, because the kernel's state now is its state at the end of the run.
         let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
         let all_requests: Vec<Option<TrafficOutcome>> = self
             .players
@@ -113,7 +113,7 @@ impl Runner<'_> {
         }
         let mut environment = self.environment()?;
         let mut about_programs = self.end_programs()?;
-        // Starts processes, for which running programs may have left no room.
+        // This starts processes, and running programs may have left no room for them.
         about_programs.extend(gates::warnings(job, self.namespaces)?);
         environment.warnings.extend_from_slice(&about_programs);
         Ok(GuestResult {

@@ -35,7 +35,7 @@ struct Stream {
     own_first: Option<u32>,
     /// First sequence number of its data, as seen at the other host.
     first: Option<u32>,
-    /// What the other host has received in order.
+    /// The bytes that the other host has received in order.
     in_order: Option<u32>,
     /// Sequence number of its end.
     end: Option<u32>,

@@ -44,6 +44,6 @@ CASE = Case(
         "sample_tx_in_flight",
     ),
     judge,
-    note="The appendix asks for full_bw_now too; section 5.3.1.3 sets full_bw_reached alone, which "
-    "is judged.",
+    note="The appendix asks for full_bw_now too; section 5.3.1.3 sets full_bw_reached alone, "
+    "so only that is checked.",
 )

@@ -57,5 +57,5 @@ CASE = Case(
         },
     ),
     note="The appendix always updates inflight_longterm. The pseudo-code of section 5.5.10.2 "
-    "updates it only if the sample is not application-limited. So only the transition is judged.",
+    "updates it only if the sample is not application-limited. So only the transition is checked.",
 )

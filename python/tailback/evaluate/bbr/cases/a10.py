@@ -48,5 +48,5 @@ CASE = Case(
     MEASURE,
     ("mode", "cwnd", "in_flight", "bw_mbit", "min_rtt_ms", "round"),
     judge,
-    note="Only the window is judged, not the gain behind it.",
+    note="Only the window is checked, not the gain behind it.",
 )

@@ -17,7 +17,7 @@ BOUND = 3 * log2(RATE_MBIT * 1e6 * RTT_S / 8 / FRAME)
 DOUBLE = 1.5
 """A step is at least this many times the previous one."""
 DOUBLINGS = 3
-"""This many first steps have to do so; later the window is not always the limit."""
+"""The number of first steps that must grow like this; later the window is not always the limit."""
 
 
 def steps(trace: StateTrace, up: Spell) -> list[float]:
