@@ -1,4 +1,4 @@
-"""What a data packet and a flow cost as a scenario grows: the tables and figures of the docs.
+"""The cost of a data packet and of a flow as a scenario grows: the tables and figures of the docs.
 
 Each point is a run through the command line into a temporary folder: the fastest of three, or one
 with --quick. The time is the CPU time of the simulation alone, over the data packets of its TCP

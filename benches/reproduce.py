@@ -5,7 +5,7 @@
 Each runs as a user would run it, with its full seeds unless `--seeds` changes
 them, into a temporary folder, and then a second time. The second time reads
 every run from the store, so it measures everything but the runs, above all the
-report. It uses nothing of the first report. Modules are compiled beforehand, as
+report. It uses no part of the first report. Modules are compiled beforehand, as
 those of an installed package are.
 """
 
@@ -42,7 +42,7 @@ REPORT_GOAL = 0.1
 
 @dataclass(frozen=True)
 class Took:
-    """What a command took, in seconds."""
+    """The time that a command took, in seconds."""
 
     wall: float
     cpu: float

@@ -2,11 +2,11 @@
 
 One CUBIC flow starts at an empty FIFO. Three numbers of its first 25 round-trip times:
 
-- overshoot: the most in flight over the bandwidth-delay product and the buffer together; a path
-  cannot hold more than 1;
+- overshoot: the largest amount in flight, divided by the bandwidth-delay product plus the buffer; a
+  path cannot hold more than 1;
 - loss: the share of the packets that the queue dropped;
-- time: round-trip times until the flow delivered 90 % of the rate over one of them; missing if it
-  never did.
+- time: the number of round-trip times until the flow delivered 90 % of the rate during one of them;
+  missing if it never did.
 
     python benches/start_up.py [--quick] [--write]
 """
@@ -70,7 +70,7 @@ slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11
 
 @dataclass(frozen=True)
 class Cell:
-    """What one set-up gave: means over seeds."""
+    """The results of one set-up: means over seeds."""
 
     start: str
     rate: int
@@ -123,7 +123,7 @@ def measure(start: str, rate: int, rtt: int, buffer: float) -> Cell:
 
 
 def _reached(delivered: Sequence[tuple[int, float]], rate: int, rtt: int) -> float | None:
-    """Round-trip times until so much of the rate was delivered over one of them."""
+    """Number of round-trip times until this share of the rate was delivered during one of them."""
     each = SHARE * rate * 1e6 * (rtt / 1e3) / 8 * MSS / FRAME
     for (_, before), (at, after) in zip(delivered, delivered[4:], strict=False):
         if after - before >= each:

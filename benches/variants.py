@@ -40,7 +40,7 @@ def build(name: str, flags: str) -> Path:
 
 
 def profdata() -> str | None:
-    """The llvm-profdata that reads what this rustc writes, if there is one."""
+    """The llvm-profdata that can read the profiles of this rustc, if it is installed."""
     told = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
     major = told.split("LLVM version: ")[1].split(".")[0]
     places = (f"llvm-profdata-{major}", f"/usr/lib/llvm-{major}/bin/llvm-profdata")

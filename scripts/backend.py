@@ -21,7 +21,7 @@ from maturin import *  # noqa: F403  # the hooks that stay as they are
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = ROOT / "data" / "data" / "share"
-"""What a wheel puts into share/ of an environment, if `make wheel` has written it."""
+"""The files that a wheel puts into share/ of an environment, if `make wheel` has written them."""
 SHIPPING = ROOT / "python" / "tailback" / "plugins" / "shipping.py"
 GUEST = ROOT / "python" / "tailback" / "kernel" / "tailback-guest"
 
@@ -50,6 +50,6 @@ def guest() -> None:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     shutil.copy(target / "release" / GUEST.name, GUEST)
     subprocess.run(["strip", GUEST], check=True)
-    # What it is when it is used, too.
+    # Its hash, to check it when it is used.
     told = hashlib.sha256(GUEST.read_bytes()).hexdigest()
     GUEST.with_name(f"{GUEST.name}.sha256").write_text(f"{told}\n", encoding="ascii")

@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "coverage"
 PACKAGES = ("engine", "record", "scenario", "guest", "packetdrill", "swarm")
-"""Whose tests are run: all that run the engine or what it records."""
+"""The crates whose tests are run: all that run the engine or its records."""
 MEASURED = ("crates/engine/src", "crates/record/src")
 
 
@@ -77,7 +77,7 @@ def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
 
 
 def _first_test(path: Path) -> int:
-    """The line at which the tests in a file begin; tests are not what is measured."""
+    """The line at which the tests in a file begin; the coverage of tests is not measured."""
     lines = path.read_text().splitlines()
     for number, (line, behind) in enumerate(pairwise(lines), 1):
         # A module in a file of its own is not a part of this one.

@@ -3,9 +3,9 @@
     python scripts/kernel_works.py > docs/evidence/kernel-works.md
     python scripts/kernel_works.py dualpi2-2022 dualpi2-2019-wrr --out results/kernel-works
 
-Runs what is not stored; each experiment has a folder of its own in `--out`. Errors are of published
-numbers; where nothing is published, the difference of the engines remains. Both engines run the
-same scenarios.
+Runs what is not stored; each experiment has a folder of its own in `--out`. Errors are relative to
+published numbers; without published numbers the table has the difference of the engines. Both
+engines run the same scenarios.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ The versions of 2019 run on Linux by the module `sch_dualpi2_2019`, and DCTCP of
 `tcp_dctcp_2014`. On both engines today's stack detects the losses.
 """,
 }
-"""What a reader has to know of an experiment's rows."""
+"""Notes for readers about an experiment's rows."""
 
 
 @dataclass(frozen=True)

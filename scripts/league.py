@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def facts_of(found: dict[str, list[Evaluation]], *, quick: bool) -> dict[str, str]:
-    """What the page says about how it was made."""
+    """The page's sentence about how it was made."""
     return {
         "command": "python scripts/league.py" + (" --quick" if quick else ""),
         "date": f"{datetime.now(UTC).date():%-d %B %Y}",

@@ -1,4 +1,4 @@
-"""Mutation testing of a sample: which small changes to the sources does no test notice?
+"""Mutation testing of a sample: finds small changes to the sources that no test notices.
 
     PYTHONPATH=scripts python3 -m mutants [MODULE ...] [--seed N] [--sample N] [--again]
 
@@ -99,7 +99,7 @@ def missed_before(sample: Sample, every: list[Mutant]) -> list[Mutant]:
 
 
 def print_table(samples: list[Sample]) -> None:
-    """Prints how many mutants of each module were tried and what became of them."""
+    """Prints how many mutants of each module were tried, and their outcomes."""
     words = (
         "module",
         "all",

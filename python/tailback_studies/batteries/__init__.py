@@ -48,7 +48,7 @@ class Preset:
     sets: Mapping[str, Any] = field(default_factory=dict)
     """Values by path; paths of flows that a file does not have are ignored."""
     only: Sequence[str] = ()
-    """The parts that it concerns; all of them if empty."""
+    """The parts to which it applies; all of them if empty."""
     by_row: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
     """Further values for a value of an axis, by the axis's path and value."""
 
@@ -70,7 +70,7 @@ class Battery(Protocol):
 
     @property
     def presets(self) -> Mapping[str, Preset]:
-        """What can be chosen, by name."""
+        """The presets that a user can choose, by name."""
 
     @property
     def kernel_preset(self) -> str:

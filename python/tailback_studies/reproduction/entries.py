@@ -16,8 +16,8 @@ KINDS = {
     "share": "of a fair share",
     "absolute": "absolute",
 }
-"""How errors are counted: over the published value, over the link's rate, over a fair share of it,
-or absolute.
+"""How errors are counted: relative to the published value, to the link's rate or to a fair share of
+it, or absolute.
 """
 
 
@@ -30,7 +30,7 @@ class Entry:
     """The measured value, over the seeds."""
 
     def error(self, kind: str) -> float | None:
-        """The error of the measured against the published value, counted in one of `KINDS`."""
+        """The error of the measured value against the published one, counted in one of `KINDS`."""
         return self.cell.relative if kind == "relative" else self.cell.error
 
     def size(self, kind: str) -> float | None:

@@ -106,7 +106,7 @@ class Experiment(ABC):
     title: str
     """Title, authors and year of the source."""
     doc: str
-    """What it shows, in a sentence."""
+    """A sentence that says what it shows."""
     parts: Sequence[str]
     """Figures and tables that can be run by themselves."""
 
@@ -114,7 +114,7 @@ class Experiment(ABC):
     """Whether only the kernel engine can run it: its page is not made where no kernel is needed."""
 
     not_run: Sequence[tuple[str, int | None, str]] = ()
-    """What is not reproduced: what, how many rows of the source, why."""
+    """The parts that are not reproduced: what, how many rows of the source, and why."""
 
     def request(
         self,

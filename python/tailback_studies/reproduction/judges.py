@@ -44,7 +44,7 @@ class Judge:
     within: int | None = None
     """Cells within the limit."""
     within_or_chance: int | None = None
-    """The same plus the cells that only noise keeps out; from five seeds on."""
+    """The same, plus the cells that only noise keeps outside the limit; needs five seeds."""
     blind: int = 0
     """Held-out cells: not used until the set-up was frozen."""
     blind_median: float | None = None

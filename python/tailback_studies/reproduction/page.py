@@ -41,7 +41,8 @@ class Page:
     def with_figure(self, report: Report) -> Page:
         """Return the page with the opening figure of its report, if it has no figure itself.
 
-        Its facts stay behind: those of one figure would be taken for the facts of the page.
+        Its facts are left out, because readers would take the facts of one figure for those of the
+        page.
         """
         figure = report.opening()
         blocks = (block for section in self.sections for block in section.blocks)

@@ -222,9 +222,7 @@ def _count(text: str) -> int:
 
 
 def _counted(judges: Sequence[Judge]) -> str:
-    """How many criteria hold, how many cells are within their limits, and how many were held
-    out.
-    """
+    """The numbers of criteria that hold, of cells within their limits, and of held-out cells."""
     holding = sum(judge.holds for judge in judges)
     counted = [judge for judge in judges if judge.within is not None]
     within = sum(judge.within or 0 for judge in counted)

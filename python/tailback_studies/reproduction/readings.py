@@ -1,4 +1,5 @@
-"""What a source leaves open: each reading tried by itself, on the cells that it concerns."""
+"""Questions that a source leaves open: each reading is tried by itself, on the cells that it
+affects."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Reading(Generic[V, S]):
     """The difference from the set-up of the reproduction."""
     variant: V
     concerns: Callable[[S], bool] = _any
-    """Whether it can make a difference to a set-up."""
+    """Whether it can change the results of a set-up."""
 
 
 def before_and_after(

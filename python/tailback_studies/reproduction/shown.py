@@ -84,8 +84,8 @@ def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
     ]
     caption = (
         "Cells that are published, and how far off they may be. Chance: the count includes misses "
-        "within the range in which one more run here would be in 95 % of cases, where there are "
-        "five seeds; a source that ran each case once cannot be distinguished from such a run. "
+        "within the range of one more run here in 95 % of cases, if there are five seeds; a "
+        "source that ran each case once cannot be distinguished from such a run. "
         "Held-out: not used until the set-up was frozen. Whether a goal holds does not depend on "
         "the allowance for chance."
     )

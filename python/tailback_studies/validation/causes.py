@@ -1,14 +1,15 @@
 """Why a cell is beyond its limit, as far as it can be measured.
 
-The causes come from four checks, none of them written by hand. First, whether identical flows
-agree in order of throughput though not one by one: chance decides which of them is slow. Second,
-whether the seeds of either engine differ as much: noise. Third, whether both engines agree in the
-neighbourhood of the cell. Neighbours have a round-trip time that is 1 or 2 % off: an experimenter
-would call them the same cell. Where the means over the neighbourhood agree, one engine falls into a
-pattern of phases in this cell and the other does not; their rules do not differ. Fourth, whether
-runs settle: with more seeds the values of both engines lie in the same few groups, with gaps wider
-than the limit between them, and the seed decides which. A window of DCTCP, for example, freezes
-where alpha is too small to cut a segment. A miss that none of these explains has no known cause.
+The causes come from four checks, none of them written by hand. First, whether identical flows agree
+in order of throughput, although they do not agree one by one: then chance decides which of them is
+slow. Second, whether the seeds of either engine differ as much: noise. Third, whether both engines
+agree in the neighbourhood of the cell. Neighbours have a round-trip time that is 1 or 2 % off: an
+experimenter would call them the same cell. If the means over the neighbourhood agree, one engine
+falls into a pattern of phases in this cell and the other does not, but their rules are the same.
+Fourth, whether runs settle: with more seeds the values of both engines lie in the same few groups,
+with gaps wider than the limit between them, and the seed decides which. A window of DCTCP, for
+example, freezes where alpha is too small to cut a segment. A miss that none of these checks
+explains has no known cause.
 """
 
 from __future__ import annotations

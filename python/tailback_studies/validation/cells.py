@@ -1,8 +1,8 @@
 """Cells of the validation: what both engines measured at one point, and how far apart they are.
 
 Every number is a mean over seeds, with its noise: half the 95 % interval of the difference of the
-two means (Welch), from the spread over the seeds of both engines. There is no noise where the runs
-of neither engine differ.
+two means (Welch), from the spread over the seeds of both engines. The noise is 0 if the runs of
+each engine are all equal.
 
 Flows that compete are compared with their fair share, the link's rate over their number. Identical
 flows (the scenario does not distinguish them) are compared twice: one by one, and in order of
@@ -82,9 +82,7 @@ class Measure:
 
     @property
     def own_noise(self) -> float | None:
-        """How far the kernel is from itself: its first seeds against its last, scaled to the number
-        of seeds.
-        """
+        """The kernel's own error: its first seeds against its last, for the whole number of seeds."""
         half = len(self.kernel) // 2
         if not half:
             return None

@@ -218,7 +218,7 @@ SEVERAL = 8
 FAMILIES = tuple(dict.fromkeys(queue.family for queue in QUEUES))
 
 QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40ms"]}
-"""What `--quick` replaces in every scenario that is not fixed."""
+"""The values that `--quick` replaces in every scenario that is not fixed."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,8 @@ def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
 
 
 def kinds(queue: GridQueue, mix: Sequence[str]) -> list[str]:
-    """Return a text for each flow; flows that the scenario does not distinguish share one."""
+    """Return a text for each flow; flows that the scenario does not distinguish have the same
+    text."""
     if queue.fixed:
         # If the flows are few, they differ: by round-trip time, direction, start.
         return list(mix) if len(mix) > SEVERAL else [f"{n}" for n in range(len(mix))]

@@ -73,7 +73,7 @@ Every cell and quantity beyond its limit, the worst first. For flows the table s
 furthest off, and how many of them are beyond the limit. Causes are measured; the first that fits is
 listed. Identical flows agree in order of throughput but not one by one; noise of the seeds is as
 large as the error; over the neighbourhood of the cell both engines agree. A miss that none of these
-explains has no known cause.
+checks explains has no known cause.
 
 Neighbours have a round-trip time that is 1 % or 2 % off, on both engines: an experimenter would
 call them the same cell. The columns have the least and the largest mean over seeds of an engine in
@@ -153,7 +153,7 @@ def save_page(validation: Validation, docs: Path) -> Path:
 
 
 def _queues(made: Validation) -> list[str]:
-    """The requested queues of the grid; none if all are requested."""
+    """The requested queues of the grid; empty if all are requested."""
     found = list(dict.fromkeys(batch.queue.name for batch in made.ran.batches))
     return found if len(found) < len(QUEUES) else []
 

@@ -1,7 +1,7 @@
 """The goals: which agreement is required, and whether it is reached.
 
-A first count takes cells as they are. A second count forgives a cell that misses its limit by no
-more than its own noise; noise is known from five seeds on. Whether a goal holds depends on the
+A first count takes cells as they are. A second count accepts a cell that misses its limit by no
+more than its own noise; the noise is known from five seeds on. Whether a goal holds depends on the
 first count.
 """
 

@@ -17,7 +17,7 @@ from tailback_studies.experiments.abe_2017 import (
 )
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 
-#: A cell, and what theory predicts for it.
+#: A cell, and the prediction of theory for it.
 Predicted = tuple[TableCell, float | None]
 
 

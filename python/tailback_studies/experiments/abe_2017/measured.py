@@ -1,4 +1,4 @@
-"""What is run for the parts, and what the runs measured."""
+"""The runs of the parts, and their measurements."""
 
 from __future__ import annotations
 

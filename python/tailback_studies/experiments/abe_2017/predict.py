@@ -67,9 +67,10 @@ def utilisation_by_cycles(
     """The same with unequal cycles: each goes from beta times a window (segments, as measured at
     the reductions) up to the next one.
 
-    It includes what Linux has beyond the formula. In the round trip of the reduction the window is
-    down and does not grow. ACKs for two segments lengthen a round trip by one segment. CUBIC also
-    has whole segments, fast convergence (if `fast`) and Reno's growth where it is ahead.
+    It includes the parts of Linux's algorithm that the formula leaves out. In the round trip of the
+    reduction the window is down and does not grow. ACKs for two segments lengthen a round trip by
+    one segment. CUBIC also has whole segments, fast convergence (if `fast`) and Reno's growth where
+    it is ahead.
     """
     bdp += 1
     work = _Work()

@@ -1,4 +1,4 @@
-"""What the reference and the poster predict, and whether it is measured."""
+"""The predictions of the reference and the poster, and whether the measurements agree."""
 
 from __future__ import annotations
 

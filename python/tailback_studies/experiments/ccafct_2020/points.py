@@ -76,7 +76,7 @@ def job(
     kernel: bool = False,
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> Job:
-    """What to run for a row; Linux itself can have the offloads that the source left on."""
+    """The runs for a row; Linux itself can have the offloads that the source left on."""
     out = made(row, quick=quick, variant=variant)
     if kernel:
         out["path"]["offloads"] = True

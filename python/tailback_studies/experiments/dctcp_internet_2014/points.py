@@ -1,4 +1,4 @@
-"""What is run for which figure, and which values are read from the runs.
+"""The runs for each figure, and the values that are read from them.
 
 A batch is a scenario file, possibly with changes; figures share batches. Every batch of a call goes
 into one pool.
@@ -64,7 +64,7 @@ class Option:
     """
 
     id: str
-    #: What is tried, for the table.
+    #: The changes that are tried, for the table.
     title: str
     #: Changes, as paths and values.
     set: Mapping[str, Any]

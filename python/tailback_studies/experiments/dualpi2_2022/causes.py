@@ -110,7 +110,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: DualPi2Entry) -> str:
-    """Why a cell is off, where that is known; otherwise what is known about it."""
+    """Why a cell is off, if that is known; otherwise the facts about it."""
     if entry.chance:
         return "chance: within what one more run would give"
     stem, _, statistic = entry.column.rpartition("_")

@@ -53,7 +53,7 @@ _BYTES_PER_MBIT = 125_000.0
 
 @dataclass(frozen=True)
 class DualPi2Variant:
-    """A way to run the rows: what is changed of the scenario files."""
+    """A way to run the rows: the changes to the scenario files."""
 
     #: Options of the queue, by its name.
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class DualPi2Entry(BaseEntry):
 def job(
     run: Run, *, seeds: int, seconds: float = SECONDS, variant: DualPi2Variant = AS_PUBLISHED
 ) -> Job:
-    """What to run for these rows."""
+    """The runs for these rows."""
     return Job(made(run, seconds, variant), {}, seeds)
 
 

@@ -1,4 +1,4 @@
-"""What stays open beside the goals: the tables behind the answers."""
+"""Questions that stay open beside the goals, with the tables behind the answers."""
 
 from __future__ import annotations
 
@@ -184,7 +184,8 @@ def active(found: Found, facts: Facts) -> Table | None:
 def retransmissions(
     runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]], facts: Facts
 ) -> Table | None:
-    """What TCP sent, sent again and timed out on in overload, by class: the mean of the seeds."""
+    """Packets that TCP sent, sent again and timed out on in overload, by class: means over the
+    seeds."""
     rows: list[list[Value]] = []
     for run, stored in zip(runs, results, strict=True):
         if run.archive.kind != OVERLOAD:

@@ -143,7 +143,7 @@ def _differences(comparison: Comparison, facts: Facts, name: str = "alone-differ
 
 
 def _why(made: Comparison, facts: Facts) -> list[Text | Table]:
-    """What differs, counted by cell, with the cause that the sources of both kernels show."""
+    """The differences, counted by cell, with the cause that the sources of both kernels show."""
     counts: dict[tuple[str, str, str], int] = {}
     for cell in made.cells:
         for other in made.others:

@@ -136,7 +136,7 @@ SEEDS = 1
 
 @dataclass(frozen=True)
 class Remark:
-    """What the source leaves "under investigation", with the cells that show it."""
+    """The effects that the source leaves "under investigation", with the cells that show them."""
 
     id: str
     title: str

@@ -58,7 +58,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: SceEntry) -> str:
-    """Why a cell is off, where that is known; otherwise what is known about it."""
+    """Why a cell is off, if that is known; otherwise the facts about it."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:
         return f"chance: within the range in which single runs of {cell.n} seeds differ"

@@ -78,11 +78,10 @@ def _noise(entries: Sequence[SceEntry]) -> list[Text]:
         )
     return [
         Text(
-            "**How far the source is from itself.** Pairs of CUBIC and Reno do not respond to "
+            "**The source's own error.** Pairs of CUBIC and Reno do not respond to "
             "SCE, so the two modes with one queue are the same experiment, done twice. They "
-            f"differ by: {'; '.join(lines)}. A model without any error, run once, would be as far "
-            "off "
-            "in those cells."
+            f"differ by: {'; '.join(lines)}. Even a perfect model, run once, would be as far off "
+            f"in these cells."
         )
     ]
 

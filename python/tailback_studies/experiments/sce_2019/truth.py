@@ -80,7 +80,7 @@ def judges(entries: Sequence[SceEntry]) -> list[Judge]:
 
 
 def _twins(verdict: ErrorsVerdict) -> Noise | None:
-    """How far the source is from itself in such cells, where it has them twice."""
+    """The source's own error: the difference between two measurements of the same cell."""
     goal = verdict.goal.id
     if goal == "throughput_mbit.shared":
         spread = noise("throughput_mbit", "capacity")

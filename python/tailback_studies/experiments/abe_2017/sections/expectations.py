@@ -1,4 +1,4 @@
-"""What was expected, what was measured, and why an expectation fails."""
+"""The expectations, the measurements, and why an expectation fails."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ QUANTITIES = ("share", "utilisation", "queue")
 
 
 def ablation(builder: Builder) -> Section | None:
-    """What each open option changes."""
+    """The effect of each open option."""
     base = {
         row: ablation_row(builder.measured.frames.get(f"ablation/baseline/{row}"), row)
         for row in ABLATION_ROWS
