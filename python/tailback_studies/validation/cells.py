@@ -82,7 +82,7 @@ class Measure:
 
     @property
     def own_noise(self) -> float | None:
-        """The kernel's own error: its first seeds against its last, for the whole number of seeds."""
+        """The kernel's own error: its first seeds against its last, for the number of all seeds."""
         half = len(self.kernel) // 2
         if not half:
             return None
