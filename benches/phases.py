@@ -151,7 +151,7 @@ def pair(first: str, second: str) -> str:
 
 
 def pam_rows(file: Path) -> Iterator[Published]:
-    """The same of PAM 2025, where a rate is that of all flows of a congestion control."""
+    """The same for PAM 2025, where a rate covers all flows of a congestion control."""
     with file.open(encoding="utf-8", newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if row["aqm"] == "FIFO"]
     for row in rows:

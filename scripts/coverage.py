@@ -157,7 +157,7 @@ def _tests() -> list[str]:
     built = _run([*command, "--no-run", "--message-format=json"], environment)
     messages = [json.loads(line) for line in built.splitlines() if line.startswith("{")]
     programs = [m["executable"] for m in messages if m.get("executable")]
-    # What a test that fails reaches counts as well.
+    # Code that a failing test reaches counts as well.
     tested = subprocess.run(
         [*command, "--no-fail-fast"], env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
     )

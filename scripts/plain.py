@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 UNCLEAN = ROOT / "scripts" / "plain-unclean.txt"
 """Files that are still to be rewritten: a list that only gets shorter."""
 MAX_WORDS = 35
-"""Of a sentence on a page."""
+"""The most words of a sentence on a page."""
 
 _PARTICIPLE = r"been|yet|\w*(?:ed|en|wn|ne|me|run|put|set|cut|sent|built|kept|lost|read|made|got)"
 BANNED: tuple[tuple[str, str], ...] = (

@@ -411,7 +411,7 @@ cc   = { name = "reno", beta_ecn = 0.8 }
 
 
 def gains(results: Results) -> dict[float, float]:
-    """Of the only flow, by factor."""
+    """Values of the only flow, by factor."""
     return {
         float(run.params["flows.abe.cc.beta_ecn"]): run.summary["flows"][0]["throughput_gain"]
         for run in results

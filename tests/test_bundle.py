@@ -143,7 +143,7 @@ def test_another_version_is_the_reason(bundle: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "a\\x", "c:x"])
 def test_names_that_leave_the_folder_are_rejected(bundle: Path, tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "b.zip", {**read(bundle), name: b""})
-    with pytest.raises(InputError, match="is no name of a file in a bundle"):
+    with pytest.raises(InputError, match="is not a name of a file in a bundle"):
         tb.verify_bundle(path)
 
 

@@ -54,7 +54,7 @@ class Cluster:
             )
 
     def end(self) -> None:
-        """Nothing of it is left."""
+        """No part of it is left."""
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()

@@ -252,7 +252,7 @@ def test_stored_results_are_shown_without_writing(
     done = tailback("compare", "s.toml", *variants, "--out", results, "--read-only")
     assert done.returncode == 0, done.stderr
     assert {p: p.lstat().st_mtime_ns for p in [results, *results.rglob("*")]} == times
-    # What is not stored is not run.
+    # A run that is not stored is not made.
     done = tailback("run", "s.toml", "--out", results, "--read-only", "--set", "path.rtt=9ms")
     assert done.returncode == 2
     assert "2 of 2 runs" in done.stderr

@@ -90,7 +90,7 @@ def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
 
 
 def test_udp_counts_its_payload() -> None:
-    """What 50 and 70 Mbit/s use of the link, and what is lost of 140 and 200."""
+    """The share of the link that 50 and 70 Mbit/s use, and the loss at 140 and 200 Mbit/s."""
     known = layout.published()
     for rate in (50, 70):
         used = known[OVERLOAD, f"mix_1000d_u{rate}s5_r_u0s5_udp", "util_mean"]

@@ -197,7 +197,7 @@ def test_frames_on_linux_are_those_of_the_paper() -> None:
 
 
 def test_engines_stand_side_by_side() -> None:
-    """Linux that misses where the simulator does, and on the same side, misses alike."""
+    """Linux misses in the same way if it misses where the simulator does, and on the same side."""
     parts = ("table1", "fig10")
     both = measured(parts)
     low = pl.col("utilisation") - 0.05

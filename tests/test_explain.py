@@ -81,7 +81,7 @@ def test_who_is_paced(results: Path) -> None:
 
 
 def test_whose_window_is_the_limit_and_was_never_reduced(results: Path) -> None:
-    """What the path could carry takes longer to fill than the run lasts."""
+    """The capacity of the path takes longer to fill than the run lasts."""
     got = found(results, duration="1s", path={"rtt": "100ms"}, bottleneck=WIDE)
     flow, link = got["flows"][0], got["links"][0]
     assert flow["limit"] == "cwnd"

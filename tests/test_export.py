@@ -148,7 +148,7 @@ def test_a_capture_has_the_packets_of_the_summary(
         came, left, gone = (packets[f"{link}.{place}"] for place in ("in", "out", "drop"))
         assert sum(p.measured for p in left) == queue["packets"] > 500
         assert sum(p.measured for p in gone) == queue["drops"]
-        # Of the whole run: none is left in the queue at its end.
+        # Over the whole run: no packet is left in the queue at its end.
         assert Counter(p.key for p in came) == Counter(p.key for p in left + gone)
         assert not any(p.ecn == 3 for p in came)
         assert sum(p.ecn == 3 for p in left if p.measured) == queue["marks"]

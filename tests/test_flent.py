@@ -530,7 +530,7 @@ def packed(**changes: Any) -> bytes:
         (gzip.compress(b"{}", mtime=0), ["neither version nor metadata"]),
         (packed(version=5), ["format version 5 is newer", "expected version 4"]),
         (packed(version=3), ["format version 3 is older", "expected version 4"]),
-        (packed(version="four"), ["a format version that is no number", "expected version 4"]),
+        (packed(version="four"), ["a format version that is not a number", "expected version 4"]),
         (packed(version=None), ["no format version", "expected version 4"]),
         (packed(metadata=None), ["metadata is missing; expected an object"]),
         (packed(metadata=[]), ["metadata is a JSON array; expected an object"]),

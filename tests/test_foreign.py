@@ -34,7 +34,7 @@ ODD: dict[str, Callable[[Path], Path]] = {
     "circle": lambda folder: _made(folder / "circle", lambda p: p.symlink_to("circle")),
     "large": lambda folder: _made(folder / "large", _sparse),
 }
-"""What may be there instead of a regular file."""
+"""File types that may be there instead of a regular file."""
 
 
 def _made(path: Path, make: Callable[[Path], object]) -> Path:

@@ -198,7 +198,7 @@ def test_harm_over_a_sweep(tmp_path: Path) -> None:
     titled = resolve(results, PlotRequest(without="newcomer", y="harm_one_way_p99")).y.title
     assert titled == "harm to one-way delay, 99th percentile by newcomer"
     assert plan.command().endswith("--without newcomer")
-    # Of two competitors one has to be chosen.
+    # With two competitors, one has to be chosen.
     with pytest.raises(InputError, match="needs two results"):
         resolve(results, PlotRequest(y="harm_throughput"))
     only = run(tmp_path, TWO, "newcomer")

@@ -1,4 +1,4 @@
-"""A hostile program inside a guest reaches nothing of this machine.
+"""A hostile program inside a guest can reach nothing of this machine.
 
 isolation/hostile.c is that program: it tries each way out and prints how far it got.
 """
@@ -83,7 +83,7 @@ def run(hostile: Path, *entries: str) -> Ran:
     try:
         tb.run(file, engine="kernel", out=out)
     finally:
-        # Nothing of the run is left, however it ended.
+        # No part of the run is left, however it ended.
         wait_for(lambda: guests(hostile) == [])
     said = {
         path.parent.parent.name: path.read_text(encoding="utf-8", errors="replace")

@@ -71,7 +71,7 @@ def both(out: Path, text: str, queue: dict[str, Any], **sets: object) -> list[di
 
 
 def of_class(summary: dict[str, Any], name: str) -> dict[str, Any]:
-    """What the run says of a class."""
+    """The run's values for a class."""
     [entry] = (entry for entry in summary["classes"] if entry["name"] == name)
     return dict(entry)
 
@@ -178,14 +178,14 @@ def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> N
         [run] = tb.run(text, set=sets, engine="kernel", out=tmp_path / str(captures))
         counts.append([run.summary["queue"][name] for name in ("marks", "drops")])
     assert counts[0][ecn == "not-ect"] > 50
-    # What leaves at the very end is seen by one of both.
+    # A packet that leaves at the very end is seen by only one of the two.
     assert counts[0] == pytest.approx(counts[1], abs=3)
 
 
 def test_offloads_are_split(tmp_path: Path) -> None:
     change = {"bottleneck.queue.version": "dualpi2-2019-wrr-counter", "path.offloads": True}
     [run] = tb.run(SCENARIO + FLOWS, set=change, engine="kernel", out=tmp_path)
-    # Of what was joined no packet comes out as it went in.
+    # No packet that was joined comes out as it went in.
     flows = {flow["name"]: flow for flow in run.summary["flows"]}
     assert sum(flow["throughput_mbit"] for flow in flows.values()) == pytest.approx(19.1, abs=0.4)
     # A packet of 64 kB takes 26 ms; those of L never wait for one.

@@ -300,7 +300,7 @@ def test_a_shapers_burst_decides_as_in_the_simulator(
     tmp_path: Path, burst: str, delack: bool, mbit: tuple[float, float]
 ) -> None:
     # Packets of 1.2 ms under a step threshold of 1 ms: a pair passes by tc's burst only. With
-    # delayed ACKs the pairs fall in and out of step, and the engines differ by what that is worth.
+    # delayed ACKs the pairs fall in and out of step, and the engines differ by this effect.
     queue = {"aqm": "dualpi2", "any_ect": True}
     text = BASE + '[[flows]]\ncc = "dctcp"\necn = true\n'
     kernel, sim = both(

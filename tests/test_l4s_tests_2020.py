@@ -151,7 +151,7 @@ def test_the_planned_set_up() -> None:
 
 
 def test_every_scenario_is_valid() -> None:
-    """Of each queue and congestion control, and of S2 to S4."""
+    """Rows of each queue and congestion control, and of S2 to S4."""
     some: dict[Any, dict[str, Any]] = {}
     for row in layout.ROWS:
         some.setdefault((row.table, row.queue, row.flows[1].cc), points.made(row))

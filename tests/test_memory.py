@@ -52,8 +52,8 @@ def test_a_sweep_goes_on_where_memory_ended(tmp_path: Path) -> None:
         runs = folder / "out" / "runs"
         while process.poll() is None and len(list(runs.glob("[!.]*"))) < 2:
             time.sleep(0.005)
-        # From here on the process gets no memory any more. What it does then depends on what
-        # it has: it may end well, or be aborted at any allocation.
+        # From here on the process gets no memory any more. The outcome then depends on the
+        # available memory: it may end well, or be aborted at any allocation.
         resource.prlimit(process.pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
         process.wait(timeout=120)
     assert run(SWEEP, folder).returncode == 0

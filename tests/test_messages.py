@@ -43,7 +43,7 @@ def but(**changed: Any) -> dict[str, Any]:
         ),
         (but(sweep={"path.rtt": ["1ms", "x"]}), 'sweep."path.rtt"[1]: wrong value "x"'),
         (but(flows=[{"cc": {1, 2}}]), "flows[0].cc: {1, 2} cannot be in a scenario"),
-        (but(flows=[{1: 2}]), "flows[0]: the key 1 is no text"),
+        (but(flows=[{1: 2}]), "flows[0]: the key 1 is not text"),
         (but(title="\udcff"), "is not UTF-8 text"),
         ({}, "the scenario is empty"),
         ("", "the name of the scenario is empty"),

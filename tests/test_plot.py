@@ -260,7 +260,7 @@ def test_everything_that_is_wrong_is_said_at_once(grid: tailback.Results) -> Non
     said = str(wrong.value)
     for near in ("path.rtt", "delay_ms.p99", "bottleneck.queue.aqm", "box", "5 ms", "log"):
         assert f'did you mean "{near}"?' in said, near
-    assert '--width: "85" is no length; expected a number with mm' in said
+    assert '--width: "85" is not a length; expected a number with mm' in said
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_everything_that_is_wrong_is_said_at_once(grid: tailback.Results) -> Non
         ({"y": "throughput_mbit", "where": {"flow": "renoo"}}, "where flow is renoo"),
         ({"kind": "time", "y": "delay_ms.p99"}, "is not recorded over time; expected one of "),
         ({"kind": "cdf", "x": "rtt"}, "--x: cdf has the values of --y there; expected none"),
-        ({"kind": "line", "x": "jain"}, '"jain" is no key; --kind scatter draws over a metric'),
+        ({"kind": "line", "x": "jain"}, '"jain" is not a key; --kind scatter draws over a metric'),
         ({"y": "path.rtt"}, '"path.rtt" is a key; expected a metric or a series'),
         ({"facet": ("rate", "rtt", "aqm")}, "at most 2"),
         (

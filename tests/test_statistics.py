@@ -264,7 +264,7 @@ def test_a_ratio_is_that_of_the_means_of_two_groups() -> None:
 @pytest.mark.parametrize(
     ("better", "alone", "contended", "expected"),
     [
-        # Of 10 Mbit/s four are lost; 3 of 5 s are the competitor's.
+        # Four of 10 Mbit/s are lost; the competitor adds 3 of 5 s.
         ("more", 10.0, 6.0, 0.4),
         ("more", 10.0, 12.0, -0.2),
         ("more", 10.0, 0.0, 1.0),

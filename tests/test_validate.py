@@ -105,7 +105,7 @@ def test_flows_alike_are_compared_in_order_of_throughput() -> None:
     assert len(THROUGHPUT.misses(found)) == 2
     (miss,) = misses([found])
     assert (miss.limit, miss.count) == (THROUGHPUT, 2)
-    # Of many flows quarters are compared: 1, 1, 1 and 2 of five.
+    # With many flows, quarters are compared: 1, 1, 1 and 2 of five.
     many = alone([summary(5.0, 1.0, 4.0, 2.0, 3.0)], [summary(*[3.0] * 5)], ("reno",) * 5)
     assert [m.sim for m in many.of("order")] == [(1.0,), (2.0,), (3.0,), (4.5,)]
     # Separate hosts distinguish flows of one congestion control.

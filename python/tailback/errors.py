@@ -60,7 +60,7 @@ class ScenarioError(InputError):
 
 
 class DamagedResults(InputErrors):
-    """Stored results are missing or not as written: sentences with the paths."""
+    """Stored results are missing or changed: sentences with the paths."""
 
 
 class DamageWarning(UserWarning):

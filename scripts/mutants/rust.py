@@ -235,7 +235,7 @@ def _write(
 
 
 def _errors(message: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """File and line of what a message of the compiler says is wrong."""
+    """File and line of the error in a message of the compiler."""
     found = message.get("message")
     if not isinstance(found, dict) or found["level"] != "error":
         return []

@@ -35,7 +35,7 @@ class ReportsDirective(Directive):
 
 
 def item(name: str, stored: Path) -> str:
-    """What the list has for an experiment."""
+    """The entry of an experiment in the list."""
     title = escape(experiments.get(name).title)
     if (stored / name / "index.html").exists():
         return f'<a href="../{SITE}/{name}/index.html">{title}</a>'

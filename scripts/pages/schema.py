@@ -13,7 +13,7 @@ from typing import Any
 from tailback._native import json_schema
 
 LEAST_BYTES = 120
-"""A part shorter than this is not shared: a reference is no shorter."""
+"""A part shorter than this is not shared, because a reference would not be shorter."""
 
 ANNOTATIONS = ("description", "default")
 """Annotations that a key adds to a part; they are written beside the reference."""

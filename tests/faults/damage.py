@@ -298,7 +298,7 @@ def attempt(made: Prepared, kind: str, damage: Callable[[Path], object]) -> list
 
 
 NAMELESS = ("index.json: missing", "index.json: a link to nothing")
-"""As if there were no such sweep: its run has no title then."""
+"""As if the sweep did not exist: its run then has no title."""
 
 
 def _after_run(made: Prepared, kind: str, ended: harness.Ended) -> list[str]:
@@ -338,7 +338,7 @@ def survey(every: int = 1, *, tell: bool = False) -> dict[str, list[str]]:
 
 
 def _prepare(command: Command, folder: Path) -> Prepared:
-    """As `harness.prepare`, for commands that need more than words."""
+    """Like `harness.prepare`, for commands that need more than arguments."""
     if command.name == "open_results":
         made = harness.prepare(Command(command.name, ("verify",), command.before), folder)
         made.fresh()

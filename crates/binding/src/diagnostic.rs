@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 use tailback_record::foreign::shown;
 use tailback_scenario::{Diagnostic as Problem, Place};
 
-/// Something that is wrong with a scenario, or unusual. As text it is what the user reads.
+/// Something that is wrong with a scenario, or unusual. Its text is the message that the user
+/// reads.
 #[pyclass(frozen, eq, hash, get_all, module = "tailback._native")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {

@@ -1,4 +1,4 @@
-//! What Python hands to a guest of the kernel engine.
+//! Data from Python for a guest of the kernel engine.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

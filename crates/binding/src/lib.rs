@@ -73,7 +73,7 @@ fn keys_json() -> String {
 /// Adds everything to a module, with these plugins compiled in.
 ///
 /// # Errors
-/// `InputError` with everything that is wrong with what the plugins register.
+/// `InputError` with all errors in the algorithms that the plugins register.
 pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<()> {
     tailback_run::panics::keep_those_of_runs();
     tailback_run::crates::install(crates)

@@ -190,7 +190,7 @@ impl Scenario {
             .collect()
     }
 
-    /// What is allowed but unusual.
+    /// Settings that are allowed but unusual.
     #[getter]
     fn warnings(&self) -> Vec<Diagnostic> {
         self.inner.warnings.iter().map(Diagnostic::from).collect()

@@ -58,8 +58,8 @@ pub trait Endpoint: Any + Send {
 pub struct Transmit {
     /// The ECN field.
     pub ecn: Ecn,
-    /// What was written is several datagrams of this many bytes, of which the last may be shorter,
-    /// as with GSO; `None`: it is one datagram.
+    /// The buffer holds several datagrams of this many bytes, the last of which may be shorter, as
+    /// with GSO; `None`: it holds one datagram.
     pub segment_size: Option<usize>,
 }
 

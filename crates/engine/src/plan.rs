@@ -358,7 +358,7 @@ impl Plan {
         self.alone_over(source.rtt, &source.route, source.back().unwrap_or_default())
     }
 
-    /// The same of a way there and back.
+    /// The same for a way there and back.
     pub fn alone_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> (Rate, Time) {
         let there = route
             .iter()

@@ -86,7 +86,7 @@ pub fn fires(set: Time, due: Time) -> Time {
     while after >= LEVEL << shift && shift < COARSEST {
         shift += COARSER;
     }
-    // One on, so that the part of a jiffy that had passed at `set` is not missing.
+    // One jiffy more, so that the part of a jiffy that had passed at `set` is not missing.
     Time((((expires >> shift) + 1) << shift) * JIFFY)
 }
 

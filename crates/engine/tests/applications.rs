@@ -193,7 +193,7 @@ fn a_pause_is_empty() {
                 sent.push(network.now());
             }
         }
-        // What an ACK of that very moment lets go still leaves.
+        // Data that an ACK of the same instant releases still leaves.
         let inside = sent.iter().filter(|at| **at > pause[0] && **at < pause[1]);
         assert_eq!(inside.count(), 0, "{cc}");
         assert!(sent.contains(&pause[1]), "{cc}");

@@ -268,7 +268,7 @@ fn late_packets_are_passed_by_the_number_that_is_set() {
         0.05_f64.sqrt(),
         n as f64,
     );
-    // Those that were late at the very end were passed by fewer.
+    // Packets that were late at the end were passed by fewer packets.
     assert!(passed + 2 >= late.len(), "{passed} of {}", late.len());
 }
 

@@ -167,7 +167,7 @@ fn video_has_its_rate_and_the_delay_of_its_last_datagram() {
 }
 
 /// Through a link of 500 kbit/s, a video between 100 kbit/s and 3 Mbit/s finds a bitrate that
-/// passes, and keeps the queue short. One that does not adapt fills it.
+/// passes, and keeps the queue short. A video that does not adapt fills it.
 #[test]
 fn a_video_adapts_to_the_link() {
     let limited = link(500_000, "fifo", &[("limit", Value::Packets(200))]);

@@ -32,7 +32,7 @@ impl Port for Wire {
 enum Acks {
     /// This percentage of them is lost, at random.
     Lost(u64),
-    /// One in this many gets through.
+    /// One packet in this many arrives.
     Thinned(u64),
 }
 

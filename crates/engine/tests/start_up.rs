@@ -78,7 +78,10 @@ fn search_keeps_what_the_path_holds() {
         assert_eq!(outcome.links[0].counts.drops(), 0, "{cc}");
         let (plain, _) = start(cc, "none", 8.0, 5);
         let busy = outcome.links[0].bytes as f64 / plain.links[0].bytes as f64;
-        assert!(busy > 0.999, "{cc}: {busy} of what a full buffer sends");
+        assert!(
+            busy > 0.999,
+            "{cc}: {busy} of the amount that a full buffer sends"
+        );
         // The overshoot's queue is gone: the mean queue five seconds later is a fraction of it.
         let mean = |outcome: &Outcome| outcome.links[0].delay.mean().expect("packets");
         assert!(mean(&outcome) < mean(&plain) / 5.0, "{cc}");

@@ -456,6 +456,6 @@ pub enum Limit {
 pub enum DropsAt {
     /// As packets arrive.
     Enqueue,
-    /// As packets are about to leave.
+    /// When packets leave the queue.
     Dequeue,
 }

@@ -32,7 +32,7 @@ pub struct Environment {
     pub sysctls: Vec<(String, String, String)>,
     /// Offload settings: device and what is on.
     pub offloads: Vec<(String, String)>,
-    /// What is doubtful about the run, e.g. memory pressure or a lost capture.
+    /// Doubts about the run, e.g. memory pressure or a lost capture.
     pub warnings: Vec<String>,
     /// Captured packets, before and behind the queues.
     pub captured: u64,

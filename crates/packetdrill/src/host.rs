@@ -459,7 +459,7 @@ impl Host {
             self.begins.last().copied().unwrap_or(1),
         );
         if ack > next || una.saturating_sub(ack) as u64 > self.window.max(1) {
-            let why = "an acknowledgement outside of what may be acknowledged";
+            let why = "an acknowledgement outside of the range that may be acknowledged";
             return Err((Category::Challenge, why.to_owned()));
         }
         let old_window = self.window;

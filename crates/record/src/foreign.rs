@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 /// The text of a regular file of at most `limit` bytes, or what is wrong with it. The message
-/// repeats nothing of the file.
+/// repeats no content of the file.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     let file = open(path).map_err(|error| error.to_string())?;
     let about = file.metadata().map_err(|error| error.to_string())?;

@@ -98,7 +98,7 @@ impl FrameRules {
         group: 0,
     };
 
-    /// The longest time between two playable frames that is no stall, ns.
+    /// The longest time between two playable frames that is not a stall, ns.
     fn longest_gap_ns(&self) -> u64 {
         (3 * self.interval_ns).max(self.interval_ns + STALL_NS)
     }
@@ -118,7 +118,7 @@ impl Frames {
         }
     }
 
-    /// A frame of so many datagrams and bytes of media is captured; returns its number.
+    /// A frame of this many datagrams and bytes of media is captured; returns its number.
     pub fn capture(&mut self, datagrams: u32, media_bytes: u64, now_ns: u64) -> u64 {
         while let Some(front) = self.frames.front()
             && (front.complete_ns.is_some() || front.captured_ns + GIVEN_UP_NS <= now_ns)

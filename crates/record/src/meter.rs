@@ -65,7 +65,7 @@ pub struct Meter {
     details: Option<Box<Details>>,
 }
 
-/// What only some runs record of each packet.
+/// The data about each packet that only some runs record.
 #[derive(Default)]
 struct Details {
     classes: Option<ClassRecorder>,
@@ -568,7 +568,7 @@ mod tests {
         assert!(rows.iter().any(|(flow, _)| flow == "source"), "{rows:?}");
         assert!(
             held.is_empty(),
-            "100 ns are less than what is kept: {held:?}"
+            "100 ns are less than the kept delay: {held:?}"
         );
 
         // Without series, requests get no rows.

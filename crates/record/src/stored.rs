@@ -103,7 +103,7 @@ impl RunFolder {
         let bytes = read_whole(&file, MAX_JSON)?;
         let manifest: Option<Value> = serde_json::from_slice(&bytes).ok();
         let Some(manifest) = manifest else {
-            return damaged(&file, "not what was written (no JSON)");
+            return damaged(&file, "changed since it was written (not JSON)");
         };
         // Checked before the seal, because earlier versions had none.
         if manifest["format"] != FORMAT {

@@ -199,7 +199,7 @@ fields! {
             .added();
         /// The outcome of its requests; only for sources whose datagrams are echoed.
         echoes: Option<EchoSummary> = about().or_left_out().beside();
-        /// What became of its frames; only of sources of media.
+        /// The fate of its frames; only for sources of media.
         frames: Option<FrameSummary> = about().or_left_out().beside();
         /// Page load time: from the first connection of a page to the last byte of the last one.
         page_load_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less().added();

@@ -97,7 +97,9 @@ pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
             (n <= GROUP_ROWS as u64).then(|| sum.saturating_add(n))
         });
         if found != Some(rows) || metadata.file_metadata().num_rows() != rows as i64 {
-            return Err(format!("not the {rows} rows that were written"));
+            return Err(format!(
+                "it does not have the {rows} rows that were written"
+            ));
         }
         for (i, group) in groups.iter().enumerate() {
             check_group(group, size)?;

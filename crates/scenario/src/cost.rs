@@ -179,7 +179,7 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
 struct Offered {
     datagrams: f64,
     tcp: f64,
-    /// Of TCP, what a policer that marks holds back.
+    /// For TCP, the share that a marking policer holds back.
     held_by_marks: f64,
 }
 
@@ -229,7 +229,7 @@ impl Passage {
         passage
     }
 
-    /// The shares of what is offered that pass.
+    /// The shares of the offered packets that pass.
     fn shares(&self, offered: &Offered) -> Shares {
         let share = |least: f64, bytes: f64| (least / bytes.max(1.0)).min(1.0);
         let (drops, marks) = (

@@ -59,7 +59,7 @@ pub struct Request<'a> {
     /// Whether the caller attaches endpoints to the entries of `[[programs]]`. Then the simulator
     /// runs such entries, which need no programs.
     pub endpoints: bool,
-    /// What the engine refuses beyond the declarations of keys and registries.
+    /// Settings that the engine rejects in addition to the declarations of keys and registries.
     pub judge: Option<&'a Judge<'a>>,
 }
 

@@ -9,9 +9,10 @@ use tailback_engine::units::Time;
 /// Segments of CUBIC's curve: its window grows by this times the cube of the seconds (RFC 9438).
 const CUBIC_C: f64 = 0.4;
 /// Losses up to which BBR keeps its rate: its gain of 1.25 makes up for a fifth. Beyond, its rate falls
-/// with their square. As the simulator has it at 10 Mbit/s to 1 Gbit/s and up to 30 % of loss.
+/// with their square. The response in the simulator at 10 Mbit/s to 1 Gbit/s and up to 30 % of
+/// loss.
 const BBR_KEEPS: f64 = 0.15;
-/// So many times its threshold, losses alone decide the window of BBRv3.
+/// At this multiple of the threshold, losses alone decide the window of BBRv3.
 const BBR3_FOLLOWS: f64 = 2.5;
 /// That window times the losses, from the same runs: 2.1 to 2.2 from 5 to 10 % of loss.
 const BBR3_WINDOW: f64 = 2.2;
@@ -48,7 +49,7 @@ pub fn responds_to_marks(flow: &FlowPlan) -> bool {
     flow.ecn && matches!(family, Some(Family::Reno { .. } | Family::Cubic))
 }
 
-/// What the links on the way do to segments, whatever their queues do.
+/// The effects of the links on segments, independent of their queues.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signals {
     /// Share of segments that are lost.
@@ -88,7 +89,7 @@ impl Signals {
         self.bursts += lost;
     }
 
-    /// Signals that a control answers once each.
+    /// Signals, to each of which a control responds once.
     fn all(self) -> f64 {
         self.bursts + self.marked
     }
@@ -105,9 +106,9 @@ pub fn long_run(impairment: &ImpairmentPlan, ecn: bool) -> LongRun {
     (impairment.entry().build.long_run)(&impairment.options, ecn)
 }
 
-/// Segments that a flow sends in so many round-trip times with the window that losses and marks
-/// leave it: at most `most`, what it sends without them. `None` if how its congestion control
-/// responds is unknown.
+/// Segments that a flow sends in this many round-trip times with the window that losses and marks
+/// leave it; at most `most`, the number without losses and marks. `None` if how its congestion
+/// control responds is unknown.
 ///
 /// Queues are not looked at: a flow that fills its link is limited by the link.
 pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64) -> Option<f64> {

@@ -29,7 +29,7 @@ pub struct Scenario {
     pub points: Vec<Point>,
     /// What must hold.
     pub asserts: Vec<Assert>,
-    /// What is allowed but unusual.
+    /// Settings that are allowed but unusual.
     pub warnings: Vec<Diagnostic>,
     /// The source that it was read from.
     pub source: Arc<Source>,

@@ -1432,7 +1432,7 @@ fn gains_need_a_baseline() {
     );
     let made = load(sweep("[0.8, 0.5]").as_bytes(), "f.toml", &[], None).expect("it is right");
     let baselines: Vec<_> = made.points.iter().map(|point| point.baseline).collect();
-    // Of each RTT the second factor, seed by seed.
+    // The second factor at each RTT, seed by seed.
     let expected = [2, 3, 2, 3, 6, 7, 6, 7].map(Some);
     assert_eq!(baselines, expected);
 }

@@ -82,7 +82,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
             "{cc} {signals}: {expected}, {every}"
         );
     }
-    // Of flows that share a schedule each has a part.
+    // Flows that share a schedule have a part of it each.
     let marks = schedule("marks", 1000, 100);
     let alone = estimate_packets(&plan(60, 50, &marks, "\"reno\"", MARKED));
     let flows = format!("{MARKED}\ncount = 5");

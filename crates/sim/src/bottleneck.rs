@@ -65,7 +65,7 @@ pub struct Bottleneck {
     now: Time,
 }
 
-/// What became of a datagram.
+/// The fate of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The handle that it was pushed with.
@@ -169,7 +169,7 @@ impl Bottleneck {
         self.network.send(ENTRY, from, frame, ecn, handle);
     }
 
-    /// What became of the next datagram until now: it arrived, or was dropped. In the order of time;
+    /// The fate of the next datagram until now: it arrived, or was dropped. In the order of time;
     /// call it until it returns `None`.
     ///
     /// # Panics

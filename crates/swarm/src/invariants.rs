@@ -1,4 +1,4 @@
-//! What must hold of every run.
+//! Invariants of every run.
 
 use tailback_engine::plan::{Plan, RatePlan};
 use tailback_record::{Outcome, Summary};

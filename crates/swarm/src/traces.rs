@@ -1,5 +1,5 @@
-//! Traces that scenarios of the swarm name: each has a different shape. One is of conditions, with
-//! outages.
+//! Traces that scenarios of the swarm name: each has a different shape. One trace has conditions,
+//! with outages.
 
 /// Names of the traces.
 pub const NAMES: &[&str] = &[

@@ -40,7 +40,7 @@ pub enum End {
 pub struct Report {
     /// How it ended.
     pub end: End,
-    /// Violations of what must hold.
+    /// Violations of the invariants.
     pub findings: Vec<Finding>,
 }
 

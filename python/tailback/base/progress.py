@@ -26,7 +26,7 @@ PATIENCE_S = 2.0
 """Seconds before a bar appears."""
 
 EVERY_S = 5.0
-"""The least seconds between lines."""
+"""The least time between lines, seconds."""
 
 SHARE = 0.02
 """The least time between lines, as a share of the time passed: a day has some hundred lines."""

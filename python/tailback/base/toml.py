@@ -54,7 +54,7 @@ class _Parts:
     def pair(self, name: object, item: object, inside: str) -> None:
         if not isinstance(name, str):
             where = f"{inside}: " if inside else ""
-            raise InputError(f"{where}the key {name!r} is no text; expected names of keys")
+            raise InputError(f"{where}the key {name!r} is not text; expected names of keys")
         start = len(self.text)
         path = f"{inside}.{key(name)}" if inside else key(name)
         self.text += f"{key(name)} = "

@@ -166,8 +166,8 @@ def _unpacked(path: Path) -> dict[str, bytes]:
                     continue
                 if not contents.is_inside(entry.filename) or entry.filename in files:
                     raise InputError(
-                        f"{foreign.line(path)}: {foreign.quoted(entry.filename)} is no name of a "
-                        "file in a bundle; name a file that `tailback bundle` wrote"
+                        f"{foreign.line(path)}: {foreign.quoted(entry.filename)} is not a name of "
+                        f"a file in a bundle; name a file that `tailback bundle` wrote"
                     )
                 with zipped.open(entry) as file:
                     content = file.read(left + 1)

@@ -87,7 +87,7 @@ def sha256(data: bytes) -> str:
 
 
 def is_inside(name: str) -> bool:
-    """Whether a name of a file stays in the folder that it is relative to."""
+    """Whether the name of a file stays within the folder to which it is relative."""
     path = PurePosixPath(name)
     plain = re.fullmatch(r"[^\\\x00-\x1f\x7f:]+", name) is not None
     return plain and not path.is_absolute() and ".." not in path.parts and not os.path.isabs(name)

@@ -105,14 +105,14 @@ def _said(error: BaseException) -> int:
 
 
 def _mended(problem: complaints.Problem) -> complaints.Problem:
-    """Return a problem of damaged results with what to do, if it does not say so itself."""
+    """Return a problem of damaged results, with the remedy if the message does not have one."""
     if isinstance(problem, str) and complaints.split(problem)[1] is None:
         return f"{problem}; run the scenario again, which repeats damaged runs"
     return problem
 
 
 def _unexpected(error: BaseException | None) -> None:
-    """A sentence, and a file with what is needed to find the bug."""
+    """A sentence, and a file with the data that is needed to find the bug."""
     if error is None:
         return
     import platform

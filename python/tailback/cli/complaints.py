@@ -143,7 +143,7 @@ def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
 
 
 def _flat(text: str) -> str:
-    """As a terminal prints it, each character at the same width everywhere."""
+    """The line as a terminal prints it, with every character at the same width."""
     return shown(text).replace("\t", "    ")
 
 

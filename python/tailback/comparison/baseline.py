@@ -170,8 +170,8 @@ def _refuse_values_of_one(points: Sequence[Mapping[str, Any]], path: Path) -> No
         for cell in point["cells"]:
             if cell["quantity"] in of_two:
                 raise InputError(
-                    f"{foreign.line(path)}: {cell['quantity']} of one result is none; write the "
-                    "file again with `tailback baseline --force`"
+                    f"{foreign.line(path)}: {cell['quantity']} of one result does not exist; "
+                    f"write the file again with `tailback baseline --force`"
                 )
 
 

@@ -2,9 +2,9 @@
 
 All quantities of one point come from the same runs. If chance gives a flow more throughput, its RTT
 and the queue's delay and marks change with it, and the other flow's share changes the other way.
-These quantities are one family; the first test is whether anything differs in it. As the dependence
-has both signs, a family is tested by the method of Benjamini and Yekutieli (2001), which holds
-under any dependence. (It is Simes's p times 1 + 1/2 + ... + 1/n: Hommel 1983.) The method of
+These quantities are one family; the first test is whether anything differs in it. Because the
+dependence has both signs, a family is tested by the method of Benjamini and Yekutieli (2001), which
+holds under any dependence. (It is Simes's p times 1 + 1/2 + ... + 1/n: Hommel 1983.) The method of
 Benjamini and Hochberg (1995) chooses families over all of them. In a chosen family the method of
 Benjamini and Yekutieli is applied at a lower level: the level times the share of chosen families.
 Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that this keeps the expected share

@@ -311,7 +311,7 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
     most = max(known) if len(known) == len(counts) else None
     if most is None or most > LEAST_PROMISED:
         return None
-    # As many seeds have already been tried.
+    # This many seeds have been tried already.
     return max(most, min(contrast.n for contrast in sides) + 1)
 
 

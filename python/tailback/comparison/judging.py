@@ -148,8 +148,8 @@ def _difference(
 ) -> Difference | None:
     """If runs are paired, use the seeds with both values.
 
-    If they are unpaired and some runs did not finish, the finished runs are no sample: there is no
-    difference.
+    If they are unpaired and some runs did not finish, the finished runs are not a fair sample: no
+    difference is computed.
     """
     if other.paired_with(base):
         left, right = pooling.values(a), pooling.values(b)

@@ -19,7 +19,7 @@ _SHAPE = {
 def read(file: Path, suite: str) -> dict[str, tuple[str, float | None]]:
     """Verdict and value of each section that `evaluate --json` has written.
 
-    Raises `InputError` for a file that is no such JSON, or of another suite.
+    Raises `InputError` for a file that is not such JSON, or belongs to another suite.
     """
     found = foreign.parse_json(foreign.read(file), file)
     where = shape.fault(found, _SHAPE)

@@ -1,6 +1,6 @@
 """An evaluation as JUnit's XML: a test for each section.
 
-A section that fails or is worse is a failure. One that is undecided or not observable is skipped.
+A section that fails or is worse is a failure. An undecided or not observable section is skipped.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class Subject:
     """An algorithm that is evaluated, or that it is compared with."""
 
     name: str
-    """As the user wrote it, with options."""
+    """The subject as the user wrote it, with options."""
     value: str | Mapping[str, object]
     """Its name and options as a scenario writes them."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -201,8 +201,9 @@ def _coarse(senders: list[dict[str, Any]]) -> list[str]:
     if not every:
         return []
     how = (
-        "of two samples, so what happens between them is one, and what a congestion control does "
-        'by itself looks the same; record.series = "acks" looks after every ACK'
+        "of two samples, so several changes between them count as one, and the congestion "
+        "control's own changes look the same; "
+        'record.series = "acks" looks after every ACK'
         if max(every) > 0
         else "after every ACK"
     )

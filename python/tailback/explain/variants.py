@@ -93,7 +93,7 @@ def _facts(explanation: Explanation, coarse: bool) -> Iterator[tuple[Key, float]
             after = group["count"] - group["before_warmup"]
             if flow["time_s"]:
                 yield (*at, f"reductions_per_s.{group['reason']}"), after / flow["time_s"]
-            # If a model sets the window, the reduction by recovery is no step of its own.
+            # If a model sets the window, the reduction by recovery is not a separate step.
             if flow["cc"] in words.MODELLED or group["reason"] in words.UNDONE:
                 continue
             if group["mean_step"] is not None:

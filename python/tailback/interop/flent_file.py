@@ -245,7 +245,7 @@ def _version(data: Mapping[str, Any]) -> str | None:
         return None
     if not isinstance(version, int) or isinstance(version, bool):
         # Files of the first version do not state it.
-        said = "no format version" if value is None else "a format version that is no number"
+        said = "no format version" if value is None else "a format version that is not a number"
         return f"{said}; expected version {VERSION}"
     if version > VERSION:
         return (

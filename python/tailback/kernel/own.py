@@ -35,7 +35,7 @@ def names(version: str | None = None) -> tuple[str, ...]:
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
-    """Add parts that are missing, are not as built, or have other sources.
+    """Add parts that are missing, have changed since they were built, or have other sources.
 
     A module that does not build for an older kernel is left out, and a scenario that needs it is
     rejected before boot.

@@ -40,12 +40,12 @@ class Steps:
             self._task = self._bar.add_task(text, total=total)
 
     def at(self, completed: float) -> None:
-        """So much of the step is done."""
+        """The share of the step that is done."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=completed)
 
     def note(self, text: str) -> None:
-        """Report something worth knowing that stops nothing."""
+        """Report a note that does not stop the build."""
         if not self._enabled:
             return
         if self._bar is not None:

@@ -1,4 +1,4 @@
-"""What a kernel build needs of the machine, and the small programs that tailback can fetch.
+"""What a kernel build needs on the machine, and the small programs that tailback can fetch.
 
 gcc and make have to be installed. flex, bison, m4, bc and xz are small: if they are missing, their
 packages are unpacked into the cache and used from there.

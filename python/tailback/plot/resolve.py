@@ -118,7 +118,8 @@ class _Search:
         self.keys = dimensions.swept([member.run for member in self.members])
 
     def _competitor(self) -> str | None:
-        """Whose harm is drawn: the one of `--without`, or the only one whose absence was run."""
+        """The competitor whose harm is drawn: the one of `--without`, or the only one whose absence
+        was run."""
         known = list(dict.fromkeys(name for run in self.results.points for name in run.without))
         asked = self.asked.without
         if asked is None:
@@ -279,7 +280,7 @@ class _Search:
                 across = self._quantity(x or "delay_ms.mean", recorded, "--x")
         elif x is not None:
             if not self._is_key(x) and self._is_known(x) and x != TIME:
-                self._say(f'--x: "{line(x)}" is no key; --kind scatter draws over a metric')
+                self._say(f'--x: "{line(x)}" is not a key; --kind scatter draws over a metric')
             else:
                 across = self._key(x, "--x")
         if chosen is None:

@@ -66,7 +66,7 @@ def length(text: str, option: str) -> float:
     if match is None or match[2] not in UNITS:
         shown = quoted(text)
         raise InputError(
-            f"{option}: {shown} is no length; expected a number with {units}, e.g. 85mm"
+            f"{option}: {shown} is not a length; expected a number with {units}, e.g. 85mm"
         )
     pixels = float(match[1]) * UNITS[match[2]]
     if not LEAST <= pixels <= MOST:
@@ -76,7 +76,7 @@ def length(text: str, option: str) -> float:
 
 def config(points: float, weight: float = 1.0) -> dict[str, Any]:
     """The configuration of a figure with letters of this size and lines of this weight."""
-    # Frames and ticks grow less than what is drawn.
+    # Frames and ticks grow less than curves and points.
     thin = weight**0.5
     title, label = points * POINT, (points - 1) * POINT
     axis = {

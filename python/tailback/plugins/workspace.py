@@ -199,8 +199,8 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
     try:
         # The plugins and their dependencies go into the lock file; its other entries stay.
         _offline_first(folder, "update", "--workspace")
-        # The engine's version follows from its own lock file. This lock file is no newer, or cargo
-        # would compile the engine again for every set of plugins.
+        # The engine's version follows from its own lock file. The lock file must not look newer;
+        # otherwise cargo would compile the engine again for every set of plugins.
         old = sources.find().root / "Cargo.lock"
         shutil.copystat(old, folder / "Cargo.lock")
         return _offline_first(folder, command, *words)

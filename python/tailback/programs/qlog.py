@@ -89,7 +89,7 @@ def parse(data: bytes, path: Path) -> list[Trace]:
 
 
 Log = tuple[Mapping[str, Any], Iterable[Any]]
-"""A trace as the file has it, and its events."""
+"""A trace of the file, and its events."""
 
 
 def logs(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:

@@ -122,7 +122,8 @@ def how_to_read(comparison: Comparison) -> list[str]:
         f"marked differences, at most {percentage} are expected to be false. The quantities of "
         "one point come from the same runs and move together. A first test per point therefore "
         "decides whether anything differs there (Benjamini and Yekutieli), over all points by "
-        "Benjamini and Hochberg's method; a second decides what (Benjamini and Bogomolov 2014). "
+        "Benjamini and Hochberg's method; a second test decides which quantities differ "
+        "(Benjamini and Bogomolov 2014). "
         "The tests are paired or Welch's t. They do not show how much a difference matters. A "
         "difference that is the same for every seed has no interval; its p is that of the sign "
         "test, or of the permutation test for unpaired runs.",

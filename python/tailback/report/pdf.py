@@ -58,7 +58,7 @@ def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
         (root / "report.typ").write_bytes(template)
         (root / "report.json").write_text(json.dumps(_data(report, svgs)), encoding="utf-8")
         for name, svg in svgs.items():
-            # As PDF, which keeps letters if the figure was laid out with the same font.
+            # The figure as PDF, which keeps letters if the figure was laid out with the same font.
             (root / f"{name}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
         # The type annotations of typst do not know options in a dict.
         compiler: Any = typst.compile

@@ -56,7 +56,7 @@ def also_pdf(wanted: bool = True) -> Iterator[None]:
 def write(
     report: Report, folder: Path, *, pdf: bool | None = None, jobs: int | None = None
 ) -> Path:
-    """Write the report into `folder`, which then holds only this report and nothing of an older
+    """Write the report into `folder`, which then holds only this report and no file of an older
     one.
 
     The files are made beside it and moved in place at the end, so that a report is complete or

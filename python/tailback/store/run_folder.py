@@ -31,7 +31,7 @@ FILES = frozenset((MANIFEST, SUMMARY, TIMING, SERIES, HISTOGRAMS, PACKETS, ACCOU
 class StoredRun:
     """The folder of a run.
 
-    Everything raises `DamagedResults` if the folder is missing or not as written.
+    Everything raises `DamagedResults` if the folder is missing or has changed.
     """
 
     def __init__(self, path: Path) -> None:

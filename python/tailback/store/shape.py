@@ -49,7 +49,7 @@ def identity(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Maybe:
-    """Null, or something of this shape."""
+    """Null, or a value of this shape."""
 
     shape: Any
 
@@ -70,12 +70,12 @@ class Each:
 
 
 def maybe(shape: Shape) -> Shape:
-    """Null, or something of this shape."""
+    """Null, or a value of this shape."""
     return Maybe(shape)
 
 
 def either(*shapes: Shape) -> Shape:
-    """Something of one of these shapes."""
+    """A value of one of these shapes."""
     return lambda value: any(fault(value, shape) is None for shape in shapes)
 
 

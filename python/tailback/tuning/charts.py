@@ -221,7 +221,7 @@ def _rows(tuning: Tuned, parameter: Vary, goal: Goal) -> Iterator[dict[str, Any]
 
 
 def number(one: Vary, word: Word) -> float | str:
-    """A value as an axis has it."""
+    """The text of a value on an axis."""
     if isinstance(one, Choices):
         return str(word)
     found = re.match(r"[\d.]+", str(word))

@@ -143,7 +143,7 @@ class Tuned:
         return [point for point in self.front if point.unseen is not None]
 
     def counts(self) -> dict[Standing, int]:
-        """Of the points compared, how many are better, worse or open."""
+        """The numbers of compared points that are better, worse or open."""
         standings = [point.standing(self.plan.goals) for point in self.checked]
         return {one: standings.count(one) for one in get_args(Standing)}
 

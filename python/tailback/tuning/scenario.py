@@ -1,7 +1,7 @@
 """A point of a front as a scenario file: the file that was tuned, its values as a sweep of one
 point each.
 
-Nothing of the file is rewritten, so its comments stay, and its runs are identical to those of the
+The file itself is not rewritten, so its comments stay, and its runs are identical to those of the
 search.
 """
 
@@ -45,7 +45,7 @@ def _literal(word: str) -> object:
 
 
 def _without_sweep(source: str) -> str:
-    """Return a scenario without its sweep; rewrite it where the sweep is no table of its own."""
+    """Return a scenario without its sweep; rewrite it if the sweep is not a table of its own."""
     kept, inside = [], False
     for line in source.splitlines():
         if _TABLE.match(line):

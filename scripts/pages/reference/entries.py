@@ -101,7 +101,7 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
 
 
 def _linux(entry: Entry) -> str:
-    """What stands for it on the kernel engine."""
+    """The text about it on the kernel engine."""
     match entry["kernel_kind"]:
         case "agent":
             return "yes"

@@ -59,7 +59,7 @@ def page() -> str:
 
 
 def _decided(criteria: Sequence[Criterion]) -> list[str]:
-    """The rows of what runs decide."""
+    """The rows of sections that runs decide."""
     decided = [one for one in criteria if isinstance(one, Within | Against | HarmTo)]
     missing = [one.scenario for one in decided if not (SCENARIOS / one.scenario).is_file()]
     assert not missing, missing

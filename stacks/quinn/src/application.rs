@@ -128,7 +128,7 @@ impl Application {
             while let Ok(Some(chunk)) = chunks.next(8 - asked.len()) {
                 asked.extend_from_slice(&chunk.bytes);
             }
-            // It is asked below for what has to be sent.
+            // Below it is asked for the data to send.
             let _ = chunks.finalize();
         }
         if let Ok(bytes) = <[u8; 8]>::try_from(&asked[..]) {

@@ -217,7 +217,7 @@ impl Endpoint for Smoltcp {
     fn is_done(&self) -> bool {
         let state = self.sockets.get::<Socket<'_>>(self.handle).state();
         match self.role {
-            // What it sent has been acknowledged, its FIN too.
+            // Its data and its FIN have been acknowledged.
             Role::Sender { left, connected } => {
                 let over = [State::FinWait2, State::TimeWait, State::Closed];
                 connected && left == 0 && over.contains(&state)

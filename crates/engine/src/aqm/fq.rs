@@ -169,7 +169,7 @@ struct Flow {
     next: u32,
     /// In one of the lists.
     listed: bool,
-    /// What it may still send, bytes.
+    /// Bytes that it may still send.
     credit: i64,
     /// Jiffy in which it left the lists.
     age: u64,

@@ -189,8 +189,8 @@ impl Backoff {
         }
     }
 
-    /// From complete options; factors are rounded to `scale`, and `beta_ecn`
-    /// is `beta` where it is not set.
+    /// Reads complete options; factors are rounded to `scale`, and `beta_ecn` is `beta` if it is
+    /// not set.
     pub fn of(options: &Options, scale: u32) -> Backoff {
         let fixed = |factor: f64| libm::round(factor * f64::from(scale)) as u32;
         let reading = match options.word("abe") {
@@ -321,7 +321,7 @@ mod tests {
             // FlightSize is the part of 100 segments that the first ACK does not acknowledge.
             let expected = if set.contains(&RFC) { 79 } else { 80 };
             assert_eq!(first, expected, "{set:?}");
-            // Marks on what was in flight at the first mark bring no further response.
+            // Marks on segments that were in flight at the first mark cause no further response.
             assert_eq!(host.conn.ca_state, CaState::Cwr);
             host.ack(1);
             host.ack(1);

@@ -79,7 +79,7 @@ pub enum Control {
     Window,
 }
 
-/// What a congestion control needs of the stack, for the whole connection.
+/// The needs of a congestion control for the whole connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// ECN.

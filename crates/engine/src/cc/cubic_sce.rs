@@ -76,7 +76,7 @@ pub const ENTRY: Entry<Build> = Entry {
 /// The congestion control.
 #[derive(Debug)]
 pub struct CubicSce {
-    /// What it is without SCE.
+    /// The congestion control without SCE.
     cubic: Cubic,
     /// Factor after a loss or ECN-Echo, 1/1024.
     beta: u32,
@@ -93,7 +93,7 @@ pub struct CubicSce {
 }
 
 impl CubicSce {
-    /// Draws the inflection point of the curve towards now, by `share` of `root`.
+    /// Moves the inflection point of the curve towards the present, by `share` times `root`.
     fn level_off(&mut self, start: u64, now: u64, share: u64) {
         let root = u64::from(self.root);
         let left = root.saturating_sub(share);

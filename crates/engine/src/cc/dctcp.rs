@@ -310,7 +310,7 @@ pub struct Dctcp {
     decay_to_zero: bool,
     /// alpha is updated on every ACK, not once a window.
     per_ack: bool,
-    /// An ACK weighs by its share of what is in flight.
+    /// The weight of an ACK is its share of the segments in flight.
     normalise: bool,
     /// Response to a loss.
     loss: Loss,
@@ -331,7 +331,7 @@ pub struct Dctcp {
     next_seq: u64,
     /// Segments delivered when the window of the next update began.
     old_delivered: u64,
-    /// The same of segments delivered with ECN-Echo.
+    /// The same for segments delivered with ECN-Echo.
     old_delivered_ce: u64,
     /// Window when CWR began, segments.
     max_cwnd: u32,

@@ -26,7 +26,7 @@ pub fn negotiated(
                 at: At::Ecn,
                 warning: false,
                 message: format!(
-                    "{} answers SCE marks, which only packets with ECN can bear",
+                    "{} answers SCE marks, which only packets with ECN can have",
                     entry.name
                 ),
                 expected: "ecn = true, or no ecn key",
@@ -44,7 +44,7 @@ pub fn negotiated(
             at: At::Control,
             warning: false,
             message: "Accurate ECN has no bit left to echo SCE marks".to_owned(),
-            expected: "a flow with one of both: ecn_feedback = \"accecn\", or SCE",
+            expected: "only one of the two: ecn_feedback = \"accecn\", or SCE",
         });
     }
     (ecn, findings)
@@ -56,7 +56,7 @@ pub fn sends_ect1(control: &Algorithm) -> Option<bool> {
     Some(need(control)? == EcnNeed::Accurate)
 }
 
-/// What a congestion control needs of ECN; `None`: it is not registered.
+/// The ECN needs of a congestion control; `None`: it is not registered.
 pub fn need(control: &Algorithm) -> Option<EcnNeed> {
     let (name, options) = control.known()?;
     let entry = find(TABLE.entries(), name)?;

@@ -257,7 +257,7 @@ pub struct Prague {
     loss_cwnd: u32,
     /// Segments delivered when the round began.
     old_delivered: u64,
-    /// The same of marked ones.
+    /// The same for marked segments.
     old_delivered_ce: u64,
     /// The round ends when this segment is the first unacknowledged one.
     next_seq: u64,

@@ -37,7 +37,7 @@ pub fn window(cwnd: u32) -> Window {
     Window::new(cwnd, INFINITE_SSTHRESH, Growth::Segments)
 }
 
-/// So many segments in flight.
+/// With this number of segments in flight.
 pub fn flight(segments: u32) -> Flight {
     Flight {
         nxt: u64::from(segments),

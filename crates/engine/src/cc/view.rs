@@ -163,7 +163,7 @@ pub struct Ack {
     pub losses: u32,
 }
 
-/// What an ACK tells of the rate of delivery (Linux `rate_sample`).
+/// What an ACK shows about the delivery rate (Linux `rate_sample`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// Time over which it was measured, us: the longer of sending and
@@ -171,7 +171,7 @@ pub struct RateSample {
     pub interval_us: u64,
     /// Segments delivered in that time.
     pub delivered: u32,
-    /// Of these, by ACKs with ECN-Echo.
+    /// The part of them that ACKs with ECN-Echo delivered.
     pub delivered_ce: u32,
     /// [`Conn::delivered`] when the newest segment acknowledged was sent.
     pub prior_delivered: u64,

@@ -18,7 +18,7 @@ use crate::units::Time;
 #[derive(Debug)]
 pub struct Fault(pub String);
 
-/// A congestion control as a run has it.
+/// A congestion control in a run.
 pub fn build(
     entry: &'static Entry<cc::Build>,
     options: &crate::registry::Options,

@@ -87,7 +87,7 @@ impl Registry {
         self.cc.len() + self.aqm.len() + self.traffic.len()
     }
 
-    /// What these plugins register, or what is wrong with it.
+    /// The algorithms that these plugins register, or what is wrong with them.
     ///
     /// # Errors
     /// A sentence for each plugin that registers nothing, for each name that is taken and for

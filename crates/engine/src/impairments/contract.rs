@@ -1,4 +1,5 @@
-//! What an impairment implements, and what the simulator and the kernel engine need of it.
+//! What an impairment implements, and what the simulator and the kernel engine need to know about
+//! it.
 
 use tailback_record::Cause;
 

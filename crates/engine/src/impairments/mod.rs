@@ -20,8 +20,8 @@
 //!   The packets then meet the impairments that follow.
 //! - Each impairment has a random stream of its own, so an added one changes no draws of another.
 //! - Behind the last impairment, packets wait in a buffer that is ordered by time, not by arrival
-//!   (`network/impaired/pen.rs`). So any impairment may reorder. Those that need not have the
-//!   option `keep_order`.
+//!   (`network/impaired/pen.rs`). So any impairment may reorder. Impairments that do not need to
+//!   reorder have the option `keep_order`.
 //! - A link without impairments costs nothing: it tests one flag, which also covers its `loss`.
 //! - [`Build::netem`] spells the impairment for Linux, or returns why Linux cannot do it. The guest
 //!   then has one netem for each impairment, in the same order (`guest/src/map/impairments.rs`).

@@ -70,7 +70,7 @@ pub const ENTRY: Entry<Build> = Entry {
 /// How packets are spread.
 enum Spread {
     Random,
-    /// What the second path is owed, in packets.
+    /// Packets that the second path should still get.
     Turns(f64),
     Flowlets {
         gap: Time,

@@ -295,9 +295,9 @@ fn known<'a, B>(
     entries: &'static [&'static Entry<B>],
     chosen: &'a Algorithm,
 ) -> (&'static Entry<B>, &'a Options) {
-    let (name, options) = chosen
-        .known()
-        .expect("a plan validated for the simulator has nothing of the kernel only");
+    let (name, options) = chosen.known().expect(
+        "a plan that was validated for the simulator uses nothing that only the kernel has",
+    );
     let entry = find(entries, name).expect("a validated plan names registered algorithms");
     (entry, options)
 }

@@ -79,7 +79,7 @@ pub(super) struct Ends {
     pub entered: u64,
     /// Packets that have reached one.
     pub ended: u64,
-    /// None: datagrams, or a slot that is free.
+    /// None: the end of a source of datagrams, or a free slot.
     pub connection: Option<Box<Connection>>,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Connection {
     pub completed: Option<Time>,
     /// Its chunks, if its application writes in chunks.
     pub chunks: Option<Box<Chunks>>,
-    /// What was asked for on a connection without end.
+    /// Bytes that were requested on a connection without end.
     pub asked: Option<Box<Asked>>,
 }
 

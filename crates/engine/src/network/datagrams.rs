@@ -128,7 +128,7 @@ impl Reports {
 }
 
 impl Far {
-    /// As the kind of a source has it.
+    /// Its role, as declared by the kind of the source.
     pub fn of(source: &TrafficPlan, warmup: Time) -> Far {
         let entry = find(traffic::TABLE.entries(), source.kind);
         let Some(Transport::Datagrams(of)) = entry.map(|entry| entry.build.transport) else {
@@ -160,7 +160,7 @@ impl Far {
         !matches!(self, Far::Sink)
     }
 
-    /// A frame or request of so many datagrams is sent; returns its number.
+    /// A frame or request of this many datagrams is sent; returns its number.
     pub fn capture(&mut self, datagrams: u32, bytes: u64, now: Time) -> u64 {
         match self {
             Far::Sink => 0,

@@ -48,7 +48,7 @@ pub(super) struct Entry {
     sampler: Option<ProgramSampler>,
     /// Packets of the sender's side since the warm-up, by ECN field.
     sent: [u64; 4],
-    /// Those of them that arrived since the warm-up.
+    /// The number of these that arrived since the warm-up.
     received: u64,
     /// Payload that has arrived at the receiver's and at the sender's side, in all and before the
     /// end of the warm-up.
@@ -552,7 +552,7 @@ impl Network {
         }
     }
 
-    /// What was measured of the entries.
+    /// The measurements of the entries.
     pub(super) fn program_outcomes(&self) -> Vec<ProgramOutcome> {
         let entries = self.endpoints.iter().flat_map(|all| &all.entries);
         let outcomes = entries.zip(self.plan.each_program()).map(|(entry, plan)| {

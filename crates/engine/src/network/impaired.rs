@@ -76,7 +76,7 @@ impl Step {
     }
 }
 
-/// What became of a packet at an impairment.
+/// The fate of a packet at an impairment.
 enum Met {
     /// The packet does not concern it.
     Passes,

@@ -1,4 +1,4 @@
-//! What hosts remember of destinations, over all flows and sources that share a pair of hosts.
+//! What hosts remember about destinations, over all flows and sources that share a pair of hosts.
 
 use crate::plan::{Plan, TcpPlan};
 use crate::tcp::destination::Destination;

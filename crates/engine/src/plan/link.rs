@@ -54,7 +54,7 @@ keys! {
 }
 
 words! {
-    /// Which packets an impairment concerns.
+    /// The packets that an impairment affects.
     pub enum Concerns {
         /// All packets.
         #[default]
@@ -177,7 +177,7 @@ keys! {
         /// Whether the packet in transmission counts as backlog.
         count_in_service: bool = BOOL.default("false").kernel(
             Only(&["false"]),
-            "what the kernel has handed to the link is not in its backlog",
+            "a packet that the kernel has handed to the link is not in its backlog",
         );
         /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked
         /// (dropped if they are not ECN-capable) or dropped before the queue sees them. TCP

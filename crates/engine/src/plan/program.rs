@@ -109,7 +109,7 @@ keys! {
 pub struct RootPlan {
     /// Where it is. Not part of a run's identity.
     pub path: String,
-    /// SHA-256 of what it has.
+    /// SHA-256 of its content.
     pub hash: String,
 }
 
@@ -166,7 +166,7 @@ pub struct FilePlan {
     pub name: String,
     /// Where it is. Not part of a run's identity.
     pub path: String,
-    /// SHA-256 of what it has.
+    /// SHA-256 of its content.
     pub hash: String,
 }
 

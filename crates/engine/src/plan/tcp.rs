@@ -63,7 +63,7 @@ words! {
         AccEcn = "accecn",
         /// The receiver knows RFC 3168 only.
         Rfc3168 = "rfc3168",
-        /// The receiver knows nothing of ECN.
+        /// The receiver does not support ECN.
         None = "none",
     }
 }

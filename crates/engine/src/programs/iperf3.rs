@@ -1,4 +1,4 @@
-//! iperf3 from the sender's host to the receiver's: TCP as the kernel has it, or UDP at a rate.
+//! iperf3 from the sender's host to the receiver's: The kernel's TCP, or UDP at a rate.
 
 use super::{Build, IPV6, Made, address, client, result, server, words_of};
 use crate::plan::Ready;

@@ -33,7 +33,7 @@ pub struct Made {
     pub packages: Vec<String>,
     /// Tailback's own program, compiled on this machine, which the guest has in `/files/NAME`.
     pub built: Option<&'static str>,
-    /// Numbers out of what it writes.
+    /// Numbers from the files that it writes.
     pub results: Vec<ResultPlan>,
     /// Both sides run in roots that the scenario gives, and find what endpoints of the QUIC interop
     /// runner find.

@@ -1,11 +1,11 @@
-//! What a scenario has chosen of a registry, or of the kernel.
+//! An algorithm that a scenario has chosen, from a registry or from the kernel.
 
 use super::Options;
 
 /// A queue discipline or congestion control that a scenario has chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Algorithm {
-    /// One of the registry, which both engines may have.
+    /// An algorithm of the registry, which both engines may have.
     Known {
         /// Its name in the registry.
         name: &'static str,
@@ -14,7 +14,7 @@ pub enum Algorithm {
     },
     /// An algorithm that exists only in the kernel: the simulator cannot run it.
     Kernel {
-        /// What the kernel calls it.
+        /// The kernel's name for it.
         name: String,
         /// Words handed to tc as they are (queue disciplines); may be empty.
         args: String,

@@ -28,7 +28,7 @@ pub struct Entry<B: 'static> {
     pub follows: &'static str,
     /// What may be set, in the order of documentation.
     pub options: &'static [Opt],
-    /// What the kernel calls it.
+    /// The kernel's name for it.
     pub kernel: Kernel,
     /// Further rules for a flow that uses it, and for a sweep.
     pub rules: Rules,
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// The texts by which a guest gets a source's options read back as what the plan has.
+    /// The texts that carry a source's options to a guest read back as the options of the plan.
     #[test]
     fn options_survive_as_texts() {
         for entry in crate::traffic::ENTRIES {

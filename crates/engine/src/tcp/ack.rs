@@ -21,7 +21,7 @@ struct Covered {
     acked: u32,
     /// Send times of the first and last that were sent once and acknowledged now.
     acked_once: Option<(Time, Time)>,
-    /// The same of those sacked now.
+    /// The same for the segments sacked now.
     sacked_once: Option<(Time, Time)>,
     /// A retransmitted segment was acknowledged: RTTs are ambiguous (Karn).
     retransmitted: bool,

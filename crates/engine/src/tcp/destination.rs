@@ -1,4 +1,4 @@
-//! What a host remembers of a destination from one connection to the next.
+//! What a host remembers about a destination from one connection to the next.
 //!
 //! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. A sender stores its RTT, its
 //! ssthresh and the reordering that it has seen when it is done, and the next sender to the same

@@ -23,13 +23,13 @@ pub(super) struct EcnSender {
     /// Retransmissions and SYNs are ECN-capable too (congestion controls that need ECN,
     /// and Accurate ECN).
     always: bool,
-    /// The ECN field of what is ECN-capable.
+    /// The ECN field of ECN-capable packets.
     ect: Ecn,
     /// The SYN asks for Accurate ECN.
     asks_accurate: bool,
     /// RFC 3168 is not enough.
     needs_accurate: bool,
-    /// What is known by Accurate ECN, once that is negotiated.
+    /// The state of Accurate ECN, once it is negotiated.
     accurate: Option<Box<Sending>>,
     /// CWR goes with the next new data segment.
     queue_cwr: bool,

@@ -75,7 +75,7 @@ impl Pacer {
 
     #[inline(never)]
     fn pace(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
-        // As fq, the first window goes out at once.
+        // As with fq, the first window leaves at once.
         if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
             // A packet that need not wait cannot be late.
             self.until = now.max(self.until);
@@ -143,7 +143,7 @@ mod tests {
         Window::new(cwnd, ssthresh, Growth::Segments)
     }
 
-    /// Rate and burst after an update, with an RTT of 40 ms and so many segments out.
+    /// Rate and burst after an update, with an RTT of 40 ms and this many segments in flight.
     fn updated(pacer: &Pacer, mut window: Window, out: u64) -> (u64, u32) {
         let conn = Conn {
             srtt: Time::from_ms(40),
@@ -167,7 +167,11 @@ mod tests {
         assert_eq!(updated(&fq, window(100, 202), 0), (7_240_000, 1));
         assert_eq!(updated(&fq, window(100, 200), 0), (4_344_000, 1));
         let more = updated(&fq, window(100, 200), 150);
-        assert_eq!(more, (6_516_000, 1), "what is out counts if it is more");
+        assert_eq!(
+            more,
+            (6_516_000, 1),
+            "the segments in flight count if they are more"
+        );
 
         let mut own = slow.clone();
         own.pacing_rate = 5;
@@ -178,7 +182,7 @@ mod tests {
         for off in [pacer(Pacing::Off, false), pacer(Pacing::Auto, false)] {
             assert_eq!(updated(&off, slow.clone(), 0).0, 0);
         }
-        // Of the rate 7070 bytes are a millisecond's; 65,536 / 2 are added for an RTT of 1 ms.
+        // At this rate a millisecond has 7070 bytes; 65,536 / 2 are added for an RTT of 1 ms.
         let joined = pacer(Pacing::FqGso, false);
         assert_eq!(updated(&joined, slow, 0), (7_240_000, 27));
     }

@@ -1,4 +1,4 @@
-//! What both ends of a connection need of the network.
+//! What both ends of a connection need from the network.
 
 use crate::packet::Packet;
 

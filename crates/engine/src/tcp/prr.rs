@@ -58,7 +58,7 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// A reduction of 10 segments of which so many were delivered, and sent.
+    /// A reduction from 10 segments, with these numbers of delivered and sent segments.
     fn under_way(delivered: u32, out: u32) -> Prr {
         Prr {
             prior_cwnd: 10,
@@ -95,7 +95,7 @@ mod tests {
                 false,
                 12,
                 12,
-                "what is out too much is not taken back",
+                "segments sent in excess are not taken back",
             ),
         ] {
             let mut prr = under_way(before.0, before.1);

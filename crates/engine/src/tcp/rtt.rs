@@ -22,7 +22,7 @@ pub struct Rtt {
     mdev_us: u32,
     /// Largest `mdev_us` of the current round, us.
     mdev_max_us: u32,
-    /// What the timeout adds to srtt, us.
+    /// The time that the timeout adds to srtt, us.
     rttvar_us: u32,
     /// The round ends when this is acknowledged.
     round_end: u64,

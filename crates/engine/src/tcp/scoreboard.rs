@@ -6,8 +6,8 @@
 //! proportional to the segments it newly acknowledges, sacks or loses.
 //!
 //! Most of the time nothing is sacked, lost or sent again. The order of transmission is then that
-//! of the numbers, and no list is kept. The first exception builds the list, once for what is in
-//! flight. The list is kept until all of that is acknowledged.
+//! of the numbers, and no list is kept. The first exception builds the list once, for the segments
+//! in flight. The list is kept until all of that is acknowledged.
 //!
 //! The list links slots of the ring, not sequence numbers: a slot is small even if the number is
 //! large, and no number can be confused with the end of the list.

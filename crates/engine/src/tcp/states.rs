@@ -40,7 +40,7 @@ pub(super) struct Event {
     pub prior_una: u64,
 }
 
-/// What is to be sent once an ACK is processed.
+/// What to send once an ACK is processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resend {
     None,

@@ -289,7 +289,7 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert!(s.recovery.rack.reordering_seen);
     assert_eq!((s.info().reordering, s.window.cwnd), (5, 11));
     assert_eq!(s.conn.ca_state, CaState::Disorder);
-    // The holes close; without SACKs Linux measures to what is acknowledged.
+    // The holes close; without SACKs Linux measures up to the acknowledged segment.
     s.on_ack(&ack(7, &[], ms(100)), ms(203), &mut wire);
     assert_eq!((s.info().reordering, s.conn.ca_state), (7, CaState::Open));
 }
@@ -389,7 +389,7 @@ fn pacing_by_payload_makes_up_for_delay() {
     assert_eq!(gaps, [1000, 1000, 700, 500]);
 }
 
-/// A model hears one by one of the segments lost at a timeout and of those that RACK finds. Its
+/// A model gets a call for each segment that is lost at a timeout or found lost by RACK. Its
 /// window is its own, so no reduction follows.
 #[test]
 fn a_model_of_the_path_keeps_its_window() {
@@ -406,7 +406,7 @@ fn a_model_of_the_path_keeps_its_window() {
     assert!(s.window.cwnd >= 5);
     s.on_ack(&ack(10, &[], ms(200)), ms(300), &mut wire);
     assert_eq!(s.conn.ca_state, CaState::Open);
-    // What it had before is restored: more than what was in flight.
+    // The earlier window is restored: more than the data in flight.
     assert!(s.window.cwnd >= 10, "{}", s.window.cwnd);
 }
 
@@ -452,7 +452,7 @@ fn a_needless_retransmission_widens_the_reordering_window_but_a_needless_probe_d
     }
 }
 
-/// What an overtaken ACK delivers counts as marked if it echoes a mark.
+/// Segments that an overtaken ACK delivers count as marked if it echoes a mark.
 #[test]
 fn an_overtaken_ack_tells_of_marks() {
     let mut wire = Wire::default();

@@ -10,7 +10,7 @@ use crate::wheel::TimerClock;
 /// Linux `TCP_TIMEOUT_MIN`, two jiffies at HZ 1000.
 pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
 
-/// What the deadline stands for.
+/// The meaning of the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Nothing.

@@ -13,7 +13,7 @@ pub(super) fn rtt(now: Time, echo: Time) -> Time {
     Time(ticks.max(1) * TICK)
 }
 
-/// Whether an echoed timestamp is older than what was sent at a time
+/// Whether an echoed timestamp is older than a packet sent at a time
 /// (Linux `tcp_tsopt_ecr_before`).
 pub(super) fn before(echo: Time, sent: Time) -> bool {
     echo.ns() / TICK < sent.ns() / TICK

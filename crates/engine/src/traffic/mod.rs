@@ -42,14 +42,14 @@ pub enum Step {
         /// ECN field.
         ecn: Ecn,
     },
-    /// Open a TCP connection now that brings so much and is closed then.
+    /// Open a TCP connection now that delivers this many bytes and is then closed.
     Open {
         /// Payload, bytes.
         bytes: u64,
     },
     /// Open a TCP connection now that sends without end.
     Load,
-    /// Ask for so many bytes on one of those connections, by its number from 0.
+    /// Request this many bytes on one of those connections, by its number from 0.
     Ask {
         /// The connection.
         load: u32,

@@ -79,7 +79,7 @@ pub const ENTRY: Entry<Build> = Entry {
 /// How long a period is.
 struct Period {
     mean: Time,
-    /// Exponential; else all are alike.
+    /// Exponential; otherwise all are equal.
     drawn: bool,
 }
 

@@ -137,7 +137,7 @@ struct Responsiveness {
     ends: Option<Time>,
     next_probe: Time,
     gap: Time,
-    /// What is left of a pair of probes.
+    /// The rest of a pair of probes.
     asks: bool,
     /// The interval is over, and its goodput is not known yet.
     counts: bool,

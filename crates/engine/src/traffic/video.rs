@@ -91,7 +91,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "variation",
-            doc: "Scale of the Laplace distribution of sizes and distances of frames; 0: all are alike.",
+            doc: "Scale of the Laplace distribution of sizes and distances of frames; 0: all are equal.",
             kind: Kind::Float { min: 0.0, max: 0.3 },
             default: Some("0.15"),
             tc: None,

@@ -1,5 +1,5 @@
-//! Web-like traffic: requests of a Poisson process, each answered with so many
-//! bytes over a TCP connection of its own.
+//! Web-like traffic: requests of a Poisson process, each answered with a number of bytes over a TCP
+//! connection of its own.
 //!
 //! The gaps between requests are exponential. Sizes are those of a truncated Pareto distribution,
 //! as in the Prague group's testbed for its short flows, or lognormal, as in the L4S tests of 2020.

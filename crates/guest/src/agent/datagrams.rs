@@ -37,7 +37,7 @@ impl<'a> Datagrams<'a> {
         namespaces.enter(source.receiver)?;
         let open = || Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0);
         let sink = open().map_err(io(&source.name))?;
-        // Room for what arrives between two reads.
+        // Room for the data that arrives between two reads.
         let room: i32 = 64 << 20;
         sink.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room)
             .map_err(io(&source.name))?;

@@ -43,7 +43,7 @@ pub struct Connection<'a> {
     acts_ns: Option<u64>,
     /// At the end of the warm-up: of the sender and the receiver.
     base: [Info; 2],
-    /// As it was when the flow was stopped.
+    /// The information when the flow was stopped.
     at_stop: Option<[Info; 2]>,
     completed_ns: Option<u64>,
     stopped: bool,
@@ -434,7 +434,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// What went wrong, if anything.
+    /// The error, if there was one.
     pub fn warning(&self) -> Option<String> {
         let pumped = || self.pumped.as_ref().and_then(|failure| failure.get());
         let error = self.error.as_ref().or_else(pumped)?;

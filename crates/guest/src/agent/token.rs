@@ -1,6 +1,6 @@
 //! What a descriptor is for, encoded as the token of its events.
 
-/// The timer of what is due next.
+/// The timer of the next event.
 pub const TIMER: u64 = 0;
 /// The listener, the sender and the receiver of a flow, by its number.
 pub const LISTENER: u64 = 1;
@@ -17,7 +17,7 @@ pub const REQUEST_SERVER: u64 = 7;
 pub const PROGRAM_EXIT: u64 = 8;
 pub const PROGRAM_OUTPUT: u64 = 9;
 
-/// Bit of a token's index at which the number of the source begins; the client is below it.
+/// The number of the source begins at this bit of a token's index; the bits below are the client.
 pub const REQUEST_SOURCE_BITS: u32 = 16;
 
 /// The token of one of a kind.

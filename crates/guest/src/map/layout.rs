@@ -93,7 +93,7 @@ pub(super) struct Layout {
     pub links: Vec<LinkNamespaces>,
     /// The hosts of each entry of programs.
     pub programs: Vec<Pair>,
-    /// The devices that hear hosts of programs.
+    /// The devices that receive from hosts of programs.
     pub gates: Vec<Gate>,
 }
 
@@ -116,7 +116,7 @@ struct Route {
 /// The owner of the packets that take a route.
 #[derive(Clone, Copy)]
 enum Destination {
-    /// Those of flows: routers have a route.
+    /// Addresses of flows: routers have a route to them.
     Routed(Ipv4Addr),
     /// Addresses of programs, of both families. Their packets are forwarded below IP everywhere, so
     /// that no router sends IPv6 packets of its own.

@@ -171,7 +171,7 @@ fn a_burst_is_that_of_rate_and_ceiling() {
     let job = script(&plan);
     let class = "htb rate 10000000bit ceil 10000000bit burst 1600b cburst 1600b quantum 1514";
     assert!(job.contains(class), "{job}");
-    // No less than what a step of the guest's clock takes.
+    // No less than one step of the guest's clock.
     let class = "htb rate 20000000000bit ceil 20000000000bit burst 2500b cburst 2500b";
     assert!(job.contains(class), "{job}");
 }

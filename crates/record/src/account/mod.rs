@@ -514,7 +514,7 @@ mod tests {
             Some(f64::from(3 + 3 + 7 + 9) / 4.0)
         );
         minima.pass(at(1_450), 4);
-        assert_eq!(minima.windows, 4, "one that is not whole does not count");
+        assert_eq!(minima.windows, 4, "an incomplete one does not count");
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub struct Reading {
     pub weight: Weight,
     /// Upper bound of the values.
     pub most: Option<f64>,
-    /// Which direction is better, if one is.
+    /// Which direction is better, if this matters.
     pub better: Option<Better>,
 }
 

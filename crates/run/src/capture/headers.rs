@@ -20,7 +20,7 @@ const FIRST_PORT: u32 = 5001;
 /// Ports of one address.
 const PORTS: u32 = 60_000;
 
-/// A connection or stream of datagrams, with what its packets have in common.
+/// A connection or stream of datagrams, with the data that its packets share.
 pub struct Conversation {
     sender: Host,
     receiver: Host,

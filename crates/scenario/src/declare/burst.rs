@@ -11,7 +11,7 @@ use super::reader::{Bdp, Reader};
 use super::value;
 use crate::read::{Item, Problem, Toml};
 
-/// The word for what tc computes.
+/// The word for the value that tc computes.
 pub(super) const TC: &str = "tc";
 
 /// The kinds of burst, in words.

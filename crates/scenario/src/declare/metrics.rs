@@ -56,7 +56,7 @@ const OF_BINS: [(&str, &str); 7] = [
     ("normalised", ".p99"),
 ];
 
-/// What a metric of harm begins with.
+/// The beginning of the name of a metric of harm.
 pub(crate) const HARM: &str = "harm.";
 
 /// The metrics of harm, each with the metric that a competitor worsens.

@@ -16,7 +16,7 @@ pub struct KeyPath {
     pub path: String,
     /// The entry of a registry that has it, if not every one of its kind does.
     pub entry: Option<&'static str>,
-    /// What its values are: time, rate, size, count, number, choice, bool, text, list or table.
+    /// The kind of its values: time, rate, size, count, number, choice, bool, text, list or table.
     pub kind: &'static str,
     /// The words of a choice.
     pub words: Vec<&'static str>,
@@ -148,7 +148,7 @@ fn options(all: &'static [Opt], entry: &'static str, prefix: &str, found: &mut V
     }
 }
 
-/// What values of a kind are, and the words among them.
+/// The type of the values of a kind, and the words among them.
 fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
     match kind {
         Kind::Bool => ("bool", &["true", "false"]),

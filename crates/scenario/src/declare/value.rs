@@ -46,7 +46,7 @@ pub(super) fn expectation(kind: Kind) -> String {
     }
 }
 
-/// What a value must be whose only error is its sign.
+/// The expected form of a value whose only error is its sign.
 fn positive(kind: Kind) -> Option<String> {
     match kind {
         Kind::Time { min } if min > Time::ZERO => Some(format!("a time of at least {min}")),

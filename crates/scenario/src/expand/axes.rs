@@ -1,4 +1,4 @@
-//! What is swept, and its value at each point: numbers in base units, names, and labels for people.
+//! A swept key, and its value at each point: numbers in base units, names, and labels for people.
 
 use tailback_engine::registry::Value;
 

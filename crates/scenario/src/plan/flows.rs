@@ -273,8 +273,8 @@ pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[Str
     Some([sender.to_owned(), receiver.to_owned()])
 }
 
-/// Checks that a flow or source starts within the run, and before it stops. Warns if the random
-/// part of its start may be too late, and if nothing of it is measured.
+/// Checks that a flow or source starts within the run, and before it stops. Warns if its random
+/// start may be too late, or if no part of it is measured.
 pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Context<'_>) {
     let start = fields.time("start").unwrap_or_default();
     let stop = fields.time("stop");

@@ -16,7 +16,7 @@ use crate::trial::Limits;
 
 pub(super) const LAW: Law = Law {
     name: "alike",
-    doc: "flows that are alike have no order: throughput does not go with the place in the file",
+    doc: "equal flows have no order: throughput does not depend on the place in the file",
     draw,
     check,
 };

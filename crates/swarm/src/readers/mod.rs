@@ -30,7 +30,7 @@ pub const READERS: &[Reader] = &[
     },
     Reader {
         name: "kit",
-        doc: "what a kernel kit says it has",
+        doc: "the manifest of a kernel kit",
         read: guest::kit,
     },
     Reader {
@@ -50,7 +50,7 @@ pub const READERS: &[Reader] = &[
     },
     Reader {
         name: "xstats",
-        doc: "what rtnetlink tells of queue disciplines",
+        doc: "statistics of queue disciplines from rtnetlink",
         read: guest::statistics,
     },
     Reader {

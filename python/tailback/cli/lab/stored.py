@@ -122,7 +122,7 @@ class _Kinds:
         }
 
     def written(self, value: Any, path: str, entry: str | None = None) -> Any:
-        """A value of the canonical point as a scenario has it."""
+        """A value of the canonical point in the form of a scenario."""
         if isinstance(value, dict):
             return self._of_table(value, path, entry)
         if path.endswith((".steps", ".during", ".pause")):

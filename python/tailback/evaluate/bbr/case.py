@@ -96,7 +96,7 @@ class Case:
     aim: Aim | None = None
     flows: tuple[str, ...] = (FLOW,)
     note: str = field(default="", kw_only=True)
-    """What the draft leaves open or contradicts, and how the case is judged."""
+    """Details that the draft leaves open or contradicts, and how the case decides."""
 
     @property
     def file(self) -> Path:

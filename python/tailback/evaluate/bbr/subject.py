@@ -27,7 +27,7 @@ class BbrSubject:
 def parse(text: str, *, traced: bool) -> BbrSubject:
     """Read a subject; `traced` records all of its state, if it has an option for that.
 
-    Raises `InputError` if it is no BBR or an option has no value.
+    Raises `InputError` if it is not a BBR, or if an option has no value.
     """
     name, options = naming.split(text, "evaluate bbr")
     known = [entry["name"] for entry in registry.entries("cc") if "bbr" in entry["name"]]

@@ -89,7 +89,8 @@ class Places:
         }
 
     def make(self, workplace: Path) -> None:
-        """Put all that into the workplace of a run, with what the guest's init reads about it."""
+        """Put all of this into the workplace of a run, with the list of it that the guest's init
+        reads."""
         top = workplace / FOLDER
         (top / COPIES).mkdir(parents=True)
         for name, path in self.links().items():

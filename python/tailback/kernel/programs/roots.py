@@ -90,7 +90,7 @@ class Root:
     packages: dict[str, str]
     """Its packages and their versions."""
     identity: str
-    """Hash of what went into it."""
+    """Hash of its inputs."""
 
 
 def get(packages: Iterable[str], steps: Steps) -> Root:
@@ -116,7 +116,7 @@ def get(packages: Iterable[str], steps: Steps) -> Root:
 
 
 def verify(root: Root) -> None:
-    """Reject a root that is not as unpacked."""
+    """Reject a root that has changed since it was unpacked."""
     folder = root.path.parent
     facts = manifest.read(folder / MANIFEST, ROOT)
     if said := contents.differences(facts["files"], contents.of(folder, ("root",))):

@@ -31,7 +31,7 @@ static ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "beta",
-            doc: "What is left of the window after a loss or a mark.",
+            doc: "Factor of the window after a loss or a mark.",
             kind: Kind::Float { min: 0.1, max: 0.9 },
             default: Some("0.7"),
             tc: None,

@@ -84,7 +84,7 @@ def versions() -> dict[str, set[str]]:
 def unlike(name: str, version: str) -> str:
     """Name what is here instead of this version of an engine; empty if nothing differs.
 
-    What a scenario adds does not count: plugins, and files that are put into a guest. A plugin that
+    Parts that a scenario adds do not count: plugins, and files for a guest. A plugin that
     this command names (`--with`, the environment) is compared by its own hash. Also empty if the
     engine is not installed.
     """

@@ -28,7 +28,7 @@ Path_ = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Submission:
-    """A file, and the scenario that it gives or everything that is wrong with it."""
+    """A submitted file, with its scenario or with all of its errors."""
 
     name: str
     file: Path

@@ -90,7 +90,7 @@ def load(path: Path) -> Task:
 
 
 def _tables(scenario: Path) -> Mapping[str, Any]:
-    """The tables of the scenario; without any if it is no TOML, which the validator reports."""
+    """The tables of the scenario; no tables if it is not TOML, which the validator reports."""
     try:
         return read(scenario).tables
     except Misread:

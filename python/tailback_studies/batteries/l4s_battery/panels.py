@@ -183,7 +183,7 @@ class Panels:
         )
 
     def utilisation(self) -> list[ReportFigure]:
-        """Of the link, by class."""
+        """For the link, by class."""
 
         def flags(point: BatteryPoint, variant: str, series: str) -> bool:
             if series == "all":
@@ -272,7 +272,7 @@ class Panels:
         )
 
     def completions(self) -> list[ReportFigure]:
-        """Of short flows, at one round-trip time."""
+        """For short flows, at one round-trip time."""
         rtts = [p.at.l_rtt for p in self.points]
         rtt = 10.0 if 10.0 in rtts else next(iter(rtts), None)
         points = [p for p in self.points if p.at.l_rtt == rtt]

@@ -11,7 +11,7 @@ from tailback.running.batch import Job
 from tailback.store.results import Results
 from tailback_studies.experiments.abe_2017 import layout, predict
 
-#: Of the runs: segments between marks, round-trip time (ms) and length (s).
+#: For each run: segments between marks, round-trip time (ms) and length (s).
 PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
 QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
 #: Number of random series of marks.

@@ -109,7 +109,8 @@ class DualPi2(Reproduction):
         return [run for run in runs if run in published_runs()] if request.quick else runs
 
     def _on_linux(self, runs: Sequence[Run], request: Request) -> OnLinux:
-        """Divide these runs by whether Linux can play them; an error if it can play none."""
+        """Divide these runs into those that Linux can execute and those that it cannot; an error if
+        it can execute none."""
         from tailback_studies.experiments.dualpi2_2022 import on_linux, points
 
         played = on_linux.divide(runs)

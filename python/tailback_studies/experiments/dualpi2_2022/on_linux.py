@@ -32,7 +32,7 @@ DEVIATION = "fq paces segment by segment: TCP joins none"
 
 @dataclass(frozen=True)
 class OnLinux:
-    """What of some runs Linux can play."""
+    """The runs that Linux can execute."""
 
     runs: Sequence[Run]
     refused: Sequence[Run]

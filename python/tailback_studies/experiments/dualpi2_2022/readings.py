@@ -1,7 +1,7 @@
 """Readings: each part of the set-up changed, and the effect on the errors.
 
 `CHANGES` undo the corrections from the source's own files, one by one and all together. `TRIED` are
-other readings of what the source leaves open.
+other readings of details that the source leaves open.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ TRIED: tuple[Read, ...] = (
         _short,
     ),
 )
-"""Other readings of what the source leaves open."""
+"""Other readings of details that the source leaves open."""
 
 EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
 """The readings, in the order of their runs: the longest come last."""

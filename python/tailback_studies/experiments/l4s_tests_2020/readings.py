@@ -1,4 +1,5 @@
-"""What the source leaves open, tried one by one after the comparison; the set-up is unchanged."""
+"""Details that the source leaves open, tried one by one after the comparison; the set-up is
+unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The set-up with the basis of each part, and causes of what is not reproduced."""
+"""The set-up with the basis of each part, and the causes of differences from the source."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ const MANY: u16 = 16;
 /// No queue: the end of a list.
 const NONE: u16 = u16::MAX;
 
-/// What has separate queues or shares (tc's `flowblind`, `triple-isolate`, ...).
+/// Which flows or hosts have separate queues or shares (tc's `flowblind`, `triple-isolate`, ...).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isolation {
     /// Whether every flow has its own queue.
@@ -418,7 +418,7 @@ impl Flows {
                 self.unlink(index, list);
                 self.wait(index, rounds);
             } else if self.flows[index].deficit > 0 {
-                // As the only waiting queue, it is next in any round.
+                // It is the only waiting queue, so it is next in any case.
                 return Some((index, list));
             }
         }

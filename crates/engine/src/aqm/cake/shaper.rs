@@ -5,7 +5,6 @@
 //! comes into an empty queue. A second, failsafe clock advances by 1.5 durations a packet and is
 //! not charged for drops. So when drops (`ingress`) push the first clock far ahead, two thirds of
 //! the rate are still served.
-//! thirds of the rate are still served.
 
 /// Ethernet header, bytes, which `overhead` does not count.
 const ETHERNET: i32 = 14;

@@ -12,7 +12,7 @@ pub enum Tins {
     Diffserv3,
     /// Bulk, best effort, video, voice.
     Diffserv4,
-    /// Eight by what the codepoints mean.
+    /// Eight classes, by the meaning of the codepoints.
     Diffserv8,
 }
 

@@ -300,7 +300,7 @@ impl Vars {
     }
 }
 
-/// What happened to the packet that is to leave.
+/// The fate of the packet that is about to leave.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Did {
     /// It passed.

@@ -1,5 +1,5 @@
-//! DualPI2 in Linux: in tc's words (iproute2 `tc/q_dualpi2.c`), and in those of tailback's own
-//! module `sch_dualpi2_2019` for what earlier versions did differently.
+//! DualPI2 in Linux: in tc's words (iproute2 `tc/q_dualpi2.c`), and, for the differences of earlier
+//! versions, in the words of tailback's own module `sch_dualpi2_2019`.
 
 use crate::registry::kernel::{
     Order, Qdisc, QueueStandIn, Words, Xstats, derives, either, micros, number, only, simulated,

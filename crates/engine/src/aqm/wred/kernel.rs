@@ -55,7 +55,7 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// What is 1 in 32 binary digits.
+/// The value that means 1 with 32 binary digits.
 const ONE: f64 = 4_294_967_296.0;
 /// The module counts lengths in 32 bits, twice `max` included.
 const LONGEST: u64 = (1 << 31) - 1;

@@ -112,7 +112,7 @@ fn packets_are_conserved_in_the_first_round_of_recovery() {
     stack.conn.ca_state = CaState::Recovery;
     stack.flight.nxt = 500;
     stack.with(|view, window| cc.set_cwnd(view, window, &ack));
-    // As much may be sent as was delivered, however much was lost.
+    // The sender may send as much as was delivered, however much was lost.
     assert_eq!((stack.window.cwnd, cc.packet_conservation), (502, true));
     // In the next round the window grows towards the target as in slow start, less the lost
     // segments.

@@ -20,8 +20,8 @@
 //! - State is saved once per episode of recovery (section 5.5.11.1). The pseudo-code saves at the
 //!   first loss of each round. There, the second lost segment after UP has ended would overwrite
 //!   what was saved, because DOWN resets the signs of congestion.
-//! - An idle time restarts the interval of `extra_acked` with its count; the pseudo-code keeps the
-//!   count.
+//! - After an idle time the interval of `extra_acked` and its count start again; the pseudo-code
+//!   keeps the count.
 //! - Separate ranges are counted as they are found lost: a segment next to the last one counts as
 //!   the same range.
 //! - The smallest RTT keeps its age as in the branch, `TargetInflight()` includes the quanta, and

@@ -48,7 +48,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBw(ProbeBw::Cruise(wait));
     }
 
-    /// Raises the bound to what a probe shows to be safe.
+    /// Raises the bound to the level that a probe shows to be safe.
     pub(super) fn raise_inflight_hi(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
         let Phase::ProbeBw(ProbeBw::Up(up)) = &mut self.phase else {
             return;

@@ -82,7 +82,7 @@ fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
         (Bandwidth(bw.0 * 180 / 256), 486)
     );
     assert_eq!(cc.bandwidth().0, bw.0 * 180 / 256);
-    // Not below what the round has delivered.
+    // Not below the amount that the round has delivered.
     cc.signals.inflight_latest = 400;
     cc.signals.bw_latest = Bandwidth(bw.0 / 2);
     stack.with(|view, window| cc.update_congestion(view, window, &ack));

@@ -8,7 +8,7 @@ use crate::units::Time;
 /// The pacing rate.
 #[derive(Clone, Debug)]
 pub(in crate::cc) struct Pace {
-    /// Gain while there is no bandwidth.
+    /// Gain while no bandwidth was measured.
     initial: Gain,
     /// Percent by which the pacing rate stays below the estimated bandwidth.
     margin: u32,

@@ -1,4 +1,4 @@
-//! What SCE does to the curve, by hand.
+//! The effect of SCE on the curve, computed by hand.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn beyond_it_the_time_that_has_passed_shrinks() {
     assert_eq!((start, k), (Some(5_000), 15_360 * 2 / 10));
     let higher = rise_by_hand(15.0) - rise_by_hand(12.0);
     assert!((moved - higher).abs() < 2.0, "{moved}, not {higher} up");
-    // A share of all of it: nothing of the time has passed.
+    // A share of 1: none of the time has passed.
     let (start, k, moved) = levelled(5_120, 20_000, 10);
     assert_eq!((start, k), (Some(5_000), 15_360));
     assert!((moved - rise_by_hand(15.0)).abs() < 2.0, "{moved}");

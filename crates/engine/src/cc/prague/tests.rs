@@ -60,7 +60,7 @@ fn pacing_by_packets() {
     ] {
         let mut host = Host::new(cc(), cwnd, rtt);
         host.window.ssthresh = ssthresh;
-        // Not the window: what remains in flight is as large.
+        // The window does not change: as much remains in flight.
         host.conn.cwnd_limited = false;
         host.ack(0);
         let found = (host.window.pacing_rate, host.window.pacing_burst);

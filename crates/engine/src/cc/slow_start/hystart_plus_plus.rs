@@ -2,7 +2,7 @@
 //! down for five rounds; if the RTT falls again in that time, slow start continues as before.
 //!
 //! Windows count segments here; quarters of a segment are carried over to the next ACK.
-//! As section 4.3 advises it acts in the first slow start only.
+//! As section 4.3 advises, it acts only in the first slow start.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;

@@ -25,7 +25,7 @@ const PACE: (u64, u64) = (5, 3);
 /// Smallest window, segments.
 const MIN_WINDOW: u64 = 2;
 
-/// What has been delivered and lost of a window since the first reduction.
+/// Segments of a window that were delivered or lost since the first reduction.
 #[derive(Clone, Copy, Debug)]
 struct Convergence {
     /// Window at the reduction, segments.

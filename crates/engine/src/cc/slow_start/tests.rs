@@ -114,7 +114,8 @@ fn five_conservative_rounds_end_slow_start() {
 fn a_rise_that_passes_was_none() {
     let mut host = host("hystart++", 40);
     let windows = windows(&mut host, &[40_000, 40_000, 46_000, 45_999, 45_999]);
-    // Of 55 ACKs seven are conservative: the eighth shows that the rise was none. One was left over.
+    // Seven of 55 ACKs are in conservative slow start: the eighth shows that the RTT did not rise.
+    // One was left over.
     assert_eq!(windows[..3], [20, 40, 55]);
     assert_eq!(windows[3], 55 + (1 + 7) / 4 + 48);
     assert_eq!(windows[4], 2 * windows[3]);

@@ -14,8 +14,9 @@ pub(super) struct Pen {
     /// Packets that leave later than all packets that came before them. Nearly all packets do, and
     /// a queue is cheaper than a heap.
     ordered: Ring<Packet>,
-    /// Packets that overtake some of `ordered`. Packets before which some packet of `ordered` came
-    /// that leaves later. So a packet of `ordered` that leaves at the same time came before them.
+    /// Packets that overtake some of `ordered`. For each of them, a packet of `ordered` that leaves
+    /// later came before it. So a packet of `ordered` that leaves at the same time came before
+    /// them.
     overtaking: BinaryHeap<Reverse<Overtaking>>,
     /// Number of packets in `overtaking` so far.
     arrivals: u64,

@@ -13,7 +13,7 @@ use crate::packet::{Ecn, Packet, flags};
 use crate::plan::Plan;
 use crate::units::Time;
 
-/// What a part knows of the others.
+/// What a part knows about the others.
 pub(in crate::network) struct Part {
     own: u16,
     links: Arc<[u16]>,
@@ -274,7 +274,7 @@ impl Network {
         next
     }
 
-    /// Puts what came from other parts into its pipes, in order with what this one put there.
+    /// Puts packets from other parts into its pipes, in order with this part's own packets.
     /// Returns false where the order cannot be decided.
     fn take_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> bool {
         let Some(part) = &mut self.part else {

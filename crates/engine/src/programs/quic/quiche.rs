@@ -1,5 +1,5 @@
-//! quiche: no ECN, no datagrams that leave together, one thread. Of its congestion controls it
-//! paces only BBR.
+//! quiche: no ECN, no datagrams that leave together, one thread. It paces only BBR, not its other
+//! congestion controls.
 
 use super::*;
 use crate::programs::Build;

@@ -13,7 +13,7 @@ pub use qdisc::{
 
 use super::options::{Value, text};
 
-/// What the kernel engine needs to know of an entry.
+/// What the kernel engine needs to know about an entry.
 #[derive(Clone, Copy)]
 pub enum Kernel {
     /// A queue discipline.
@@ -43,7 +43,7 @@ impl Kernel {
     }
 }
 
-/// What entries with several versions call the version of the kernel.
+/// The value of `version` that means the kernel's version, for entries with several versions.
 pub const THIS_LINUX: &str = "linux-7.3";
 
 /// A 32-bit number in the kernel's statistics of an algorithm, for a time series.

@@ -90,7 +90,7 @@ impl Module {
         if let Some(version) = self.version
             && options.word("version") != version
         {
-            // One refusal is enough, because the version decides the other options.
+            // One rejection is enough, because the version decides the other options.
             let message = format!(
                 "the kernel's {name} is not that of {}",
                 options.word("version")
@@ -114,8 +114,8 @@ impl Module {
         )
     }
 
-    /// The options of `table` that `told` chooses, as a module's parameters; every other option has
-    /// to be at its default.
+    /// The options of `table` that `told` chooses, as parameters of a module; every other option
+    /// must have its default.
     fn spell(
         &self,
         module: &str,

@@ -67,7 +67,7 @@ pub enum Order {
 pub struct Shaper {
     /// Words of the rate.
     pub rate: fn(Rate) -> String,
-    /// Words of what the link adds to each packet of IP, bytes, with its header.
+    /// Words for the bytes that the link adds to each IP packet, its header included.
     pub overhead: fn(i32) -> String,
     /// Finds errors in the words of a queue whose link adds this many bytes to a frame; if the flag
     /// is true, packets must not be split. The findings name keys of the link.

@@ -142,7 +142,7 @@ mod tests {
             for required in 0..=3 {
                 for room in 0..=ROOM {
                     let Some((fields, kept, size)) = fit(blocks, required, room) else {
-                        // Not even the required counters beside the blocks that must stay.
+                        // Even the required counters do not fit beside the blocks that must stay.
                         let sack = if blocks > 0 {
                             4 + 8 * blocks.min(2) as u16
                         } else {

@@ -16,7 +16,7 @@ const THINNED: u32 = 4;
 pub(in crate::tcp) struct Delivered {
     /// Segments, including duplicates that it reports.
     pub segments: u32,
-    /// Those duplicates: the byte counters leave them out.
+    /// The byte counters leave out these duplicates.
     pub duplicates: u32,
 }
 

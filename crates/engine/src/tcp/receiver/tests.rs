@@ -191,7 +191,7 @@ fn pending_esce_is_sent_once() {
     end.receiver.echo_sce(SceEcho::Split);
     end.data(0, ms(1), SCE, 0);
     end.data(1, ms(2), SCE, 0);
-    // A duplicate is acknowledged at once, and says nothing of SCE.
+    // A duplicate is acknowledged at once, and shows nothing about SCE.
     let acks = end.data(0, ms(3), Ecn::NotEct, flags::RETRANSMIT);
     assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
 }

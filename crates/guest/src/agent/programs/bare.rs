@@ -103,7 +103,7 @@ pub fn packages(root: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Copies a folder with what is in it.
+/// Copies a folder with its content.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)

@@ -1,8 +1,9 @@
 //! The files of a container image as the root of a program.
 //!
 //! In a container all files can be written. Here the folders of programs and libraries are mounted
-//! read-only. What programs may write to is in memory: small folders and files are copied, large
-//! ones are mounted. Only what is mounted cannot be written; new names may be created beside it.
+//! read-only. Files that programs may write are in memory: small folders and files are copied,
+//! large ones are mounted. Only what is mounted cannot be written; new names may be created beside
+//! it.
 
 use std::ffi::OsStr;
 use std::fs;

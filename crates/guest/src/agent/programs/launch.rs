@@ -18,9 +18,9 @@ const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWIPC, "ipc"),
 ];
 
-/// What servers that begin as root use: chown, dac_override, fowner, fsetid, kill, setgid, setuid,
-/// setpcap, net_bind_service, sys_chroot. Also net_raw, which busybox's `ping` needs: no device
-/// accepts packets with a foreign source address (see [`tailback_guest::job::Gate`]).
+/// Capabilities of servers that begin as root: chown, dac_override, fowner, fsetid, kill, setgid,
+/// setuid, setpcap, net_bind_service, sys_chroot. Also net_raw, which busybox's `ping` needs: no
+/// device accepts packets with a foreign source address (see [`tailback_guest::job::Gate`]).
 const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 
 /// Processes and threads of a user, and open files.

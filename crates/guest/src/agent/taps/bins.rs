@@ -30,7 +30,7 @@ impl Mean {
 struct Bin {
     /// Payload that arrived at the receiver's and at the sender's host.
     delivered: [u64; 2],
-    /// Of data of the sender's host, and of the receiver's.
+    /// RTTs for data of the sender's host, and of the receiver's.
     rtt: [Mean; 2],
     delay: Mean,
     /// The socket information at its end.

@@ -141,7 +141,7 @@ pub struct Record {
     pub sent: [u64; 4],
     /// Those that arrived.
     pub arrived: u64,
-    /// Of the packets of the sender's host.
+    /// The value for packets of the sender's host.
     pub delay: Histogram,
     /// Of both directions.
     pub counts: Counts,

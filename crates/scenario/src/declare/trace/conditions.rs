@@ -24,7 +24,7 @@ const COLUMNS: [&str; 4] = ["time_s", "rate_mbit", "delay_ms", "loss"];
 const MAX_RATE: f64 = 1e12;
 const MAX_DELAY_MS: f64 = 3.6e6;
 
-/// What a link is like over time; each list begins at time 0 and ascends.
+/// The conditions of a link over time; each list begins at time 0 and ascends.
 pub(crate) struct Conditions {
     /// Rate from each time on.
     pub rates: Vec<(Time, Rate)>,
