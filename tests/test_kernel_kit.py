@@ -292,7 +292,7 @@ def test_an_archive_gives_the_same_tree(tree: Path, tmp_path: Path, ending: str)
 
 
 def test_a_folder_that_is_no_kernel_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="it has no Makefile"):
+    with pytest.raises(InputError, match="it does not have Makefile"):
         source.users(tmp_path, tmp_path / "cache", Steps(enabled=False))
 
 
@@ -349,7 +349,7 @@ def test_a_makefile_is_written_where_there_is_none(own: Path) -> None:
 def test_a_module_is_named_after_its_folder_or_as_asked(own: Path) -> None:
     assert modules.spelled(str(own)) == ("own", own)
     assert modules.spelled(f"v2={own}") == ("v2", own)
-    with pytest.raises(InputError, match="no name for a module"):
+    with pytest.raises(InputError, match="not a name for a module"):
         modules.spelled(f"../v2={own}")
     with pytest.raises(InputError, match="no such folder"):
         modules.spelled("v2=/nowhere")

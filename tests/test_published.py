@@ -86,7 +86,7 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
     assert "![A curve](some/curve.svg)" in text
     assert "It ran on **both** engines." in text
     assert "(some-all.results.json)" in text
-    # A fact too long for its line is among the results.
+    # A fact that is too long for its line is on the page of the results.
     assert "**duration**" not in text
     assert "No cell was held out." not in text
 

@@ -36,7 +36,8 @@ FETCHABLE = {
     "patch": ("patch",),
 }
 """Maps a program to the packages to unpack for it: first its own, then libraries that a small
-machine may not have. Libraries have the names of all releases; each release has some of them.
+machine may not have. The names of library packages differ between releases: the list has the names
+of all, and each release has some of these.
 """
 
 Which = Callable[[str], str | None]

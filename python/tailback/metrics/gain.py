@@ -12,7 +12,8 @@ METRICS = (
         "throughput_gain",
         "flow",
         "",
-        "Throughput over that at the sweep's point with the standard backoff, all else equal.",
+        "Throughput relative to the throughput at the point of the sweep with the standard "
+        "backoff and otherwise equal keys.",
         field("throughput_gain"),
         "bytes",
         better="more",

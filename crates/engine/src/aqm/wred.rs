@@ -5,7 +5,7 @@
 //! With `min` equal to `max` and weight 1, a class has a step threshold on the instantaneous queue:
 //! a packet that finds the queue at or above it is hit.
 //!
-//! Options set the details that the paper leaves open. The defaults are those of [`super::red`]:
+//! What the paper leaves open is set by options. The defaults are those of [`super::red`]:
 //! uniformised as in Linux, thresholds in bytes, idle decay, samples without the arriving packet
 //! (of either class), and both averages updated by every arrival. Each class counts its own packets
 //! between marks or drops. Deviations of `red` from Linux apply here too. Linux itself does not have

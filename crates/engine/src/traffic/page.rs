@@ -1,10 +1,10 @@
 //! Pages: objects over several connections at a time, and the time until all of them have arrived.
 //!
 //! Follows RFC 7928, section 7.2: a page has 50 objects or more of 1 KB or more, over 6 connections,
-//! back to back. All connections of a page open at once. Its objects are dealt to them in turn, and
-//! those of one connection follow one another without a request for each. With one connection
-//! everything is in it, as with HTTP/2. The next page begins a think time after the last byte of the
-//! page before.
+//! back to back. All connections of a page open at once. The objects of a page go to its
+//! connections in turn. The objects of one connection follow one another without a request for
+//! each. With one connection everything is in it, as with HTTP/2. The next page begins a think time
+//! after the last byte of the page before.
 //!
 //! Deviations from browsers: no first object names the others, objects have no request each, there
 //! is no TLS, and no connection is kept for the next page.

@@ -187,7 +187,7 @@ fn marks_count_on_short_paths_that_ask_for_it() {
 #[test]
 fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     let (mut cc, mut stack) = known_path();
-    // 5 % of the rate: the least bound that follows from it is below what was in flight.
+    // 5 % of the rate: the smallest bound that follows from this rate is below the data in flight.
     cc.bw_hi = [Bandwidth::sampled(432, 1_000_000), Bandwidth::ZERO];
     stack.window.cwnd = 30;
     cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 30)));
