@@ -1,7 +1,7 @@
 """tailback's own parts of a kit.
 
 These are the program that starts the kit, the library that is preloaded to it, the schedule of
-marks and losses, what holds packets back in an outage, and congestion controls and queue
+marks and losses, the module that holds packets back in an outage, and congestion controls and queue
 disciplines that Linux does not have, or not with such options.
 """
 
