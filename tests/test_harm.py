@@ -145,6 +145,9 @@ def test_stored_results_keep_their_harm(tmp_path: Path) -> None:
     assert [one.summary for one in again] == [one.summary for one in made]
     assert set(flow(again[0], "incumbent")["harm"]) == {"newcomer", "stream"}
     assert set(flow(again[0], "newcomer")["harm"]) == {"stream"}
+    column = again.frame()["harm_newcomer_throughput"].to_list()
+    assert column[0] == flow(again[0], "incumbent")["harm"]["newcomer"]["throughput"]
+    assert column[1] is None, "the newcomer has none by itself"
     # Without its run there is nothing to compare with.
     shutil.rmtree(tmp_path / "runs" / again[0].without["newcomer"])
     lost = tb.open_results(tmp_path)
