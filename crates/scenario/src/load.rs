@@ -54,8 +54,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     if problems.is_empty() {
         return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
-    // With syntax errors, part of the file is missing from the tree: other
-    // errors are certain only where the parser did not lose its way.
+    // With syntax errors, part of the file is missing from the tree, so other errors are certain
+    // only where the parser could continue.
     let syntax = problems.clone();
     let lost = syntax
         .iter()

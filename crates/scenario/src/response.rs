@@ -14,13 +14,15 @@ const CUBIC_C: f64 = 0.4;
 const BBR_KEEPS: f64 = 0.15;
 /// At this multiple of the threshold, losses alone decide the window of BBRv3.
 const BBR3_FOLLOWS: f64 = 2.5;
-/// That window times the losses, from the same runs: 2.1 to 2.2 from 5 to 10 % of loss.
+/// The product of that window and the losses, from the same runs: 2.1 to 2.2 from 5 to 10 % of
+/// loss.
 const BBR3_WINDOW: f64 = 2.2;
 
 /// How a congestion control answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
-    /// By a part of the window at every loss; at every mark, too, unless it is scalable.
+    /// It reduces its window by a part at every loss, and, unless it is scalable, at every mark,
+    /// too.
     Reno {
         scalable: bool,
     },
@@ -110,7 +112,7 @@ pub fn long_run(impairment: &ImpairmentPlan, ecn: bool) -> LongRun {
 /// leave it; at most `most`, the number without losses and marks. `None` if how its congestion
 /// control responds is unknown.
 ///
-/// Queues are not looked at: a flow that fills its link is limited by the link.
+/// Queues are not considered: a flow that fills its link is limited by the link.
 pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
     let with = |windows: bool| {
         let signals = |segments: f64| {
@@ -166,16 +168,16 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
         Family::Bbr3 => bbr3(control, signals.lost, rounds, most),
         Family::Reno { .. } | Family::Cubic => {
             let (window, beta) = mean_window(control, family, signals, rtt);
-            // Slow start until the first signal, its window cut down from there, and the mean
-            // window behind.
+            // Slow start until the first signal, then the reduction of its window, then the mean
+            // window.
             (1.0 + 0.5 / (1.0 - beta)) / signals.all() + rounds * window
         }
     };
     Some(sent.min(most))
 }
 
-/// Up to the threshold of losses everything; from 2.5 times that on, what the window of such losses
-/// sends. Between both the logarithm falls in a line.
+/// Up to the threshold of losses, everything; from 2.5 times the threshold on, the segments that
+/// the window under such losses allows. Between both the logarithm falls in a line.
 fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     let options = control.known().map(|(_, options)| options);
     let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));

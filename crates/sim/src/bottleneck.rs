@@ -17,8 +17,8 @@ use crate::simulation::Simulation;
 /// one.
 ///
 /// The scenario has one entry of `[[programs]]`, to which the datagrams belong. Datagrams pass half of
-/// `path.rtt` (20 ms by default) before the first link, as those of flows do. `duration` has to be
-/// there, as in every scenario, and ends nothing here.
+/// `path.rtt` (20 ms by default) before the first link, as those of flows do. `duration` is
+/// required, as in every scenario, but it does not end anything here.
 ///
 /// Times count from the caller's own origin and must not go back. Competing traffic starts at 0.
 /// Payload stays with the caller: the bottleneck returns the handle that it was given.
@@ -98,7 +98,7 @@ pub enum Outcome {
 }
 
 impl Event {
-    /// How long it was on its way.
+    /// The time from sending to arrival.
     pub fn delay(&self) -> Time {
         self.at.since(self.sent)
     }

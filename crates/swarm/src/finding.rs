@@ -7,7 +7,7 @@ use std::fmt::Display;
 pub struct Finding {
     /// The kind of failure: the same text for the same kind.
     pub kind: String,
-    /// Where, and by how much.
+    /// The place of the failure, and its size.
     pub detail: String,
 }
 

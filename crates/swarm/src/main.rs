@@ -233,7 +233,7 @@ fn shrink(what: &str) -> Result<bool, String> {
             (table, Limits::default())
         }
     };
-    // Scenarios that did not end took minutes before; a reduced one has less to do.
+    // Scenarios that do not end take minutes at first; a reduced scenario has less to do.
     let limits = Limits {
         patience: Duration::from_secs(60),
         ..limits

@@ -263,8 +263,8 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
     };
     found.append(&mut broken);
     let took = (heap::most() - before).max(0) as u64;
-    // Nothing predicts how many marks and drops a storm of retransmissions causes; their rows have
-    // a limit.
+    // The number of marks and drops in a storm of retransmissions cannot be predicted, so their
+    // rows have a limit.
     let rows = if plan.record.events { EVENT_ROWS } else { 0 };
     if took > 2 * estimate + (16 << 20) + rows {
         let what = format!("{} MiB, estimated {} MiB", took >> 20, estimate >> 20);

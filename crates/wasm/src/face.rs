@@ -55,7 +55,7 @@ pub extern "C" fn lab_take(len: usize) -> *mut u8 {
     })
 }
 
-/// Where the last answer is.
+/// The address of the last answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())

@@ -59,7 +59,7 @@ struct Done {
 struct Rows {
     /// Numbers of rows, series by series.
     order: Vec<u32>,
-    /// Where each series begins in it, and the end.
+    /// The start of each series in it, and the end.
     begins: Vec<usize>,
 }
 

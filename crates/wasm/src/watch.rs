@@ -86,8 +86,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches a link of a plan. At most `most` stays are kept, of packets that leave at `from` or
-    /// later.
+    /// Watches a link of a plan. Keeps at most `most` stays, only of packets that leave at `from`
+    /// or later.
     pub fn new(plan: &Plan, link: usize, groups: Vec<Group>, most: usize, from: Time) -> Watch {
         let owners: Arc<[u32]> = plan.owners();
         let width = Time(plan.duration.ns().div_ceil(BINS)).max(LEAST_WIDTH);

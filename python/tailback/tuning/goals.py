@@ -34,7 +34,7 @@ class GoalQuantity:
     """Name of the flows, link or class; empty for the run."""
 
     def is_that(self, other: GoalQuantity) -> bool:
-        """Whether it is the same number, whatever the text."""
+        """Whether it is the same number, even if the text differs."""
         own, their = self.metric, other.metric
         return (own.on, own.path, self.name) == (their.on, their.path, other.name)
 
@@ -89,7 +89,7 @@ class Bound:
     limit: float
 
     def violation(self, value: float) -> float:
-        """By how much it is violated; 0 or less if it holds."""
+        """The amount of the violation; 0 or less if the bound holds."""
         return self.limit - value if self.least else value - self.limit
 
 

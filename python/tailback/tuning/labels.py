@@ -1,4 +1,4 @@
-"""Places for the numbers of points in a figure, so that none covers another one."""
+"""Places for the numbers of points in a figure, so that no number covers another one."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def place(
 ) -> list[Label | None]:
     """Return a place for the middle of each text beside its point; None if there is no room.
 
-    Points without a text get none, and are not covered either. The first and the last choose first:
-    they show the direction of the numbers.
+    Points without a text get no place, but no text covers them. The first and the last point get
+    their places first, because they show the direction of the numbers.
     """
     dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in points]
     taken: list[_Box] = []

@@ -247,7 +247,7 @@ class _Reader:
 
     def _bases(self, path: str, words: Sequence[Word]) -> list[float | str]:
         """Values of a path in base units."""
-        # The ends of an empty range are one value, and a sweep has each value once.
+        # The ends of an empty range are equal, and a sweep may have each value only once.
         distinct = list(dict.fromkeys(words))
         loaded = self.load([("sweep", toml.value({path: distinct}))], 1)
         values = dict(zip(distinct, (p.params[path] for p in loaded.points), strict=True))
@@ -291,7 +291,8 @@ class _Reader:
 
 
 def outer_first(paths: Iterable[str]) -> list[str]:
-    """A queue before its target: the outer value would replace what was set inside it."""
+    """A queue comes before its target; otherwise the outer value would replace the value inside
+    it."""
     return sorted(paths, key=lambda path: path.count("."))
 
 

@@ -31,7 +31,7 @@ Word = str | int | float | bool
 """A value as written in a scenario."""
 
 Bases = Callable[[str, Sequence[Word]], list[float | str]]
-"""Return the values in base units at a path, as the reader of scenarios reads them."""
+"""Return the values at a path in base units, as the reader of scenarios reads them."""
 
 
 def literal(text: str) -> Word:
@@ -122,7 +122,7 @@ class Range:
         if self.whole:
             return f"{int(number)}{self.unit}" if self.unit else int(number)
         if number.is_integer() and not self.unit and abs(number) < 2**53:
-            # Where a fraction is allowed a whole number is, but not the other way round.
+            # A path that allows fractions also allows whole numbers, but not the reverse.
             return int(number)
         kept = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
         return f"{_plain(kept)}{self.unit}" if self.unit else kept

@@ -53,7 +53,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
     from optuna.trial import TrialState
 
-    # In memory, and written once: each step of a journal would wait for the disk.
+    # Kept in memory and written once, because each step of a journal would wait for the disk.
     storage = optuna.storages.InMemoryStorage()
     study = optuna.create_study(
         storage=storage,
@@ -98,7 +98,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
 
 
 def _with_front(study: Study, candidates: Sequence[Tried]) -> list[Tried]:
-    """Mark the candidates that no other one beats; of equal ones the first."""
+    """Mark the candidates that no other candidate beats; of equal candidates only the first."""
     numbers = {trial.number + 1: trial.values for trial in study.best_trials}
     seen: set[tuple[object, ...]] = set()
     marked = []
@@ -129,7 +129,7 @@ def _sampler(plan: SearchPlan) -> BaseSampler:
 
 
 def require() -> None:
-    """Raise an error that says how to install Optuna, an extra, where it is missing."""
+    """Raise an error that says how to install Optuna, if this extra is missing."""
     import importlib.util
 
     if importlib.util.find_spec("optuna") is None:

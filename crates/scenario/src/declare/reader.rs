@@ -19,7 +19,7 @@ pub(crate) enum Bdp {
     Known(f64),
     /// The rate or the round-trip time is wrong, and its error is already reported.
     Unknown,
-    /// There is no link here that has a bdp.
+    /// No link here has a bdp.
     Nowhere,
 }
 

@@ -119,7 +119,7 @@ fn description(key: &Key) -> String {
     }
 }
 
-/// A default as the file would have it.
+/// A default in the form of a file.
 fn default(kind: KeyKind, text: &str) -> Json {
     match kind {
         KeyKind::Plain(kind) => value::default_json(kind, text),

@@ -7,7 +7,7 @@ use super::sweep::Sweep;
 use crate::scenario::{Axis, Param};
 
 /// Replaces the numbers of a key by names if its values have several units: 20000 packets and 20000
-/// bytes are no equal parameters.
+/// bytes are different parameters.
 pub(super) fn name_mixed_units(runs: &mut [Run]) {
     let keys = runs.first().map_or(0, |run| run.swept.len());
     for key in 0..keys {

@@ -1,4 +1,5 @@
-//! Finds points of a sweep that plan the same run. Their results would count as those of two seeds.
+//! Finds points of a sweep that plan the same run. Their results would count as results of two
+//! seeds.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

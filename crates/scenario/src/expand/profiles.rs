@@ -24,8 +24,8 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
         // Any path will do, so that its keys are not reported as missing.
         _ => profiles::NAMES[0],
     };
-    // The place of a swept value says what its runs are called, so the place of the keys is another: it
-    // ends one byte earlier.
+    // The place of a swept value decides the labels of its runs. So the keys get another place,
+    // which ends one byte earlier.
     let mut span = named.node.span;
     span.end -= 1;
     if let Some(links) = root.item("links") {

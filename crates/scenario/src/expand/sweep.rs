@@ -277,7 +277,7 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
         .collect()
 }
 
-/// Values as TOML. Long ones are cut, unless the cut would make two of them equal.
+/// Values as TOML. Long labels are cut, unless two of them would then be equal.
 fn told_apart(values: &[Node]) -> Vec<String> {
     const SHOWN: usize = 200;
     let cut: Vec<String> = values.iter().map(|node| node.inline(SHOWN)).collect();

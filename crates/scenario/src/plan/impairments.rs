@@ -6,7 +6,7 @@ use tailback_engine::plan::{ImpairmentPlan, Windows};
 use crate::declare::{Bdp, Reader, expectation};
 use crate::read::Item;
 
-/// The most impairments of a link. Each may make two packets of one.
+/// The most impairments of a link. Each may duplicate packets.
 const MAX_IMPAIRMENTS: usize = 8;
 
 /// Reads the impairments of a link in their order, without those that have errors.

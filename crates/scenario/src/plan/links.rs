@@ -19,7 +19,7 @@ pub(super) struct Links {
     pub twin: HashMap<u32, u32>,
     /// Whether a link was left out because it is wrong.
     pub broken: bool,
-    /// How many are on the way there: these come first.
+    /// The number of links on the way there, which come first.
     pub forward: usize,
     /// The bdp of each.
     pub bdp: Vec<Bdp>,

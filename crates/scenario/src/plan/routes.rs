@@ -6,7 +6,7 @@ use super::links::Links;
 use crate::declare::{Fields, Reader, expectation};
 use crate::read::{Item, Problem, listed, shorten};
 
-/// A packet counts the links behind it in 8 bits.
+/// A packet counts the links that it has passed in 8 bits.
 const MAX_ROUTE: usize = 250;
 
 /// Reads a list of links.

@@ -166,7 +166,7 @@ pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Strin
 
 /// The valid name nearest to `name`, if it is close enough to be meant.
 pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    // Longer words are no typing errors, and the distance takes quadratic time.
+    // Longer words are not typing errors, and computing the distance takes quadratic time.
     if name.is_empty() || name.len() > 64 {
         return None;
     }

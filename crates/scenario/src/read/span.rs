@@ -88,7 +88,7 @@ impl Sources {
         (self.0.len() - 1) as u32
     }
 
-    /// Leaves the lines of a source out of its places: nobody meant it to be read here.
+    /// Leaves the lines of a source out of its places, because the user named this file by mistake.
     pub fn conceal(&mut self, source: u32) {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.quoted = false;

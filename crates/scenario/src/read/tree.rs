@@ -191,7 +191,7 @@ fn write_string(out: &mut String, s: &str, max: usize) {
 }
 
 /// Parses a file. With syntax errors the tree is what the parser could recover; after errors that
-/// are not `local` the parser has lost its way.
+/// are not `local` the rest of the tree may be wrong.
 pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Node {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -229,7 +229,7 @@ pub(crate) fn parse_value(
         Ok(value) => {
             let mut found = Vec::new();
             let node = convert(value.get_ref(), span, source, offset, &mut found);
-            // A number that TOML cannot hold is a word like any other here.
+            // A number that TOML cannot hold is treated as a word.
             Some(match found.is_empty() {
                 true => Node { span, ..node },
                 false => bare(),

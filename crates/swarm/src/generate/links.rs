@@ -161,7 +161,8 @@ impl Maker {
             let entry = *self.draw.pick(impairments::ENTRIES);
             let kind = Value::String(entry.name.to_owned());
             let mut impairment = Table::from_iter([("kind".to_owned(), kind)]);
-            // Some options exclude each other. Nearly always, draws until they go together.
+            // Some options exclude each other. In nearly all cases, draws again until the options
+            // are valid together.
             for _ in 0..20 {
                 let mut drawn = options(&mut self.draw, entry.options, self.taste);
                 drawn.extend(impairment.clone());

@@ -3,15 +3,16 @@
 //! Random streams belong to names. The order in a file decides only two things:
 //!
 //! - Events of one nanosecond: the simulator handles them by kind and then in the order of the
-//!   file. So this law spreads starts over nanoseconds. A remaining coincidence is one of drawn
-//!   numbers, and disappears with other numbers; the law tries some of them before a difference
+//!   file. So this law spreads starts over nanoseconds. A remaining coincidence comes from random
+//!   numbers and disappears with other numbers; the law tries several of these before a difference
 //!   counts. Four kinds of scenarios are outside, because events coincide again and again. Flows on
 //!   one host, and all flows with `timer_phase`, share the ticks of their timers. Flows that pause
-//!   resume at the same moment. An impairment that holds packets lets several go at once. Packets of
-//!   a link above 10 Gbit/s are only a few nanoseconds apart.
+//!   resume at the same moment. An impairment that holds packets lets several go at once. Packets
+//!   of a link above 10 Gbit/s are only a few nanoseconds apart.
 //! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and ports; here
-//!   the hash is computed from the seed and the flow's number. So in another order, other flows
-//!   share a queue, and another of equally long queues is the first. These scenarios are outside.
+//!   the hash is computed from the seed and the flow's number. So with another order, different
+//!   flows share a queue, and a different one of equally long queues is the first. These scenarios
+//!   are outside.
 
 use std::sync::Arc;
 

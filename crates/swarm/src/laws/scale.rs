@@ -9,9 +9,9 @@
 //! - Reno or DCTCP without delayed ACKs, as long as none of their timers fires, because the stack's
 //!   constants (200 ms, 40 ms, jiffies) do not scale.
 //!
-//! A scenario is outside if something is retransmitted, or if an ACK is late enough for a probe.
-//! Two results are not compared: records with time windows of their own (accounts), and smoothed
-//! round-trip times, which Linux keeps in microseconds.
+//! The law does not apply to a scenario if something is retransmitted, or if an ACK is late enough
+//! for a probe. Two results are not compared: records with time windows of their own (accounts),
+//! and smoothed round-trip times, which Linux keeps in microseconds.
 
 use std::collections::BTreeMap;
 

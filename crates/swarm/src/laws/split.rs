@@ -41,7 +41,8 @@ fn draw(seed: u64) -> Table {
         ("flows.f0.rtt", draw.log(1e6, 1e9)),
         ("tcp.min_rto", draw.log(1e6, 1e9)),
     ];
-    // Without a flow, keys of flows and of TCP decide nothing, and values of a sweep plan one run.
+    // Without a flow, keys of flows and of TCP have no effect, so several values of a sweep plan
+    // the same run.
     if !root.contains_key("flows") {
         keys.truncate(2);
     }

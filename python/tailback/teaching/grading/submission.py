@@ -37,7 +37,7 @@ class Submission:
 
 
 def find(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The files of submissions in a folder by name, and what else is there."""
+    """The files of submissions in a folder by name, and the other files there."""
     if not folder.is_dir():
         if not folder.exists():
             raise InputError(f"{foreign.line(folder)}: no such folder; name a folder that exists")
