@@ -132,7 +132,7 @@ _OPENING = re.compile(r"""^\s*(?:#:?\s*|[rbfRBF]{0,2}["']+)""")
 
 
 _KEY = re.compile(r"""["']\w+["']""")
-"""A string of one word: a key or a name, which files that were written before hold too."""
+"""A string of one word: a key or a name, which older files also contain."""
 
 
 def _python(text: str) -> Iterator[tuple[int, str]]:

@@ -65,7 +65,7 @@ class Sample:
         return WORK / f"{self.module}.json"
 
     def save(self) -> None:
-        """Keeps it, with the outcomes so far."""
+        """Stores the sample, with the outcomes so far."""
         WORK.mkdir(parents=True, exist_ok=True)
         self.path.write_text(json.dumps(asdict(self), indent=1))
 

@@ -1,4 +1,5 @@
-"""Many mutants in one program: each in a copy of its function's body, chosen when a test runs.
+"""Many mutants in one program: each is in a copy of its function's body, and a test chooses one
+when it runs.
 
 Compiling takes longer than the tests. So every function that mutants change becomes a `match` over
 the number in the environment variable TAILBACK_MUTANT: one arm for each mutant with the changed
@@ -53,7 +54,7 @@ class Arm:
 
 
 def place(text: str, entry: Mapping[str, Any], number: int) -> Change | None:
-    """Where a mutant of `cargo mutants --list --json` is; `None` if it cannot be switched."""
+    """The place of a mutant of `cargo mutants --list --json`; `None` if it cannot be switched."""
     function = entry["function"]
     if function is None:
         return None

@@ -105,7 +105,8 @@ def _key(part: Schema, beside: Names) -> str:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """A definition's name: that of the first key it is for, with a number if that is taken."""
+    """The name of a definition: the name of the first key that uses it, with a number if this name
+    is taken."""
     if name not in taken:
         return name
     number = 2

@@ -259,7 +259,7 @@ def _not_run(evidence: Path) -> Table:
     ]
     for name in experiments.NAMES:
         if not (evidence / f"{name}.md").exists():
-            rows.append([name, "its page", None, "no full run has been made of it"])
+            rows.append([name, "its page", None, "no full run of it has been made"])
     planned = _planned(evidence)
     if planned and (left_out := planned[0] - planned[1]):
         why = "not measured yet; the command resumes"

@@ -134,7 +134,7 @@ pub enum Size {
     Bdp(f64),
 }
 
-/// A message fragment that says what was expected instead of a text.
+/// The part of a message that says what was expected instead of a text.
 pub type ParseError = &'static str;
 
 /// Splits "1.5ms" into 1.5 and "ms"; the number is finite and not negative.

@@ -113,8 +113,8 @@ mod tests {
         assert_eq!(at(0, 120_000_000), 122_880_000);
     }
 
-    /// Whenever it is set, for up to 70 s: never early, and late by no more than
-    /// two jiffies and a slot.
+    /// For any time of setting and up to 70 s, a timer is never early, and at most two jiffies and
+    /// a slot late.
     #[test]
     fn never_early_and_not_late() {
         for set_us in (0..66_000).step_by(333) {
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// The same rules at any phase: never early, late by at most two jiffies and a slot.
+    /// The same rules hold at any phase: never early, and at most two jiffies and a slot late.
     #[test]
     fn a_phase_moves_the_ticks_and_nothing_else() {
         let plan = TcpPlan::default();

@@ -41,7 +41,7 @@ def _cc(name: str) -> str:
 
 def _aqm(name: str) -> str:
     flows = '[[flows]]\ncc  = "cubic"\necn = true\n\n[[flows]]\ncc = "dctcp"\n'
-    # Flows in lock-step would decide what a queue without randomness shows.
+    # Flows in lock-step would decide the results of a queue without randomness.
     jitter = 'host_jitter = "200us"\n' if name == "fifo" else ""
     return _head(f"CUBIC and DCTCP through {name}", f'{{ aqm = "{name}" }}', jitter) + flows
 

@@ -29,7 +29,7 @@ class Head:
 
 
 def head(kind: str, name: str) -> Head:
-    """That of the registry's entry."""
+    """The name of the registry's entry."""
     file = _files(kind)[name]
     comment = _HEAD.match(file.read_text(encoding="utf-8"))
     text = re.sub(r"^//! ?", "", comment[0], flags=re.M) if comment else ""

@@ -155,7 +155,7 @@ impl Application {
         }
     }
 
-    /// Returns when the next write is due and its bytes; `None` if nothing is left to write.
+    /// Returns the time and the bytes of the next write; `None` if nothing is left to write.
     fn due(&mut self, now: Time) -> Option<(Time, u64)> {
         let begin = *self.begin.get_or_insert(now);
         match self.writes {
@@ -271,7 +271,7 @@ mod tests {
             all.into_iter().map(|(at, _)| at).collect()
         };
         assert_eq!(times(writes, pauses()), [0, 1, 2, 7, 8, 9]);
-        // Chunks keep their grid: 0, 2, 4, 6 and 8 ms, of which 4 and 6 are paused.
+        // Chunks keep their grid: 0, 2, 4, 6 and 8 ms; the application pauses at 4 and 6 ms.
         let every = Writes::Every {
             bytes: 10,
             every: ms(2),

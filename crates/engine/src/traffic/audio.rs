@@ -1,4 +1,4 @@
-//! Audio as of a call: a frame of constant size at equal distances, each in one datagram.
+//! Audio of a call: frames of constant size at equal intervals, each in one datagram.
 //!
 //! The default is the audio of the C4 test suite (draft-huitema-ccwg-c4-test): 80 bytes every 20 ms,
 //! 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each. Nothing is sent again, and

@@ -1,4 +1,4 @@
-//! Constant bit rate: datagrams of one size at equal distances, whatever the network does.
+//! Constant bit rate: datagrams of one size at equal intervals, independent of the network.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};
@@ -36,8 +36,8 @@ struct Cbr {
 
 impl Source for Cbr {
     fn next(&mut self, now: Time) -> Step {
-        // Each packet is due at the time its predecessors take at the rate,
-        // counted from the first: no rounding accumulates.
+        // Each packet is due when its predecessors have been sent at the rate, counted from the
+        // first packet, so that no rounding accumulates.
         let due = *self.begin.get_or_insert(now) + self.datagrams.rate.time_for(self.sent_bytes);
         if due > now {
             return Step::Wait(due);

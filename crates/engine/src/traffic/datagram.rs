@@ -8,7 +8,7 @@ use crate::packet::Ecn;
 use crate::registry::{Kind, Opt, Options, Value};
 use crate::units::{Rate, Time};
 
-/// Rate in frame bytes; kinds that rest in between say so.
+/// Rate in frame bytes; kinds with pauses state them.
 pub const RATE: Opt = Opt {
     name: "rate",
     doc: "Rate in frame bytes.",

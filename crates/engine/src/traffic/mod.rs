@@ -1,9 +1,9 @@
 //! Traffic sources: pure state machines, reused by the kernel engine's guest.
 //!
-//! A source says what is to be done and when: send a datagram, or open a TCP
-//! connection that brings this many bytes. How that is done is the engines' part.
-//! What a kind does is a property of its entry, so that a kind is one file and
-//! one line of [`ENTRIES`], whether it opens connections or not.
+//! A source returns its next action and the time: send a datagram, or open a TCP connection that
+//! delivers this many bytes. How that is done is the engines' part. What a kind does is a property
+//! of its entry, so that a kind is one file and one line of [`ENTRIES`], whether it opens
+//! connections or not.
 
 use tailback_record::{Completion, ResponsivenessOutcome};
 
@@ -78,7 +78,7 @@ pub trait Source: Send {
         None
     }
 
-    /// The answer to [`Step::Ask`] has arrived, so long after it.
+    /// The answer to [`Step::Ask`] has arrived, this long after the request.
     fn answered(&mut self, _took: Time) {}
 
     /// The answer to [`Step::Count`]: payload that [`Step::Load`] connections have delivered.
@@ -125,7 +125,7 @@ pub enum Transport {
     Datagrams(fn(&Options) -> Datagrams),
     /// TCP connections; the kind has the options [`ECN`] and [`LIMIT`].
     Connections {
-        /// The most that one brings, payload bytes.
+        /// The largest payload of one connection, bytes.
         largest: fn(&Options) -> u64,
         /// Mean time from one to the next.
         gap: fn(&Options) -> Time,
@@ -165,7 +165,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &responsiveness::ENTRY,
 ];
 
-/// Every traffic source, those of plugins too.
+/// Every traffic source, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
 /// What carries the bytes of sources of a kind, if there is one of this name.
@@ -194,7 +194,7 @@ pub fn takes(kind: &str, key: &str) -> bool {
     connects(kind) || (key == "back" && answers(kind))
 }
 
-/// The most that a connection of a source brings, payload bytes; 0: it opens none.
+/// The largest payload of a connection of a source, bytes; 0: it opens no connections.
 pub fn largest(kind: &str, options: &Options) -> u64 {
     match transport(kind) {
         Some(Transport::Connections { largest, .. }) => largest(options),

@@ -2,7 +2,7 @@
 //!
 //! The lengths of both periods are constant or drawn from an exponential distribution of that mean.
 //! A period of sending begins with a packet. A packet that would be due at its end or later is not
-//! sent: what is left of a slot is not carried over to the next period.
+//! sent: the rest of a slot is not carried over to the next period.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(sent, expected);
     }
 
-    /// On 30 % of the time: 300 packets/s; the standard error of 4000 cycles is
+    /// The source is on for 30 % of the time: 300 packets/s; the standard error of 4000 cycles is
     /// 1.6 % of both means.
     #[test]
     fn exponential_periods_have_their_means() {

@@ -111,7 +111,7 @@ struct Pages {
 /// A page that loads.
 struct Page {
     begun: Time,
-    /// A connection was refused: the page never becomes complete, and has no time.
+    /// A connection was refused, so the page never becomes complete and gets no load time.
     failed: bool,
     /// Bytes of connections that are not open yet.
     to_open: Vec<u64>,

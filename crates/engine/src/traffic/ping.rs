@@ -1,8 +1,8 @@
-//! Ping: requests of one size at equal distances, each of which is echoed at once.
+//! Ping: requests of one size at equal intervals, each of which is echoed at once.
 //!
 //! Echoes have the size of their request and take the way back: `back`, or the `NAME.back` of the
-//! route's links in reverse order. The request is measured one way, the echo on its own way, and
-//! both together as the round trip.
+//! route's links in reverse order. The one-way delays of the request and of the echo are measured,
+//! and their sum as the round trip.
 
 use super::datagram::{self, Datagrams, Role};
 use super::{Build, Source, Step, Transport};

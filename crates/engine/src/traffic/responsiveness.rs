@@ -18,7 +18,7 @@
 //! Deviations: there is no TLS. A foreign probe has two exchanges, the handshake and the fetch, which are trimmed
 //! together. The answer to a self probe is the next data that the server sends, as nothing unsent
 //! waits before it (the draft lets a server have 5 ms of it). A lost request is sent again after 1 s.
-//! A self probe is skipped where the drawn connection has one under way. Both directions at once,
+//! A self probe is skipped if the drawn connection has a probe under way. Both directions at once,
 //! and one after the other, are two such sources.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! How much a connection brings: distributions of sizes, and the options that choose one.
+//! The sizes of connections: distributions, and the options that choose one.
 
 use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
@@ -73,8 +73,8 @@ const MOST: u64 = 10_000_000_000;
 /// The 95th percentile of the standard normal distribution.
 const Z95: f64 = 1.644_853_626_951_472_2;
 
-/// Checks the options of sizes; those of the Pareto distribution have defaults
-/// where no other is chosen.
+/// Checks the options of sizes; the options of the Pareto distribution have defaults if no other
+/// distribution is chosen.
 pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message| Err(vec![OptionError { option, message }]);
     let lognormal = options.table("sizes").table("lognormal");
@@ -306,7 +306,7 @@ mod tests {
         assert!(near(mean_of(&all), 645_683.0), "{}", mean_of(&all));
     }
 
-    /// With one percentile equal to the other, every size is that.
+    /// If both percentiles are equal, every size has this value.
     #[test]
     fn no_spread() {
         let all = draws(lognormal(&[("p5", 5_000), ("p95", 5_000)]), 100);

@@ -1,4 +1,4 @@
-//! Video as of a call: frames at a rate, each of several datagrams, sent as soon as it is captured.
+//! Video of a call: frames at a rate, each of several datagrams, sent as soon as it is captured.
 //!
 //! Sizes and distances of frames follow the synthetic model of RFC 8593, section 5, in its steady
 //! state. Each is its mean times 1 + x. Here x has a Laplace distribution of scale 0.15, cut at 0.9
@@ -202,7 +202,7 @@ struct Video {
     frames: u64,
     /// When the next one is due; `None` before the start.
     next: Option<Time>,
-    /// When the last report came, or the bitrate was halved for want of one.
+    /// When the last report came, or when the bitrate was halved because no report came.
     heard: Option<Time>,
 }
 
