@@ -267,7 +267,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
             clients.push((from, answer));
         }
         for (_, one) in &mut clients {
-            // A client that disconnects is not an error of the server.
+            // A client that goes away is no error of the server.
             if one.work(&zeros).is_err() {
                 one.peer.connection.close(true, 1, b"").ok();
             }

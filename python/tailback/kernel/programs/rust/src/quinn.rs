@@ -99,7 +99,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
             let Ok(connecting) = incoming.accept_with(Arc::new(own)) else {
                 continue;
             };
-            // A client that disconnects is not an error of the server.
+            // A client that goes away is no error of the server.
             tokio::spawn(async move { answer(connecting.await?).await });
         }
         Ok(())

@@ -63,7 +63,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
     println!("listening");
     let answering = async {
         while let Some(connection) = server.accept().await {
-            // A client that disconnects is not an error of the server.
+            // A client that goes away is no error of the server.
             tokio::spawn(answer(connection));
         }
     };
