@@ -2,8 +2,8 @@
 
 Runs every point of the battery `l4s-battery`, with a tenth of its duration and one seed, on a Dask
 cluster of two processes; stores many runs that end at the same time, and merges the stores of two
-shards. From processor time and the estimated costs of the whole battery it estimates what many
-parameter sets on many cores would take.
+shards. From processor time and the estimated costs of the whole battery it estimates the time that
+many parameter sets on many cores would take.
 
     python benches/cluster.py [--sets 1000] [--cores 500]
 """

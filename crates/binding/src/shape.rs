@@ -78,7 +78,7 @@ enum Node {
     /// A table of any keys.
     Each(Box<Node>),
     List(Box<Node>),
-    /// A table with these keys, at most 64: name, shape, whether the key is required.
+    /// A table with these keys, at most 64; each has a name, a shape, and whether it is required.
     Table(Vec<(String, Node, bool)>),
 }
 

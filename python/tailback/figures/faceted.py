@@ -217,7 +217,8 @@ def _faceted(rows: Sequence[Row], inner: Spec, of: Panels, columns: int) -> Draw
     }
     made = {**head, "facet": facet, "columns": columns, "spacing": 18, "spec": inner}
     if len(of.panels) % columns:
-        # Otherwise the axis of a column is in the last row, below a panel that does not exist.
+        # Otherwise Vega draws the axis of a column in the last row, even if the column has no panel
+        # there.
         made["resolve"] = {"axis": {"x": "independent"}}
     return Drawn(made)
 

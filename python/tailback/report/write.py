@@ -104,7 +104,7 @@ def _replace(new: Path, folder: Path, old: Path) -> None:
     """Move `new` to `folder`, and the existing folder to `old`.
 
     A folder cannot be replaced in one step, so the old one is first moved aside: a reader finds the
-    old report, for a moment none, then the new one.
+    old report, then for a moment no report, then the new one.
     """
     if marker.require_own(folder):
         os.rename(folder, old)

@@ -38,6 +38,6 @@ pub(crate) use registries::entries;
 pub use schema::json_schema;
 pub(crate) use trace::Traces;
 
-/// The longest time a scenario may hold: a run of twelve days. Sums of a few
-/// of them stay far from the end of 64 bits of nanoseconds.
+/// The longest time a scenario may hold: a run of twelve days. Sums of a few of these times are far
+/// below the largest number of nanoseconds in 64 bits.
 pub(crate) const MAX_TIME: Time = Time::from_secs(1_000_000);

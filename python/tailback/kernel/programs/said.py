@@ -24,11 +24,11 @@ SHARE = 0.01
 """Share of a run's duration: a program that takes more is named in a warning."""
 
 SPINS = 10_000
-"""This many calls that did not wait are more than a start-up."""
+"""A program with this many calls that did not wait gets a warning; a start-up makes fewer."""
 
 READINGS = 1000
-"""With this many readings of the processor's counter, more than the start-up reads it: the dynamic
-linker makes ten readings each time.
+"""A program with this many readings of the processor's counter gets a warning; a start-up has fewer:
+the dynamic linker makes ten each time.
 """
 
 CALLS = {

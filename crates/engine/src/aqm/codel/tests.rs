@@ -224,8 +224,8 @@ fn re_entry_goes_on_from_what_the_last_phase_added() {
     let (added, count) = re_enter(2);
     assert!(added > 10);
     assert_eq!(count, added);
-    // From 16 intervals after drop_next on, it starts again from 1. The phase itself begins one
-    // interval after the sojourn time rose.
+    // If the re-entry is 16 intervals after drop_next or later, the count starts again from 1. The
+    // phase itself begins one interval after the sojourn time rose.
     assert_eq!(re_enter(14).1, added);
     assert_eq!(re_enter(17).1, 1);
 }

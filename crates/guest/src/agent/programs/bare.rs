@@ -33,7 +33,7 @@ pub fn empty() -> Result<(), String> {
     process::mount("tmpfs", NEW, "tmpfs", 0, OPTIONS).map_err(io("root"))
 }
 
-/// Mounts what every root has in addition.
+/// Mounts the file systems that every root has besides its own files.
 pub fn furnish(output: &str) -> Result<(), String> {
     for name in ["dev", "out", "proc", "root", "run", "sys", "tmp"] {
         own_folder(&at(name))?;
