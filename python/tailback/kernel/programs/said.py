@@ -27,8 +27,8 @@ SPINS = 10_000
 """A program with this many calls that did not wait gets a warning; a start-up makes fewer."""
 
 READINGS = 1000
-"""A program with this many readings of the processor's counter gets a warning; a start-up has less:
-the dynamic linker makes ten each time.
+"""A program with this many readings of the processor's counter gets a warning. The start-up
+has fewer: the dynamic linker makes ten each time.
 """
 
 CALLS = {
