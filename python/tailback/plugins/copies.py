@@ -102,7 +102,8 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
 
 
 def placed(text: str) -> str:
-    """A message of a copy, with the names of plugins for their places in its workspace."""
+    """A message about a copy, in which the names of plugins replace their paths in its
+    workspace."""
     return _IN_WORKSPACE.sub(r"\1/", text)
 
 

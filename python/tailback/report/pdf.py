@@ -186,7 +186,8 @@ def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
     room = PAGE_WIDTH - wide(labels)
     alone = [[i] for i in rest]
     least = math.ceil(wide(rest) / room) if room > 0 else len(rest)
-    # Evenly, so that no part has a single column; in more parts if the even ones are too wide.
+    # Columns are divided evenly, so that no part has a single column; if these parts are too wide,
+    # there are more.
     for count in range(max(1, least), len(rest) + 1):
         parts: list[list[int]] = [[]]
         for i in rest:

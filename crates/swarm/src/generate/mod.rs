@@ -27,7 +27,7 @@ struct Maker {
     taste: Taste,
     /// Whether rates, times and sizes are far from those of real networks.
     wild: bool,
-    /// Rate of the first link, bit/s, and the smallest of any.
+    /// Rate of the first link and smallest rate of all links, bit/s.
     rate: f64,
     slowest: f64,
     /// Base round-trip time, ns.

@@ -40,7 +40,8 @@ _COUPLED = _on("dualpi2", MIXED)
 
 
 def _short(run: Run) -> bool:
-    """The runs where C's queue is open: beside a Prague of a short round-trip time."""
+    """The runs in which C's queue is an open question: those beside a Prague flow with a short
+    round-trip time."""
     return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
 
 

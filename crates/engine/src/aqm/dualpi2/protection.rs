@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(queue.min, Time(CRITICAL.ns() - RANGE.ns()));
     }
 
-    /// A hundred flows do not fit into 32 buckets: the others add to one score.
+    /// A hundred flows do not fit into 32 buckets: the flows without a bucket share one score.
     #[test]
     fn flows_without_a_bucket_share_one() {
         let (mut queue, now) = (protection(), Time::from_secs(1));
