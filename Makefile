@@ -18,7 +18,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel targets demo test soak coverage mutants bench bench-kernel bench-lab lab docs pages fmt lint
+.PHONY: build wheel wheel-arm targets test-arm demo test soak coverage mutants bench bench-kernel bench-lab lab docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -44,6 +44,29 @@ targets:
 	rustup target add $(TARGETS)
 	@set -e; for target in $(TARGETS); do echo $$target; \
 		PYO3_CROSS=1 PYO3_NO_PYTHON=1 cargo check --quiet --package tailback-python --target $$target; done
+
+# A wheel for Linux on ARM in dist, linked by zig. It has no guest: the kernel engine needs Linux on
+# x86-64.
+CROSS := target/cross
+wheel-arm: $(VENV)/.dev build
+	$(BIN)/pip install --no-deps -r requirements-wheels.txt
+	rustup target add aarch64-unknown-linux-gnu
+	@rm -rf target/tree && mkdir -p target/tree dist
+	@git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t target/tree
+	@cd target/tree && $(CURDIR)/$(BIN)/python scripts/manual.py data/data/share && \
+		$(CURDIR)/$(BIN)/python python/tailback/plugins/shipping.py
+	@cd target/tree && PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR=$(abspath $(CROSS)) \
+		maturin build --release --quiet --zig --target aarch64-unknown-linux-gnu --out $(CURDIR)/dist
+	@ls dist
+
+# Whether results are the same bytes on ARM: the guard's scenarios under qemu-user (qemu-user-static).
+test-arm: $(VENV)/.dev
+	$(BIN)/pip install --no-deps -r requirements-wheels.txt
+	rustup target add aarch64-unknown-linux-musl
+	PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR=$(CROSS) \
+		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER=qemu-aarch64-static \
+		cargo-zigbuild test --release --package tailback-run --test guarded \
+		--target aarch64-unknown-linux-musl
 
 demo: build
 	$(BIN)/tailback reproduce dctcp-internet-2014 --quick
