@@ -6,7 +6,7 @@
 //!   timer of jiffies (Copyright 2019, before it went to the kernel's list).
 //! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c, its first scheduler
 //!   (the second one there, WRR_OPT3, is left out). Without a value from tc, it sets l_drop to 100
-//! of 2^32, which is a mistake. The preset is 100 percent, as the evaluations set it.
+//!   of 2^32, which is a mistake. The preset is 100 percent, as the evaluations set it.
 //! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The state before,
 //!   olgaalb/sch_dualpi2 8871fba, had ticks and the time shift together with the counter:
 //!   `arithmetic = "ticks", tshift = "40ms"`.
