@@ -19,13 +19,13 @@ HIGHEST, BITS = 1000.0, 1500 * 8
 #: How often a link without a rate escapes, 1/s.
 ESCAPES = 1.0
 #: Seconds between steps, and of all steps.
-STEP, LENGTH = 0.1, 60.0
+STEP, LENGTH = 0.2, 60.0
 SEED, FIRST = 3, 500.0
 
 SOURCE = "an example; no published source; scripts/lte.py draws the rates"
 
 HEADER = f"""\
-# A cellular link at up to 12 Mbit/s and 40 ms, with outages; the rate changes every 100 ms.
+# A cellular link at up to 12 Mbit/s and 40 ms, with outages; the rate changes every 200 ms.
 # source: {SOURCE}
 [path]
 rtt = "40ms"
@@ -54,10 +54,11 @@ def text() -> str:
     steps = []
     last = None
     for place, rate in enumerate(rates()):
-        kbit = round(rate * BITS / 1000)
-        if kbit != last:
-            steps.append(f'  ["{round(place * STEP * 1000)}ms", "{kbit}kbit"],\n')
-        last = kbit
+        # In steps of 100 kbit/s: the file is a part of the page of the laboratory, whose size counts.
+        mbit = round(rate * BITS / 1e6, 1)
+        if mbit != last:
+            steps.append(f'  ["{round(place * STEP * 1000)}ms", "{mbit:g}Mbit"],\n')
+        last = mbit
     return HEADER + "".join(steps) + "] }\n"
 
 
