@@ -54,7 +54,7 @@ def text() -> str:
     steps = []
     last = None
     for place, rate in enumerate(rates()):
-        # In steps of 100 kbit/s: the file is a part of the page of the laboratory, whose size counts.
+        # In steps of 100 kbit/s: the file is a part of the laboratory, whose size counts.
         mbit = round(rate * BITS / 1e6, 1)
         if mbit != last:
             steps.append(f'  ["{round(place * STEP * 1000)}ms", "{mbit:g}Mbit"],\n')
