@@ -266,7 +266,7 @@ sce_receiver = "splt"
 "#,
         r#"f.toml:12:41: wrong value 70000 for "unit_quirk"; expected a whole number from 0 to 65000
         f.toml:12:59: wrong value "half" for "ssthresh"; expected one of half-loss-cwnd, max; did you mean "half-loss-cwnd"?
-        f.toml:17:7: cubic-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
+        f.toml:17:7: cubic-sce answers SCE marks, which only packets with ECN can have; expected ecn = true, or no ecn key
         f.toml:19:16: wrong value "splt" for "sce_receiver"; expected one of auto, off, split, split-delayed, dither; did you mean "split"?
         "#,
     );
@@ -438,7 +438,7 @@ alpha = 2
         f.toml:18:7: wrong value "ect0" for "ecn"; expected true or false
         f.toml:22:7: "min" of web: 2097152 bytes are more than max; expected at most 1000000 bytes
         f.toml:26:7: "max" of web: 107374182400 bytes are too many; expected at most 10000000000
-        f.toml:31:7: reno-sce answers SCE marks, which only packets with ECN can bear; expected ecn = true, or no ecn key
+        f.toml:31:7: reno-sce answers SCE marks, which only packets with ECN can have; expected ecn = true, or no ecn key
         f.toml:34:1: "cc" is a key of {kinds that connect}, not of cbr
         f.toml:35:1: "tcp" is a key of {kinds that connect}, not of cbr
         f.toml:39:23: "sizes.lognormal" of web: one percentile does not set a distribution; expected both p5 and p95

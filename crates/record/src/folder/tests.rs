@@ -446,7 +446,7 @@ fn a_manifest_that_lacks_something_is_refused_though_its_seal_is_right() {
         fs::write(folder.join(stored::MANIFEST), &whole).expect("a file");
     }
     fs::write(folder.join(stored::MANIFEST), "no JSON").expect("a file");
-    assert!(damage(stored::check(&folder)).contains("no JSON"));
+    assert!(damage(stored::check(&folder)).contains("not JSON"));
 }
 
 #[test]
