@@ -756,7 +756,7 @@ def test_only_pairs_that_both_finished_are_compared(tmp_path: Path) -> None:
     gaps = [worse[seed] - base[seed] for seed in seeds]
     assert difference.absolute == pytest.approx(math.fsum(gaps) / len(gaps))
     assert difference_text(difference).endswith(f"({len(seeds)} of 6)")
-    assert any("a difference is of those" in note for note in found.notes())
+    assert any("a difference uses the seeds" in note for note in found.notes())
     assert not any("same numbers" in note for note in found.notes())
     assert found.seeds_text == "6 seeds"
 

@@ -83,9 +83,13 @@ def _table(point: Table, seed: int) -> Table:
 
     def routed(one: Table, path: str) -> Table:
         made: Table = kinds.written(one, path)
-        for way in ("route", "back"):
-            if one.get(way):
-                made[way] = [names[number] for number in one[way]]
+        # The way of answers is `back` in a scenario, and connections without ECN have no key for it.
+        made.pop("answers", None)
+        if one.get("connections") and made.get("ecn") is False:
+            del made["ecn"]
+        for way, numbers in (("route", one.get("route")), ("back", one.get("answers"))):
+            if numbers := numbers or one.get(way):
+                made[way] = [names[number] for number in numbers]
         if twins:
             made["reverse"] = any(name.endswith(".back") for name in made.pop("route", []))
             made.pop("back", None)
@@ -127,7 +131,11 @@ class _Kinds:
             return self._of_table(value, path, entry)
         if path.endswith((".steps", ".during", ".pause")):
             kind = "rate" if path.endswith("rate.steps") else "time"
-            return [[_unit(at, "time"), _unit(to, kind)] for at, to in value]
+            # A share, as in steps of loss, has no unit.
+            return [
+                [_unit(at, "time"), to if isinstance(to, float) else _unit(to, kind)]
+                for at, to in value
+            ]
         if isinstance(value, list):
             return [self.written(item, f"{path}[0]", entry) for item in value]
         known = self._kinds.get((path, entry)) or self._kinds.get((path, None))
