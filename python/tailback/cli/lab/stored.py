@@ -83,7 +83,7 @@ def _table(point: Table, seed: int) -> Table:
 
     def routed(one: Table, path: str) -> Table:
         made: Table = kinds.written(one, path)
-        # The way of answers is `back` in a scenario, and connections without ECN have no key for it.
+        # The way of answers is `back` in a scenario; connections without ECN have no key for it.
         made.pop("answers", None)
         if one.get("connections") and made.get("ecn") is False:
             del made["ecn"]
