@@ -66,6 +66,8 @@ def _said(error: BaseException) -> int:
             terminal.out(error.format_message())
             return BAD_INPUT
         case KeyboardInterrupt() | click.exceptions.Abort():
+            # It may have come while an object was made, whose end then fails.
+            sys.unraisablehook = lambda _: None
             terminal.note("interrupted; what had finished is kept")
             return INTERRUPTED
         case click.ClickException():
