@@ -115,7 +115,7 @@ fn a_receiver_that_hides_marks_gains() {
 
 #[test]
 fn an_optimistic_receiver_conceals_loss() {
-    // No segment is reported missing, so none is sent again; the window never shrinks.
+    // The receiver reports no loss. So the sender repeats nothing, and its window never shrinks.
     let outcome = pair("reno", "fifo", Conduct::Optimistic, Growth::Segments);
     let [cheat, honest] = packets(&outcome);
     assert!(cheat > honest, "{cheat} against {honest}");

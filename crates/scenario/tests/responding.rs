@@ -116,8 +116,8 @@ fn counts(link: &str, cc: &str, flow: &str) -> (u64, u64) {
     (estimate_packets(plan), counted)
 }
 
-/// The estimate is from two thirds of what a run counts to about three times it. The ends are bursts
-/// of loss, of which a run has few, and five BBR flows that find the path again after an outage.
+/// The estimate is 0.65 to 3.2 times the count of a run. It is lowest for bursts of loss, because a
+/// run has few of them, and highest for five BBR flows that recover from an outage.
 #[test]
 fn the_estimate_is_near_what_a_run_counts() {
     let schedule = schedule("marks", 100, 400);

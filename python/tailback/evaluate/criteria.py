@@ -372,6 +372,17 @@ class HarmTo(Asked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class HarmToThroughput(HarmTo):
+    """Harm to the throughput of the incumbent."""
+
+    measure: str = "harm to throughput, minus what the incumbent does to itself"
+    value: Measure = field(
+        default_factory=lambda: measures.of_flows("incumbent", "throughput_mbit")
+    )
+    better: Better = "more"
+
+
+@dataclass(frozen=True, kw_only=True)
 class TextOnly(Asked):
     """A section that no run can decide."""
 

@@ -26,7 +26,7 @@ PARTS = """
 ## Parts of other sources
 
 `tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, and `--part L4S` what
-RFC 9331 asks of controls for L4S. They run only if they are named.
+RFC 9331 asks of controls for L4S. Without these options they do not run.
 
 | section | what it asks | what decides | scenario |
 |---|---|---|---|

@@ -44,7 +44,7 @@ keys! {
         module: Option<String>;
         /// Whether TCP sockets of both hosts ask for ECN; if not, they agree to it when asked.
         ecn: bool = BOOL.default("false");
-        /// Number of copies; if there are several, they are named NAME/1, NAME/2, ...
+        /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
         /// When programs without `ready` start, before the start offset.
         start: Time = ANY_TIME.default("0s");

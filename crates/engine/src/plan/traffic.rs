@@ -21,7 +21,7 @@ keys! {
         module: Option<String>;
         /// Whether ECN is negotiated; default: true where the congestion control requires it.
         ecn: bool => BOOL;
-        /// Number of copies; if there are several, they are named NAME/1, NAME/2, ...
+        /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
         /// Connect time, before the start offset.
         start: Time = ANY_TIME.default("0s");
@@ -88,7 +88,7 @@ keys! {
         options: Options;
         /// Name in results; default: the kind, made unique.
         name: String => key(KeyKind::Name);
-        /// Number of copies; if there are several, they are named NAME/1, NAME/2, ...
+        /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
         /// No packet and no request before this time.
         start: Time = ANY_TIME.default("0s");

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tailback.evaluate import measures
-from tailback.evaluate.criteria import HarmTo
+from tailback.evaluate.criteria import HarmToThroughput
 
-CRITERION = HarmTo(
+CRITERION = HarmToThroughput(
     id="5.2.1",
     title="Harm to standard flows: throughput",
     source="RFC 9743 section 5.2.1",
@@ -16,7 +15,4 @@ CRITERION = HarmTo(
         "sweep": {"zip": [{"flows.incumbent.count": [1, 2], "flows.subject.count": [1, 1]}]},
     },
     quick_seeds=20,
-    measure="harm to throughput, minus what the incumbent does to itself",
-    value=measures.of_flows("incumbent", "throughput_mbit"),
-    better="more",
 )

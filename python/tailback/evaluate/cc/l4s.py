@@ -7,7 +7,7 @@ send ECT(1) use the queue for L4S; all others are evaluated in the classic one.
 from __future__ import annotations
 
 from tailback.evaluate import measures
-from tailback.evaluate.criteria import DELAY, Against, HarmTo, Within
+from tailback.evaluate.criteria import DELAY, Against, HarmToThroughput, Within
 from tailback.store.results import Run
 
 
@@ -25,10 +25,8 @@ def _near_over_far(run: Run) -> float | None:
     return near / far if near is not None and far else None
 
 
-_THROUGHPUT = measures.of_flows("incumbent", "throughput_mbit")
-
 CRITERIA = (
-    HarmTo(
+    HarmToThroughput(
         id="L4S-coexist",
         title="Dual queue: harm to CUBIC",
         source="RFC 9331 section 4.3, l4s-tests S1",
@@ -41,33 +39,24 @@ CRITERIA = (
                 ]
             },
         },
-        measure="harm to throughput, minus what CUBIC does to itself",
-        value=_THROUGHPUT,
-        better="more",
         incumbents=("cubic",),
         incumbent_at="",
     ),
-    HarmTo(
+    HarmToThroughput(
         id="L4S-classic-ecn",
         title="Queue with classic ECN: harm to CUBIC",
         source="RFC 9331 section 4.3, l4s-tests S6",
         scenario="l4s-classic-ecn.toml",
         quick={"duration": "40s"},
-        measure="harm to throughput, minus what CUBIC does to itself",
-        value=_THROUGHPUT,
-        better="more",
         incumbents=("cubic",),
         incumbent_at="",
     ),
-    HarmTo(
+    HarmToThroughput(
         id="L4S-loss",
         title="Queue without marks: harm to Reno",
         source="RFC 9331 section 4.3",
         scenario="l4s-loss.toml",
         quick={"duration": "40s", "sweep": {"bottleneck.queue.limit": ["1bdp"]}},
-        measure="harm to throughput, minus what Reno does to itself",
-        value=_THROUGHPUT,
-        better="more",
         incumbents=("reno",),
         incumbent_at="",
     ),

@@ -7,7 +7,7 @@ random within the time in which the source starts them one by one. Margins are o
 from __future__ import annotations
 
 from tailback.evaluate import measures
-from tailback.evaluate.criteria import DELAY, Against, AgainstThroughput, HarmTo
+from tailback.evaluate.criteria import DELAY, Against, AgainstThroughput, HarmToThroughput
 
 LOSS = 0.02
 """Largest share of segments sent again, beyond that of the reference, that counts as no worse."""
@@ -25,15 +25,12 @@ _ECN = {
 }
 
 CRITERIA = (
-    HarmTo(
+    HarmToThroughput(
         id="nsperf-coexist",
         title="Beside CUBIC: harm to its throughput",
         source="nsperf, coexist",
         scenario="nsperf-coexist.toml",
         quick=_COEXIST,
-        measure="harm to throughput, minus what CUBIC does to itself",
-        value=measures.of_flows("incumbent", "throughput_mbit"),
-        better="more",
         incumbents=("cubic",),
         incumbent_at="",
     ),
