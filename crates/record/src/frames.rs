@@ -311,6 +311,7 @@ mod tests {
             assert!(!frames.arrive(0, place, MS));
         }
         assert!(!frames.arrive(0, 7, MS) && !frames.arrive(0, 128, MS));
+        assert!(!frames.arrive(0, 192, MS), "no place of this frame");
         assert!(frames.arrive(0, 129, 2 * MS));
         assert_eq!(frames.finish(MS, MS).delay.max(), Some(2 * MS));
     }

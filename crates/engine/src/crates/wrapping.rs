@@ -203,6 +203,24 @@ mod tests {
     }
 
     #[test]
+    fn a_control_with_two_hooks_leaves_all_others_to_their_defaults() {
+        struct Bare;
+        impl CongestionControl for Bare {
+            fn ssthresh(&mut self, _: View<'_>, window: &Window, _: Signal) -> u32 {
+                window.cwnd
+            }
+            fn cong_avoid(&mut self, _: View<'_>, _: &mut Window, _: u32) {}
+        }
+        let own = [Hook::Ssthresh, Hook::CongAvoid];
+        let others: Vec<Hook> = Hook::ALL
+            .iter()
+            .copied()
+            .filter(|h| !own.contains(h))
+            .collect();
+        assert_eq!(left_out(&mut Bare), others);
+    }
+
+    #[test]
     fn the_line_forgets_none() {
         for of in cc::ENTRIES {
             let defaults = left_out(&mut *inner(of));

@@ -3,11 +3,14 @@
 use super::port::Port;
 use super::sender::Sender;
 use super::timer::Kind;
-use crate::cc::{self, CaState};
+use crate::cc::{self, Ack, CaState, CongestionControl, Control, Needs, Signal, View, Window};
 use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::{Pacing, TcpPlan};
 use crate::registry::{complete_defaults, find};
 use crate::units::{Bytes, Time};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tailback_record::account::Reason;
 
 #[derive(Default)]
 struct Wire(Vec<Packet>);
@@ -471,4 +474,97 @@ fn an_overtaken_ack_tells_of_marks() {
     marked.flags |= flags::ECE;
     s.on_ack(&marked, ms(202), &mut wire);
     assert_eq!((s.conn.delivered, s.conn.delivered_ce), (4 + 3, 1));
+}
+
+/// RFC 5682 section 2.1 step 3.b: after a timeout, a SACK of a segment that was sent only once shows
+/// that the timeout came too early.
+#[test]
+fn a_sack_of_an_original_undoes_a_timeout() {
+    for (sacked, state) in [((3, 5), CaState::Disorder), ((0, 0), CaState::Loss)] {
+        let mut wire = Wire::default();
+        let mut s = established(&rwnd(10), ms(100), &mut wire);
+        let window = s.window.cwnd;
+        fire(&mut s, &mut wire); // the tail loss probe
+        let timeout = fire(&mut s, &mut wire);
+        assert_eq!((s.conn.ca_state, s.window.cwnd), (CaState::Loss, 1));
+        let news = ack(0, &[sacked], ms(100));
+        s.on_ack(&news, timeout + ms(10), &mut wire);
+        assert_eq!(s.conn.ca_state, state, "SACK of {sacked:?}");
+        assert_eq!(s.window.cwnd == window, sacked.1 > 0);
+    }
+}
+
+/// Sets its window to a fixed size at each ACK, and counts calls of `pkts_acked`.
+struct Fixed {
+    cwnd: u32,
+    acked: Arc<AtomicU32>,
+}
+
+impl CongestionControl for Fixed {
+    fn needs(&self) -> Needs {
+        Needs {
+            control: Control::Window,
+            ..Needs::default()
+        }
+    }
+
+    fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
+        window.cwnd
+    }
+
+    fn cong_avoid(&mut self, _view: View<'_>, _window: &mut Window, _acked: u32) {}
+
+    fn cong_control(&mut self, _view: View<'_>, window: &mut Window, _ack: &Ack) {
+        window.cwnd = self.cwnd;
+    }
+
+    fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
+        self.acked.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A sender with such a control, connected after 100 ms, and its counter.
+fn fixed(cwnd: u32, wire: &mut Wire) -> (Sender, Arc<AtomicU32>) {
+    let acked = Arc::default();
+    let control = Box::new(Fixed {
+        cwnd,
+        acked: Arc::clone(&acked),
+    });
+    let mut s = Sender::new(0, &TcpPlan::default(), control, false, None);
+    s.start(Time::ZERO, wire);
+    let mut answer = wire.0.pop().expect("a SYN");
+    answer.flags |= flags::ACK;
+    s.on_syn_ack(&answer, ms(100), wire);
+    (s, acked)
+}
+
+/// Less by a quarter, rounded down, is a reduction; growth is none.
+#[test]
+fn a_window_that_a_control_sets_counts_as_reduced_from_a_quarter_less() {
+    for (cwnd, reductions) in [(8, 1), (9, 0), (10, 0), (40, 0)] {
+        let mut wire = Wire::default();
+        let (mut s, _) = fixed(cwnd, &mut wire);
+        assert_eq!(s.window.cwnd, 10);
+        s.on_ack(&ack(2, &[], ms(100)), ms(200), &mut wire);
+        assert_eq!(s.window.cwnd, cwnd);
+        let listed = s.account.listed.len();
+        let counted = s.account.counts[Reason::Model as usize];
+        assert_eq!((listed as u64, counted), (reductions, reductions), "{cwnd}");
+    }
+}
+
+/// Linux `tcp_clean_rtx_queue` calls `pkts_acked` only if the ACK delivered something.
+#[test]
+fn an_ack_that_delivers_nothing_is_no_pkts_acked() {
+    let mut wire = Wire::default();
+    let (mut s, acked) = fixed(10, &mut wire);
+    let calls = || acked.load(Ordering::Relaxed);
+    s.on_ack(&ack(2, &[], ms(100)), ms(200), &mut wire);
+    assert_eq!(calls(), 1);
+    s.on_ack(&ack(2, &[], ms(100)), ms(201), &mut wire);
+    assert_eq!(calls(), 1, "a duplicate");
+    s.on_ack(&ack(2, &[(4, 5)], ms(100)), ms(202), &mut wire);
+    assert_eq!(calls(), 2, "a SACK delivers");
+    s.on_ack(&ack(2, &[(4, 5)], ms(100)), ms(203), &mut wire);
+    assert_eq!(calls(), 2, "the same SACK");
 }

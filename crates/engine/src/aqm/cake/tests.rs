@@ -930,3 +930,26 @@ fn a_tin_is_active_while_any_queue_waits() {
     flows.population.decaying = 1;
     assert!(!flows.active(), "a decaying queue is empty");
 }
+
+/// In both directions, every flow without a description has hosts and queues of its own.
+#[test]
+fn flows_without_a_description_share_nothing() {
+    let mut cake = Bench::new(10_000_000, &[]).cake;
+    let mut data = Packet::new(0, 100, Ecn::NotEct);
+    let (mut tags, mut sources, mut destinations) = (Vec::new(), Vec::new(), Vec::new());
+    for flow in 0..8 {
+        data.flow = flow;
+        for direction in [0, flags::ACK] {
+            data.flags = direction;
+            let keys = cake.known(&data).keys;
+            tags.push(keys.tag);
+            sources.push(keys.source);
+            destinations.push(keys.destination);
+        }
+    }
+    for mut keys in [tags, sources, destinations] {
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 16);
+    }
+}
