@@ -342,6 +342,26 @@ fn the_draft_returns_to_startup() {
     assert!(!cc.full.reached);
 }
 
+/// Google's `bbr_set_state`: a timeout bounds the data in flight by the window before it, unless BBR
+/// probes for bandwidth or a bound is set.
+#[test]
+fn a_timeout_sets_the_lower_bound_once() {
+    let cruise = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
+    let up = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 692)));
+    for (phase, bound, prior, after) in [
+        (cruise, NO_BOUND, 500, 692),
+        (cruise, NO_BOUND, 800, 800),
+        (cruise, 300, 500, 300),
+        (up, NO_BOUND, 500, NO_BOUND),
+        (up, 300, 500, 300),
+    ] {
+        let (mut cc, mut stack) = known_path();
+        (cc.phase, cc.bounds.inflight_lo, cc.prior_cwnd) = (phase, bound, prior);
+        stack.with(|view, window| cc.set_state(view, window, CaState::Loss));
+        assert_eq!(cc.bounds.inflight_lo, after, "{phase:?} {bound} {prior}");
+    }
+}
+
 /// Linux `bbr_save_cwnd`: the window of before recovery and PROBE_RTT, the largest meanwhile.
 #[test]
 fn the_window_of_before_is_kept() {
