@@ -1,4 +1,4 @@
-//! Bytes of many queues, and which of them has the most.
+//! Bytes of many queues, and a fast search for the queue with the most.
 //!
 //! A full discipline asks for the longest queue with every arriving packet, or with every batch
 //! that it drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake); the
@@ -8,13 +8,13 @@
 /// Queues of a block: about the square root of the largest number of queues.
 const BLOCK: usize = 64;
 
-/// Bytes by queue.
+/// Backlog of each queue, bytes.
 #[derive(Clone, Debug)]
 pub struct Backlogs {
     bytes: Box<[u64]>,
-    /// The largest of each block when it was last searched.
+    /// Largest backlog of each block at its last search, bytes.
     most: Box<[u64]>,
-    /// Blocks that have changed since that search.
+    /// Blocks whose backlogs have changed since their last search.
     changed: Box<[bool]>,
 }
 
@@ -74,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Compares with a search of all queues.
+        /// The result equals that of a search of all queues.
         #[test]
         fn the_first_of_the_longest(
             queues in 1usize..200,

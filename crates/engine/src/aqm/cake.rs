@@ -15,7 +15,7 @@
 //! | `memory` | what counts against the memory limit |
 //!
 //! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket, or by
-//! one of the addresses with a secret of its boot. Here it is a mix of their numbers with the run's
+//! an address hashed with a secret drawn at boot. Here the hash mixes their numbers with the run's
 //! seed. Among queues of equal length, an overflow drops from the first; Linux takes the one on top
 //! of its heap. A queue of a host with more than 16 bulk queues gets the bytes of several rounds at
 //! once. Every packet is one segment, so `split_gso` has nothing to split. `unlimited`,
@@ -286,7 +286,7 @@ impl Config {
 struct Tin {
     flows: Flows,
     params: Params,
-    /// The tin's share of the rate as time per byte.
+    /// Time per byte at the tin's share of the rate.
     per_byte: PerByte,
     /// When the tin is within its share again, ns.
     next: i64,
@@ -332,7 +332,7 @@ impl Tin {
         if self.next < now {
             self.next += duration;
         } else {
-            // The tin is within its share, or ahead of it by less than this packet.
+            // Entered if the tin is within its share, or ahead of it by less than this packet.
             self.next = self.next.max(now + duration);
         }
     }
@@ -356,7 +356,7 @@ pub struct Cake {
     tins: Box<[Tin]>,
     /// Tin of each DSCP.
     index: [u8; 64],
-    /// By flow: properties of its packets, and of those that go the other way.
+    /// For each flow: properties of its packets, and of packets in the reverse direction.
     known: Vec<[Known; 2]>,
     /// Seed of the hashes of this run.
     salt: u64,
@@ -375,7 +375,7 @@ pub struct Cake {
 /// Largest number of tins.
 const TINS: usize = 8;
 
-/// Result of asking a queue for a packet.
+/// What `take` found in a queue.
 enum Taken {
     /// A packet was delivered.
     Packet,
@@ -385,7 +385,7 @@ enum Taken {
     Charged,
 }
 
-/// The upper half of SplitMix64's finaliser.
+/// Hashes with the finaliser of SplitMix64, and keeps the upper half.
 fn mix(x: u64) -> u32 {
     let mut z = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -552,7 +552,8 @@ impl Cake {
         best.0
     }
 
-    /// Moves the next packet of a queue that the AQM lets pass to `next`.
+    /// Takes packets from a queue until the AQM lets one pass, which is written to `next`. With
+    /// `ingress`, a drop ends the loop, too.
     #[inline]
     fn take(
         &mut self,

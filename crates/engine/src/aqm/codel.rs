@@ -60,7 +60,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The kernel face.
+/// How the kernel engine configures CoDel.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["codel"],
     since: Some("3.5"),
@@ -93,7 +93,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Sojourn time CoDel aims at.
+/// Option: the sojourn time that CoDel aims at.
 pub const TARGET: Opt = Opt {
     name: "target",
     doc: "Acceptable sojourn time of a packet.",
@@ -104,7 +104,7 @@ pub const TARGET: Opt = Opt {
     tc: None,
 };
 
-/// Window of the minimum.
+/// Option: the time over which CoDel takes the minimum of the sojourn time.
 pub const INTERVAL: Opt = Opt {
     name: "interval",
     doc: "How long the sojourn time must stay above the target before CoDel acts; of the order of the largest round-trip time.",
@@ -115,7 +115,7 @@ pub const INTERVAL: Opt = Opt {
     tc: None,
 };
 
-/// Marking instead of dropping.
+/// Option: whether CoDel marks instead of dropping.
 pub const ECN: Opt = Opt {
     name: "ecn",
     doc: "Whether ECN-capable packets are marked instead of dropped.",
@@ -124,7 +124,7 @@ pub const ECN: Opt = Opt {
     tc: Some("ecn or noecn"),
 };
 
-/// Step marking in addition to CoDel.
+/// Option: the sojourn time above which packets are marked in addition to CoDel.
 pub const CE_THRESHOLD: Opt = Opt {
     name: "ce_threshold",
     doc: "Sojourn time above which every ECN-capable packet is marked, whatever CoDel decides; off if absent.",

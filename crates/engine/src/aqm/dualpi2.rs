@@ -67,7 +67,7 @@ const fn time(name: &'static str, doc: &'static str, min: Time) -> Opt {
     }
 }
 
-/// Most packets.
+/// Option: the most packets in both queues.
 pub(super) const LIMIT: Opt = Opt {
     name: "limit",
     doc: "Largest length of the queue, in packets of both queues; packets beyond it are dropped at the tail.",
@@ -79,7 +79,7 @@ pub(super) const LIMIT: Opt = Opt {
     tc: Some("limit PACKETS"),
 };
 
-/// Coupling.
+/// Option: the coupling factor k.
 pub(super) const COUPLING: Opt = Opt {
     name: "coupling_factor",
     doc: "k: scalable packets are marked with probability k p, while classic packets are dropped or marked with p squared.",
@@ -88,7 +88,7 @@ pub(super) const COUPLING: Opt = Opt {
     tc: None,
 };
 
-/// Range of the gains, Hz: 256ths, what tc and Linux accept.
+/// Range of the gains in Hz, in steps of 1/256, as tc and Linux accept them.
 pub(super) const GAIN: Kind = Kind::Float {
     min: 1.0 / 256.0,
     max: 8_388_607.0,
@@ -290,11 +290,11 @@ pub const ENTRY: Entry<Build> = Entry {
 /// When a packet of L is marked, independent of the probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Above a sojourn time, compared as in Linux.
+    /// It waited longer than this, compared as in Linux.
     Sojourn(Time),
-    /// Above this many units of 1024 ns, as before the refactoring.
+    /// It waited more than this many units of 1024 ns, as before the refactoring.
     Kibi(u64),
-    /// With more packets than this left behind.
+    /// It leaves more than this many packets behind.
     Packets(u64),
 }
 
@@ -327,7 +327,7 @@ pub(super) fn single(options: &Options, mtu: u32) -> Params {
     controller(options, mtu)
 }
 
-/// Whether a packet is marked the scalable way.
+/// Whether a packet is marked as a scalable one. `any`: ECT(0) counts as scalable, too.
 #[inline]
 pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
     match ecn {
@@ -364,27 +364,28 @@ pub struct DualPi2 {
     l: Packets,
     c: Packets,
     limit: u64,
-    /// Bytes of Linux's memory, at most and now.
+    /// Limit of the memory that Linux would use, and the use now, bytes.
     memlimit: u64,
     memory: u64,
     params: Params,
     vars: Vars,
     scheduler: Scheduler,
     step: Step,
-    /// The threshold applies with at least this many packets in L: on arrival,
+    /// Fewest packets in L with which the step threshold applies. They are counted on arrival, or
+    /// on departure if `step_at_dequeue` is set.
     min_step: u64,
-    /// or, if this is true, left behind on departure.
+    /// Whether `min_step` counts the packets left behind on departure.
     step_at_dequeue: bool,
-    /// Marks instead of the step.
+    /// The ramp that marks L instead of the step threshold.
     ramp: Option<Ramp>,
     /// Keeps flows that build a queue out of L.
     protection: Option<Box<Protection>>,
     any_ect: bool,
-    /// Whether the decision is made when a packet arrives.
+    /// Whether packets are dropped or marked on arrival instead of on departure.
     early: bool,
     reset_statistics: bool,
     /// Time between two resets of the statistics, which also clear the controller's last delay.
-    /// `None`: never.
+    /// `None` means that they are never reset.
     reset_interval: Option<Time>,
     next_reset: Time,
     statistics: Statistics,
@@ -468,7 +469,7 @@ impl DualPi2 {
         self.survives(packet, scalable, now, sink)
     }
 
-    /// Marks or drops a packet of L (scalable) or C by p. Returns whether it is still there.
+    /// Marks or drops a packet of L (scalable) or C by p. Returns whether the packet survives.
     #[inline(always)]
     fn survives(
         &mut self,
@@ -502,8 +503,8 @@ impl DualPi2 {
         }
     }
 
-    /// Applies ramp and coupling to a packet that leaves L. Returns false in overload, which
-    /// [`DualPi2::survives`] handles.
+    /// Applies ramp and coupling to a packet that leaves L. Returns false in overload, where the
+    /// caller uses [`DualPi2::survives`].
     #[inline(never)]
     fn ramped(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         let backlog = self.l.bytes() + self.c.bytes();

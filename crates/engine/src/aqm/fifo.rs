@@ -35,7 +35,7 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, _| Box::new(Fifo::new(Limit::of(options.get("limit")))),
 };
 
-/// The kernel face.
+/// How the kernel engine configures a FIFO.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["pfifo", "bfifo"],
     since: Some("2.2"),
@@ -64,7 +64,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Reads an option of kind size; without a value there is no limit.
+    /// Reads an option that is a size. Without a value the queue is unlimited.
     pub fn of(value: Option<&Value>) -> Limit {
         match value {
             Some(Value::Packets(n)) => Limit::Packets(*n),
@@ -155,7 +155,7 @@ impl Packets {
         }
     }
 
-    /// Takes a packet at the tail, or drops it there if the limit is reached.
+    /// Appends a packet, or drops it if the limit is reached.
     #[inline(always)] // a call would pass a packet through memory
     pub fn push_or_drop(&mut self, packet: &Packet, limit: Limit, now: Time, sink: &mut Sink) {
         if self.has_room(limit, packet.len) {

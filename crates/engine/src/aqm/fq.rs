@@ -1,5 +1,5 @@
-//! fq as the queue of a bottleneck: fair queueing of flows without an AQM, and a threshold of the
-//! delay above which packets are marked.
+//! fq as the queue of a bottleneck: fair queueing without an AQM. It marks packets that waited
+//! longer than a threshold.
 //!
 //! Follows Linux 7.3 sch_fq as it treats packets that a router forwards. The packets belong to no
 //! socket, so fq does not pace them, and distinguishes flows by some bits of their hash
@@ -11,9 +11,9 @@
 //! While no flow has a packet of its own, up to eight packets wait in one FIFO for all (`fast_path`),
 //! ahead of every flow, and are never marked: Linux since 6.7.
 //!
-//! Known deviations: no pacing (`maxrate`), priorities or time stamps of senders: forwarded packets
-//! of one priority do not have any of these. Flows are hashed as fair/mod.rs says, but into as many
-//! as there are values of the mask. A jiffy is 1 ms.
+//! Known deviations: no pacing (`maxrate`), priorities or time stamps of senders, because forwarded
+//! packets of one priority do not have any of these. Flows are hashed as fair/mod.rs describes, but
+//! into as many buckets as the mask has values. A jiffy is 1 ms.
 
 use tailback_record::Cause;
 
@@ -25,7 +25,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::units::Time;
 
-/// Bytes of a turn; tc has them up to 1 MiB.
+/// An option for the bytes of a turn. tc accepts up to 1 MiB.
 const fn bytes(name: &'static str, least: i64, doc: &'static str, tc: &'static str) -> Opt {
     Opt {
         name,
@@ -126,7 +126,8 @@ pub const ENTRY: Entry<Build> = Entry {
 const FROM_SENDER: &str = "fq would measure the delay from the sender on, as packets keep their \
      departure time within a guest";
 
-/// The kernel face. Its counter of marks counts packets that cannot be marked, too.
+/// How the kernel engine configures fq. The kernel's counter of marks also counts packets that
+/// cannot be marked.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["fq"],
     since: Some("3.12"),
@@ -153,7 +154,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// No flow.
+/// Index that means no flow.
 const NONE: u32 = u32::MAX;
 /// Most packets in the FIFO of the fast path.
 const FAST: u32 = 8;
@@ -165,13 +166,13 @@ const JIFFY: u64 = 1_000_000;
 struct Flow {
     fifo: Fifo,
     packets: u32,
-    /// Next of its list.
+    /// Next flow in the same list.
     next: u32,
-    /// In one of the lists.
+    /// Whether the flow is in one of the lists.
     listed: bool,
-    /// Bytes that it may still send.
+    /// Bytes that the flow may still send.
     credit: i64,
-    /// Jiffy in which it left the lists.
+    /// Jiffy in which the flow left the lists.
     age: u64,
 }
 
@@ -198,7 +199,7 @@ impl List {
         self.last = flow;
     }
 
-    /// Takes the first flow off.
+    /// Removes the first flow.
     #[inline]
     fn pop(&mut self, flows: &[Flow]) {
         self.first = flows[self.first as usize].next;
@@ -215,7 +216,7 @@ pub struct Fq {
     flows: Vec<Flow>,
     new: List,
     old: List,
-    /// Flows that have packets.
+    /// Number of flows that have packets.
     busy: usize,
     /// The FIFO of the fast path.
     fast: Fifo,
@@ -225,10 +226,10 @@ pub struct Fq {
     limit: u64,
     flow_limit: u64,
     quantum: i64,
-    /// Jiffies.
+    /// Time after which a flow's credit is refilled, jiffies.
     refill_delay: u64,
     ce_threshold: Time,
-    /// Which flows share a bucket.
+    /// Random key that decides which flows share a bucket.
     key: u64,
 }
 
@@ -245,7 +246,7 @@ impl Fq {
         let flow = Flow {
             credit: frames("initial_quantum", 10),
             next: NONE,
-            // Never listed so far: nothing to refill.
+            // The flow has never been listed, so its credit needs no refill.
             age: u64::MAX,
             ..Flow::default()
         };
@@ -273,8 +274,8 @@ impl Fq {
 
     #[inline]
     fn flow_of(&self, packet: &Packet) -> u32 {
-        // The mask of Linux: any number. Flows that differ only in bits that are 0 there share a
-        // queue.
+        // Linux accepts any number as the mask. Flows that differ only in bits that are 0 in the
+        // mask share a queue.
         fair::hash(self.key, packet) & (self.flows.len() as u32 - 1)
     }
 

@@ -91,7 +91,7 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(FqCodel::new(options, context)),
 };
 
-/// A selector needs a threshold.
+/// Rejects a `ce_threshold_selector` without a `ce_threshold`.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     if options.get(codel::SELECTOR).is_some() && options.get("ce_threshold").is_none() {
         return Err(vec![OptionError {
@@ -102,7 +102,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// The kernel face.
+/// How the kernel engine configures FQ-CoDel.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["fq_codel"],
     since: Some("3.5"),
@@ -141,9 +141,9 @@ pub struct FqCodel {
     params: Params,
     /// Largest length of the queue, packets.
     limit: u64,
-    /// The limit in bytes of memory.
+    /// Limit of the memory that Linux would use, bytes.
     memory_limit: u64,
-    /// Most packets dropped at once.
+    /// Most packets dropped in one overflow.
     drop_batch: u32,
     sce: Option<Marker>,
 }
@@ -159,7 +159,7 @@ impl FqCodel {
                 Some(Value::Packets(n)) => *n,
                 _ => u64::MAX,
             },
-            // Linux cuts it to half of 32 bits.
+            // Linux limits this to 2^31.
             memory_limit: options.bytes("memory_limit").min(1 << 31),
             drop_batch: options.int("drop_batch") as u32,
             sce: Marker::of(options, context.rng),

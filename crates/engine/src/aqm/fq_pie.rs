@@ -91,7 +91,7 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(FqPie::new(options, context)),
 };
 
-/// The kernel face.
+/// How the kernel engine configures FQ-PIE.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["fq_pie"],
     since: Some("5.6"),
@@ -123,14 +123,14 @@ const KERNEL: Qdisc = Qdisc {
 /// Flows that one round of the timer updates.
 const ROUND: usize = 2048;
 
-/// Between two rounds: Linux's jiffy at HZ = 1000.
+/// Time between two rounds: Linux's jiffy at HZ = 1000.
 const JIFFY: Time = Time::from_ms(1);
 
 /// A flow's PIE.
 #[derive(Clone, Copy, Debug)]
 struct State {
     vars: Vars,
-    /// Whether it is in the list of flows that updates change.
+    /// Whether the flow is in the list of flows that updates change.
     awake: bool,
 }
 
@@ -146,7 +146,7 @@ pub struct FqPie {
     awake: Vec<u32>,
     /// First flow of the timer's next round.
     cursor: usize,
-    /// Time of that round.
+    /// Time of the timer's next round.
     next_update: Time,
     rng: Stream,
 }

@@ -1,4 +1,4 @@
-//! Queue disciplines: the trait, and one file for each.
+//! Queue disciplines: their trait, and one file for each discipline.
 
 use crate::packet::{Ecn, FlowInfo, Packet};
 use crate::registry::kernel::{Kernel, Qdisc};
@@ -47,7 +47,7 @@ pub enum Dequeue {
 /// reported to `sink.drop` once. `sink.mark` makes a mark: it changes the packet and counts the
 /// mark.
 pub trait Queue: Send {
-    /// Takes a packet. If the queue marks the packet, it marks it before it copies it.
+    /// Queues or drops a packet. If the queue marks the packet, it does so before it copies it.
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink);
 
     /// Writes the next packet to `next`, if there is one that may leave. `next` may hold anything
@@ -64,14 +64,14 @@ pub trait Queue: Send {
         }
     }
 
-    /// The packets at these places behind the head, the farthest first, if the queue knows them.
-    /// Callers only use them to prefetch memory.
+    /// Returns the packets at these places behind the head, the farthest first, if the queue knows
+    /// them. Callers use them only to prefetch memory.
     fn ahead(&self, _places: [usize; 3]) -> Option<[&Packet; 3]> {
         None
     }
 
-    /// Called at time 0, and then at each time it returned. `None` means that the queue does not
-    /// need a timer.
+    /// Runs the queue's timer. The link calls it at time 0, and then at each time that it returned.
+    /// `None` means that the queue does not need a timer.
     fn timer(&mut self, _now: Time, _sink: &mut Sink) -> Option<Time> {
         None
     }
@@ -122,7 +122,7 @@ pub struct QueueContext {
 /// The constructor of a queue; options are complete and validated.
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
-/// The queue disciplines of this tree: one line each.
+/// The queue disciplines of this repository, one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &fifo::ENTRY,
     &red::ENTRY,
@@ -141,7 +141,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every queue discipline, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// The kernel face of the queue discipline with this name in tc.
+/// Returns how the kernel engine configures the queue discipline with this name in tc.
 pub fn face(kind: &str) -> Option<&'static Qdisc> {
     let mut faces = TABLE
         .entries()

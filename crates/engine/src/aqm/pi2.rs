@@ -109,9 +109,9 @@ pub struct Pi2 {
     limit: Limit,
     params: Params,
     vars: Vars,
-    /// Whether ECN-capable packets are marked.
+    /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,
-    /// `Some` for scalable marking, true if it includes ECT(0).
+    /// `Some` if scalable packets are marked with k p; true if ECT(0) counts as scalable.
     scalable: Option<bool>,
     next_update: Time,
     rng: Stream,

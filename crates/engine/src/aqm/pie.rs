@@ -12,13 +12,13 @@
 //!
 //! `version = "linux-3.14"` is PIE as in Linux before 2019: target 20 ms, tupdate 30 ms, burst
 //! allowance 100 ms, delay from the estimated departure rate, plain Bernoulli trials. Its gains are
-//! divided by 8 below 1 % and by 2 below 10 %, it decays by 2 %, and its probability has 32 bits. Its arithmetic overflows where
-//! the kernel's does: the decay takes a probability of more than 1.02 % under that value at once, and a
-//! change above one half wraps.
+//! divided by 8 below 1 % and by 2 below 10 %, it decays by 2 %, and its probability has 32 bits.
+//! Its arithmetic overflows where the kernel's does. A decay reduces a probability of more than
+//! 1.02 % to less than that at once, and a change above one half wraps.
 //!
 //! The timer is Linux's (see `wheel`): updates come one jiffy later than requested, by default
-//! every 16 ms. It runs from the start of the run. This matches a queue that was set up more than
-//! 0.5 s before, when Linux makes the first update.
+//! every 16 ms. The timer runs from the start of the run, as if the queue had been set up more than
+//! 0.5 s before. Linux makes the first update 0.5 s after the set-up.
 //!
 //! Known deviations: a backlog above 16 MiB does not overflow the estimated delay.
 
@@ -133,7 +133,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The kernel face.
+/// How the kernel engine configures PIE.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["pie"],
     since: Some("3.14"),
@@ -157,7 +157,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Spells a gain in tc's words.
+/// Spells a gain for tc.
 pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
     if words.options.int(option) == 0 {
         words.refuse(option, "tc takes 0 for the default", "at least 1");
@@ -165,7 +165,7 @@ pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// Target delay, for the disciplines with a single default.
+/// Option: the target delay, for the disciplines with a single default.
 pub const TARGET: Opt = Opt {
     name: "target",
     doc: "Queueing delay that it aims at.",
@@ -176,7 +176,7 @@ pub const TARGET: Opt = Opt {
     tc: None,
 };
 
-/// Gain of the distance.
+/// Option: the gain of the distance from the target.
 pub const ALPHA: Opt = Opt {
     name: "alpha",
     doc: "Gain of the distance from the target, in 16ths of 1/s.",
@@ -185,7 +185,7 @@ pub const ALPHA: Opt = Opt {
     tc: None,
 };
 
-/// Gain of the change.
+/// Option: the gain of the change of the delay.
 pub const BETA: Opt = Opt {
     name: "beta",
     doc: "Gain of the change of the delay, in 16ths of 1/s.",
@@ -194,7 +194,7 @@ pub const BETA: Opt = Opt {
     tc: None,
 };
 
-/// Scaling by size.
+/// Option: whether the probability is scaled by the packet size.
 pub const BYTEMODE: Opt = Opt {
     name: "bytemode",
     doc: "Whether the probability is scaled by packet size over MTU.",

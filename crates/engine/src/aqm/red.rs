@@ -5,14 +5,14 @@
 //! random number is drawn for each mark or drop. At constant average the gap between two is uniform
 //! on 1..1/pb, so the rate is 2 pb/(1 + pb).
 //!
-//! red_dequeue starts an idle time when it finds nothing, and the average decays after an idle
-//! time. RED gets a rate from htb or tbf above it, and these never ask an empty queue. So
-//! the average falls only with arrivals. This is the default here, `idle = "hold"`. A burst may
-//! then leave the average above `max`, and RED drops every packet that comes next, one packet and
-//! one timeout at a time (Linux does that). `idle = "decay"` is RED at the root of an interface.
+//! red_dequeue starts an idle time when it finds the queue empty, and the average decays after an
+//! idle time. RED gets its rate from htb or tbf above it, and these never ask an empty queue. So
+//! the average falls only with arrivals. This is the default here, `idle = "hold"`. After a burst
+//! the average may then stay above `max`. As in Linux, RED drops every packet that comes next, one
+//! packet and one timeout at a time. `idle = "decay"` is RED at the root of an interface.
 //!
-//! `burst` derives the weight as tc does, from min and avpkt, and `adaptive`
-//! moves the probability as the kernel's timer does.
+//! `burst` derives the weight from min and avpkt, as tc does. `adaptive` changes the probability as
+//! the kernel's timer does.
 //!
 //! Not in Linux, all off by default: `gentle`, the other words of `uniformise`, `include_arriving`,
 //! thresholds in packets, and any `weight` and `probability` (tc only has powers of two for the
@@ -228,7 +228,7 @@ pub struct RedCore {
     include_arriving: bool,
     /// Packets since the last mark or drop while in the band; -1 outside.
     count: i64,
-    /// The draw that the coming gap is compared with, 0..1 (`Linux` only).
+    /// The random number that the current gap is compared with, 0..1 (`Linux` only).
     draw: f64,
 }
 
@@ -286,7 +286,7 @@ impl RedCore {
         }
     }
 
-    /// The marking probability pb before uniformising; 1 where marking is forced.
+    /// The marking probability pb before uniformising. It is 1 where marking is forced.
     #[inline]
     pub fn pb(&self) -> f64 {
         let avg = self.avg;
@@ -358,13 +358,14 @@ impl RedCore {
 /// The queue as an arriving packet finds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Queued, packets.
+    /// Queued packets.
     pub packets: u64,
-    /// Queued, bytes.
+    /// Queued bytes.
     pub bytes: u64,
     /// Frame length of the arriving packet, bytes.
     pub len: u16,
-    /// Length of the idle time that this packet ends, in packet times; `None` if averages hold.
+    /// Length of the idle time that this packet ends, in packet times. `None` if averages do not
+    /// decay.
     pub idle: Option<f64>,
 }
 
@@ -373,14 +374,14 @@ pub struct Arrival {
 pub struct Store {
     packets: Packets,
     limit: Limit,
-    /// Time of one packet of the idle clock, ns; `None` if averages hold.
+    /// Time of one packet of the idle clock, ns. `None` if averages do not decay.
     packet_time: Option<f64>,
     /// When the link first asked an empty queue; `None` while packets come.
     idle_since: Option<Time>,
 }
 
 impl Store {
-    /// Reads [`LIMIT`], [`IDLE`], [`AVPKT`] and [`BANDWIDTH`]; `rate` is the link's.
+    /// Reads [`LIMIT`], [`IDLE`], [`AVPKT`] and [`BANDWIDTH`]. `rate` is the rate of the link.
     pub fn of(options: &Options, rate: Rate) -> Store {
         let rate = match options.get("bandwidth") {
             Some(Value::Rate(rate)) => *rate,
@@ -409,7 +410,7 @@ impl Store {
         }
     }
 
-    /// Packet times of the idle time so far; `None` if averages hold.
+    /// Packet times of the idle time so far. `None` if averages do not decay.
     #[inline]
     fn idle(&self, now: Time) -> Option<f64> {
         match (self.idle_since, self.packet_time) {
@@ -420,8 +421,8 @@ impl Store {
         }
     }
 
-    /// Takes a packet that RED has decided about. Drops the packet if it is hit and must not be
-    /// marked. Otherwise queues it if there is room.
+    /// Drops a packet if RED's decision is to hit it and it must not be marked. Otherwise marks it
+    /// if it is hit, and queues it if there is room.
     #[inline]
     pub fn admit(
         &mut self,
@@ -459,7 +460,7 @@ impl Store {
         self.packets.ahead(places)
     }
 
-    /// What is queued.
+    /// Packets and bytes queued.
     pub fn backlog(&self) -> Backlog {
         self.packets.backlog()
     }

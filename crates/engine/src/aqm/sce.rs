@@ -1,6 +1,5 @@
-//! SCE marks (Some Congestion Experienced): the probability of a mark over the sojourn time (the
-//! ramp), which Cake uses too, and SCE marking in addition to CoDel. ECT(0) becomes ECT(1) with a
-//! probability that is a ramp of the sojourn time.
+//! SCE marks (Some Congestion Experienced). ECT(0) becomes ECT(1) with a probability that is a ramp
+//! of the sojourn time. Cake uses the ramp, too. This file also adds SCE marking to CoDel.
 //!
 //! Neither Linux nor the SCE reference code has a ramp in its codel or fq_codel. This ramp is the
 //! one of Cake in the reference code, with CoDel's target in place of Cobalt's. "Above the target"
@@ -20,7 +19,7 @@ use crate::registry::{Kind, Opt, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// SCE marking.
+/// Option: SCE marking.
 pub const OPTION: Opt = Opt {
     name: "sce",
     doc: "SCE marks of ECT(0) packets: on a ramp from half the target to the target (on), above the target only (single), or none (off). Not in Linux.",
@@ -29,7 +28,7 @@ pub const OPTION: Opt = Opt {
     tc: None,
 };
 
-/// Spells the option in tc's words.
+/// Spells the option for tc.
 pub fn spell(words: &mut Words<'_>, option: &'static str) {
     let message = "Linux has no SCE marks in CoDel";
     only(words, option, Value::Word("off"), message);
@@ -38,11 +37,12 @@ pub fn spell(words: &mut Words<'_>, option: &'static str) {
 /// The ramp of a queue discipline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ramp {
-    /// No marks.
+    /// No SCE marks.
     Off,
-    /// Probability at the target: 1 for `"on"`, 1/N for a divisor.
+    /// The probability at the target: 1 for `"on"`, 1/N for a divisor N.
     Knee(f64),
-    /// The probability of a mark rises from 0 at the target to 1 at this many targets above it.
+    /// The probability of a mark rises from 0 at the target to 1 at this many targets above the
+    /// target.
     Single(f64),
 }
 
@@ -64,7 +64,7 @@ impl Ramp {
     }
 }
 
-/// Marks the packets of one queue discipline.
+/// Adds SCE marks to the packets of one queue discipline.
 #[derive(Clone, Debug)]
 pub struct Marker {
     /// CoDel's target, ns.
@@ -88,7 +88,7 @@ impl Marker {
         })
     }
 
-    /// Probability of a mark; values of 1 and more mean certainty.
+    /// Probability of a mark. At 1 and above, a mark is certain.
     fn probability(&self, sojourn: Time, over: bool) -> f64 {
         let sojourn = sojourn.ns() as i64;
         self.ramp.probability(self.target, sojourn, over)

@@ -18,12 +18,12 @@ pub struct Sink {
     /// Frame length of the packet in transmission and its slot (`count_in_service`).
     service: Option<(u16, Time, Time)>,
     capture: Option<Box<Capture>>,
-    /// Dropped packets are noted from this number on: first those of entries of programs, then
-    /// those of connections.
+    /// Smallest flow number whose dropped packets are noted. Numbers of programs' entries begin
+    /// here, and those of connections follow.
     first_noted: u32,
-    /// The first number of connections. These numbers are used again.
+    /// The first number of a connection. Later connections reuse these numbers.
     first_slot: u32,
-    /// The number of each dropped packet of such a connection, until [`Sink::take_gone`] takes it.
+    /// The connection of each dropped packet, by number, until [`Sink::take_gone`] takes them.
     gone: Vec<u32>,
     /// Dropped packets of entries of programs, until [`Sink::take_lost`] takes them.
     lost: Vec<Lost>,
@@ -36,7 +36,7 @@ pub struct Lost {
     pub packet: Packet,
     /// Why it was dropped.
     pub cause: Cause,
-    /// When.
+    /// Time of the drop.
     pub at: Time,
 }
 
@@ -92,12 +92,12 @@ impl Sink {
         self.lost.drain(..)
     }
 
-    /// The numbers of such packets that were dropped since the last call.
+    /// Returns the connection of each packet dropped since the last call, by number.
     pub fn take_gone(&mut self) -> std::vec::Drain<'_, u32> {
         self.gone.drain(..)
     }
 
-    /// Starts recording every packet, under the number of this link.
+    /// Starts recording every packet. `link` is the number of this link in the records.
     pub fn record_packets(&mut self, link: u32) {
         let packets = Vec::new();
         self.capture = Some(Box::new(Capture { link, packets }));
@@ -162,7 +162,7 @@ impl Sink {
         self.meter.count(packet.flow, cause, now.ns());
     }
 
-    /// The link calls this before `enqueue`.
+    /// Counts an arrival. The link calls this before `enqueue`.
     #[inline]
     pub fn arrive(&mut self, packet: &Packet, now: Time) {
         self.note_backlog(now);
@@ -172,7 +172,7 @@ impl Sink {
         }
     }
 
-    /// The link calls this with each packet that `dequeue` returned.
+    /// Counts a departure. The link calls this with each packet that `dequeue` returned.
     #[inline(always)] // a link calls it at one place for every packet
     pub fn forward(&mut self, packet: &Packet, now: Time) {
         self.note_backlog(now);
@@ -184,8 +184,8 @@ impl Sink {
         }
     }
 
-    /// Notes the backlog until now. A packet that the queue takes only to drop it is not backlog:
-    /// only a backlog over a positive time counts.
+    /// Counts the backlog until now. A packet that the queue takes only to drop it does not count,
+    /// because only a backlog over a positive time counts.
     #[inline]
     fn note_backlog(&mut self, now: Time) {
         if now > self.since {

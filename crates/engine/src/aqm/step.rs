@@ -100,9 +100,9 @@ pub const ENTRY: Entry<Build> = Entry {
 /// What the queue compares.
 #[derive(Clone, Copy, Debug)]
 enum Threshold {
-    /// Sojourn time.
+    /// The packet's sojourn time.
     Sojourn(Time),
-    /// Queue length.
+    /// The queue length.
     Length(Limit),
 }
 
@@ -120,7 +120,8 @@ pub struct Step {
     packets: Packets,
     limit: Limit,
     threshold: Threshold,
-    /// True: the decision is made when a packet arrives. False: when it leaves.
+    /// Whether the queue decides when a packet arrives. Otherwise it decides when the packet
+    /// leaves.
     on_arrival: bool,
     /// Whether a queue length includes the packet itself.
     include_own: bool,
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn a_length_is_what_the_packet_finds() {
         let expected = [false, false, false, true, true];
-        // The fourth packet finds 3000 bytes, the third 2000: not above 2000.
+        // The fourth packet finds 3000 bytes. The third finds 2000, which is not above 2000.
         assert_eq!(run(&[("threshold", "2000b")], 5, Ecn::Ect0).0, expected);
         assert_eq!(run(&[("threshold", "2p")], 5, Ecn::Ect0).0, expected);
         let own = [("threshold", "3p"), ("include_arriving", "true")];

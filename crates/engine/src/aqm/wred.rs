@@ -5,11 +5,12 @@
 //! With `min` equal to `max` and weight 1, a class has a step threshold on the instantaneous queue:
 //! a packet that finds the queue at or above it is hit.
 //!
-//! What the paper leaves open is set by options. The defaults are those of [`super::red`]:
-//! uniformised as in Linux, thresholds in bytes, idle decay, samples without the arriving packet
-//! (of either class), and both averages updated by every arrival. Each class counts its own packets
-//! between marks or drops. Deviations of `red` from Linux apply here too. Linux itself does not have
-//! such a queue; the kernel engine runs it as a module of tailback's own, `sch_wred`.
+//! The paper leaves some details open, and options set them. The defaults are those of
+//! [`super::red`]: uniformised as in Linux, thresholds in bytes, idle decay, samples without the
+//! arriving packet (of either class), and both averages updated by every arrival. Each class counts
+//! its own packets between marks or drops. Deviations of `red` from Linux apply here too. Linux
+//! itself does not have such a queue; the kernel engine runs it as a module of tailback's own,
+//! `sch_wred`.
 
 mod kernel;
 
@@ -22,7 +23,7 @@ use crate::registry::{Entry, Kind, Opt, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The curve of a class.
+/// Options of a class's curve.
 const CLASS: &[Opt] = &[
     red::MIN,
     red::MAX,
@@ -100,9 +101,9 @@ pub const ENTRY: Entry<Build> = Entry {
 /// The discipline.
 #[derive(Debug)]
 pub struct Wred {
-    /// Marks ECN-capable packets.
+    /// The curve of ECN-capable packets, which are marked.
     ecn: RedCore,
-    /// Drops the others.
+    /// The curve of all other packets, which are dropped.
     classic: RedCore,
     /// Whether a class's average sees arrivals of its own class only.
     own_arrivals: bool,
@@ -120,7 +121,7 @@ impl Queue for Wred {
             (&mut self.classic, &mut self.ecn)
         };
         own.update(&arrival);
-        // The idle time ends for both classes, whichever packet ends it.
+        // The idle time ends for both classes, whichever class the packet belongs to.
         if !self.own_arrivals || arrival.idle.is_some() {
             other.update(&arrival);
         }

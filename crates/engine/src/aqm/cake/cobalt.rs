@@ -39,8 +39,8 @@ const INVERSE_ROOTS: [u32; 16] = [
 /// long time below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// As in Linux: 1/sqrt(0) is still 0 and a late clock is set to the current time, so the second
-    /// packet over the target is marked.
+    /// As in Linux: 1/sqrt(0) is still 0, and a clock in the past is set to the current time. So
+    /// the second packet over the target is marked.
     Linux,
     /// As CoDel intends: the first signal comes one interval later.
     Interval,
@@ -49,20 +49,21 @@ pub enum Fresh {
 /// Parameters of a tin.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// Acceptable sojourn time, and BLUE's shortest time between changes, ns.
+    /// Acceptable sojourn time. It is also the shortest time between changes of BLUE's probability,
+    /// ns.
     pub target: i64,
-    /// Distance of the first signals, ns.
+    /// Time between the first two signals, ns.
     pub interval: i64,
     /// Serialisation time of the largest packet, ns.
     pub mtu_time: i64,
-    /// First signal of a queue.
+    /// When a queue gets its first signal.
     pub fresh: Fresh,
 }
 
 /// State of one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
-    /// Number of signals so far, minus those that have decayed.
+    /// Number of signals so far, minus the number of decay steps.
     pub(super) count: u32,
     /// 1/sqrt(count) in units of 2^-32.
     pub(super) rec_inv_sqrt: u32,
@@ -170,8 +171,7 @@ impl Cobalt {
         let over = sojourn > p.target
             && sojourn > p.mtu_time * i64::from(bulk_flows) * 2
             && sojourn > p.mtu_time * 4;
-        // Whether the clock is behind is checked before it is set, and then again only after a
-        // signal or a step of the decay.
+        // Compare the clock before it is set. Compare it again only after a signal or a decay step.
         let mut late = now > self.drop_next;
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut verdict = Verdict {

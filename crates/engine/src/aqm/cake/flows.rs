@@ -79,7 +79,7 @@ pub struct Keys {
 pub enum Set {
     /// Empty, without state.
     None,
-    /// Began a short time ago.
+    /// It became active a short time ago and has quantum left.
     Sparse,
     /// Found empty with its quantum used up. It counts as sparse, but waits among the bulk queues.
     SparseWait,

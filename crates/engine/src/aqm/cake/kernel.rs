@@ -5,14 +5,14 @@ use crate::registry::kernel::{
     Order, Qdisc, Refused, Shaper, either, flag, micros, number, only, simulated, word, words,
 };
 
-/// Bytes of an Ethernet header. Without the word `overhead` Cake counts whole frames; with it Cake
-/// counts from the IP header.
+/// Bytes of an Ethernet header. Without the keyword `overhead` Cake counts whole frames; with the
+/// keyword it counts from the IP header.
 const ETHERNET: i32 = 14;
 
 /// Most that Cake adds to an IP packet, bytes.
 const MOST_OVERHEAD: i32 = 256 - ETHERNET;
 
-/// The kernel face.
+/// How the kernel engine configures Cake.
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["cake"],
     since: Some("4.19"),
@@ -38,7 +38,7 @@ pub const KERNEL: Qdisc = Qdisc {
         }),
         ("overhead", number),
         ("mpu", |w, o| {
-            // Without the word, Cake's mpu is 0.
+            // Without the keyword `mpu`, Cake uses 0.
             if w.options.get(o) != Some(&Value::Int(0)) {
                 number(w, o);
             }

@@ -28,8 +28,8 @@ pub fn truesize(packet: &Packet) -> u32 {
     SEGMENT + u32::from(packet.payload)
 }
 
-/// The memory limit. Without a `given` one: four times what the rate (byte/s) carries in `rtt`
-/// (us), at least 4 MiB and at most 10,240 full packets.
+/// Returns the memory limit, bytes. Without a `given` limit it is four times what the rate (byte/s)
+/// carries in `rtt` (us), at least 4 MiB and at most 10,240 full packets.
 pub fn limit(given: Option<u64>, rate: u64, rtt_us: u64, mtu: u32) -> u64 {
     const PACKETS: u64 = 10_240;
     given.unwrap_or_else(|| {

@@ -12,17 +12,17 @@ const ETHERNET: i32 = 14;
 /// Slowest rate that is shaped, byte/s.
 const MIN_RATE: u64 = 64;
 
-/// A rate as time per byte: `ns >> shift` of a nanosecond.
+/// A rate as time per byte: `ns` divided by 2^`shift`, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerByte {
     /// Time per byte in units of 2^-shift ns.
     ns: u64,
-    /// Binary digits behind the point.
+    /// Number of binary digits of the fraction.
     shift: u32,
 }
 
 impl PerByte {
-    /// Converts a rate in byte/s, with as many of 34 binary digits as fit.
+    /// Converts a rate in byte/s. The fraction gets up to 34 binary digits.
     pub fn of(rate: u64) -> PerByte {
         let mut ns = (1_000_000_000u64 << 34) / rate.max(MIN_RATE);
         let mut shift = 34;
@@ -43,24 +43,24 @@ impl PerByte {
 /// How the link frames packets (tc's `noatm`, `atm`, `ptm`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Bytes are bytes.
+    /// No framing: a frame is charged its own bytes.
     Plain,
     /// Cells of 53 bytes that carry 48.
     Atm,
-    /// One byte for every 64 bytes, or part of 64.
+    /// One byte more for every 64 bytes, or part of 64.
     Ptm,
 }
 
 /// Parameters of the charge for a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Bytes added to the IP packet; `None`: frames are taken as they are.
+    /// Bytes added to the IP packet. With `None`, frames are charged as they are.
     pub overhead: Option<i32>,
     /// Bytes the link adds to each frame.
     pub link: i32,
-    /// Least charged, bytes.
+    /// Smallest charge for a frame, bytes.
     pub mpu: i32,
-    /// Cells or codewords.
+    /// How the link divides frames into cells or codewords.
     pub framing: Framing,
 }
 

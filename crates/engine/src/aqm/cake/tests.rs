@@ -101,7 +101,7 @@ fn packets_are_spaced_by_their_length_at_the_rate() {
     assert_eq!(next, 5 + slot);
     let early = bench.get(next - 1);
     assert!(matches!(early, Err(Dequeue::NotBefore(t)) if t.ns() as i64 == next));
-    // Late packets are made up for: the clock continues from where it was.
+    // Packets sent late are made up for: the clock continues from its old value.
     let (_, next) = bench.get(next + 3 * slot / 2).unwrap();
     assert_eq!(next, 5 + slot + 3 * slot / 2, "not before now");
     let (_, next) = bench.get(next).unwrap();
@@ -155,8 +155,8 @@ fn the_failsafe_clock_keeps_two_thirds_of_the_rate() {
         left.push(shaper.opens() / 800_000);
         shaper.charge(1_000, false);
     }
-    // The failsafe clock gives 1.5 slots each. It never gives an earlier time than the first clock,
-    // once that is the nearer of the two.
+    // After the drops, the failsafe clock allows a packet every 1.5 slots. The first clock is ten
+    // slots ahead and would allow each packet later.
     assert_eq!(left, [0, 1, 3, 4, 6, 7, 9, 10, 12, 13, 15, 16]);
     shaper.wake(100_000_000);
     assert_eq!(shaper.opens(), 100_000_000);
@@ -170,7 +170,8 @@ fn sizes_of_atm_ptm_overhead_and_mpu() {
         mpu,
         framing,
     };
-    // Without `overhead` frames count as they are; with it bytes count from the IP header.
+    // Without `overhead`, a frame is charged its own bytes. With it, the IP packet plus the
+    // overhead.
     assert_eq!(sizes(None, 0, Framing::Plain).charged(1514), 1514);
     assert_eq!(sizes(Some(0), 0, Framing::Plain).charged(1514), 1500);
     assert_eq!(sizes(Some(18), 64, Framing::Plain).charged(54), 64);
@@ -179,7 +180,7 @@ fn sizes_of_atm_ptm_overhead_and_mpu() {
     assert_eq!(sizes(Some(40), 0, Framing::Atm).charged(1514), 33 * 53);
     assert_eq!(sizes(Some(36), 0, Framing::Atm).charged(1514), 32 * 53);
     assert_eq!(sizes(Some(37), 0, Framing::Atm).charged(1514), 33 * 53);
-    // 1522 bytes are 23.8 times 64.
+    // 1522 bytes begin 24 blocks of 64 bytes (1522 / 64 = 23.8).
     assert_eq!(sizes(Some(22), 0, Framing::Ptm).charged(1514), 1522 + 24);
     let link = Sizes {
         link: 4,
@@ -265,8 +266,8 @@ fn two_classes(rate: u64, tins: &'static str, dscp: u8) -> Bench {
 
 #[test]
 fn a_tin_gives_way_above_its_share() {
-    // With competition from best effort, bulk gets a sixteenth and voice a quarter. Without
-    // competition each gets everything.
+    // With competition from best effort, bulk gets 1/16 and voice 1/4 of the rate. Without
+    // competition each gets all of it.
     for (dscp, part) in [(1, 1.0 / 16.0), (46, 0.25)] {
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU, MTU], 2_000 * MS);
@@ -296,7 +297,8 @@ fn flows_share_by_bytes_whatever_their_packets() {
     let sent = bench.shares(&[1514, 500, 64, 1000], 4_000 * MS);
     let mean = sent.iter().sum::<u64>() as f64 / 4.0;
     for (flow, bytes) in sent.iter().enumerate() {
-        // A round is 305 bytes, a packet up to 1514 bytes: 0.3 % of 1.25 MB each.
+        // A queue's share is off by at most one round (305 bytes) and one packet (1514 bytes), each
+        // within 0.3 % of 1.25 MB.
         let error = (*bytes as f64 / mean - 1.0).abs();
         assert!(error < 0.003, "flow {flow}: {sent:?}");
     }
@@ -435,11 +437,11 @@ fn a_sparse_flow_goes_first_and_a_bulk_one_waits_its_turn() {
     bench.data(now, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(now).unwrap();
     assert_eq!(packet.flow, 1);
-    // It still has quantum left, so its next packet is first again.
+    // The flow has quantum left, so its next packet is first again.
     bench.data(next, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(next).unwrap();
     assert_eq!(packet.flow, 1);
-    // A packet of 1514 bytes uses up the 305 bytes; then it waits like the other flow.
+    // A packet of 1514 bytes exceeds the quantum of 305 bytes. After it the flow waits its turn.
     let mut now = next;
     let mut order = Vec::new();
     for _ in 0..6 {
@@ -540,7 +542,7 @@ fn marks_need_four_packets_at_low_rates_and_the_share_of_an_ingress() {
 #[test]
 fn blue_grows_with_overflows_and_shrinks_with_idleness() {
     let (mut c, p, mut rng) = cobalt(Fresh::Linux);
-    // In 30 ms, overflows count 6 times, as BLUE's changes are more than a target apart.
+    // In 30 ms BLUE's probability rises only 6 times, as its changes are more than a target apart.
     for ms in 0..30 {
         c.queue_full(&p, ms * MS);
     }
@@ -569,8 +571,8 @@ fn inverse_roots() {
         c.update_root();
         let exact = 4_294_967_296.0 / libm::sqrt(f64::from(count));
         let error = (f64::from(c.rec_inv_sqrt) - exact).abs() / exact;
-        // One step from the value before leaves an error of 3/8 of 1/count^2. The square loses a
-        // unit of 32 digits, which is count/2^32 of it.
+        // One Newton step from the previous value leaves an error of 3/8 of 1/count^2. Squaring
+        // also loses one unit of 2^-32, a relative error of count/2^32.
         let n = f64::from(count);
         let step = if count < 16 { 0.0 } else { 1.0 / (n * n) };
         let allowed = step + (n + 4.0) / 4_294_967_296.0;
@@ -600,7 +602,8 @@ fn ramp_of_sce() {
     assert_eq!(p(kept, 6_000, true), 0.4);
     assert_eq!(p(kept, 7_500, true), 1.0);
     assert_eq!(p(Ramp::Off, 50_000, true), 0.0);
-    // At low rates "over" requires four packets: then single jumps.
+    // At low rates a packet is "over" only if four are queued, so a long sojourn alone does not
+    // mark.
     assert_eq!(p(halved, 20_000, false), 0.0);
 }
 
@@ -615,7 +618,7 @@ fn sce_marks_ect0_only_and_never_takes_ce_back() {
         let mut bench = Bench::new(10_000_000, &[word("sce", "on"), word("flow", "flowblind")]);
         bench.data(0, 0, MTU, ecn);
         bench.data(0, 0, MTU, ecn);
-        // Exactly at the target: every packet is marked, but none counts as over it.
+        // Exactly at the target every packet is marked, but none counts as over the target.
         let (packet, _) = bench.get(5 * MS).unwrap();
         assert_eq!(packet.ecn, expected);
         let marked = u64::from(ecn == Ecn::Ect0);
@@ -671,7 +674,7 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
         packet.seq = n;
         bench.put(0, packet);
     }
-    // Segments of 1448 bytes take 2280: 42 fit.
+    // A segment of 1448 bytes takes 2280 bytes of memory, so the limit holds 42 of them.
     for n in 10..32 {
         let mut packet = Packet::new(0, MTU, Ecn::NotEct);
         packet.payload = MTU - 66;
@@ -733,7 +736,7 @@ fn ingress_charges_drops_to_the_shaper() {
         (left, bench.sink.meter.counts.drops())
     };
     let (left, _) = run(false);
-    // 2 s at 1211.2 us a packet.
+    // 2 s are enough for 1651 packets of 1211.2 us each.
     assert!((1_650..=1_652).contains(&left), "{left}");
     // An unresponsive flow is dropped until only the failsafe clock limits it: two thirds of the
     // rate.
@@ -788,7 +791,7 @@ fn the_ack_filter_keeps_what_is_news() {
     };
     let plain: Vec<Packet> = (1..=6).map(|n| ack(0, n, &[])).collect();
     assert_eq!(filtered("off", &plain), [0, 1, 2, 3, 4, 5]);
-    // Of the redundant ACKs, one stays at the head, or none.
+    // With `on`, one redundant ACK stays at the head. With `aggressive`, no redundant ACK stays.
     assert_eq!(filtered("on", &plain), [4, 5]);
     assert_eq!(filtered("aggressive", &plain), [5]);
 
@@ -821,7 +824,7 @@ fn the_ack_filter_keeps_what_is_news() {
         ack(0, 9, &[(1, 9)]),
     ];
     assert_eq!(filtered("aggressive", &dsack), [0, 1]);
-    // ACKs of another flow, a SYN-ACK, a datagram.
+    // ACKs of another flow, a SYN-ACK and a datagram do not make an ACK redundant.
     assert_eq!(
         filtered("aggressive", &[ack(1, 1, &[]), ack(0, 2, &[])]).len(),
         2
@@ -872,7 +875,7 @@ fn sixty_four_flows_of_a_host_share_by_bytes() {
         dscp: 0,
     };
     bench.cake.flows(&[one_host; FLOWS]);
-    // 4.8 bytes a round: a long packet needs 318 rounds, a short one 42.
+    // A round is worth 4.8 bytes: a long packet needs 318 rounds, a short one 42.
     let lens: Vec<u16> = (0..FLOWS)
         .map(|flow| if flow % 2 == 0 { MTU } else { 200 })
         .collect();
@@ -904,7 +907,7 @@ fn an_empty_queue_without_a_memory_is_free_again() {
     assert_eq!(index, 21);
     flows.push(index, Packet::new(0, 60, Ecn::NotEct));
     let mut packet = Packet::new(0, 0, Ecn::NotEct);
-    // It already has its first share, and is served as a new queue.
+    // A new queue has its first share at once.
     let (turn, list) = flows.next(false).expect("a queue with a packet");
     assert!(turn == index && matches!(list, List::New));
     assert!(flows.pop_to(index, &mut packet));

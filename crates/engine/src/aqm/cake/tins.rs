@@ -6,19 +6,19 @@
 pub enum Tins {
     /// One tin for all.
     BestEffort,
-    /// Eight by the first three bits of the DSCP.
+    /// Eight tins, by the first three bits of the DSCP.
     Precedence,
-    /// Bulk, best effort, voice.
+    /// Three tins: bulk, best effort, voice.
     Diffserv3,
-    /// Bulk, best effort, video, voice.
+    /// Four tins: bulk, best effort, video, voice.
     Diffserv4,
-    /// Eight classes, by the meaning of the codepoints.
+    /// Eight tins, by the meaning of the DSCP.
     Diffserv8,
 }
 
 /// Lower effort (RFC 8622).
 const LE: u8 = 1;
-/// The DSCPs that the old TOS bits "maximise throughput" and "minimise delay" make.
+/// The DSCPs that correspond to the old TOS bits "maximise throughput" and "minimise delay".
 const TOS2: u8 = 2;
 const TOS4: u8 = 4;
 /// The DSCPs of expedited forwarding and of voice admission.
@@ -83,8 +83,8 @@ impl Tins {
         index
     }
 
-    /// The share of each tin of the whole rate, byte/s. Above its share, the packets of a tin wait
-    /// for tins that are below theirs.
+    /// The share of each tin in the whole rate, byte/s. A tin above its share waits for tins that
+    /// are below theirs.
     pub fn rates(self, rate: u64) -> Vec<u64> {
         match self {
             Tins::BestEffort => vec![rate],

@@ -11,7 +11,7 @@ use crate::units::Time;
 
 /// The option of fq_codel that says which packets its `ce_threshold` marks.
 pub const SELECTOR: &str = "ce_threshold_selector";
-/// Each value of the ECN field and mask that it is compared in, as the selector spells them.
+/// Each spelling of the selector, with the value and the mask for the ECN field.
 pub const SELECTORS: &[(&str, [u8; 2])] = &[
     ("0x00/0x01", [0, 1]),
     ("0x01/0x01", [1, 1]),
@@ -23,7 +23,7 @@ pub const SELECTORS: &[(&str, [u8; 2])] = &[
     ("0x03/0x03", [3, 3]),
 ];
 
-/// The value and mask of the selector; `None`: it selects all packets.
+/// The value and mask of the selector. `None` means that it selects all packets.
 pub fn selector(options: &Options) -> Option<[u8; 2]> {
     let Some(Value::Word(word)) = options.get(SELECTOR) else {
         return None;
@@ -71,18 +71,18 @@ pub struct Params {
     interval: u64,
     /// Sojourn time above which ECN-capable packets are marked, ticks.
     ce_threshold: Option<u64>,
-    /// The packets that `ce_threshold` marks: the ECN field must equal the first number in the bits
-    /// of the second; if both are 0, all packets.
+    /// The packets that `ce_threshold` marks: a value and a mask for the ECN field. The masked
+    /// field must equal the value. If both are 0, all packets are selected.
     select: [u8; 2],
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// Whether CoDel marks ECN-capable packets instead of dropping them.
     ecn: bool,
-    /// CoDel does not act while no more than this stays queued, bytes.
+    /// CoDel does not act while at most this many bytes stay queued.
     mtu: u64,
 }
 
 impl Params {
-    /// From the options [`TARGET`], [`INTERVAL`], [`ECN`] and [`CE_THRESHOLD`]
-    /// and the largest frame in bytes.
+    /// Reads the options [`TARGET`], [`INTERVAL`], [`ECN`] and [`CE_THRESHOLD`]. `mtu` is the
+    /// largest frame, bytes.
     pub fn of(options: &Options, mtu: u32) -> Params {
         Params {
             target: ticks(options.time("target")),
@@ -101,7 +101,7 @@ impl Params {
 /// State of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vars {
-    /// Drops and marks in this dropping phase, on top of the count that it started from.
+    /// Drops and marks in this dropping phase, plus the count that it started from.
     pub(super) count: u32,
     /// `count` when this dropping phase was entered.
     pub(super) lastcount: u32,
@@ -109,8 +109,8 @@ pub struct Vars {
     pub(super) dropping: bool,
     /// 1/sqrt(count) in units of 2^-16.
     pub(super) rec_inv_sqrt: u16,
-    /// When the sojourn time will have been above the target for an interval,
-    /// ticks; `None` while it is below.
+    /// When the sojourn time will have been above the target for one interval, ticks. `None` while
+    /// it is below the target.
     pub(super) first_above: Option<u64>,
     /// Time of the next drop, ticks.
     pub(super) drop_next: u64,
@@ -267,7 +267,7 @@ impl Vars {
     pub(super) fn enter(&mut self, p: &Params, now: u64) {
         self.dropping = true;
         // RFC 8289 section 5.5 (`deque`), re-entry: if the last phase ended less than 16 intervals
-        // ago, continue from what it added to the count.
+        // ago, continue from the number of drops and marks that it added to the count.
         let added = self.count.wrapping_sub(self.lastcount);
         let recent = now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
         if added > 1 && recent {
@@ -287,8 +287,8 @@ impl Vars {
         self.first_above.is_some()
     }
 
-    /// When a full queue drops from its longest flow, Linux adds the number of dropped packets to
-    /// that flow's count.
+    /// Adds dropped packets to the count, as Linux does when a full queue drops from its longest
+    /// flow.
     #[inline]
     pub fn punish(&mut self, drops: u32) {
         self.count = self.count.wrapping_add(drops);
@@ -300,12 +300,12 @@ impl Vars {
     }
 }
 
-/// The fate of the packet that is about to leave.
+/// What CoDel did to the packet at the head.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Did {
-    /// It passed.
+    /// The packet passes.
     Nothing,
-    /// It was marked.
+    /// The packet was marked.
     Mark,
     /// No packet is left: all were dropped.
     Empty,

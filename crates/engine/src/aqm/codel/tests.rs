@@ -10,7 +10,7 @@ use crate::rng::Stream;
 const MS: u64 = 1_000_000;
 const MTU: u32 = 1514;
 
-/// A queue that reports everything at the time it happened.
+/// A queue whose events are recorded with their times.
 struct Bench {
     queue: Codel,
     sink: Sink,
@@ -55,8 +55,8 @@ impl Bench {
         self.sink.meter.counts.get(Cause::Aqm)
     }
 
-    /// Dequeues once each `step`, and replaces the packet by one of age `age`. Returns the times at
-    /// which something was dropped or marked.
+    /// Appends a packet of age `age` and dequeues one, every `step` ns. Returns the times of drops
+    /// and marks.
     fn run(&mut self, from: u64, to: u64, step: u64, age: u64, ecn: Ecn) -> Vec<u64> {
         let mut times = Vec::new();
         let mut before = self.drops() + self.sink.meter.counts.marks();
@@ -137,7 +137,7 @@ fn inverse_square_root_converges() {
             let n = f64::from(count);
             let exact = 65_536.0 / libm::sqrt(n);
             let error = (f64::from(vars.rec_inv_sqrt) - exact).abs();
-            // The error of one step (see above), and the last bits of the fraction.
+            // The error of one Newton step (3/8 of 1/count^2), and the last bits of the fraction.
             assert!(error <= exact / (n * n) + 3.0, "{count}: off by {error}");
         }
     }
@@ -147,7 +147,7 @@ fn inverse_square_root_converges() {
 fn below_target_nothing_happens() {
     let mut bench = Bench::new(false, None);
     bench.put(0, 1, Ecn::NotEct);
-    // 4.99 ms is 4873 ticks, the target 4882.
+    // 4.99 ms is 4873 ticks, which is below the target of 4882 ticks.
     let times = bench.run(1_000 * MS, 3_000 * MS, 100_000, 4_990_000, Ecn::NotEct);
     assert!(times.is_empty(), "{times:?}");
 }

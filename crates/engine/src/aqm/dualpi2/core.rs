@@ -4,28 +4,29 @@
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Probability 1.
+/// The value of a probability of 1.
 pub const ONE: u64 = u32::MAX as u64;
 
-/// Integer arithmetic of the gains. The options are Hz, held in 256ths.
+/// Integer arithmetic of the gains. Options are in Hz, stored as multiples of 1/256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
     /// Linux 6.17: 64ths of a probability unit per ns, the sum divided by 64.
     Div64,
-    /// The refactoring of 2019: the same, divided by 127 (gain x 0.504).
+    /// The refactoring of 2019: as `Div64`, but divided by 127 (gain x 0.504).
     Div127,
-    /// The versions before: whole units per tick of 64 ns, as in PIE.
+    /// `dualpi2-2019-02-21`: whole units per tick of 64 ns, as in PIE.
     Ticks,
-    /// The versions between those: whole units per ns (0.233 and 2.794 Hz instead of 0.3125 and
+    /// `dualpi2-2019-wrr-counter` and `-percent`: whole units per ns (0.233 and 2.794 Hz instead of
+    /// 0.3125 and
     /// 3.125).
     Nanoseconds,
 }
 
 impl Arithmetic {
-    /// The words of the option.
+    /// Values of the option `arithmetic`.
     pub const WORDS: &'static [&'static str] = &["div64", "div127", "ticks", "ns"];
 
-    /// Returns the arithmetic with this word.
+    /// Returns the arithmetic that this value of the option selects.
     pub fn of(word: &str) -> Arithmetic {
         match word {
             "div127" => Arithmetic::Div127,
@@ -47,7 +48,7 @@ impl Arithmetic {
         gain as i64
     }
 
-    /// Converts a time to the unit of comparison.
+    /// Converts a time to the unit in which this arithmetic compares delays.
     #[inline]
     fn time(self, time: Time) -> i64 {
         match self {
@@ -93,9 +94,10 @@ pub struct Params {
     pub arithmetic: Arithmetic,
     /// Coupling factor k.
     pub k: u64,
-    /// What happens above k p = 1.
+    /// What happens when k p exceeds its limit.
     pub overload: Overload,
-    /// A roll hits below the probability plus this: 1 (Linux 6.17 tests `<=`) or 0.
+    /// Added to the probability that a roll must be below: 1 where a version tests `<=` (Linux
+    /// 6.17), otherwise 0.
     pub edge: u64,
     /// Nothing is dropped or marked below this backlog, bytes (two frames).
     pub min_backlog: u64,
@@ -104,13 +106,13 @@ pub struct Params {
 /// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing.
+    /// The packet passes unchanged.
     Pass,
-    /// It is marked.
+    /// The packet is marked.
     Mark,
-    /// It is dropped because it is not ECN-capable.
+    /// The packet is dropped because it is not ECN-capable.
     Drop,
-    /// It is dropped although it is ECN-capable, or as a scalable packet.
+    /// The packet is dropped although it is ECN-capable, or as a scalable packet.
     Overload,
 }
 
@@ -147,7 +149,7 @@ impl Vars {
         }
     }
 
-    /// k p.
+    /// The coupled probability k p.
     pub fn coupled(self, p: &Params) -> f64 {
         (u64::from(self.prob) * p.k) as f64 / ONE as f64
     }

@@ -7,10 +7,10 @@ use crate::registry::kernel::{
 };
 use crate::registry::{Options, Value};
 
-/// The kind that the module registers.
+/// The qdisc kind that the module registers.
 const OWN: &str = "dualpi2_2019";
 
-/// The kernel face.
+/// How the kernel engine configures DualPI2.
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["dualpi2", OWN],
     since: Some("6.17"),
@@ -141,7 +141,7 @@ fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
     }
 }
 
-/// What Linux does; earlier versions do it differently, or not at all.
+/// The values that Linux implements. Earlier versions have other values.
 const LINUX: &[(&str, &str)] = &[
     ("version", "linux-6.17"),
     ("scheduler", "credit"),
@@ -150,7 +150,7 @@ const LINUX: &[(&str, &str)] = &[
     ("step_rule", "enqueue"),
 ];
 
-/// Whether something is asked for that only the versions of 2018 and 2019 do.
+/// Whether an option needs the module for the versions of 2018 and 2019.
 fn is_of_2019(options: &Options) -> bool {
     let mut details = LINUX.iter();
     options.get("l_drop").is_some()
@@ -158,12 +158,12 @@ fn is_of_2019(options: &Options) -> bool {
         || details.any(|(name, linux)| options.get(name) != Some(&Value::Word(linux)))
 }
 
-/// Whether the words are for the module.
+/// Whether the options are spelled for tailback's own module.
 fn own(words: &Words<'_>) -> bool {
     words.kind == OWN
 }
 
-/// Spells an option as tc takes it, or as the module does.
+/// Spells an option for tc or for the module, by the kind of qdisc.
 fn by_kind(
     words: &mut Words<'_>,
     option: &'static str,
@@ -176,7 +176,7 @@ fn by_kind(
     }
 }
 
-/// A detail that tc has no words for, as a word or a number of the module's.
+/// Spells a detail that tc does not support, as a word or a number for the module.
 fn detail(words: &mut Words<'_>, option: &'static str) {
     match words.options.get(option) {
         Some(Value::Word(word)) if own(words) => words.pair(option, word),
@@ -185,7 +185,7 @@ fn detail(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// A choice of two words that is 1 or 0 in the module.
+/// Spells an option with two values as 1 or 0 for the module.
 fn digit(words: &mut Words<'_>, option: &'static str, name: &str, one: &str) {
     match words.options.get(option) {
         Some(Value::Word(word)) if own(words) => {
@@ -200,7 +200,7 @@ fn flag_of_own(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, if on { "1" } else { "0" });
 }
 
-/// A time that the module takes in nanoseconds.
+/// Spells a time in nanoseconds for the module.
 fn time_of_own(words: &mut Words<'_>, option: &'static str) {
     match words.options.get(option) {
         Some(Value::Time(time)) if own(words) => words.pair(option, &time.ns().to_string()),
@@ -208,7 +208,7 @@ fn time_of_own(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// A gain in 256ths of a Hz, rounded down as tc does it, for the module.
+/// Spells a gain for the module: in 256ths of a Hz, rounded down as in tc.
 fn parts(words: &mut Words<'_>, option: &'static str) {
     let parts = (words.options.float(option) as f32 * 256.0) as u32;
     words.pair(option, &parts.to_string());
@@ -251,7 +251,7 @@ fn overload(words: &mut Words<'_>, option: &'static str) {
     self::words(words, option, &spelled);
 }
 
-/// Spells a time that tc counts in microseconds and Linux in 32 bits of nanoseconds.
+/// Spells a time for tc. tc counts in microseconds, and Linux in 32 bits of nanoseconds.
 fn nanoseconds(words: &mut Words<'_>, option: &'static str) {
     if matches!(words.options.get(option), Some(Value::Time(t)) if t.ns() > u64::from(u32::MAX)) {
         words.refuse(option, "Linux has 32 bits for it, in ns", "at most 4294ms");

@@ -12,10 +12,10 @@
 //!   `arithmetic = "ticks", tshift = "40ms"`.
 //! - `dualpi2-2019-02-21`: the time-shifted FIFO of the same line (Copyright 2018).
 //!
-//! The following has no source. Their parameters suggest that the last one above is the stable
-//! version of 21 February 2019, and that the evaluations ran exactly these states. The arithmetic
-//! of the refactoring before the fix of the sign is an assumption. It is also a guess that its
-//! "statistics reset" means counters that restart when they are read.
+//! The following does not have a source. The parameters of the evaluations suggest that the last
+//! version above is the stable one of 21 February 2019, and that the evaluations ran exactly these
+//! states. The arithmetic of the refactoring before the fix of the sign is an assumption. It is
+//! also a guess that its "statistics reset" means counters that restart when they are read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
@@ -32,21 +32,21 @@ pub const VERSIONS: &[&str] = &[
 /// Words of the option `scheduler`.
 pub const SCHEDULERS: &[&str] = &["credit", "wrr-counter", "wrr-percent", "ts-fifo"];
 
-/// The scheduler that a word stands for.
+/// A scheduler, as the option `scheduler` selects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// Weighted round robin by bytes.
+    /// Weighted round robin by bytes, as in Linux.
     Credit,
-    /// Packets counted, in addition to the time shift.
+    /// Round robin by a count of packets, in addition to the time shift.
     Counter,
-    /// Packets counted, by percentage.
+    /// Weighted round robin by a percentage, counted in bytes.
     Percent,
     /// Time-shifted FIFO.
     Shifted,
 }
 
 impl Scheduling {
-    /// Returns the scheduler with this word.
+    /// Returns the scheduler that this value of the option selects.
     pub fn of(word: &str) -> Scheduling {
         match word {
             "wrr-counter" => Scheduling::Counter,
@@ -57,7 +57,7 @@ impl Scheduling {
     }
 }
 
-/// tc's ratio of the largest to the typical round-trip time.
+/// Ratio of the largest to the typical round-trip time in tc.
 const TYPICAL_TO_MAX: u64 = 6;
 
 /// The scheduler of a version.
@@ -155,7 +155,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             "the ramp marks packets as they leave, with the coupling: expected drop = \"dequeue\"",
         );
     }
-    // step_thresh always has a value: this one is its default.
+    // step_thresh always has a value. Compare it with its default.
     let step = Value::Time(Time::from_ms(1));
     for (option, default) in [
         ("step_thresh", Some(&step)),

@@ -1,9 +1,10 @@
 //! Queue protection of DOCSIS (RFC 9957): it sends packets of flows that build a queue in L to C.
 //!
-//! Each flow has a queuing score. Every packet adds its bytes times the probability of a ramp at the current
-//! delay of L. The score decays at 2^19 bytes a second. A packet goes to C while the delay is above 1 ms and
-//! delay times score is above 1 ms times 4 ms, or while the score is at its ceiling of 5 s. A flow
-//! with less than 2^19 of these bytes a second (4.2 Mbit/s) always stays in L.
+//! Each flow has a queuing score. Every packet adds its bytes, times the probability of a ramp at
+//! the current delay of L. The score decays at 2^19 bytes a second. A packet goes to C while the
+//! delay is above 1 ms and delay times score is above 1 ms times 4 ms. It also goes to C while the
+//! score is at its ceiling of 5 s. A flow with less than 2^19 of these bytes a second (4.2 Mbit/s)
+//! always stays in L.
 //!
 //! A score is stored as the time at which it will have decayed. There are 32 buckets. A flow may use one of
 //! two; flows that find both in use share a 33rd.
@@ -17,7 +18,7 @@ use crate::packet::Packet;
 use crate::registry::{Kind, Opt};
 use crate::units::{Rate, Time};
 
-/// Whether L is protected.
+/// Option: whether queue protection may send packets from L to C.
 pub(super) const OPTION: Opt = Opt {
     name: "queue_protection",
     doc: "Whether packets of flows that build a queue in L go to C (RFC 9957, DOCSIS; not in Linux).",
@@ -38,9 +39,9 @@ const CEILING: Time = Time::from_secs(5);
 const AGING: u64 = 1 << 19;
 /// Bytes of the largest packet: the ramp begins at the transmission time of two such packets, or later.
 const LARGEST: u64 = 2_000;
-/// Buckets, without the one that is shared.
+/// Number of buckets, without the shared one.
 const BUCKETS: usize = 32;
-/// Buckets that a flow may use.
+/// Number of buckets that a flow may use.
 const ATTEMPTS: u32 = 2;
 
 /// A flow, and the time at which its score will have decayed.
@@ -54,7 +55,7 @@ struct Bucket {
 #[derive(Debug)]
 pub(super) struct Protection {
     key: u64,
-    /// Beginning of the ramp.
+    /// Delay of L at which the ramp begins.
     min: Time,
     buckets: [Bucket; BUCKETS + 1],
     /// Packets sent to C.
@@ -64,7 +65,7 @@ pub(super) struct Protection {
 impl Protection {
     /// Returns empty scores for a link of this rate; `key` seeds the hash of flows.
     pub fn new(rate: Rate, key: u64) -> Protection {
-        // A trace may be too slow for a rate.
+        // A very slow trace may have a nominal rate of 0.
         let floor = match rate.0 {
             0 => Time::ZERO,
             _ => rate.time_for(2 * LARGEST),
@@ -77,8 +78,8 @@ impl Protection {
         }
     }
 
-    /// Returns the flow's bucket: the one that it has already, or one whose score has decayed, or
-    /// the shared one.
+    /// Returns the bucket that the flow already has, or one whose score has decayed, or the shared
+    /// one.
     fn bucket(&mut self, packet: &Packet, now: Time) -> &mut Bucket {
         // 0 marks a bucket without a flow.
         let flow = fair::number(packet) + 1;
@@ -107,7 +108,7 @@ impl Protection {
     pub fn admits(&mut self, packet: &Packet, delay: Time, now: Time) -> bool {
         let above = delay.ns().saturating_sub(self.min.ns()).min(RANGE.ns());
         let bytes = u64::from(packet.len);
-        // Bytes times probability over the aging rate, ns.
+        // Bytes times probability, divided by the aging rate, ns.
         let added = u128::from(bytes) * u128::from(above) * 1_000_000_000
             / (u128::from(RANGE.ns()) * u128::from(AGING));
         let bucket = self.bucket(packet, now);

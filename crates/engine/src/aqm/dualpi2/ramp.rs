@@ -10,7 +10,7 @@ use tailback_record::Cause;
 use crate::registry::{Kind, Opt, Options};
 use crate::units::Time;
 
-/// Which AQM marks L by the delay of L itself.
+/// Option: the AQM that marks packets of L by the delay of L.
 pub(super) const L_AQM: Opt = Opt {
     name: "l_aqm",
     doc: "AQM that marks packets of L by their own delay: a step (Linux), or the ramp of RFC 9332 with evenly spaced marks.",
@@ -19,7 +19,7 @@ pub(super) const L_AQM: Opt = Opt {
     tc: None,
 };
 
-/// Beginning of the ramp.
+/// Option: the sojourn time at which the ramp begins.
 pub(super) const MIN: Opt = Opt {
     name: "ramp_min",
     doc: "Largest sojourn time at which the ramp does not mark; default 800us.",
@@ -28,7 +28,7 @@ pub(super) const MIN: Opt = Opt {
     tc: None,
 };
 
-/// Length of the ramp.
+/// Option: the length of the ramp.
 pub(super) const RANGE: Opt = Opt {
     name: "ramp_range",
     doc: "Length of the ramp: it marks every packet from ramp_min + ramp_range on; default 400us.",
@@ -48,7 +48,7 @@ pub(super) struct Ramp {
 }
 
 impl Ramp {
-    /// Returns the ramp of complete options, None with a step.
+    /// Reads the complete options. Returns `None` if L has a step threshold.
     pub fn of(options: &Options) -> Option<Ramp> {
         (options.word("l_aqm") == "ramp").then(|| Ramp {
             min: options.time("ramp_min"),
@@ -57,14 +57,14 @@ impl Ramp {
         })
     }
 
-    /// The probability after a sojourn time.
+    /// The probability of a mark after this sojourn time.
     fn probability(&self, sojourn: Time) -> f64 {
         let above = sojourn.ns().saturating_sub(self.min.ns());
         (above as f64 / self.range.ns() as f64).min(1.0)
     }
 
-    /// Returns the cause of the packet's mark, None without a mark. `alone`: it leaves L empty, so only the
-    /// coupling may mark it.
+    /// Returns the cause of the packet's mark, or `None` without a mark. `alone` means that the
+    /// packet leaves L empty, so only the coupling may mark it.
     pub fn marks(&mut self, sojourn: Time, alone: bool, coupled: f64) -> Option<Cause> {
         let native = match alone {
             true => 0.0,
@@ -106,7 +106,8 @@ mod tests {
         }
     }
 
-    /// The larger of both probabilities counts, not their sum, and each has its cause.
+    /// The larger of both probabilities counts, not their sum. The cause of a mark names the larger
+    /// one.
     #[test]
     fn the_larger_probability_counts() {
         let mut ramp = Ramp {

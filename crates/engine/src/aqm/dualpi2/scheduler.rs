@@ -26,20 +26,20 @@ pub enum Scheduler {
         wc: i64,
         /// Weight of L, percent.
         wl: i64,
-        /// Where it starts: MTU x (wc - wl).
+        /// Credit at the start: MTU x (wc - wl).
         init: i64,
         /// Credit, bytes x percent.
         credit: i64,
     },
     /// Time-shifted FIFO: L is served while `shift` + (delay of L << `speed`) is at least the delay
     /// of C. L is also served until it was served `ratio` times since the last packet of C. (This
-    /// is the first round robin of 2019, which counts whether or not C had a packet.)
+    /// is the first round robin of 2019. It counts packets of L even while C is empty.)
     Shifted {
-        /// Packets of L for one of C; 0: no round robin.
+        /// Packets of L for each packet of C; 0 turns the round robin off.
         ratio: u64,
-        /// Time shift; `None`: delays do not matter.
+        /// Time shift. With `None`, delays do not affect the choice.
         shift: Option<Time>,
-        /// Binary logarithm of how much faster L's time runs.
+        /// Binary logarithm of the factor that the delay of L is multiplied by.
         speed: u32,
         /// Packets of L since the last of C.
         served: u64,
@@ -49,9 +49,9 @@ pub enum Scheduler {
     /// its bytes times `wl` are subtracted. If the queue to serve is empty, the other one sends
     /// without a change of the credit.
     Percent {
-        /// Bytes of L for one of C: 100 over the percentage, rounded down, minus 1.
+        /// Bytes of L for each byte of C: 100 over the percentage, rounded down, minus 1.
         wl: i64,
-        /// Where it starts: MTU x (1 - wl).
+        /// Credit at the start: MTU x (1 - wl).
         init: i64,
         /// Credit, bytes.
         credit: i64,
@@ -100,7 +100,7 @@ impl Scheduler {
         }
     }
 
-    /// The queue to serve, given the heads; `None` when both are empty.
+    /// The queue to serve, given the packets at the heads. `None` if both are empty.
     #[inline]
     pub fn pick(&mut self, l: Option<&Packet>, c: Option<&Packet>, now: Time) -> Option<Class> {
         match self {
@@ -163,7 +163,7 @@ impl Scheduler {
     }
 
     /// Notes that a packet of `class` was sent. `contended`: the other queue had a packet waiting.
-    /// A packet that is dropped on its way out moves no credit.
+    /// A packet that is dropped at departure does not change the credit.
     #[inline]
     pub fn sent(&mut self, class: Class, len: u16, contended: bool) {
         if let Scheduler::Credit { wc, wl, credit, .. } = self

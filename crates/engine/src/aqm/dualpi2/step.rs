@@ -19,8 +19,8 @@ fn at_link(placed: &Placed<'_>) -> Vec<Finding> {
     else {
         return Vec::new();
     };
-    // The number of packets that the threshold does not mark: those found on arrival, or those left
-    // behind.
+    // The number of packets that never get a step mark. They are the first in L on arrival, or the
+    // last on departure.
     let least = options.int("min_qlen_step");
     let alone = least + i64::from(options.word("step_rule") == "dequeue");
     let packet = placed.rate.time_for(u64::from(placed.frame));

@@ -120,7 +120,7 @@ fn versions_preset_their_options() {
         ("target", Value::Time(MS(15))),
     ]);
     assert_eq!(own.time("target"), MS(15));
-    // Every version before today's can be set to handle overload as Linux does.
+    // Every earlier version can be set to handle overload as Linux does.
     let own = options(&[
         version("dualpi2-2019-wrr-percent"),
         ("overload", Value::Word("drop")),
@@ -161,43 +161,43 @@ fn params(set: Set) -> Params {
 fn the_controller_by_hand() {
     let p = params(&[]);
     let mut v = Vars::default();
-    // 20 ms after nothing: 44 x 5 ms + 879 x 20 ms, over 64.
+    // The delay rises from 0 to 20 ms: (44 x 5 ms + 879 x 20 ms) / 64.
     v.update(&p, MS(20));
     assert_eq!(
         v.prob,
         ((44 * 5_000_000 + 879 * 20_000_000_u64) / 64) as u32
     );
-    // The same delay again: alpha alone.
+    // The delay stays the same, so only alpha contributes.
     let before = v.prob;
     v.update(&p, MS(20));
     assert_eq!(v.prob - before, 44 * 5_000_000 / 64);
-    // 12 ms: 44 x -3 ms + 879 x -8 ms.
+    // The delay falls to 12 ms: 44 x -3 ms + 879 x -8 ms.
     let before = v.prob;
     v.update(&p, MS(12));
     assert_eq!(
         before - v.prob,
         (44 * 3_000_000 + 879 * 8_000_000_u64).div_euclid(64) as u32
     );
-    // Down to 0 and no further.
+    // p does not fall below 0.
     v.update(&p, Time::ZERO);
     assert_eq!(v.prob, 0);
-    // Up to 1 and no further.
+    // p does not rise above 1.
     v.prob = u32::MAX - 10;
     v.update(&p, MS(20));
     assert_eq!(v.prob, u32::MAX);
-    // A step of more than 1 is cut to 32 bits: 1 s of change is 3.2 x 2^32.
+    // A step of more than 1 is cut to 32 bits: a change of delay by 1 s gives 3.2 x 2^32.
     v = Vars::default();
     v.update(&p, Time::from_secs(1));
     let sum = 44 * 985_000_000_u64 + 879 * 1_000_000_000;
     assert_eq!(u64::from(v.prob), (sum / 64) & ONE);
 
-    // Overflow: p stops at 1/k.
+    // With `overflow`, p stops at 1/k.
     let p = params(&[("overload", Value::Word("overflow"))]);
     v.prob = u32::MAX / 2;
     v.last = 20_000_000;
     v.update(&p, MS(20));
     assert_eq!(v.prob, u32::MAX / 2);
-    // Ticks: 85 and 856 per 64 ns.
+    // In ticks the gains are 85 and 856 units per 64 ns.
     let p = params(&[version("dualpi2-2019-02-21")]);
     v = Vars::default();
     v.update(&p, MS(32));
@@ -215,7 +215,8 @@ fn timers() {
     assert_eq!(at(&[]), (MS(16), MS(32)));
     let tupdate = ("tupdate", Value::Time(MS(15)));
     assert_eq!(at(std::slice::from_ref(&tupdate)), (MS(15), MS(30)));
-    // Four jiffies of 4 ms; before the refactoring the first after half a second.
+    // An update comes every four jiffies of 4 ms. Before the refactoring the first one came after
+    // half a second.
     for (name, first) in [
         ("dualpi2-2019-02-21", 500),
         ("dualpi2-2019-wrr-counter", 500),
@@ -292,7 +293,7 @@ fn overload_in_each_of_its_forms() {
     near(shares(&p, 0.7, true, true), [0.51, 0.0, 0.49]);
     near(shares(&p, 0.7, false, true), [0.0, 0.0, 0.49]);
     near(shares(&p, 0.7, false, false), [0.0, 0.49, 0.0]);
-    // Without drops: all of L is marked, C is at 1/k squared.
+    // Without overload drops, all packets of L are marked, and C is hit with 1/k squared.
     for set in [
         ("overload", Value::Word("overflow")),
         ("l_drop", Value::Int(0)),
@@ -322,7 +323,8 @@ fn nothing_happens_below_two_frames() {
     let at = |backlog, rng: &mut Stream| v.verdict(&p, true, true, backlog, rng);
     assert_eq!(at(3_027, &mut rng), Verdict::Pass);
     assert_ne!(at(3_028, &mut rng), Verdict::Pass);
-    // At the dequeue, the packet itself does not count: the fourth of four is safe.
+    // On departure the packet itself does not count. The second of three packets leaves less than
+    // two frames behind, so it passes.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..3 {
         b.put(Ecn::NotEct, 1_514);
@@ -337,7 +339,7 @@ fn nothing_happens_below_two_frames() {
 
 #[test]
 fn step_by_time() {
-    // 1 ms exactly is not above it.
+    // A delay of exactly 1 ms is not above the threshold.
     for (us, marked) in [(1_000, false), (1_001, true)] {
         let mut b = Bench::new(&[], 0.0);
         b.put(Ecn::Ect1, 1_000);
@@ -368,7 +370,7 @@ fn step_by_time() {
         b.now = MS(10);
         assert_eq!(b.get().unwrap().ecn == Ecn::Ce, any);
     }
-    // A packet that arrives marked is not counted.
+    // A packet that arrives with a CE mark is not counted again.
     let mut b = Bench::new(&[], 0.0);
     b.put(Ecn::Ce, 1_000);
     b.now = MS(10);
@@ -378,7 +380,7 @@ fn step_by_time() {
 
 #[test]
 fn step_by_packets_and_the_smallest_queue() {
-    // Marked while more than two are left behind: three of six.
+    // A packet is marked if it leaves more than two behind: the first three of six.
     let marked = |set: Set| -> Vec<bool> {
         let mut b = Bench::new(set, 0.0);
         for _ in 0..6 {
@@ -394,10 +396,11 @@ fn step_by_packets_and_the_smallest_queue() {
         marked(&[by_packets]),
         [true, true, true, false, false, false]
     );
-    // On arrival: the first two found less than two in L.
+    // On arrival: the first two packets found fewer than two in L, so they pass.
     let two = ("min_qlen_step", Value::Int(2));
     assert_eq!(marked(&[two]), [false, false, true, true, true, true]);
-    // On departure: the last packet leaves nothing behind, the last two fewer than two.
+    // On departure: only the last packet leaves fewer than one behind. For the version by
+    // percentage, the last two leave fewer than two.
     let rule = ("step_rule", Value::Word("dequeue"));
     assert_eq!(
         marked(std::slice::from_ref(&rule)),
@@ -440,7 +443,7 @@ fn shares_of_the_schedulers_are_exact() {
     // Credit, 10 % by bytes: from -80 frames, 8 packets of L bring the credit to 0 and 9 above it.
     // Then one packet of C goes for nine of L.
     assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
-    // By bytes, not by packets: C has frames three times as long.
+    // The weights apply to bytes, not to packets: C has frames three times as long.
     let (c, l) = served(&[], 30_000, 500, 1_500);
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.1).abs() < 0.0005, "{share}");
@@ -474,7 +477,7 @@ fn shares_of_the_schedulers_are_exact() {
         }
         c
     };
-    // 1100 / 11 and 1100 / 16.
+    // One packet of C for ten and for 15 packets of L: 1100 / 11 and 1100 / 16.
     assert_eq!((counter(10, None), counter(15, None)), (100, 68));
     assert_eq!(counter(10, Some(Time::ZERO)), 100);
     // With 40 ms of lead the counter has no effect.
@@ -494,13 +497,14 @@ fn shares_of_the_schedulers_are_exact() {
     // The default of 9 means 10 to 1. Frames of C half as long come twice as often.
     assert_eq!(percent(9, 1_000), 1 + (6_000 - 15) / 11);
     assert_eq!(percent(15, 500), 1 + (6_000 - 8) * 2 / 7);
-    // No protection: C waits for as long as L has packets. Full protection: L waits.
+    // At 0 % C waits for as long as L has packets. At 100 % L waits.
     assert_eq!((percent(0, 1_000), percent(100, 1_000)), (0, 6_000));
 }
 
 #[test]
 fn the_older_round_robin_pays_at_once() {
-    // An uncontended packet of L counts. A packet of C that finds L empty does not.
+    // A packet of L without competition changes the credit. A packet of C that finds L empty does
+    // not.
     let set = [version("dualpi2-2019-wrr-percent")];
     let mut b = Bench::new(&set, 0.0);
     let start = f64::from(MTU) * -9.0;
@@ -511,7 +515,7 @@ fn the_older_round_robin_pays_at_once() {
     b.put(Ecn::NotEct, 1_000);
     b.get();
     assert_eq!(b.queue.scheduler.gauge(), start + 1_000.0);
-    // A packet that is then dropped does not return its credit.
+    // A packet that is then dropped has still changed the credit.
     let mut b = Bench::new(&set, 1.0);
     for _ in 0..4 {
         b.put(Ecn::Ect1, 1_514);
@@ -563,8 +567,8 @@ fn credit_moves_only_with_what_is_sent_against_another() {
         "htb would not have asked"
     );
 
-    // A packet dropped on the way out moves no credit. p = 1: every packet of C and L above two
-    // frames is dropped.
+    // A packet that is dropped at departure does not change the credit. With p = 1, every packet of
+    // C and L above two frames is dropped.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..4 {
         b.put(Ecn::NotEct, 1_514);
@@ -619,7 +623,7 @@ fn limits_by_packets_and_memory() {
         first
     };
     assert_eq!(overflows(&[("limit", Value::Packets(4))]), 6);
-    // 2280 bytes of memory each: four fit into 9120, three below.
+    // A packet takes 2280 bytes of memory: four fit into 9120 bytes, three into any less.
     assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_120)))]), 6);
     assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_119)))]), 7);
     assert_eq!(queue(&[]).memlimit, 30_280_000);
@@ -646,13 +650,13 @@ fn max_rtt_tunes_as_tc_does() {
         tuned(std::slice::from_ref(&max)),
         [16_666.0, 16_666.0, 42.0, 768.0]
     );
-    // tupdate is at most a third of the largest round-trip time.
+    // The derived tupdate is at most a third of the largest round-trip time.
     let typical = ("typical_rtt", Value::Time(MS(50)));
     assert_eq!(
         tuned(&[max.clone(), typical]),
         [50_000.0, 33_333.0, 85.0, 768.0]
     );
-    // Alone, it makes the largest six times as long.
+    // Without `max_rtt`, the largest round-trip time is six times the typical one.
     let typical = ("typical_rtt", Value::Time(MS(20)));
     assert_eq!(tuned(&[typical]), [20_000.0, 20_000.0, 35.0, 640.0]);
     let typical = ("typical_rtt", Value::Time(MS(101)));
@@ -711,12 +715,13 @@ fn a_reset_of_statistics_makes_the_whole_delay_growth() {
     let kicked = moved(&[("reset_interval", Value::Time(MS(64)))]);
     let kicks: Vec<usize> = (0..8).filter(|&i| kicked[i] > 0.0).collect();
     assert_eq!(kicks, [0, 4]);
-    // 3.2 Hz times 15 ms.
+    // p moves by 3.2 Hz times 15 ms.
     assert!((kicked[0] - 0.048).abs() < 0.0005, "{kicked:?}");
 }
 
-/// A load on L and C, in multiples of 10 Mbit/s of 1000-byte packets, for 40 s. Over the last 20 s:
-/// the mean sojourn times of L and C in ms, and the share of all packets that is dropped.
+/// Runs a load on L and C, in multiples of 10 Mbit/s of 1000-byte packets, for 40 s. Returns, over
+/// the last 20 s, the mean sojourn times of L and C in ms, and the share of packets that is
+/// dropped.
 fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {
@@ -764,12 +769,12 @@ fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64,
 #[test]
 fn the_target_moves_to_the_queue_that_is_overloaded() {
     let o = options(&[]);
-    // C at 1.3 times the rate with a light L: C is at the target, L is empty.
+    // C gets 1.3 times the rate, and L little. The delay of C is at the target, and L is empty.
     let (l, c, dropped, _) = load(&ENTRY, &o, 0.05, 1.3);
     assert!((c - 15.0).abs() < 0.75, "C {c} ms");
     assert!(l < 1.7, "L {l} ms");
     assert!((dropped - 0.35 / 1.35).abs() < 0.01, "{dropped}");
-    // L at 1.5 times the rate: now L is at the target, and C is the short queue.
+    // L gets 1.5 times the rate. The delay of L is at the target, and C is short.
     let (l, c, dropped, sink) = load(&ENTRY, &o, 1.5, 0.05);
     assert!((l - 15.0).abs() < 0.75, "L {l} ms");
     assert!(c < 15.0, "C {c} ms");
@@ -803,7 +808,7 @@ fn each_word_has_an_arithmetic_of_its_own() {
         Arithmetic::Nanoseconds,
     ];
     assert!(all.eq(expected));
-    // The divisor gives a gain of 0.504; nothing else differs.
+    // The divisor of 127 changes the gain by a factor of 0.504, and nothing else.
     let [whole, half] = ["div64", "div127"].map(|word| Arithmetic::of(word).gain(3.2));
     assert_eq!(whole, half);
 }
@@ -825,7 +830,7 @@ fn a_step_below_two_packet_times_is_warned_of() {
         .len()
     };
     let scalable = [true, true];
-    // 1514 bytes take 1.2 ms at 10 Mbit/s, 0.12 ms at 100.
+    // A frame of 1514 bytes takes 1.2 ms at 10 Mbit/s and 0.12 ms at 100 Mbit/s.
     assert_eq!(findings(10_000_000, 0, scalable), 1);
     assert_eq!(findings(100_000_000, 0, scalable), 0);
     assert_eq!(findings(10_000_000, 1514, scalable), 0, "pairs pass");

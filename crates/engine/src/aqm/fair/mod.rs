@@ -23,7 +23,7 @@ use slab::{Fifo, Slab};
 /// No flow.
 const NONE: u32 = u32::MAX;
 
-/// Number of buckets.
+/// Option: the number of buckets.
 pub const FLOWS: Opt = Opt {
     name: "flows",
     doc: "Number of queues that flows are hashed into.",
@@ -35,7 +35,7 @@ pub const FLOWS: Opt = Opt {
     tc: None,
 };
 
-/// Bytes per turn.
+/// Option: the bytes that a flow may send per turn.
 pub const QUANTUM: Opt = Opt {
     name: "quantum",
     doc: "What a flow may send in one round, in bytes; the largest frame (1514) if absent.",
@@ -57,16 +57,16 @@ pub const FRAME_MEMORY: u64 = 832;
 pub struct Fair<S> {
     slab: Slab,
     flows: Vec<Flow<S>>,
-    /// Backlog of each flow.
+    /// Backlog of each flow, bytes.
     backlogs: Backlogs,
     total: Backlog,
     /// Flows that became active since their last turn.
     new: List,
     /// The other active flows.
     old: List,
-    /// Flows in both lists.
+    /// Number of flows in both lists.
     active: usize,
-    /// Bytes of a round.
+    /// Bytes that a flow gets in each round.
     quantum: i64,
     /// Random key that decides which flows share a bucket.
     key: u64,
@@ -77,9 +77,9 @@ struct Flow<S> {
     fifo: Fifo,
     /// Next flow in its list.
     next: u32,
-    /// Whether it is in one of the lists.
+    /// Whether the flow is in one of the lists.
     active: bool,
-    /// Bytes left of its turn.
+    /// Bytes that the flow may still send in its turn.
     deficit: i64,
     state: S,
 }
@@ -229,8 +229,9 @@ impl<S> Fair<S> {
         self.flows[turn.flow as usize].deficit -= i64::from(len);
     }
 
-    /// The flow whose turn it is was empty. A new flow passes once through the old flows, so that a
-    /// flow that keeps becoming active does not starve them. Otherwise the flow becomes inactive.
+    /// Notes that the flow whose turn it is was empty. A new flow passes once through the old
+    /// flows, so that a flow that keeps becoming active does not starve them. Any other flow
+    /// becomes inactive.
     #[inline]
     pub fn pass(&mut self, turn: Turn) {
         let list = if turn.new {

@@ -3,7 +3,7 @@
 
 use crate::packet::Packet;
 
-/// No node.
+/// Index that means no node.
 const NONE: u32 = u32::MAX;
 
 /// The store.
@@ -17,7 +17,7 @@ pub struct Slab {
 #[derive(Debug)]
 struct Node {
     packet: Packet,
-    /// Next node of its FIFO, or of the unused nodes.
+    /// Next node of its FIFO, or of the list of unused nodes.
     next: u32,
 }
 

@@ -77,15 +77,15 @@ fn a_sparse_flow_goes_first_and_only_once() {
     // others.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
-    // While it has a turn left it is still the first of the new flows.
+    // While the new flow has bytes left of its turn, it is still first.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
-    // Found empty, it passes through the old flows and is no longer new.
+    // When flow 1 is found empty, it passes through the old flows and is no longer new.
     assert_eq!(serve(&mut fair), Some((0, false)));
     put(&mut fair, 1, 200, 1);
     let next: Vec<_> = (0..2).map(|_| serve(&mut fair).unwrap()).collect();
     assert_eq!(next, [(1, false), (0, false)]);
-    // After a whole empty round it may be new again.
+    // After a whole round in which flow 1 was empty, it may be new again.
     for _ in 0..3 {
         serve(&mut fair);
     }
@@ -115,7 +115,7 @@ fn a_flow_that_exceeds_its_quantum_becomes_old() {
 
 #[test]
 fn two_flows_share_one_of_n_queues_with_probability_one_in_n() {
-    // Over 4,000 keys; standard error of the share sqrt(p (1-p) / 4000).
+    // The share over 4,000 keys has a standard error of sqrt(p (1-p) / 4000).
     let mut rng = Stream::new(1, "keys", "test");
     for n in [4, 64] {
         let shared = (0..4_000)

@@ -1,4 +1,4 @@
-//! fq by hand, against sch_fq's own arithmetic.
+//! fq against values that were computed by hand from sch_fq's arithmetic.
 
 use super::*;
 use crate::packet::Ecn;
@@ -58,26 +58,27 @@ impl Bench {
 
 const SLOW: (&str, Value) = ("fast_path", Value::Bool(false));
 
-/// Ten frames the first time, two in each round after that.
+/// A flow may send ten frames in its first turn, and two in each round after that.
 #[test]
 fn credit_of_the_first_turn_and_of_rounds() {
     let mut bench = Bench::new(&[SLOW]);
     bench.put(0, 0, 30);
     bench.put(0, 1, 30);
-    // A credit above 0 sends a packet: ten frames are worth ten packets, then two each.
+    // A credit above 0 lets a packet go: ten frames are worth ten packets in the first turn.
     let expected = [vec![0; 10], vec![1; 10], vec![0, 0, 1, 1, 0, 0]].concat();
     assert_eq!(bench.order(0, 26), expected);
     assert_eq!(bench.queue.backlog().packets, 34);
 }
 
-/// A flow that comes back has what is left of its credit; after the refill delay a quantum.
+/// A flow that comes back has the rest of its credit. After the refill delay it has a quantum.
 #[test]
 fn credit_of_a_flow_that_comes_back() {
     for (wait, expected) in [(40 * MS, [0, 1, 0]), (43 * MS, [0, 0, 1])] {
         let mut bench = Bench::new(&[SLOW, ("initial_quantum", Value::Int(2_000))]);
         bench.put(0, 0, 1);
         assert_eq!(bench.order(0, 1), [0]);
-        // It passes through the old flows, and leaves them with 486 bytes.
+        // Found empty, the flow passes through the old flows and leaves them with a credit of 486
+        // bytes.
         assert!(bench.get(0).is_none());
         bench.put(wait, 0, 2);
         bench.put(wait, 1, 1);
@@ -113,7 +114,7 @@ fn marks_above_the_threshold() {
     assert_eq!(bench.get(9 * MS).expect("third").ecn, Ecn::NotEct);
 }
 
-/// Eight packets at most take the fast path; they leave first, unmarked, whatever the threshold.
+/// At most eight packets take the fast path. They leave first and unmarked, whatever the threshold.
 #[test]
 fn the_fast_path_is_for_eight_and_does_not_mark() {
     let mut bench = Bench::new(&[("ce_threshold", Value::Time(Time::from_ms(1)))]);
@@ -123,7 +124,7 @@ fn the_fast_path_is_for_eight_and_does_not_mark() {
     let flows: Vec<u32> = first.iter().map(|packet| packet.flow).collect();
     assert_eq!(flows, [0, 0, 0, 0, 0, 0, 1, 1]);
     assert!(first.iter().all(|packet| packet.ecn == Ecn::Ect0));
-    // The others are flow 1's own; while they wait nothing takes the fast path.
+    // The other packets are in flow 1's own queue. While they wait, no packet takes the fast path.
     bench.put(5 * MS, 0, 1);
     assert_eq!(bench.get(5 * MS).expect("one").ecn, Ecn::Ce);
     assert_eq!(bench.order(5 * MS, 4), [1, 1, 1, 0]);
@@ -131,7 +132,7 @@ fn the_fast_path_is_for_eight_and_does_not_mark() {
     assert_eq!((bench.queue.fast_packets, bench.queue.busy), (1, 0));
 }
 
-/// Without bits to tell flows apart all packets are one flow: first in, first out.
+/// With a mask of 0 all packets belong to one flow: first in, first out.
 #[test]
 fn a_mask_of_0_is_one_flow() {
     let mut bench = Bench::new(&[SLOW, ("orphan_mask", Value::Int(0))]);

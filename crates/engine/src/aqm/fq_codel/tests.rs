@@ -1,4 +1,4 @@
-//! What FQ-CoDel adds to fair queueing and CoDel: overflow, one CoDel for each flow, and the
+//! The parts of FQ-CoDel beyond fair queueing and CoDel: overflow, one CoDel for each flow, and the
 //! backlog of the whole queue that each CoDel sees.
 
 use super::*;
@@ -57,7 +57,7 @@ fn overflow_takes_a_batch_off_the_head_of_the_fattest() {
     bench.put(0, 0, 1514, 200, Ecn::Ect0);
     bench.put(0, 1, 66, 100, Ecn::Ect0);
     assert_eq!(bench.sink.meter.counts.drops(), 0);
-    // The small flow's packet finds the queue full; the large one pays.
+    // The small flow's packet finds the queue full, and packets of the large flow are dropped.
     bench.put(0, 1, 66, 1, Ecn::Ect0);
     assert_eq!(bench.count(0, Cause::Overflow), 64);
     assert_eq!(bench.count(1, Cause::Overflow), 0);
@@ -69,7 +69,7 @@ fn overflow_leaves_half_the_fattest_flows_bytes() {
     let mut bench = Bench::new(&[("limit", Value::Packets(20))]);
     bench.put(0, 0, 1000, 11, Ecn::NotEct);
     bench.put(0, 1, 500, 10, Ecn::NotEct);
-    // 5500 bytes are half of 11,000: six packets of 1000 bytes.
+    // Drops stop at half of 11,000 bytes, which takes six packets of 1000 bytes.
     assert_eq!(bench.count(0, Cause::Overflow), 6);
     let mut bench = Bench::new(&[("limit", Value::Packets(20)), ("drop_batch", Value::Int(1))]);
     bench.put(0, 0, 1000, 11, Ecn::NotEct);
@@ -164,7 +164,7 @@ fn ce_threshold_marks_what_is_selected() {
     assert_eq!(marked("0x00/0x01"), [false, false, true]);
 }
 
-/// The words for tc; a selector without a threshold is an error.
+/// Every selector is spelled for tc. A selector without a threshold is an error.
 #[test]
 fn a_selector_in_tcs_words() {
     let set = |threshold: bool| {
@@ -184,7 +184,7 @@ fn a_selector_in_tcs_words() {
     );
 }
 
-/// Every spelling that the registry lists has its bits.
+/// Every spelling that the registry lists selects its own bits.
 #[test]
 fn every_selector_has_its_bits() {
     let option = ENTRY.options.iter().find(|o| o.name == codel::SELECTOR);
@@ -204,7 +204,7 @@ fn sce_marks_on_the_ramp_below_the_target() {
     let mut bench = Bench::new(&[("sce", Value::Word("on"))]);
     bench.put(0, 0, 1514, 3, Ecn::Ect0);
     assert_eq!(bench.get(2_500_000).unwrap().ecn, Ecn::Ect0);
-    // At the target the mark is certain.
+    // At the target a mark is certain.
     assert_eq!(bench.get(5_000_000).unwrap().ecn, Ecn::Ect1);
     assert_eq!(bench.count(0, Cause::SceMark), 1);
 }

@@ -18,7 +18,7 @@ fn queue(set: &[(&'static str, Value)]) -> FqPie {
     FqPie::new(&options, context)
 }
 
-/// The times of the first timers.
+/// The times of the first `n` runs of the timer.
 fn timers(queue: &mut FqPie, n: usize) -> Vec<u64> {
     let mut sink = Sink::new(1, Time::ZERO);
     let mut now = Time::ZERO;
@@ -53,7 +53,8 @@ fn flows_that_sleep_are_as_if_updated() {
         let mut due = q.timer(Time::ZERO, &mut sink).unwrap();
         let mut most_awake = 0;
         for n in 0..120_000u64 {
-            // A packet leaves each 1.2 ms. For 20 s of each 40 s, two arrive in that time.
+            // A packet leaves each 1.2 ms. During 20 s of each 40 s, two packets arrive in that
+            // time.
             let now = Time(n * 1_200_000);
             while due <= now {
                 let round = q.cursor..(q.cursor + ROUND).min(flows as usize);
@@ -104,7 +105,7 @@ fn a_packet_that_finds_the_limit_is_dropped_whosever_it_is() {
         }
         sink.meter.counts_of(flow as usize).get(Cause::Overflow)
     };
-    // memory_limit drops nothing.
+    // The queue is beyond memory_limit, which drops nothing.
     assert_eq!(put(0, 10), 0);
     assert_eq!(put(1, 3), 3);
 }

@@ -3,7 +3,7 @@
 use crate::registry::Value;
 use crate::registry::kernel::{Gauge, Qdisc, QueueStandIn, Reading, Words, Xstats};
 
-/// The kernel face.
+/// How the kernel engine configures PI2.
 pub(super) const KERNEL: Qdisc = Qdisc {
     kinds: &["pi2"],
     words: &[
@@ -35,8 +35,8 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// An option as a number: packets, nanoseconds, 256ths of a Hz rounded down as in tc, 0 or 1, or
-/// the index of a word.
+/// Spells an option as a number: packets, nanoseconds, 256ths of a Hz rounded down as in tc, 0 or
+/// 1, or the index of a word.
 fn own(words: &mut Words<'_>, option: &'static str, name: &str) {
     if words.showing {
         return words.value(option);

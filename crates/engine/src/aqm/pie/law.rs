@@ -16,7 +16,7 @@ pub(super) const fn ticks(time: Time) -> u64 {
 /// Ticks in a second.
 const TICKS_PER_SECOND: u64 = 15_625_000;
 
-/// Least backlog for an estimate of the departure rate, and the bytes that one estimate counts.
+/// Smallest backlog for an estimate of the departure rate, and the bytes that one estimate counts.
 const ESTIMATE_BYTES: u64 = 16_384;
 
 /// Parameters, shared by every queue of a discipline.
@@ -36,7 +36,7 @@ pub struct Params {
     pub(super) bytemode: bool,
     /// Whether the delay is backlog over estimated rate.
     pub(super) estimate: bool,
-    /// Whether it follows Linux before 2019.
+    /// Whether PIE follows Linux before 2019.
     pub(super) old: bool,
     /// The value that represents probability 1.
     pub(super) one: u64,
@@ -76,9 +76,9 @@ impl Params {
         }
     }
 
-    /// When the update that follows one at this time is due. In Linux a timer set for n jiffies
-    /// fires in the tick after them (`calc_index`): with 15 jiffies, 16 ms after the last one. The
-    /// timers of 2014 fired in the tick itself.
+    /// Returns when the update after `now` is due. In Linux a timer set for n jiffies fires in the
+    /// tick after them (`calc_index`): with 15 jiffies, 16 ms after the last update. The timers of
+    /// 2014 fired in the last of the n ticks.
     #[inline]
     pub fn after(&self, now: Time) -> Time {
         if self.old {
@@ -103,17 +103,17 @@ pub struct Vars {
     pub(super) qdelay: u64,
     /// Queueing delay one update earlier, ticks.
     pub(super) qdelay_old: u64,
-    /// The rest of the burst allowance, ticks.
+    /// Time left of the burst allowance, ticks.
     pub(super) burst: u64,
-    /// Drop probability, [`Params::one`] is 1.
+    /// Drop probability; [`Params::one`] represents 1.
     pub(super) prob: u64,
     /// Probabilities summed since the last drop.
     pub(super) accu_prob: u64,
-    /// Last dequeue, or the start of the estimate of the rate, ticks.
+    /// Time of the last dequeue, or of the start of the estimate of the rate, ticks.
     pub(super) dq_tstamp: Option<u64>,
     /// Bytes dequeued in the current estimate; `None` between estimates.
     pub(super) dq_count: Option<u64>,
-    /// Departure rate, bytes per 256 ticks; 0: not known.
+    /// Departure rate, bytes per 256 ticks; 0 if it is not known.
     pub(super) avg_dq_rate: u64,
 }
 
@@ -132,7 +132,7 @@ impl Vars {
         }
     }
 
-    /// The state at the start, but with this probability (1 is 1).
+    /// The state at the start, but with this probability (0 to 1).
     #[cfg(test)]
     pub fn with_probability(p: &Params, prob: f64) -> Vars {
         Vars {
@@ -232,7 +232,7 @@ impl Vars {
         Some(elapsed)
     }
 
-    /// Gain per tick for an option in 16ths. It depends on the size of the probability.
+    /// Gain per tick for an option in 16ths. The gain depends on the size of the probability.
     #[inline]
     pub(super) fn gain(&self, p: &Params, option: u64) -> i64 {
         let gain = option * (p.one / TICKS_PER_SECOND);
@@ -268,7 +268,8 @@ impl Vars {
         } else {
             (self.qdelay, self.qdelay_old)
         };
-        // A delay of 0 with a backlog means a very small queue: no idle decay.
+        // A delay of 0 with a backlog means a very small queue. The probability does not decay
+        // then.
         let mut may_decay = qdelay != 0 || backlog == 0;
 
         let difference = |a: u64, b: u64| a.wrapping_sub(b) as i64;
@@ -330,7 +331,7 @@ impl Vars {
         }
     }
 
-    /// Probability (1 is 1; see the head of the file) and delay in ns, for a time series.
+    /// Probability (0 to 1, or above; see pie.rs) and delay in ns, for a time series.
     pub fn gauges(&self, p: &Params) -> [f64; 2] {
         [
             self.prob as f64 / p.one as f64,

@@ -1,4 +1,4 @@
-//! PIE's controller, checked line by line against its tuning table, the spreading of drops, and the
+//! PIE's controller, checked against each line of its tuning table, the spreading of drops, and the
 //! burst allowance.
 
 use super::law::ticks;
@@ -38,7 +38,7 @@ fn vars(p: &Params, prob: f64, delay: Time, delay_old: Time) -> Vars {
     }
 }
 
-/// What one update adds to the probability.
+/// Returns what one update adds to the probability.
 fn step(p: &Params, prob: f64, delay: Time, delay_old: Time) -> f64 {
     let mut v = vars(p, prob, delay, delay_old);
     let before = v.prob;
@@ -81,19 +81,19 @@ const TABLE: [(f64, f64); 7] = [
 fn the_tuning_table_line_by_line() {
     let p = params(&[]);
     for (prob, divisor) in TABLE {
-        // 10 ms above the target, constant: alpha 0.125/s alone.
+        // The delay is constant at 10 ms above the target: only alpha contributes, 0.125/s.
         let constant = step(&p, prob, Time::from_ms(25), Time::from_ms(25));
         let expected = 0.125 * 0.010 / divisor;
         assert!(
             (constant / expected - 1.0).abs() < 1e-5,
             "p {prob}: {constant}, expected {expected}"
         );
-        // At the target after a rise of 1 ms: beta 1.25/s alone.
+        // The delay is at the target after a rise of 1 ms: only beta contributes, 1.25/s.
         let rise = step(&p, prob, Time::from_ms(15), Time::from_ms(14));
         let expected = 1.25 * 0.001 / divisor;
         assert!((rise / expected - 1.0).abs() < 1e-5, "p {prob}: {rise}");
     }
-    // The limits of the ranges belong to the higher range.
+    // A limit between two ranges belongs to the higher range.
     for (limit, divisor) in [(0.1, 1.0), (0.01, 2.0), (0.001, 8.0), (1e-6, 512.0)] {
         let at = step(
             &p,
@@ -108,7 +108,7 @@ fn the_tuning_table_line_by_line() {
 #[test]
 fn the_gains_of_linux_3_14_are_whole_numbers_of_its_clock() {
     let p = old();
-    // alpha and beta times 274 (2^32 over ticks a second), shifted by 7, 5 and 4.
+    // alpha and beta are multiplied by 274 (2^32 over ticks a second) and shifted by 7, 5 and 4.
     for (prob, alpha, beta) in [(0.005, 4, 42), (0.05, 17, 171), (0.2, 34, 342)] {
         let v = vars(&p, prob, Time::ZERO, Time::ZERO);
         assert_eq!((v.gain(&p, 2), v.gain(&p, 20)), (alpha, beta), "p {prob}");
@@ -154,10 +154,10 @@ fn without_delay_the_probability_decays() {
         v.prob as f64 / p.one as f64
     };
     assert!((after(0) - 0.32 * 63.0 / 64.0).abs() < 1e-12);
-    // A backlog too small to be a delay: no decay.
+    // The backlog is too small to count as a delay, but it prevents the decay.
     assert!((after(100) - 0.32).abs() < 1e-12);
 
-    // 2 % in linux-3.14, where 32 bits hold the product up to 1.02 %.
+    // linux-3.14 decays by 2 %. The product fits into 32 bits up to a probability of 1.02 %.
     let p = params(&[
         ("alpha", Value::Int(0)),
         ("beta", Value::Int(0)),
@@ -181,7 +181,7 @@ fn burst_allowance_is_served_time_and_comes_back_when_calm() {
     v.qdelay = 10 * p.target;
     let mut rng = Stream::new(1, "pie", "test");
     let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
-    // The first dequeue starts the clock; 149 ms later 1 ms is left.
+    // The first dequeue starts the clock. After 149 ms, 1 ms of the allowance is left.
     for ms in 0..150 {
         packet.stamp = Time::from_ms(ms);
         v.dequeued(&p, &packet, 50_000, Time::from_ms(ms + 100));
@@ -189,7 +189,7 @@ fn burst_allowance_is_served_time_and_comes_back_when_calm() {
     }
     v.dequeued(&p, &packet, 50_000, Time::from_ms(250));
     assert!(v.drop_early(&p, 50_000, 1_000, &mut rng));
-    // Calm: two delays below half the target, and probability 0.
+    // The queue is calm: two delays below half the target, and probability 0.
     v.prob = 0;
     v.qdelay = p.target / 2 - 1;
     v.qdelay_old = p.target / 2;
@@ -231,11 +231,12 @@ fn derandomised_gaps_stay_between_their_bounds() {
             gap = 0;
         }
     }
-    // The sum reaches 0.85 with the ninth packet. 8.5 is due with the 85th,
-    // or the 86th, as 0.1 of 2^56 - 1 is rounded down.
+    // The sum reaches 0.85 with the ninth packet. It reaches 8.5 with the 85th, or with the 86th,
+    // as
+    // 0.1 of 2^56 - 1 is rounded down.
     assert_eq!(gaps.iter().min(), Some(&9));
     assert!(gaps.iter().all(|&g| g <= 86));
-    // From the ninth on, each packet is a Bernoulli trial with 0.1: mean 8 + 10, standard deviation
+    // From the ninth packet on, each is a Bernoulli trial with 0.1: mean 8 + 10, standard deviation
     // 9.5.
     let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
     assert!((mean - 18.0).abs() < 4.0 * 9.5 / 141.0, "{mean}");
@@ -245,7 +246,7 @@ fn derandomised_gaps_stay_between_their_bounds() {
     v.accu_prob = p.one / 2 * 17 - v.prob - 1;
     assert!(!v.drop_early(&p, 50_000, 1_000, &mut rng));
     assert!(v.drop_early(&p, 50_000, 1_000, &mut rng));
-    // In linux-3.14: Bernoulli trials without bounds.
+    // linux-3.14 makes Bernoulli trials without these bounds.
     let p = old();
     let v = vars(&p, 0.1, Time::from_ms(30), Time::from_ms(30));
     let hits = (0..40_000).filter(|_| v.clone().drop_early(&p, 50_000, 1_000, &mut rng));
@@ -267,7 +268,7 @@ fn bytemode_scales_by_size() {
     };
     assert!((rate(757) - 0.2).abs() < 0.008);
     assert!((rate(1_514) - 0.4).abs() < 0.01);
-    // Larger than the MTU: not scaled.
+    // Packets larger than the MTU are not scaled.
     assert!((rate(3_000) - 0.4).abs() < 0.01);
 }
 
@@ -275,17 +276,17 @@ fn bytemode_scales_by_size() {
 fn the_departure_rate_is_estimated_over_16_kib() {
     let p = old();
     let mut v = Vars::new(&p);
-    // 1000 bytes each millisecond: 8 Mbit/s, 1000 x 256 / 15625 = 16.384 per 256 ticks.
+    // 1000 bytes each millisecond are 8 Mbit/s, or 1000 x 256 / 15625 = 16.384 bytes per 256 ticks.
     let packet = Packet::new(0, 1_000, Ecn::NotEct);
     for ms in 0..16 {
         v.dequeued(&p, &packet, 20_000, Time::from_ms(ms));
         assert_eq!(v.avg_dq_rate, 0, "{ms}");
     }
-    // 17 packets counted in 16 ms (the first starts the clock and counts).
+    // The estimate counts 17 packets in 16 ms, as the first one starts the clock and counts.
     v.dequeued(&p, &packet, 20_000, Time::from_ms(16));
     assert_eq!(v.avg_dq_rate, 17_000 * 256 / (16 * 15_625));
     assert_eq!(v.burst, p.burst - 16 * 15_625);
-    // 20,000 bytes at 17 bytes in 256 ticks.
+    // The delay is 20,000 bytes at 17 bytes per 256 ticks.
     v.update(&p, 20_000);
     assert_eq!(v.qdelay, 20_000 * 256 / 17);
 }
@@ -315,8 +316,8 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
     let mut sink = Sink::new(1, Time::from_secs(20));
     let slot = rate.time_for(1_000);
     let mut timer = queue.timer(Time::ZERO, &mut sink).unwrap();
-    // 15 ms is a timer of 15 jiffies, which fires in the tick after them; in 2014 it fired in the
-    // last.
+    // 15 ms is a timer of 15 jiffies. It fires in the tick after them; in 2014 it fired in the last
+    // of them.
     let old = set.iter().any(|(name, _)| *name == "version");
     assert_eq!(timer, Time::from_ms(if old { 30 } else { 16 }));
     let (mut now, mut credit) = (Time::ZERO, 0.0);
@@ -399,6 +400,6 @@ fn every_drop_resets_the_sum_and_a_forced_mark_does_not() {
     for _ in 0..2 {
         put(&mut pie, 0, Ecn::NotEct);
     }
-    // Five are queued.
+    // Five packets are queued, enough for PIE to act.
     assert_eq!(put(&mut pie, p.one / 2, Ecn::NotEct), (0, 2, 1));
 }

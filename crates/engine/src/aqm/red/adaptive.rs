@@ -76,7 +76,7 @@ mod tests {
         let options = options();
         let mut core = RedCore::of(&options);
         let mut adaptive = Adaptive::of(&options).unwrap();
-        // min 12500, max 37500: fifths of 5000.
+        // min is 12500 and max 37500, so each fifth is 5000.
         assert_eq!(adaptive.target, [22_500, 27_500]);
         let mut steps = |average, n| -> Vec<f64> {
             let step = |_| {
@@ -87,7 +87,7 @@ mod tests {
         };
         assert!(steps(22_500.0, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
         assert!(steps(27_500.9, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
-        // A quarter up to 4 %, then one percent, until the first value above 50 %.
+        // Steps of a quarter up to 4 %, then of one percent, until the first value above 50 %.
         let up = steps(27_501.0, 100);
         assert!((up[0] - 0.025).abs() < 1e-9 && (up[1] - 0.03125).abs() < 1e-9);
         assert!((up[5] - up[4] - 0.01).abs() < 1e-9);
@@ -95,7 +95,7 @@ mod tests {
             up[99] > 0.5 && up[99] <= 0.51 + 1e-9 && up[98] == up[99],
             "{up:?}"
         );
-        // A tenth down, until the first value below 1 %.
+        // Steps of a tenth down, until the first value below 1 %.
         let down = steps(22_499.0, 100);
         assert!((down[0] / up[99] - 0.9).abs() < 1e-8);
         assert!(down[99] < 0.01 && down[99] >= 0.009 - 1e-9 && down[98] == down[99]);

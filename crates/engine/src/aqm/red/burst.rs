@@ -7,10 +7,10 @@ use crate::registry::{OptionError, Options, Value};
 /// The weight if the scenario has neither a weight nor a burst.
 const WEIGHT: f64 = 0.002;
 
-/// tc's exponents of the weight.
+/// Range of the exponent of the weight (Wlog) that tc accepts.
 pub(super) const WLOG: std::ops::Range<u32> = 1..32;
 
-/// Fills in `weight`, and `burst` if it is left to tc. The thresholds are complete.
+/// Fills in `weight`, and `burst` if the scenario leaves it to tc. The thresholds must be complete.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message: String| Err(vec![OptionError { option, message }]);
     let Some(burst) = options.get("burst").cloned() else {
@@ -59,8 +59,8 @@ fn wlog_of_burst(min: u64, avpkt: u64, burst: u64) -> Option<u32> {
         .find(|wlog| holds(min, avpkt, burst, *wlog))
 }
 
-/// Whether a burst fits a weight. The average after `burst` samples of a growing queue is `burst +
-/// 1 - (1 - (1 - W)^burst) / W`.
+/// Whether a burst fits a weight W. After `burst` samples of a growing queue the average is
+/// `burst + 1 - (1 - (1 - W)^burst) / W`.
 pub(super) fn holds(min: u64, avpkt: u64, burst: u64, wlog: u32) -> bool {
     let weight = 1.0 / f64::from(1_u32 << wlog);
     let excess = burst as f64 + 1.0 - min as f64 / avpkt as f64;
@@ -75,9 +75,10 @@ mod tests {
     fn weights_are_those_of_tc() {
         // `tc -d qdisc show` prints "ewma 4" for the first.
         assert_eq!(wlog_of_burst(12_500, 1_000, 20), Some(4));
-        // 22.67 packets: up to 15.5 at 1/16, 26.4 at 1/32.
+        // The excess is 22.67 packets: more than the 15.5 allowed at 1/16, less than the 26.4 at
+        // 1/32.
         assert_eq!(wlog_of_burst(33_333, 1_000, 55), Some(5));
-        // "Try burst 13".
+        // tc rejects this with "Try burst 13".
         assert_eq!(wlog_of_burst(12_500, 1_000, 12), None);
     }
 }

@@ -5,7 +5,7 @@ use super::burst::holds;
 use crate::registry::Value;
 use crate::registry::kernel::{Qdisc, Words, Xstats, derives, flag, number, only, simulated};
 
-/// The kernel face.
+/// How the kernel engine configures RED.
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["red"],
     since: Some("2.2"),
@@ -126,7 +126,7 @@ fn probability(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, &probability.to_string());
 }
 
-/// Spells the bandwidth, which tc requires although the average never decays below a shaper.
+/// Spells the bandwidth. tc requires it, although the average never decays below a shaper.
 fn bandwidth(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return simulated(words, option);
@@ -138,7 +138,7 @@ fn bandwidth(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, &format!("{}bit", rate.0));
 }
 
-/// The exponent of the power of two that a weight equals, within 5 %. tc's smallest exponent is 1.
+/// The exponent of the power of two that a weight equals within 5 %. tc's smallest exponent is 1.
 fn wlog_of(weight: f64) -> Option<u32> {
     (1..=30).find(|w| (weight * f64::from(1_u32 << w) - 1.0).abs() <= 0.05)
 }
@@ -157,7 +157,7 @@ fn burst_of(min: u64, avpkt: u64, wlog: u32) -> Option<u64> {
     let min_packets = min as f64 / avpkt as f64;
     let holds = |burst: u64, wlog: u32| holds(min, avpkt, burst, wlog);
     // A longer burst needs a larger exponent. Bisection finds the first burst that does not fit the
-    // exponent before.
+    // next smaller exponent.
     let (mut low, mut high) = (min_packets.ceil() as u64, 1 << 31);
     if wlog > 1 {
         while low < high {

@@ -1,4 +1,4 @@
-//! Options of RED that weighted RED shares.
+//! Options of RED that WRED has, too.
 
 use crate::registry::{Kind, Opt};
 
@@ -7,7 +7,7 @@ const SIZE: Kind = Kind::Size {
     bytes: true,
 };
 
-/// The buffer.
+/// Option: the limit of the queue.
 pub const LIMIT: Opt = Opt {
     name: "limit",
     doc: "Largest length of the queue, in bytes or packets; packets beyond it are dropped at the tail. tc has no default: this one is the example of tc-red(8).",
@@ -16,7 +16,7 @@ pub const LIMIT: Opt = Opt {
     tc: Some("limit BYTES"),
 };
 
-/// Lower threshold.
+/// Option: the lower threshold of the average.
 pub const MIN: Opt = Opt {
     name: "min",
     doc: "Average from which packets are marked or dropped, in bytes or packets; default max/3. The average counts what the thresholds count.",
@@ -25,7 +25,7 @@ pub const MIN: Opt = Opt {
     tc: Some("min BYTES"),
 };
 
-/// Upper threshold.
+/// Option: the upper threshold of the average.
 pub const MAX: Opt = Opt {
     name: "max",
     doc: "Average at which `probability` is reached, and from which on every packet is marked or dropped, in the unit of min; default 3 min, or limit/4 if min is absent too. Equal to min: a step.",
@@ -34,7 +34,7 @@ pub const MAX: Opt = Opt {
     tc: Some("max BYTES"),
 };
 
-/// Slope.
+/// Option: the probability at the upper threshold.
 pub const PROBABILITY: Opt = Opt {
     name: "probability",
     doc: "Probability at max, before uniformising.",
@@ -43,7 +43,7 @@ pub const PROBABILITY: Opt = Opt {
     tc: None,
 };
 
-/// Gain of the average.
+/// Option: the weight of a sample in the average.
 pub const WEIGHT: Opt = Opt {
     name: "weight",
     doc: "Weight of a sample in the average; 1: the instantaneous queue length. tc derives a power of two from min, burst and avpkt instead.",
@@ -55,7 +55,7 @@ pub const WEIGHT: Opt = Opt {
     tc: Some("burst PACKETS, from which tc derives Wlog"),
 };
 
-/// Above max.
+/// Option: whether the probability rises gradually above the upper threshold.
 pub const GENTLE: Opt = Opt {
     name: "gentle",
     doc: "Whether the probability rises linearly to 1 between max and 2 max instead of at once.",
@@ -64,7 +64,7 @@ pub const GENTLE: Opt = Opt {
     tc: None,
 };
 
-/// Spreading of marks and drops.
+/// Option: how marks and drops are spread.
 pub const UNIFORMISE: Opt = Opt {
     name: "uniformise",
     doc: "Gap between marks or drops at constant average: \"linux\" uniform on 1..1/pb; \"wait\" uniform on 1/pb..2/pb as ns-2's wait (none while count pb < 1, then pb/(2 - count pb)); \"none\" geometric with mean 1/pb.",
@@ -73,7 +73,7 @@ pub const UNIFORMISE: Opt = Opt {
     tc: None,
 };
 
-/// Idle time.
+/// Option: whether the average decays in idle times.
 pub const IDLE: Opt = Opt {
     name: "idle",
     doc: "After an idle time t: \"decay\" multiplies the average by (1 - weight)^m, m = t bandwidth/avpkt; \"hold\" leaves it as it was.",
@@ -82,7 +82,7 @@ pub const IDLE: Opt = Opt {
     tc: None,
 };
 
-/// Packets of the idle clock.
+/// Option: the packet size of the idle clock.
 pub const AVPKT: Opt = Opt {
     name: "avpkt",
     doc: "Packet size of the decay, bytes. tc has no default: this is the value tc-red(8) recommends.",
@@ -94,7 +94,7 @@ pub const AVPKT: Opt = Opt {
     tc: Some("avpkt BYTES"),
 };
 
-/// Rate of the idle clock.
+/// Option: the rate of the idle clock.
 pub const BANDWIDTH: Opt = Opt {
     name: "bandwidth",
     doc: "Rate of the decay; default the link's nominal rate (tc: 10Mbit).",
@@ -103,7 +103,7 @@ pub const BANDWIDTH: Opt = Opt {
     tc: Some("bandwidth RATE"),
 };
 
-/// What a sample contains.
+/// Option: whether a sample includes the arriving packet.
 pub const INCLUDE_ARRIVING: Opt = Opt {
     name: "include_arriving",
     doc: "Whether the sampled queue length includes the arriving packet; Linux does not include it.",

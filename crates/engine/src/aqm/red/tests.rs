@@ -137,7 +137,7 @@ fn the_gap_follows_the_average_while_it_runs() {
         assert_eq!(core.decide(&mut rng), Verdict::Pass, "{packet}");
     }
     core.avg = 1_000.0 + 20.0;
-    // count 25, pb 0.02: 0.5.
+    // The draw is hit at a count of 25 with pb 0.02, a product of 0.5.
     assert_eq!(core.decide(&mut rng), Verdict::Early);
     assert_eq!(core.count, 0);
 }
@@ -151,7 +151,7 @@ fn below_min_the_count_starts_over_and_the_first_packet_passes() {
         assert_eq!(core.decide(&mut rng), Verdict::Pass);
         core.avg = 1_999.999;
         assert_eq!(core.decide(&mut rng), Verdict::Pass);
-        // pb is 1 except for the last digits: the next packet is hit.
+        // pb is 1 except for the last digits, so the next packet is hit.
         assert_eq!(core.decide(&mut rng), Verdict::Early);
     }
 }
@@ -228,7 +228,7 @@ fn gentle_marks_by_chance_between_max_and_twice_max() {
         hits.count() as f64 / 40_000.0
     };
     assert_eq!(rate(false, 10_000.0), 1.0);
-    // pb = 0.1 + 0.9/2; four standard errors of 0.0025.
+    // pb is 0.1 + 0.9/2. The tolerance is four standard errors of 0.0025.
     assert!((rate(true, 15_000.0) - 0.55).abs() < 0.01);
     assert_eq!(rate(true, 20_000.0), 1.0);
 }
@@ -329,7 +329,7 @@ fn idle_time_decays_the_average_from_when_the_link_asked_in_vain() {
     bench.get(5 * MS);
     bench.put(11 * MS, Ecn::NotEct);
     assert!((bench.avg() - filled * libm::pow(0.9, 20.0)).abs() < 1e-9);
-    // The idle time is over; the next sample counts like any other.
+    // The idle time is over, so the next sample counts like any other.
     let avg = bench.avg();
     bench.put(12 * MS, Ecn::NotEct);
     assert!((bench.avg() - (0.9 * avg + 0.1 * 1_000.0)).abs() < 1e-9);
@@ -351,7 +351,7 @@ fn weight_1_and_equal_thresholds_are_a_step() {
             ("ecn", Value::Bool(true)),
             ("include_arriving", Value::Bool(include)),
         ]);
-        // An idle time before does not affect the instantaneous queue.
+        // An earlier idle time does not affect the instantaneous queue.
         for n in 0..10 {
             bench.put(MS, Ecn::Ect0);
             let marks = (n + 1u64).saturating_sub(passed);
@@ -406,8 +406,8 @@ fn the_default_entry_builds() {
     assert_eq!(RedCore::of(&options).unit(), Unit::Bytes);
 }
 
-/// Averages decay by the packet times that an idle link would have sent in. They do not decay if
-/// the rate is not known, or if they are to hold.
+/// Averages decay by the number of packets that an idle link could have sent. They do not decay if
+/// the rate is not known, or with `idle = "hold"`.
 #[test]
 fn idle_time_is_counted_in_packets_of_the_link() {
     let idle = |word: &'static str, rate: u64| {
@@ -421,7 +421,7 @@ fn idle_time_is_counted_in_packets_of_the_link() {
         let packet = Packet::new(0, 1514, Ecn::NotEct);
         store.arrival(&packet, Time(8 * MS)).idle
     };
-    // 1000 bytes take a millisecond.
+    // A packet of 1000 bytes takes a millisecond, so 8 ms are 8 packet times.
     assert_eq!(idle("decay", 8_000_000), Some(8.0));
     assert_eq!(idle("hold", 8_000_000), None);
     assert_eq!(idle("decay", 0), None);

@@ -3,7 +3,7 @@
 use crate::registry::Value;
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};
 
-/// The kernel face.
+/// How the kernel engine configures step marking.
 pub(super) const KERNEL: Qdisc = Qdisc {
     kinds: &["step"],
     words: &[
@@ -35,7 +35,7 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// A size or a time with a letter for its unit.
+/// Spells a size or a time with a letter for its unit.
 fn size(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);
@@ -53,7 +53,7 @@ fn size(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, &format!("{number}{unit}"));
 }
 
-/// A choice of two words that is 1 or 0 in the module.
+/// Spells an option with two values as 1 or 0 for the module.
 fn word(words: &mut Words<'_>, option: &'static str, name: &str, on: &str) {
     if words.showing {
         return words.value(option);

@@ -7,7 +7,7 @@ use crate::registry::kernel::{Gauge, Reading};
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};
 use crate::registry::{Options, Value};
 
-/// The kernel face.
+/// How the kernel engine configures WRED.
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["wred"],
     words: &[
@@ -57,10 +57,10 @@ pub const KERNEL: Qdisc = Qdisc {
 
 /// The value that means 1 with 32 binary digits.
 const ONE: f64 = 4_294_967_296.0;
-/// The module counts lengths in 32 bits, twice `max` included.
+/// Largest length that the module accepts: it counts twice `max` in 32 bits.
 const LONGEST: u64 = (1 << 31) - 1;
 
-/// A size in the module's words.
+/// Spells a size for the module.
 fn spelled(value: &Value) -> Option<(u64, String)> {
     match value {
         Value::Packets(n) => Some((*n, format!("{n}p"))),
@@ -90,7 +90,7 @@ fn named(words: &mut Words<'_>, option: &'static str) {
     words.value(option);
 }
 
-/// The curve of a class: `ecn_min 15750b ecn_max 15750b ...`.
+/// Spells the curve of a class: `ecn_min 15750b ecn_max 15750b ...`.
 fn curve(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);
@@ -120,7 +120,7 @@ fn curve(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// The time of one packet of the idle clock, at `bandwidth` or the link's rate.
+/// Spells the time of one packet of the idle clock, at `bandwidth` or the link's rate.
 fn packet_time(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);
@@ -138,7 +138,8 @@ fn packet_time(words: &mut Words<'_>, option: &'static str) {
     words.pair("packet_ps", &ps.to_string());
 }
 
-/// The link's rate: a packet that leaves the queue empty keeps the link busy for its time at it.
+/// Spells the link's rate. The module needs it, as a packet that leaves the queue empty keeps the
+/// link busy for its transmission time.
 fn rate(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);

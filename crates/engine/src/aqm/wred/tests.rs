@@ -58,7 +58,7 @@ impl Bench {
         }
     }
 
-    /// Enqueues 1000 bytes. Returns (drops, marks) so far.
+    /// Enqueues a packet of 1000 bytes. Returns the drops and the marks so far.
     fn put(&mut self, ecn: Ecn) -> (u64, u64) {
         let flow = u32::from(ecn.is_capable());
         let mut packet = Packet::new(flow, 1_000, ecn);
@@ -81,10 +81,10 @@ fn each_class_has_its_own_threshold_on_the_whole_queue() {
     let mut bench = Bench::new(&[("ecn", step(2_000)), ("classic", step(4_000))]);
     assert_eq!(bench.put(Ecn::NotEct), (0, 0));
     assert_eq!(bench.put(Ecn::NotEct), (0, 0));
-    // 2000 bytes of the other class are queued: marked.
+    // 2000 bytes of the other class are queued, so the packet is marked.
     assert_eq!(bench.put(Ecn::Ect0), (0, 1));
     assert_eq!(bench.put(Ecn::NotEct), (0, 1));
-    // 4000 bytes.
+    // 4000 bytes are queued, so the packet is dropped.
     assert_eq!(bench.put(Ecn::NotEct), (1, 1));
     assert_eq!(bench.put(Ecn::Ect1), (1, 2));
     assert_eq!(bench.put(Ecn::Ce), (1, 3));
@@ -155,7 +155,8 @@ fn averages_are_updated_by_every_arrival_or_by_their_own() {
             ("ecn", weight(0.5)),
             ("classic", weight(0.25)),
         ]);
-        // The first arrival ends the idle time that began at 0; samples 1000, 2000.
+        // The first arrival ends the idle time that began at 0. The samples are 0, 1000 and 2000
+        // bytes.
         bench.put(Ecn::NotEct);
         bench.put(Ecn::NotEct);
         bench.put(Ecn::Ect0);
@@ -201,7 +202,8 @@ fn an_idle_time_decays_both_averages() {
     assert!((after[3] - before[3] / 8.0).abs() < 1e-9);
 }
 
-/// The module has 31 bits for a size: the largest goes there, the next is refused at its option.
+/// The module has 31 bits for a size. The largest size fits; for the next one, the error names the
+/// option.
 #[test]
 fn linux_takes_sizes_of_31_bits() {
     let refused = |option: &'static str, value: Value| -> Vec<&'static str> {
@@ -213,7 +215,7 @@ fn linux_takes_sizes_of_31_bits() {
     assert_eq!(refused("limit", bytes(largest + 1)), ["limit"]);
     for name in ["ecn", "classic"] {
         assert_eq!(refused(name, step(largest)), [""; 0]);
-        // Both ends of its curve.
+        // Both `min` and `max` are out of range, so the option has two errors.
         assert_eq!(refused(name, step(largest + 1)), [name; 2]);
     }
 }
