@@ -20,6 +20,7 @@ from typing import Any
 from tailback.base import folders, names
 from tailback.errors import InputError, InputErrors, TailbackError
 from tailback.kernel import contents, kit, manifest, modules, process
+from tailback.kernel.programs import comments
 from tailback.kernel.steps import Steps
 
 HERE = Path(__file__).parent
@@ -160,7 +161,8 @@ def find(name: str) -> Path:
         raise InputError(f"{name} is not built; run: {command}")
     folder = link.resolve()
     facts = manifest.read(folder / MANIFEST, SHAPE)
-    if facts["hash"] != _digest(name, facts["tool"]):
+    # Programs built by releases whose hash included comments remain, if no comment has changed.
+    if facts["hash"] not in (_digest(name, facts["tool"]), _digest(name, facts["tool"], True)):
         raise InputError(f"{name} was built of other sources; run: {command}")
     if said := _differences(folder, facts):
         raise InputError(
@@ -245,12 +247,16 @@ def _version(recipe: BuildRecipe) -> str:
     return process.run(recipe.compiler)[0]
 
 
-def _digest(name: str, tool: str) -> str:
+def _digest(name: str, tool: str, with_comments: bool = False) -> str:
+    """Hash of everything that a program is built from, without comments."""
     recipe = RECIPES[name]
     # The path of the interpreter does not count.
     words = [word for word in recipe.words if word != sys.executable]
     total = hashlib.sha256(f"{name} {tool} {words} {sorted(recipe.env.items())}".encode())
     for path, what in contents.of(HERE, [recipe.folder]).items():
+        if not with_comments and path.endswith(comments.SUFFIXES):
+            text = comments.without_comments((HERE / path).read_text(encoding="utf-8"))
+            what = hashlib.sha256(text.encode()).hexdigest()
         total.update(f"\n{path} {what}".encode())
     return total.hexdigest()
 
