@@ -13,7 +13,8 @@ rate = "10Mbit"
 rtt      = "25ms"
 offloads = false
 """
-"""10 Mbit/s and 25 ms; a `duration` goes in front, a queue and flows behind."""
+"""A link of 10 Mbit/s and an RTT of 25 ms. Tests put `duration` before it, and a queue and flows
+after."""
 
 DCTCP = """
 [[flows]]

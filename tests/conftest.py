@@ -1,4 +1,4 @@
-"""Shared by the tests: scenarios that take milliseconds, and the command."""
+"""Fixtures: scenarios that take milliseconds, the command, the kernel kit, archives of packages."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def sweep(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tailback(tmp_path: Path) -> Tailback:
-    """Runs the command in a folder of its own."""
+    """Return a function that runs the command in a temporary folder."""
 
     def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -95,8 +95,8 @@ def tailback(tmp_path: Path) -> Tailback:
 
 @pytest.fixture(scope="session")
 def kernel_kit() -> Kit:
-    """The kernel kit, built if the cache has none: minutes, once for a machine. One that lacks a
-    module of tailback's own gets it, in seconds."""
+    """Return the kernel kit. Without one in the cache, build it, which takes minutes. Build missing
+    modules of tailback's own, which takes seconds."""
     try:
         kit = kernel_kits.current()
     except InputError:
@@ -117,7 +117,7 @@ def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAILBACK_KIT", str(cache))
         named = [f"{path.name}={path}" for path in sorted(MODULES.iterdir())]
-        # As a maintainer would: a second version, and the kernel's own source.
+        # Two further modules: another version of sch_short, and the kernel's own source of CoDel.
         longer = cache / "longer"
         longer.mkdir()
         text = (MODULES / "short/sch_short.c").read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path
         own.mkdir()
         shutil.copy(Path(kernel_kit.manifest["source_tree"]) / "net/sched/sch_codel.c", own)
         named += [f"longer={longer}", f"mycodel={own}"]
-        # Linux's DualPI2, and the same with one line changed.
+        # Linux's DualPI2, unchanged and with one line changed.
         source = Path(kernel_kit.manifest["source_tree"]) / "net/sched/sch_dualpi2.c"
         text = source.read_text(encoding="utf-8")
         line = "qdisc_qlen(q->l_queue) >= q->min_qlen_step"
@@ -143,13 +143,13 @@ def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture
 def own_kit(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """The kit with the modules of the tests is the one in use."""
+    """Use the kit that has the modules of the tests."""
     monkeypatch.setenv("TAILBACK_KIT", str(own_cache))
     return kernel_kits.current()
 
 
 def guests(of: Path) -> list[int]:
-    """Processes of guests whose files are in a folder."""
+    """Return the ids of guests' processes whose files are in a folder."""
     found = []
     for link in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
@@ -173,7 +173,7 @@ def _command(pid: int) -> str:
 
 
 def wait_for(what: Any, seconds: float = 60) -> Any:
-    """The first true value of a function."""
+    """Call a function until its value is true, and return that value."""
     late = time.monotonic() + seconds
     while not (value := what()):
         assert time.monotonic() < late, "nothing happened"
@@ -191,7 +191,7 @@ def contents(out: Path) -> dict[str, bytes]:
 
 
 class Archive(apt.Apt):
-    """An archive that holds some versions of some packages."""
+    """An archive with these versions of these packages."""
 
     def __init__(self, held: dict[str, list[str]]) -> None:
         self._held = held

@@ -1,6 +1,6 @@
-"""Published cells that are drawn by the hashes of their names, bad ones included.
+"""Draws published cells by the hashes of their names, so that nobody selects the good ones.
 
-A table in the repository has what they give, so that a change shows in a diff.
+A table in the repository has the results of these cells, so that a change shows in a diff.
 """
 
 from __future__ import annotations

@@ -49,11 +49,11 @@ def kit() -> str:
 
 
 FILES = ("summary.json", "series.parquet", "histograms.parquet", "packets.pcapng")
-"""The files of a run that are hashed: those that depend on the scenario alone."""
+"""The hashed files of a run: those that depend on the scenario alone."""
 
 
 def scenarios(file: Path = SCENARIOS) -> dict[str, dict[str, Any]]:
-    """Return the scenarios of a file by name: those of both engines, or of the kernel only."""
+    """Return the scenarios of a file by name."""
     tables = tomllib.loads(file.read_text(encoding="utf-8"))
     base = tables.pop("base")
     return {
@@ -63,7 +63,7 @@ def scenarios(file: Path = SCENARIOS) -> dict[str, dict[str, Any]]:
 
 
 def results(out: Path) -> dict[str, str]:
-    """Run all of them in the simulator; return a hash for each run and file."""
+    """Run all scenarios in the simulator; return a hash for each run and file."""
     from tailback.base import toml
     from tailback.errors import ScenarioWarning
     from tailback.running.batch import Job, run_many
@@ -71,13 +71,13 @@ def results(out: Path) -> dict[str, str]:
     made = {}
     paths = []
     for number, (name, scenario) in enumerate(scenarios().items()):
-        # Beside the trace file that one of them names.
+        # In one folder with the trace file that a scenario names.
         path = out / f"{number}.toml"
         path.write_text(toml.dumps(scenario), encoding="utf-8")
         paths.append((name, path))
     (out / "trace.txt").write_bytes((HERE / "trace.txt").read_bytes())
     with warnings.catch_warnings():
-        # Some are unusual on purpose.
+        # Some scenarios are unusual on purpose.
         warnings.simplefilter("ignore", ScenarioWarning)
         ran = run_many([Job(path) for _, path in paths], out=out / "results", progress=False)
     for (name, _), one in zip(paths, ran, strict=True):
@@ -102,7 +102,7 @@ def jobs() -> dict[str, str]:
                 text, name, folder=HERE, engine="kernel", engine_version="guard", kit=told_kit
             )
         except ScenarioError:
-            # A scenario of the simulator only, or rejected for another reason.
+            # The scenario is for the simulator only, or it is rejected for another reason.
             made[name] = "refused"
             continue
         told = [loaded.guest_job(index, told_kit) for index in range(len(loaded.points))]
@@ -111,7 +111,7 @@ def jobs() -> dict[str, str]:
 
 
 def _hash(file: Path, run_id: str) -> str:
-    """Hash a file; a summary without the run id, which changes with every source."""
+    """Hash a file; a summary without its run id, which changes whenever the engine's sources do."""
     if not file.exists():
         return "-"
     data = file.read_bytes()
@@ -121,7 +121,7 @@ def _hash(file: Path, run_id: str) -> str:
 
 
 def recorded(table: Path) -> dict[str, str]:
-    """A table in the repository."""
+    """Return the rows of a table in the repository, by name."""
     lines = table.read_text(encoding="utf-8").splitlines()[1:]
     return dict(line.split("\t", 1) for line in lines)
 

@@ -66,10 +66,10 @@ class Case:
     signal: str
     """`drops` or `marks`."""
     every: int
-    """Distance between lost or marked packets; the mean where they are random."""
+    """Distance between lost or marked packets; the mean distance if it is random."""
     random: bool
     law: float
-    """Packets in flight by the formula."""
+    """Packets in flight according to the formula."""
     formula: str
     rtt_ms: int
     seconds: int
@@ -78,11 +78,11 @@ class Case:
     """The packet that ends slow start."""
     fast_convergence: bool = True
     seed: int = 1
-    """That of the first list."""
+    """The seed of the first list."""
 
     @property
     def name(self) -> str:
-        """Its name in the tables."""
+        """The name of the case in the tables."""
         done = "lost" if self.signal == "drops" else "marked"
         which = f"1 in {self.every} {done}" if self.random else f"every {self.every}th {done}"
         fast = self.cc == "cubic" and self.fast_convergence
@@ -94,20 +94,20 @@ class Case:
         return LISTS if self.random else 1
 
     def numbers(self, seed: int) -> list[int]:
-        """Return the numbers of the packets."""
+        """Return the numbers of the lost or marked packets."""
         if not self.random:
             many = MOST if self.signal == "marks" else 400
             return [self.first + i * self.every for i in range(many)]
         draw = random.Random(seed)
         numbers = [self.first]
         while len(numbers) < MOST:
-            # Geometric: the distance to the next of independent draws.
+            # The distance between independent draws of probability 1 / `every` is geometric.
             u = 1.0 - draw.random()
             numbers.append(numbers[-1] + 1 + int(math.log(u) / math.log1p(-1 / self.every)))
         return numbers
 
     def scenario(self, seed: int) -> str:
-        """One run."""
+        """Return the scenario of one run."""
         fast = "" if self.fast_convergence else ", fast_convergence=false"
         return SCENARIO.format(
             seconds=self.seconds,
@@ -126,13 +126,13 @@ FLUID = "2/p: one segment each round against alpha W/2"
 
 
 def cubic(every: int, first: int, *, fast: bool) -> Case:
-    """CUBIC over 100 ms; as in crates/engine/tests/laws.rs."""
+    """Return a case of CUBIC over 100 ms, as in crates/engine/tests/laws.rs."""
     law = 1.054 * (0.1 * every) ** 0.75
     return Case("cubic", "drops", every, False, law, RFC_9438, 100, 1000, 400, first, fast)
 
 
 def dctcp(every: int, *, at_random: bool, seed: int = 1) -> Case:
-    """DCTCP over 20 ms; random cases end before their list does."""
+    """Return a case of DCTCP over 20 ms. A random case ends before its list of marks does."""
     law, first = 2 * every, 4 * every
     return Case("dctcp", "marks", every, at_random, law, FLUID, 20, 30, 10, first, seed=seed)
 
@@ -152,7 +152,7 @@ CASES = (
 
 
 def windows(cases: Sequence[Case], engine: str, out: Path) -> dict[str, list[float]]:
-    """Packets in flight on average, of each case and list."""
+    """Return the mean number of packets in flight for each list of each case."""
     jobs = [
         (case, tailback.Job(case.scenario(seed)))
         for case in cases
@@ -173,7 +173,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half the 95 % interval of the mean, and at least a segment: windows are in whole ones."""
+    """Return half the 95 % interval of the mean, and at least the unit of windows, one segment."""
     if len(values) < 2:
         return 1.0
     middle = mean(values)
@@ -225,7 +225,7 @@ def rows(out: Path) -> list[str]:
 
 
 def main(words: list[str]) -> int:
-    """The command."""
+    """Run the command line."""
     from tailback.kernel import kit
 
     if words:

@@ -48,7 +48,7 @@ STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 
 @dataclass(frozen=True)
 class Row:
-    """The state in which an ACK or a timer of its own left a sender."""
+    """The sender's state after an ACK, or after one of its timers."""
 
     time_us: int
     #: Segments acknowledged.
@@ -74,7 +74,7 @@ Case = tuple[str, str]
 
 @dataclass(frozen=True)
 class Observed:
-    """A run."""
+    """The results of a run."""
 
     trace: Trace
     #: Drops and marks by cause.
@@ -134,7 +134,7 @@ def trace(series: pl.DataFrame) -> Trace:
 
 
 def changes(rows: Trace) -> Trace:
-    """The rows in which window, threshold, state or alpha differ from the row before."""
+    """Return the rows in which window, threshold, state or alpha differ from the row before."""
 
     def shown(row: Row) -> tuple[int | str | None, ...]:
         return replace(row, acked=0, in_flight=0).response
@@ -341,7 +341,7 @@ def write_page(out: Path) -> None:
 
 
 def figure(shown: dict[str, tuple[Table, dict[Case, Observed]]]) -> Any:
-    """Windows of both engines over each other, small multiples."""
+    """Draw the windows of both engines over each other, one small chart for each case."""
     rows = []
     for name, (table_of, found) in shown.items():
         columns = []
@@ -379,7 +379,7 @@ def figure(shown: dict[str, tuple[Table, dict[Case, Observed]]]) -> Any:
 
 
 def main(words: list[str]) -> int:
-    """The command."""
+    """Run the command line."""
     with TemporaryDirectory() as folder:
         if words == ["--page"]:
             write_page(Path(folder))

@@ -19,20 +19,21 @@ _INLINE = re.compile(r"(?<![\w:])\$?((?:crate|self|super)(?:\s*::\s*\w+)+)")
 
 
 def code(path: Path) -> str:
-    """A source without comments and without the tests at its end."""
+    """Return a source without comments and without the module of tests at its end."""
     text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
     return text.partition("#[cfg(test)]\nmod tests {")[0]
 
 
 def sources(folder: Path) -> Iterator[Path]:
-    """The Rust files in a folder and below it, without those of tests."""
+    """Yield the Rust files in a folder and below it, except files of tests."""
     for path in sorted(folder.rglob("*.rs")):
         if "test" not in path.stem:
             yield path
 
 
 def use_tree(text: str) -> Iterator[tuple[RustPath, str]]:
-    """The paths of a `use` declaration, lists expanded, with the name that each brings in."""
+    """Yield the paths of a `use` declaration, lists expanded, each with the name that it
+    imports."""
     text = text.strip()
     head, brace, _ = text.partition("{")
     if brace:
@@ -55,7 +56,7 @@ def _segments(text: str) -> RustPath:
 
 
 def _list(text: str) -> Iterator[str]:
-    """Splits at commas outside of braces."""
+    """Split at commas outside of braces."""
     depth, part = 0, ""
     for character in text:
         depth += {"{": 1, "}": -1}.get(character, 0)
@@ -70,7 +71,7 @@ def _list(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RustModule:
-    """A file of a crate: the path of its module, its imports, the paths that it names."""
+    """A file of a crate: its module path, what it imports, and the paths that it names."""
 
     path: RustPath
     text: str
@@ -79,11 +80,11 @@ class RustModule:
     globs: frozenset[RustPath]
     """Modules that it imports with a glob."""
     inline: frozenset[RustPath]
-    """Paths written out where they are used."""
+    """Paths that the code names in full, without an import."""
 
 
 def module_path(source: Path, file: Path) -> RustPath:
-    """The path of the module that a file of a crate's `src` holds."""
+    """Return the module path of a file in a crate's `src`."""
     parts = file.relative_to(source).with_suffix("").parts
     if parts[-1] == "mod" or parts in (("lib",), ("main",)):
         return parts[:-1]
@@ -91,7 +92,7 @@ def module_path(source: Path, file: Path) -> RustPath:
 
 
 def _absolute(at: RustPath, path: RustPath, aliases: frozenset[str]) -> RustPath | None:
-    """A path as seen from the crate's root; none for a path into another crate."""
+    """Return a path as seen from the crate's root; `None` for a path into another crate."""
     if path[0] == "crate" or path[0] in aliases:
         return path[1:]
     if path[0] not in ("self", "super"):
@@ -103,7 +104,7 @@ def _absolute(at: RustPath, path: RustPath, aliases: frozenset[str]) -> RustPath
 
 
 def parse(text: str, at: RustPath, children: frozenset[str], aliases: frozenset[str]) -> RustModule:
-    """Reads one source, whose module is at a path and has these modules below it."""
+    """Read the source of the module `at`, which has the submodules `children`."""
     uses: dict[str, RustPath] = {}
     globs: set[RustPath] = set()
     for match in _USE.finditer(text):

@@ -47,7 +47,7 @@ def run(
     queue_bdp: float,
     dctcp: int = 1,
 ) -> FakeRun:
-    """A run of one Reno flow (two if `dctcp` is 0) and this many DCTCP flows."""
+    """Return a run of one Reno flow (two if `dctcp` is 0) and `dctcp` DCTCP flows."""
     total = 9.65 * utilisation
     each = total / (ratio + max(dctcp, 1))
     flows = [{"name": "reno", "cc": "reno", "throughput_mbit": ratio * each}]
@@ -69,7 +69,7 @@ def run(
 
 
 def respond(name: str, params: dict[str, Any], seed: int) -> FakeRun:
-    """A plausible answer to a point: equal sharing where the paper has it, with some noise."""
+    """Return a plausible run of a point: equal sharing where the paper has it, with some noise."""
     noise = random.Random(f"{name}{params}{seed}").gauss(0, 0.03)
     if "ecn.min" in str(params) and ("step" in name or name == "fig6"):
         k = pts.bdp_size(params[f"{pts.ECN}.min"])
@@ -111,7 +111,7 @@ def respond(name: str, params: dict[str, Any], seed: int) -> FakeRun:
 
 
 def sawtooth(flows: dict[str, tuple[float, float, float]], events: bool) -> pl.DataFrame:
-    """A series of windows for 60 s: low, high and period by flow."""
+    """Return a series of windows for 60 s, a sawtooth for each flow: `(low, high, period)`."""
     rows: list[dict[str, Any]] = []
     for flow, (low, high, period) in flows.items():
         t = 0.0
@@ -133,7 +133,7 @@ def sawtooth(flows: dict[str, tuple[float, float, float]], events: bool) -> pl.D
 
 
 def measured(parts: tuple[str, ...], *, quick: bool = False, seeds: int = 3) -> Any:
-    """Return plausible results of a call with these parts."""
+    """Return plausible measurements of these parts of the experiment."""
     from tailback_studies.experiments.dctcp_internet_2014.builder import DctcpMeasures
     from tailback_studies.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
 

@@ -25,7 +25,7 @@ UNITS = {"kbit": 1e3, "Mbit": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9}
 BINS = (1000, 3000, 9000, 27000, 81000, 243000, 729000, 1000000)
 
 Effect = Callable[[str, Spot], float]
-"""Factor of C's queue delay, by variant and place."""
+"""A factor for the queue delay of class C, given the variant and the place."""
 
 
 class FakeRun(Run):
@@ -203,7 +203,7 @@ def made(
     effect: Effect = lambda _variant, _at: 1.0,
     root: Path = Path("results"),
 ) -> BatteryComparison:
-    """A comparison as `run_battery` gives it."""
+    """Return a comparison as `run_battery` returns it."""
     battery = batteries.get("l4s-battery")
     chosen = batteries.choose(battery, parts)
     places: dict[tuple[str, str], BatteryPlace] = {}

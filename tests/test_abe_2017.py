@@ -67,7 +67,7 @@ def test_utilisation_is_the_reference_s_table(
 def test_cubic_without_a_buffer() -> None:
     assert predict.cubic_utilisation(0.7, 1) == pytest.approx(0.925)
     assert predict.cubic_utilisation(0.85, 1) == pytest.approx(0.9625)
-    # With a buffer, numerically: the mean of min(1, x (1 - (1 - beta) s^3)).
+    # With a buffer the mean of min(1, x (1 - (1 - beta) s^3)) is computed numerically.
     steps = 100_000
     mean = sum(min(1, 1.1 * (1 - 0.3 * ((i + 0.5) / steps) ** 3)) for i in range(steps)) / steps
     assert predict.cubic_utilisation(0.7, 1.1) == pytest.approx(mean, abs=1e-6)
@@ -79,7 +79,8 @@ def test_ratios_at_equal_probability_are_the_reference_s_table() -> None:
     cubic = [round(predict.ratio("cubic", beta), 2) for beta in betas]
     assert reno == [1.37, 1.53, 1.73, 2.03, 2.52]
     assert cubic == [1.0, 1.05, 1.11, 1.20, 1.33]
-    # Marks at random: the square-root law's constant of Ott, Kemperman and Mathis for one half.
+    # Random marks with a factor of one half: the constant of the square-root law by Ott, Kemperman
+    # and Mathis.
     assert predict.random_constant(0.5) == pytest.approx(1.3098, abs=1e-4)
 
 
@@ -92,7 +93,7 @@ def test_cycle_by_cycle_is_the_formula_where_paths_are_long(x: float) -> None:
     path = 20_000
     found = predict.utilisation_by_cycles("reno", 0.5, [x * path], path, 0.1)
     assert found == pytest.approx(predict.aimd_utilisation(0.5, x), abs=0.001)
-    # CUBIC's last segment takes 1.4 of K = 24 s.
+    # Windows grow by whole segments: the last segment takes 1.4 s of a cycle of K = 24 s.
     plain = predict.utilisation_by_cycles("cubic", 0.7, [x * path], path, 0.02, fast=False)
     assert plain == pytest.approx(predict.cubic_utilisation(0.7, x), abs=0.006)
 
@@ -101,7 +102,7 @@ def test_fast_convergence_costs_utilisation() -> None:
     windows = [264.0, 262.0]
     with_it = predict.utilisation_by_cycles("cubic", 0.7, windows, 264, 0.16)
     without = predict.utilisation_by_cycles("cubic", 0.7, windows, 264, 0.16, fast=False)
-    # Of the shapes alone: a mean of 0.925, and with 0.61 of the time at one of 0.85, 0.879.
+    # By the shapes alone: a mean of 0.925 without, and 0.879 with it (0.85 for 61 % of the time).
     assert 0.04 < without - with_it < 0.07
 
 
@@ -123,7 +124,7 @@ def test_every_part_has_the_points_of_the_source() -> None:
         assert rtts == set(layout.RTTS)
         assert betas == set(layout.BETAS[setup.cc])
         assert len(points) == len(rtts) * len(betas) * single.SEEDS
-        # Gains have a baseline at every point.
+        # Every point has a baseline, so that every gain can be computed.
         assert all(p.baseline for p in points)
     assert {s.part for s, _ in planned} == set(parts)
     for _, job in groups.plan(quick=False, seeds=None):
@@ -175,7 +176,7 @@ class Entered:
 
 
 def test_time_to_a_fair_share() -> None:
-    # Cumulative 90:10, 150:50, 200:100, 240:160: indices 0.61, 0.8, 0.9, 0.96.
+    # Cumulative sums 90:10, 150:50, 200:100, 240:160 have Jain's indices 0.61, 0.8, 0.9, 0.96.
     run: Any = Entered([(90, 10), (60, 40), (50, 50), (40, 60)])
     assert enter.time_to_share(run) == (4.0, True)
     never: Any = Entered([(90, 10)] * 20)
@@ -201,7 +202,7 @@ def test_the_pareto_front() -> None:
     points = [
         choice(0.5, 0, 0, 5, 10),
         choice(0.7, 0.1, 0.1, 6, 12),
-        # Worse than 0.7 in everything but as good in gain.
+        # As good as 0.7 in gain, and worse in everything else.
         choice(0.8, 0.1, 0.2, 7, 13),
         choice(0.9, 0.2, 0.3, 8, 20),
     ]
@@ -212,7 +213,7 @@ def test_the_pareto_front() -> None:
 
 
 def measured_single(tmp_path: Path, cc: str, queue: str) -> list[single.SinglePoint]:
-    """Three factors at 160 ms."""
+    """Run three factors at an RTT of 160 ms."""
     [(setup, job)] = [
         (setup, job)
         for setup, job in single.plan(layout.KERNEL_PARTS, quick=True, seeds=1, engine="sim")
@@ -230,11 +231,11 @@ def measured_single(tmp_path: Path, cc: str, queue: str) -> list[single.SinglePo
 def test_one_newreno_flow_on_codel(tmp_path: Path) -> None:
     points = measured_single(tmp_path, "reno", "codel")
     for p in points:
-        # 132 segments of path: the formula's assumptions hold.
+        # The path holds 132 segments, so the formula's assumptions hold.
         assert p.doubt == ""
         assert abs(truth.gap(p)) < 0.02
         assert abs(truth.cycle_gap(p)) < 0.01
-        # A queue of 6 ms to 9 ms at the reduction.
+        # The queue is 6 ms to 9 ms long at the reduction, that is 4 % to 6 % of the path.
         assert p.x is not None
         assert 1.03 < p.x < 1.07
     assert [p.beta for p in points] == [0.5, 0.7, 0.8]
@@ -251,7 +252,7 @@ def test_cubic_gains_less_than_newreno(tmp_path: Path) -> None:
     assert cubic[1].gain.mean is not None
     assert reno[2].gain.mean is not None
     assert 1.05 < cubic[1].gain.mean < 1.1 < reno[2].gain.mean
-    # Fast convergence in every other cycle.
+    # In every other cycle, fast convergence reduces the window further.
     assert cubic[0].doubt == "fast convergence"
     assert truth.gap(cubic[0]) < -0.04
     assert abs(truth.cycle_gap(cubic[0])) < 0.02
@@ -304,7 +305,7 @@ def test_the_rate_at_equal_mark_probability(tmp_path: Path) -> None:
         measured = found[beta].ratio.mean
         assert measured is not None
         assert measured == pytest.approx(ratio, rel=0.08)
-    # 1.22 / sqrt(p) segments every 50 ms.
+    # The Mathis formula: 1.22 / sqrt(p) segments every 50 ms.
     rate = found[0.5].throughput.mean
     assert rate == pytest.approx(math.sqrt(1.5 / 1e-3) * 1448 * 8 / 0.05 / 1e6, rel=0.06)
 
@@ -319,7 +320,8 @@ def test_a_part_ends_with_a_report(tmp_path: Path) -> None:
     text = (done.report_dir / "report.md").read_text(encoding="utf-8")
     assert "lucky / unlucky" in text
     assert "Pareto front" in text
-    # With separate queues the competitor loses the capacity that the other flow left unused before.
+    # With separate queues the competitor only loses capacity that the other flow left unused
+    # before.
     loss = {c["id"]: c["measured"] for c in done.cells if c["quantity"] == "competitor_loss"}
     assert loss["Trade-off/reno/pie/beta 0.5"] == 0
     assert loss["Trade-off/reno/pie/beta 0.9"] > 0.25
@@ -361,7 +363,7 @@ def test_the_modules_answer_as_the_simulator(tmp_path: Path) -> None:
     for case, trace in linux.items():
         ours = responses.changes(simulated[case])
         assert [r.response for r in ours] == [r.response for r in responses.changes(trace)], case
-    # Marks take 20 %, losses a half; ssthresh after the first of them.
+    # After the first mark ssthresh is 80 % of the window; after the first loss, half of it.
     first = {
         name: next(row.ssthresh for row in linux[name, "reno"] if row.ssthresh)
         for name in ("marks-one-round", "losses-3")
@@ -411,7 +413,7 @@ cc   = { name = "reno", beta_ecn = 0.8 }
 
 
 def gains(results: Results) -> dict[float, float]:
-    """Values of the only flow, by factor."""
+    """Return the gains of the only flow, by factor."""
     return {
         float(run.params["flows.abe.cc.beta_ecn"]): run.summary["flows"][0]["throughput_gain"]
         for run in results

@@ -69,7 +69,7 @@ def swap(key: str, one: Any, other: Any) -> Callable[[list[dict[str, Any]]], Non
 
 
 def set_one(key: str, value: Any) -> Callable[[list[dict[str, Any]]], None]:
-    """The first point has another value."""
+    """Set one value of the first point."""
 
     def change(points: list[dict[str, Any]]) -> None:
         points[0]["params"][key] = value

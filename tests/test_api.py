@@ -37,7 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
 
 def test_a_grid_stands_for_the_sweep_of_the_file(tmp_path: Path) -> None:
     grid = {"path.rtt": ["10ms", "20ms"], "bottleneck.queue.aqm": ["fifo", "codel"]}
-    # (CoDel's options in the file would not fit a FIFO.)
+    # The file's options of CoDel would be rejected for a FIFO, so the queue is replaced.
     swept = tailback.sweep(SWEEP, grid, set={"bottleneck.queue": "fifo"}, seeds=1, out=tmp_path)
     found = [(run.params["path.rtt"], run.params["bottleneck.queue.aqm"]) for run in swept.points]
     assert found == [(1e7, "fifo"), (1e7, "codel"), (2e7, "fifo"), (2e7, "codel")]
@@ -64,7 +64,7 @@ def test_series_and_histograms_agree_with_the_summary(results: tailback.Results)
     delay = results.histogram(run)
     queue = run.summary["queue"]
     assert delay["count"].sum() == queue["packets"]
-    # Bucket middles give the mean to within half a bucket, 2^-11.
+    # The mean over the middles of buckets is exact to within half a bucket, 2^-11.
     total = sum((low + (width - 1) / 2) * n for low, width, n in delay.iter_rows())
     mean_ms = total / queue["packets"] / 1e6
     assert math.isclose(mean_ms, queue["delay_ms"]["mean"], rel_tol=2**-11)
@@ -268,7 +268,7 @@ def test_columns_of_frames_are_the_words_of_metrics(results: tailback.Results) -
 
 
 def test_students_t() -> None:
-    # Tables of the two-sided 95 % quantile.
+    # Two-sided 95 % quantiles of Student's t, from printed tables.
     for freedom, expected in ((1, 12.706), (2, 4.303), (3, 3.182), (9, 2.262), (30, 2.042)):
         assert round(t_quantile(freedom), 3) == expected
     found = metrics.estimate([1.0, 2.0, None, 3.0])

@@ -88,7 +88,7 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
 
     graph: dict[str, set[str]] = {room(name): set() for name in known if name}
     for name, module in modules.items():
-        # The package itself offers what is in it.
+        # The package's own modules may import all that it offers.
         if name in ("", "__init__", "__main__"):
             continue
         others = {room(other) for other in _imports(module, known, package)}
@@ -97,8 +97,9 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
 
 
 OFFERED = {"comparison": {"report"}, "store": {"explain", "plot", "report", "running"}}
-"""Imports inside methods of folders above their own: the report of a comparison, the figures,
-reports and explanations of results, and the engine versions that results are compared with."""
+"""Imports inside methods of lower folders: reports of a comparison; figures, reports and
+explanations
+of results; and the engine versions that results are compared with."""
 
 
 def test_no_folder_of_the_package_imports_itself_through_others() -> None:
@@ -114,7 +115,7 @@ OFFERED_FILES = {
     "comparison.model": {"comparison.gate", "comparison.notebook", "report.comparison"},
     "store.results": {"report.sweep"},
 }
-"""The same by file: reports of a comparison and of results, made on request."""
+"""The same imports by file: those that make reports of a comparison and of results on request."""
 
 
 def file_graph(package: Path) -> dict[str, set[str]]:
@@ -177,7 +178,7 @@ def test_studies_use_the_modules_of_the_core_that_the_page_lists() -> None:
     listed = set(re.findall(r"^\| `tailback\.([a-z_.]+)` \|", page, flags=re.M))
     core = set(dict(_modules()))
     used = {imported for _, module in _modules(STUDIES) for imported in _imports(module, core)}
-    # A module of a package that is listed is not listed by that.
+    # A listed module does not also list its package.
     packages = {name for name in used if any(other.startswith(f"{name}.") for other in core)}
     assert listed - core == set()
     assert used - packages - listed == set()
@@ -193,7 +194,7 @@ RUST_FOLDERS = [
     for source in sorted(CRATES.glob("*/src"))
     for crate, folder in _folders(source.parent)
 ]
-"""Every folder of every crate, the root of its sources first."""
+"""Every folder of every crate; each crate begins with the root of its sources."""
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,7 @@ def test_use_declarations_are_expanded() -> None:
         "fn f() { super::b::call(); }",
         "fn f() { self::super::b::call(); }",
         "macro_rules! m { () => { $crate::f::b::call() } }",
-        # Re-exported by the folder's root.
+        # The folder's root re-exports `Handed`.
         "use super::Handed;",
         "use super::*; fn f(_: Handed) {}",
     ],

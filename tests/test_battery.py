@@ -39,11 +39,11 @@ def test_the_page_names_every_quantity_that_is_compared() -> None:
     assert told & sizes == {"flow.normalised.1kB", "flow.normalised.1MB"}
 
 
-# --- what it consists of -----------------------------------------------------------------------
+# --- parts of a battery ------------------------------------------------------------------------
 
 
 def points(part: batteries.Part) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """File, table and swept values of every point of a part."""
+    """Return file, table and swept values of every point of a part."""
     out = []
     for path in part.files:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -92,7 +92,7 @@ def test_every_point_leaves_out_40_rtts_and_4_s_of_250_s() -> None:
             at = cases.spot(file, values)
             longest = max(rtt for rtt in (at.l_rtt, at.c_rtt) if rtt is not None)
             warmup = base_units(row.get("warmup", table["warmup"]))
-            # 40 s of warm-up for each second of RTT.
+            # The warm-up is 4 s, and 40 s more for each second of RTT.
             assert warmup == pytest.approx((40 * longest / 1e3 + 4) * 1e9), (file, row)
             assert table["duration"] == "250s"
 
@@ -120,17 +120,19 @@ def test_every_case_of_a_part_has_words_of_its_own() -> None:
 
 
 def test_normalised_rate_is_over_an_equal_share() -> None:
-    # 40 Mbit/s among 4 flows: 10 each.
+    # An equal share is 10 Mbit/s: 40 Mbit/s among 4 flows.
     assert measures.normalised_rate(15.0, 40.0, 4) == pytest.approx(1.5)
 
 
 def test_normalised_window_is_over_an_equal_window() -> None:
-    # L: 2 flows, 0.5 + 9.5 ms; C: 3 flows, 15 + 10 ms. With equal windows W the link carries
-    # W (2 / 10 ms + 3 / 25 ms) = 320 W a second, and 40 Mbit/s are 5 MB/s: W = 15625 bytes.
+    # L has 2 flows with RTTs of 0.5 + 9.5 ms, C has 3 flows with 15 + 10 ms. With equal windows W
+    # the
+    # link carries W (2 / 10 ms + 3 / 25 ms) = 320 W a second. 40 Mbit/s are 5 MB/s: W = 15625
+    # bytes.
     groups = [Group(2, 9.5, 0.5), Group(3, 10.0, 15.0)]
     assert measures.normalised_window(15625.0, 40.0, groups) == pytest.approx(1.0)
     assert measures.normalised_window(31250.0, 40.0, groups) == pytest.approx(2.0)
-    # Windows in proportion to delays are equal rates: 5 MB/s / 5 flows x 10 ms = 10000 bytes.
+    # With equal rates, windows are in proportion to RTTs: 5 MB/s / 5 flows x 10 ms = 10000 bytes.
     assert measures.normalised_window(10000.0, 40.0, groups) == pytest.approx(0.64)
 
 
@@ -146,8 +148,9 @@ def test_normalised_values_of_a_point() -> None:
     found = made(["a", "b"], parts=["flows"], seeds=2)
     point = next(p for p in Gathered(found).of("flows") if (p.at.l_flows, p.at.c_flows) == (2, 8))
     values = {(row, name): stat["mean"] for row, name, stat in normalised(point, "a")}
-    # Synthetic flows have equal rates, give or take 2 % of noise, and so windows in proportion to
-    # 10.5 and 25 ms: 1 over (2 / 10.5 + 8 / 25) / 10 per ms.
+    # Synthetic flows have equal rates, give or take 2 % of noise. So their windows are in
+    # proportion
+    # to the RTTs, 10.5 and 25 ms; the equal window is 1 / ((2 / 10.5 + 8 / 25) / 10) per ms.
     assert values["normalised rate", "L"] == pytest.approx(1.0, rel=0.06)
     equal = 10 / (2 / 10.5 + 8 / 25)
     assert values["normalised window", "L"] == pytest.approx(10.5 / equal, rel=0.08)
@@ -171,7 +174,8 @@ def test_a_line_as_tc_prints_it() -> None:
         "scheduler": "credit",
     }
     line = qdisc({"name": "dualpi2", "options": options})
-    # From the report of 2019 on the refactoring, except for the rounding of 818/256 = 3.1953125.
+    # The line is printed in the report of 2019 on the refactoring. Only 818/256 = 3.1953125 is
+    # rounded.
     assert line.partition(" [")[0] == (
         "qdisc dualpi2 limit 40000p target 15ms tupdate 16ms alpha 0.156250 beta 3.195312 any_ect "
         "coupling_factor 2 drop_on_overload step_thresh 1ms drop_dequeue classic_protection 10%"
@@ -186,7 +190,7 @@ def test_a_line_as_tc_prints_it() -> None:
     assert qdisc({"name": "codel", "options": codel}) == "qdisc codel limit 1000p target 5ms ecn"
 
 
-# --- what it finds -----------------------------------------------------------------------------
+# --- differences that a comparison flags -------------------------------------------------------
 
 
 def test_false_discovery_is_controlled_over_the_whole_battery() -> None:
@@ -209,7 +213,7 @@ def test_false_discovery_is_controlled_over_the_whole_battery() -> None:
 
 
 class Small(L4sBattery):
-    """Two of its files, each a part."""
+    """A battery of two scenario files, each a part."""
 
     parts = (
         Part("1-1", "1-1", [p for p in FILES if p.stem == "equal-rtt-1-1"]),
@@ -226,7 +230,8 @@ def small(
     seeds: int,
     rtts: dict[str, str] | None = None,
 ) -> BatteryComparison:
-    """Return a part with short runs at one rate; of equal RTTs those of `rtts`, with warm-ups."""
+    """Compare variants on one part with short runs at one rate. `rtts` maps RTTs to warm-ups: with
+    it, both classes have the same RTT in every run."""
     if rtts:
         axis = {"path.rtt": [*rtts], "warmup": [*rtts.values()]}
         base = {**base, "sweep": {"zip": [axis]}}
@@ -240,7 +245,7 @@ def small(
 
 
 def quantities(found: BatteryComparison) -> set[tuple[str, str]]:
-    """What is flagged."""
+    """Return the name and quantity of every flagged cell."""
     return {(cell.name, cell.quantity) for cell, _, _ in found.flagged()}
 
 
@@ -251,7 +256,7 @@ def test_a_against_a_flags_nothing(tmp_path: Path) -> None:
     assert len(found.cells) >= 15
     assert all(d.absolute == 0 for cell in found.cells for d in cell.differences.values())
     assert not found.flagged()
-    # With seeds of their own: unpaired.
+    # Variants with other seeds are compared unpaired.
     found = small(tmp_path, "1-1", ["a", "b:seed=101"], short, seeds=8, rtts=rtts)
     judged = [d for cell in found.cells for d in cell.differences.values() if d.q is not None]
     assert len(judged) >= 12
@@ -272,7 +277,7 @@ def test_a_target_of_20_percent_more_is_found(tmp_path: Path) -> None:
     [difference] = [
         d for cell, _, d in found.flagged() if (cell.name, cell.quantity) == ("C", "delay_ms.mean")
     ]
-    # The queue follows its target.
+    # The variant's target is 20 % longer, and so is the queue delay.
     assert difference.relative == pytest.approx(0.2, abs=0.04)
 
 
@@ -285,7 +290,7 @@ def test_a_beta_of_cubic_of_75_percent_is_found(tmp_path: Path) -> None:
         seeds=20,
         rtts={"50ms": "6s"},
     )
-    # A loss reduces the window less: the queue is below its target for less time.
+    # A loss reduces the window less, so the queue is below its target for less time.
     [difference] = [
         cell.differences["new"]
         for cell in found.cells
@@ -361,7 +366,7 @@ def test_everything_that_is_wrong_is_said_once(tmp_path: Path) -> None:
     found = list(map(str, caught.value.diagnostics))
     assert len(found) == 4
     for text, name in zip(found, ("k", "zero", "both", "both"), strict=True):
-        # The name of the variant, line, column, and what was expected.
+        # The message has the variant's name, line, column, and what was expected.
         assert re.match(rf"--variant {name}:\S+=\S+:1:\d+: ", text)
         assert "expected" in text
     assert not (tmp_path / "out").exists()
@@ -410,7 +415,8 @@ def test_a_step_threshold_by_link(tmp_path: Path) -> None:
 
 
 def pdf_parts(data: bytes) -> tuple[int, set[str], set[str]]:
-    """Return pages, headings of the outline, and the letters that its fonts make searchable."""
+    """Return the number of pages, the headings of the outline, and the letters that are
+    searchable."""
     pages = len(re.findall(rb"/Type\s*/Page\b", data))
     streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", data, re.DOTALL)
     plain = data
@@ -426,7 +432,7 @@ def pdf_parts(data: bytes) -> tuple[int, set[str], set[str]]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of two versions, of the smallest parts."""
+    """Write a report of two versions with the smallest parts; return its folder."""
     folder = tmp_path_factory.mktemp("report") / "report"
     found = made(
         ["base", "new"],
@@ -492,7 +498,7 @@ def test_versions_of_2019_are_experiments() -> None:
     for name in ("dualpi2-2019-wrr", "dualpi2-2019-refactoring"):
         study = experiment(name)
         assert isinstance(study, Versions)
-        # Linux has the queue by a module, and DCTCP of that kernel by another.
+        # On Linux the queue needs a module, and DCTCP of that kernel version another one.
         assert study.base["flows.L.cc"]["version"] == "linux-3.19"
         told = {row: what for row, what, _ in study.setup_on("kernel")}
         assert set(told) - {row for row, _, _ in study.setup} == {"queue"}

@@ -40,7 +40,8 @@ def write(path: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def changed(files: Files, change: Callable[[Files], None], *, honest: bool) -> Files:
-    """The files after a change; `honest`: with the hashes that follow."""
+    """Return the files of a bundle after a change; with `honest`, update their hashes in the
+    bundle."""
     made = dict(files)
     change(made)
     about = json.loads(made["bundle.json"])

@@ -24,7 +24,7 @@ from tailback_studies.reproduction.shown import facts
 
 @dataclass(frozen=True)
 class Fake:
-    """A run with these completion times, ms."""
+    """A run with these completion times in ms."""
 
     times: list[float]
     seed: int = 1
@@ -37,7 +37,8 @@ class Fake:
 
 
 def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
-    """Entries of every row; times beside a competitor are this much longer than published."""
+    """Return entries of every row. Times beside a competitor are `factor` times the published
+    ones."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -58,7 +59,8 @@ def test_rows_of_the_source() -> None:
 
 
 def test_harm_of_the_source_is_the_one_here() -> None:
-    """Computed from the published times, which have one decimal."""
+    """The source's harm follows from the published times; those have one decimal, hence the
+    tolerance."""
     known = layout.published()
     for row, column in known:
         if not column.endswith("_harm"):
@@ -132,7 +134,7 @@ def test_statistics_are_the_sources() -> None:
 
 
 def test_statistics_of_lognormal_sizes() -> None:
-    """The source's sizes: the median is the root of P5 times P95."""
+    """The source gives P5 and P95 of lognormal sizes: the median is the root of their product."""
     draw = random.Random(1)
     p5, p95 = 65536, 2097152
     sigma = math.log(p95 / p5) / (2 * 1.645)
@@ -192,10 +194,11 @@ DRAWN = {
     "20ms/prague": (3.6, 6.8, 41.6, 0.1, 1.3, 0.9),
     "10ms/prague": (14.2, 26.5, 49.2, 1.9, 3.6, 4.3),
 }
-"""Recorded errors of rows with one seed, by column, in percent of the published value. The hash
-draws the rows, bad ones included."""
+"""Recorded errors of rows with one seed, by column, in percent of the published value. A hash
+selects
+the rows, so that bad ones are included."""
 MORE = 5.0
-"""How much an error may grow."""
+"""By how many percentage points an error may grow."""
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:

@@ -46,13 +46,13 @@ SHARES = ("rate_mbit", "window_bytes", "utilisation", "mark_share", "drop_share"
 
 
 def summary_of(text: str, out: Path) -> tuple[Any, Mapping[str, Any]]:
-    """A run and its summary."""
+    """Run a scenario; return the run and its summary."""
     run = tailback.run(text, out=out)[0]
     return run, run.summary
 
 
 def rank(values: list[float], p: int) -> float:
-    """The percentile by nearest rank, in integers."""
+    """Return a percentile by nearest rank, computed with integers."""
     return sorted(values)[max(1, -(-p * len(values) // 100)) - 1]
 
 
@@ -90,9 +90,9 @@ def test_statistics_follow_from_the_samples(tmp_path: Path) -> None:
     rates = [*values("rate_mbit", flow="L/1"), *values("rate_mbit", flow="L/2")]
     stat = classes[0]["samples"]["rate_mbit"]
     assert (stat["n"], stat["p25"], stat["p99"]) == (16, rank(rates, 25), rank(rates, 99))
-    # All of the class's bytes in the 4 s are its flows'.
+    # The class has no other packets than its flows', so rates over 4 s add up to its bytes.
     assert 4 * 2 * stat["mean"] == pytest.approx(classes[0]["bytes"] * 8 / 1e6, rel=1e-12)
-    # A window is rate x (mean delay of the interval + 10 ms + the link's 2 ms).
+    # A window is the rate times the RTT: mean delay of the interval, 10 ms, and the link's 2 ms.
     delays = values("class.L.delay_ms", link="bottleneck")
     windows = [r * 1e6 / 8 * (d + 12) / 1e3 for r, d in zip(rates, delays * 2, strict=True)]
     stat = classes[0]["samples"]["window_bytes"]
@@ -208,5 +208,5 @@ def test_samples_without_classes_are_the_links(tmp_path: Path) -> None:
     plain = "\n".join(line for line in SCENARIO.splitlines() if not line.startswith("class"))
     _, summary = summary_of(plain.replace("500ms", "3s"), tmp_path)
     assert summary["classes"] == []
-    # One whole interval in the 4 s that are measured.
+    # The warm-up of 3 s leaves time for only one whole interval.
     assert summary["queue"]["samples"]["utilisation"]["n"] == 1

@@ -39,7 +39,7 @@ QUEUE = {
 
 
 def assert_shape(value: Any, shape: Any, at: str = "") -> None:
-    """Every field of the shape is there and has its type."""
+    """Check that a value has every field of the shape, each with its type."""
     if isinstance(shape, dict):
         for key, inner in shape.items():
             assert key in value, f"{at}.{key} is missing"
@@ -187,7 +187,7 @@ def test_check_says_how_many_runs(tailback: Tailback, sweep: Path, tmp_path: Pat
 
 
 def test_runs_of_more_than_an_hour_are_warned_of(tailback: Tailback, scenario: Path) -> None:
-    # 10 Mbit/s are 826 full frames a second, of 100 ns each.
+    # 10 Mbit/s are 826 full frames a second, and a frame takes 100 ns of CPU time.
     done = tailback("check", scenario, "--set", "duration=1000000s", "--set", "path.rtt=1s")
     assert done.returncode == 0
     assert "1 run: about 830 million packets, 1.4 min of CPU time" in done.stdout
@@ -202,7 +202,7 @@ def test_the_table_groups_seeds(tailback: Tailback, sweep: Path) -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0].strip() == "two flows"
-    # 6 points x 2 flows, title, head, and the line about seeds
+    # 2 flows at each of 6 points, title, head, and the line about seeds.
     assert len(lines) == 15
     assert "±" in lines[2]
     assert "2 seeds" in lines[-1]
@@ -255,7 +255,7 @@ def test_columns_have_names_of_their_own_and_the_first_run_fits(tmp_path: Path) 
     title, head, row = on_a_terminal("run", first, "--out", tmp_path / "results", columns=100)
     names = re.split(r"\s{2,}", head)
     assert len(set(names)) == len(names) == len(row.split())
-    # Whatever is neither a count nor a name states its unit.
+    # Every column names its unit, except counts and names.
     counts = {"retrans", "drops", "marks"}
     assert all(re.search(r" (ms|%)$|^Mbit/s$", name) for name in set(names[2:]) - counts), names
     assert max(map(len, (title, head, row))) <= 100
@@ -295,11 +295,11 @@ def test_the_table_shows_requests_by_size(tailback: Tailback, tmp_path: Path) ->
     assert header[:6] == ["source", "requests", "done", "1", "kB", "ms"]
     assert row[0] == "web"
     started, completed = int(row[1]), int(row[2])
-    # Poisson: 1000 with a deviation of 32.
+    # The number is Poisson-distributed: mean 1000, standard deviation 32.
     assert 870 < started < 1130
     assert started - 20 <= completed <= started
-    # Nothing else is on the link: two round-trip times for a segment or two, some more for more.
-    # The very large ones may be missing.
+    # The link has no other traffic. Requests of a segment or two take two round-trip times, larger
+    # ones more. Bins of very large requests may be empty.
     times = [float(cell) for cell in row[3:] if cell != "–"]
     assert len(times) >= 7
     assert times[0] == pytest.approx(20, abs=1)
@@ -352,7 +352,7 @@ def test_a_sweep_has_a_report(tailback: Tailback, sweep: Path, tmp_path: Path) -
     page = tmp_path / done.stdout.strip()
     assert page.name == "index.html"
     text = (page.parent / "report.md").read_text(encoding="utf-8")
-    # n, seeds, duration, warm-up and engine are the same everywhere: the page has them once.
+    # n, seeds, duration, warm-up and engine are the same everywhere, so the page prints them once.
     for fact in ("12, 2 seeds per point", "2 s simulated", "the first 0.5 s", "sim 0."):
         assert text.count(fact) == 1, fact
     assert text.count("| 5 Mbit/s | cubic | cubic | cubic |") == 1
@@ -360,5 +360,5 @@ def test_a_sweep_has_a_report(tailback: Tailback, sweep: Path, tmp_path: Path) -
     assert {"delay.svg", "time-1.svg", "link-delay-p99-ms.svg", "run-jain.svg"} <= figures
     cells = (page.parent / "cells.csv").read_text(encoding="utf-8").splitlines()
     throughputs = [line for line in cells if ",throughput_mbit," in line]
-    # Two flows at each of six points.
+    # There are two flows at each of six points.
     assert len(throughputs) == 12

@@ -18,13 +18,13 @@ from tailback.errors import DamagedResults, InputError
 from tailback.running.spread import parcel
 
 LONG = SCENARIO.replace('"2s"', '"1000s"').replace('"10Mbit"', '"50Mbit"', 1)
-"""Runs of half a second: a process can die meanwhile."""
+"""A scenario whose runs take half a second, so that a process can die meanwhile."""
 
 MANY = LONG + "\n[sweep]\nseeds = 8\n"
 
 
 class Cluster:
-    """A scheduler and workers, one process each, that nothing restarts."""
+    """A scheduler and workers, one process each. Nothing restarts a process that dies."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -33,7 +33,7 @@ class Cluster:
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def add(self, *, preload: Path | None = None) -> subprocess.Popen[bytes]:
-        """One more worker, of one thread."""
+        """Start one more worker with one thread."""
         place = self.folder / f"worker{len(self.workers)}"
         more = ["--preload", str(preload)] if preload is not None else []
         options = ["--nthreads", "1", "--no-nanny", "--local-directory", str(place), *more]
@@ -54,7 +54,7 @@ class Cluster:
             )
 
     def end(self) -> None:
-        """No part of it is left."""
+        """Kill the workers and the scheduler."""
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
@@ -71,7 +71,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of two workers that no test kills."""
+    """Start a cluster of two workers that no test kills."""
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     made.add()
     made.add()
@@ -103,7 +103,7 @@ def test_a_cluster_gives_the_same_bytes(shared: Cluster, tmp_path: Path) -> None
         there = tailback.run(SWEEP, out=tmp_path / "there", progress=False)
     assert len(there) == 12
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
-    # No file of the command is left on either side.
+    # The command left no temporary file on either side.
     assert not [p for p in (tmp_path / "there/runs").iterdir() if p.name.startswith(".")]
     left = [p for p in shared.folder.rglob("*") if p.name == "summary.json"]
     assert left == []
@@ -180,7 +180,7 @@ def test_a_scheduler_that_dies_leaves_what_was_finished(cluster: Cluster, tmp_pa
     kept = _kept(out)
     assert 5 <= len(kept) < 40
     assert tailback.open_results(out).points
-    # Another one, and the rest of the runs.
+    # A new cluster computes the rest of the runs.
     cluster.file.unlink(missing_ok=True)
     again = Cluster(cluster.folder)
     try:

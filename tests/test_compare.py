@@ -25,7 +25,7 @@ from tailback.metrics.harm import harm
 from tailback.metrics.statistics import t_quantile
 from tailback.running.engines import sim
 
-# Long enough for the queue to settle at its target.
+# The runs are long enough for the queue to settle at its target.
 CODEL = SCENARIO.replace("10Mbit", "20Mbit").replace('"2s"', '"6s"').replace('"500ms"', '"2s"')
 SLOW = "slow:bottleneck.queue.target=20ms"
 
@@ -34,14 +34,14 @@ SLOW = "slow:bottleneck.queue.target=20ms"
 @pytest.mark.parametrize(("freedom", "t95"), [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262)])
 def test_quantiles_of_students_t(freedom: int, t95: float) -> None:
     assert t_quantile(freedom) == pytest.approx(t95, abs=6e-4)
-    # Degrees of freedom need not be whole (Welch).
+    # Welch's test needs quantiles for fractional degrees of freedom.
     between = t_quantile(freedom + 0.5)
     assert t_quantile(freedom + 1) < between < t_quantile(freedom)
 
 
 @pytest.mark.parametrize("size", [3.0, 1e6, -3.0])
 def test_tails_are_exact_where_there_is_a_closed_form(size: float) -> None:
-    # Two degrees of freedom: P(|T| > t) = 1 - t / sqrt(2 + t^2), about 1 / t^2 far out.
+    # With two degrees of freedom P(|T| > t) = 1 - t / sqrt(2 + t^2), about 1 / t^2 for large t.
     found = paired([0.0, 0.0, 0.0], [size - 1, size, size + 1])
     assert found is not None
     t = 3**0.5 * abs(size)
@@ -49,7 +49,9 @@ def test_tails_are_exact_where_there_is_a_closed_form(size: float) -> None:
 
 
 def test_numbers_are_those_of_the_textbooks_formulas() -> None:
-    # Sums of Abramowitz and Stegun, 26.7.3, for four degrees of freedom; Welch by its fractions.
+    # Expected values by the sums of Abramowitz and Stegun, 26.7.3, for four degrees of freedom, and
+    # by
+    # Welch's formula in fractions.
     base, other = [1.0, 2.5, 2.0, 4.0, 3.1], [1.4, 3.1, 1.9, 4.9, 3.3]
     same, apart = paired(base, other), unpaired(base, other[:4])
     assert same is not None
@@ -104,12 +106,12 @@ def test_what_has_no_spread_has_no_interval() -> None:
     same = paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert same is not None
     assert (same.absolute, same.relative, same.ci95, same.p) == (0.0, 0.0, None, None)
-    # Each of five pairs the same way: as likely as five heads or five tails.
+    # All five pairs differ in the same direction, which is as likely as five heads or five tails.
     constant = paired([1.0, 2.0, 3.0, 4.0, 5.0], [1.1, 2.1, 3.1, 4.1, 5.1])
     assert constant is not None
     assert constant.absolute == pytest.approx(0.1)
     assert (constant.ci95, constant.p) == (None, 2 / 32)
-    # 20 ways to choose 3 of 6, of which two are as extreme.
+    # There are 20 ways to choose 3 of 6 values, and two of them are as extreme.
     apart = unpaired([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
     assert apart is not None
     assert (apart.ci95, apart.p) == (None, 0.1)
@@ -143,7 +145,7 @@ def test_of_many_differences_of_nothing_none_is_flagged() -> None:
         found.append(unpaired([draw(9, 1) for _ in range(5)], [draw(9, 3) for _ in range(10)]))
     ps = [d.p for d in found if d is not None and d.p is not None]
     assert len(ps) == 2000
-    # One in twenty is flagged by chance; three standard deviations are 1.5 %.
+    # 5 % are flagged by chance; three standard deviations of this share are 1.5 %.
     assert 0.035 < sum(p < 0.05 for p in ps) / 2000 < 0.065
     qs = false_discovery(ps, list(range(len(ps))))
     assert not any(q is not None and q < 0.05 for q in qs)
@@ -177,7 +179,7 @@ def test_a_change_of_the_queue_is_found(tmp_path: Path) -> None:
     assert (cell.kind, cell.name) == ("link", "bottleneck")
     assert difference.paired
     assert difference.flagged
-    # The target rose by 15 ms, and so, about, did the delay.
+    # The target rose by 15 ms, and the delay rose by about as much.
     assert 10 < difference.absolute < 20
     assert difference.ci95 is not None
     assert difference.ci95 < 3
@@ -194,7 +196,7 @@ def test_engines_are_compared_unpaired(tmp_path: Path) -> None:
     made = tb.compare(CODEL, {"one": {}, "two": {"path.rtt": "21ms"}}, seeds=4, out=tmp_path)
     one, two = made.variants
     assert all(d.paired for cell in made.cells for d in cell.differences.values())
-    # As if the second side came from another engine, whose seeds give other random numbers.
+    # Make the second variant one of the other engine: there a seed gives other random numbers.
     found = judge([one, replace(two, engine="kernel")], select(["jain"]))
     [cell] = found.cells
     assert not cell.differences["two"].paired
@@ -236,7 +238,7 @@ def test_assertions_hold_in_every_variant(tailback: Tailback, tmp_path: Path) ->
 def test_points_are_matched_by_their_parameters(tmp_path: Path) -> None:
     variants = {"base": {}, "more": {"flows.dctcp.count": 2}}
     found = tb.compare(SWEEP, variants, metrics=["utilisation", "link.marks"], out=tmp_path)
-    # The file says that there are two seeds, so there are.
+    # The scenario file asks for two seeds.
     assert [cell.values["base"].n for cell in found.cells] == [2] * 12
     assert [tuple(cell.labels.values()) for cell in found.cells[::2]] == [
         (rate, cc) for rate in ("5Mbit", "10Mbit", "20Mbit") for cc in ("cubic", "reno")
@@ -265,7 +267,7 @@ def test_flows_of_other_names_are_matched_in_order(tmp_path: Path) -> None:
         for column, at_ in zip(found.variants, ((0, 1), (0, 1), (0,)), strict=True)
     ]
     first, second = found.cells
-    # Names first; the rest is matched in the order of the file, and the output says so.
+    # Flows are matched by name first, the others in the order of the file; the output says so.
     assert first.values["both"].mean == pytest.approx(means[1][1])
     assert second.values["both"].mean == pytest.approx(means[1][0])
     assert second.other_names == {"both": "reno"}
@@ -370,7 +372,7 @@ def test_the_table_and_the_report(tailback: Tailback, tmp_path: Path) -> None:
     [row] = [r for r in rows if (r["quantity"], r["variant"]) == ("delay_ms.mean", "slow")]
     assert row["flagged"] == "True"
     assert float(row["difference"]) > 10
-    # The same again finds everything stored, and says the same.
+    # A repeated comparison reuses all stored runs and prints the same.
     again = tailback(
         "compare", file, "--variant", "base", "--variant", SLOW, "--seeds", "4", "--no-report"
     )
@@ -494,7 +496,8 @@ def test_bad_words(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
 
 
 def test_harm_of_the_textbook() -> None:
-    """A completion time of 4 s instead of 1 s, and a quarter of the rate: both lose 3/4."""
+    """Compute harm by hand: 4 s instead of 1 s, and a quarter of the rate, are both a loss of
+    3/4."""
     assert harm(1.0, 4.0, "less") == harm(8.0, 2.0, "more") == 0.75
     assert harm(2.0, 2.0, "less") == harm(2.0, 2.0, "more") == 0.0
     assert harm(2.0, 1.0, "less") == -1.0
@@ -538,7 +541,7 @@ def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
 
 def test_a_competitor_is_taken_out_by_its_name(tmp_path: Path, tailback: Tailback) -> None:
     file = tmp_path / "two.toml"
-    # It starts late, so that its stop alone would be an error.
+    # The flow starts late, so that setting only its `stop` to 0 would be an error.
     rival = '\n[[flows]]\nname = "rival"\ncc = "cubic"\nstart = "100ms"\n'
     file.write_text(SCENARIO + rival, encoding="utf-8")
     words = ("--seeds", 3, "--no-report", "--json")
@@ -583,5 +586,5 @@ def test_sides_with_other_numbers_of_seeds_say_so(tailback: Tailback, tmp_path: 
     done = tailback("compare", *names, "--no-report", "--metric", "throughput_mbit")
     assert "mean over 3 seeds of " in done.stdout
     assert " and 2 seeds of " in done.stdout
-    # Each side is over all of its runs: nothing is left out.
+    # Each side's mean is over all of its runs; otherwise the output would say how many of 3.
     assert " of 3)" not in done.stdout

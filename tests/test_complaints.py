@@ -1,4 +1,4 @@
-"""What a command prints about what is wrong: the place, the line with a caret, what to do."""
+"""Errors that a command prints: the place, the line with a caret, and what to do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tailback.tuning import ranges
 
 
 def printed(scenario: str, name: str = "f.toml") -> list[str]:
-    """The lines about everything that is wrong with a scenario."""
+    """Return the lines printed about all errors of a scenario."""
     Path(name).write_text(scenario, encoding="utf-8")
     with pytest.raises(tb.ScenarioError) as caught:
         tb.check(name)
@@ -36,7 +36,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def marked(lines: list[str]) -> str:
-    """What the carets are under."""
+    """Return the text above the carets."""
     _, source, carets, *_ = lines
     return source[carets.index("^") : carets.rindex("^") + 1]
 
@@ -197,7 +197,7 @@ def test_damage_ends_in_what_to_do_about_it(tailback: Tailback) -> None:
 
 
 def test_diagnostics_of_the_engine_with_plugins_are_printed_alike() -> None:
-    """Its compiled part is another module, with a class of diagnostics of its own."""
+    """An engine with plugins is another compiled module, with its own class of diagnostics."""
     line = "queue = 'mine'"
     other = SimpleNamespace(
         place="f.toml:3:9", line=3, column=9, width=6, source=line, message="no", help="use fifo"

@@ -15,7 +15,7 @@ RECIPES = re.findall(
     r"^## \d+\. (.*)\n(?s:.*?)^```sh\n((?s:.*?))^```", PAGE.read_text(encoding="utf-8"), flags=re.M
 )
 BEGIN = RECIPES[0][1]
-"""Writes the scenarios that the others use."""
+"""The first recipe, which writes the scenarios that the other recipes use."""
 
 
 @pytest.mark.parametrize(

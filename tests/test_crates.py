@@ -45,7 +45,7 @@ rate = "1Mbit"
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache, and beside it a crate of each kind and a scenario that uses them."""
+    """Make a cache, and beside it a crate of each kind and a scenario that uses the crates."""
     folder = tmp_path_factory.mktemp("crates")
     for name, kind in KINDS.items():
         begin.write(kind, folder / name)
@@ -78,7 +78,7 @@ def test_a_copy_says_what_it_has(shelf: Path) -> None:
     for line in ("  cc my-cc: ", "  aqm my-queue: ", "  traffic my-traffic: "):
         assert line in done.stdout
     assert "compiling my-cc, my-queue, my-traffic with the engine" in done.stderr
-    # It is there now, and is not compiled again.
+    # The engine with these crates is in the cache now, and is not compiled again.
     again = command(shelf, "list", "cc", "--options", *words)
     assert (again.returncode, again.stderr) == (0, "")
     assert "    beta = 0.7  (float, 0.1 to 0.9)" in again.stdout
@@ -88,7 +88,7 @@ def test_a_scenario_runs_with_its_crates(shelf: Path, tmp_path: Path) -> None:
     [run] = tb.run(shelf / "all.toml", out=tmp_path)
     mine, reno = run.summary["flows"]
     assert (mine["cc"], reno["cc"]) == ("my-cc", "reno")
-    # Half of the window is left of both, and both gain a segment in each round.
+    # Both controls halve the window after a loss and add a segment in each round.
     assert mine["throughput_mbit"] == pytest.approx(reno["throughput_mbit"], rel=0.25)
     [source] = run.summary["traffic"]
     assert source["throughput_mbit"] == pytest.approx(0.97, abs=0.05)
@@ -180,7 +180,7 @@ def test_crates_by_their_paths_are_part_of_it(shelf: Path, tmp_path: Path) -> No
 
 
 def changed(shelf: Path, into: Path, name: str, *edits: tuple[str, str]) -> Path:
-    """The congestion control under another name, with other texts in its source."""
+    """Copy the congestion control under another name and edit the text of its source."""
     folder = into / name
     shutil.copytree(shelf / "my-cc", folder)
     for path in (folder / "Cargo.toml", folder / "src" / "lib.rs"):
@@ -314,7 +314,7 @@ def test_a_full_disk_leaves_no_half_a_crate(
         begin.write("cc", tmp_path / "mine")
     assert caught.value.filename == str(tmp_path / "mine")
     assert list(tmp_path.iterdir()) == []
-    # Once there is room again, it is written.
+    # Once the disk has free space again, the crate is written.
     assert all(path.is_file() for path in begin.write("cc", tmp_path / "mine"))
 
 
@@ -330,7 +330,7 @@ def test_what_a_package_has_is_enough(tmp_path: Path) -> None:
     assert len(found["workspace_members"]) == len(shipping.CRATES)
     paths = [Path(p["manifest_path"]) for p in found["packages"] if p["source"] is None]
     assert all(tmp_path.resolve() in path.parents for path in paths)
-    # Files that another file includes by path are there, too.
+    # Files that another file includes by path are in the package, too.
     for crate_file in ("engine/src/cc/testing.rs", "engine/tests/common/mod.rs"):
         assert (tmp_path / "crates" / crate_file).exists()
 
@@ -514,7 +514,7 @@ def test_a_window_of_0_ends_the_run(wrapped: Path, tmp_path: Path) -> None:
         r"at 0 segments in cong_avoid at 0\.\d{6} s; leave at least 1, or nothing more is sent",
         failure,
     )
-    # The other one is there.
+    # The run of the other control is finished and returned.
     [results] = caught.value.results
     assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
 
@@ -531,7 +531,7 @@ def test_a_hook_that_never_returns_costs_its_run_alone(
     assert done.returncode == 1, done.stderr
     assert '"loops" has not returned from cong_avoid for 5 s, at 0.' in done.stderr
     assert "Traceback" not in done.stderr
-    # One worker: the next run had to get another one.
+    # There is one worker, so the next run needed a new one.
     results = tb.open_results(out)
     assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
     assert command(shelf, "verify", out).returncode == 0
@@ -563,7 +563,7 @@ def test_results_of_a_plugin_are_no_other_engines(
         done = command(shelf, *words)
         assert done.returncode == 0, done.stderr
         assert "and this is" not in done.stderr
-    # A plugin compiled from other sources is a different one.
+    # A plugin with other sources is a different plugin.
     other = tmp_path / "wrapped"
     shutil.copytree(wrapped, other)
     with (other / "src" / "lib.rs").open("a", encoding="utf-8") as file:
@@ -571,7 +571,7 @@ def test_results_of_a_plugin_are_no_other_engines(
     hashes = [crate.read(folder).hash for folder in (wrapped, other)]
     done = command(shelf, "plot", out, "--out", target, "--with", other)
     assert f".wrapped-{hashes[0]}, and this is wrapped-{hashes[1]}" in done.stderr
-    # So is another engine.
+    # Another version of the engine is also reported.
     engine = tb.engine_version()
     assert engines.unlike("sim", f"{engine}.wrapped-{hashes[0]}") == ""
     strange = engine[:-1] + ("0" if engine[-1] != "0" else "1")

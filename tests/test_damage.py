@@ -20,7 +20,7 @@ from tailback.store import layout
 from tailback.store.run_folder import StoredRun
 
 EVERY = 11
-"""Each command meets every eleventh kind of damage here; tests/faults/damage.py has all."""
+"""Each command meets every 11th kind of damage here; tests/faults/damage.py tries all of them."""
 
 TRIES = [
     f"{kind} | {command.name}"
@@ -31,7 +31,8 @@ TRIES = [
 
 @pytest.fixture(scope="module")
 def survey() -> dict[str, list[str]]:
-    """The outcome of every command on every damage, from one process that forks for each."""
+    """Return the errors of every command on every damage, from one process that forks for each
+    try."""
     script = ROOT / "tests" / "faults" / "damage.py"
     done = subprocess.run(
         [sys.executable, script, "--json", "--every", str(EVERY)],
@@ -52,7 +53,7 @@ def test_no_damage_is_used_or_ends_in_a_traceback(what: str, survey: dict[str, l
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of results of two runs."""
+    """Make a folder of results with two runs."""
     from faults.harness import SCENARIO
 
     out = tmp_path_factory.mktemp("whole") / "results"
@@ -62,12 +63,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def results(whole: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
+    """Copy the folder of results, so that a test can damage it."""
     return Path(shutil.copytree(whole, tmp_path / "results"))
 
 
 def a_run(results: Path) -> Path:
-    """One of its runs."""
+    """Return the folder of one of the runs."""
     return min(path for path in (results / "runs").iterdir())
 
 
@@ -142,10 +143,10 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     [index] = results.glob("sweeps/*/index.json")
     folder = results / "reports" / index.parent.name
     folder.mkdir(parents=True)
-    # Nothing in it: nothing is lost.
+    # The folder is empty, so replacing it loses nothing.
     assert tailback("report", results).returncode == 0
     assert tailback("report", results).returncode == 0
-    # A foreign file in it.
+    # The folder has a foreign file.
     (folder / "notes.txt").write_text("mine")
     done = tailback("report", results)
     assert done.returncode == 2
@@ -158,7 +159,7 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     assert tailback("verify", results).returncode == 1
     assert tailback("report", results).returncode == 0
     assert tailback("verify", results).returncode == 0
-    # Another report, moved here; then a folder without any marker; then a link.
+    # Other things at the report's place: a moved report, a folder without a marker, a link.
     other = folder.with_name("f" * 20)
     folder.rename(other)
     other.rename(folder)
@@ -197,7 +198,7 @@ def test_a_link_is_not_followed(results: Path, tmp_path: Path, tailback: Tailbac
 
 
 def scenario_text() -> str:
-    """The scenario of the results."""
+    """Return the scenario of the results."""
     from faults.harness import SCENARIO
 
     return SCENARIO
@@ -252,7 +253,7 @@ def test_stored_results_are_shown_without_writing(
     done = tailback("compare", "s.toml", *variants, "--out", results, "--read-only")
     assert done.returncode == 0, done.stderr
     assert {p: p.lstat().st_mtime_ns for p in [results, *results.rglob("*")]} == times
-    # A run that is not stored is not made.
+    # `--read-only` does not simulate runs that are not stored.
     done = tailback("run", "s.toml", "--out", results, "--read-only", "--set", "path.rtt=9ms")
     assert done.returncode == 2
     assert "2 of 2 runs" in done.stderr

@@ -17,12 +17,12 @@ COUNT = 6
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new process starts for every other figure."""
+    """Start a new drawing process after every few figures."""
     monkeypatch.setattr(drawing, "ENOUGH", 4)
 
 
 def texts(count: int = COUNT) -> dict[str, str]:
-    """Figures with a gradient and a clip each."""
+    """Draw figures that have a gradient and a clip each."""
     frame = pl.DataFrame({"x": [0.0, 1.0, 2.0], "y": [1.0, 3.0, 2.0]})
     out = {}
     for number in range(count):
@@ -48,7 +48,7 @@ def test_the_same_bytes_at_any_number_of_processes() -> None:
             assert len(made._processes) == jobs
             assert made.svgs() == here
             assert set(made._made) == set(here), "others have drawn all of them"
-    # Those that are drawn here after all others count from 0, too.
+    # Figures drawn in this process, after all others, also count their ids from 0.
     assert export.svg_of(wanted["figure-0"]) == here["figure-0"]
 
 

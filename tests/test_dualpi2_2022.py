@@ -33,7 +33,7 @@ from tailback_studies.experiments.dualpi2_2022.layout import CASES, RUNS, DualPi
 
 
 def one(archive: str, stem: str) -> Run:
-    """Return a run by its names."""
+    """Return a run by the names of its archive and its files."""
     (found,) = [run for run in RUNS if run.archive.name == archive and run.stem == stem]
     return found
 
@@ -41,7 +41,7 @@ def one(archive: str, stem: str) -> Run:
 PC = "pcdualpi2_res_mr"
 OVERLOAD = "pcdualpi2_res_overload"
 GOLDEN = Path(__file__).parent / "dualpi2_2022"
-#: The replacement for a golden that differs, once the difference is understood.
+#: The message when a table in the repository differs from the result.
 UPDATE = "tests/dualpi2_2022/{}.txt would be:\n{}"
 
 
@@ -90,7 +90,7 @@ def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
 
 
 def test_udp_counts_its_payload() -> None:
-    """The share of the link that 50 and 70 Mbit/s use, and the loss at 140 and 200 Mbit/s."""
+    """Derived from the share of the link at 50 and 70 Mbit/s and the loss at 140 and 200 Mbit/s."""
     known = layout.published()
     for rate in (50, 70):
         used = known[OVERLOAD, f"mix_1000d_u{rate}s5_r_u0s5_udp", "util_mean"]
@@ -103,7 +103,9 @@ def test_udp_counts_its_payload() -> None:
 
 
 def test_idle_flows_in_the_rates_of_the_source() -> None:
-    """One of five is idle where P1 is 0 and P25 is not; two where P25 is 0 and P75 5/3 the mean."""
+    """One of five flows is idle if P1 is 0 and P25 is not. Two are idle if P25 is 0 and P75 is 5/3
+    of
+    the mean."""
     known = layout.published()
     for run in RUNS:
         key = (OVERLOAD, f"{run.stem}_tcp")
@@ -128,12 +130,12 @@ def test_the_law_in_the_source() -> None:
             laws[run.udp] = found
     for udp in ((0, 50), (0, 70), (0, 100), (50, 0), (70, 0)):
         assert laws[udp] == pytest.approx(1, abs=0.06)
-    # With two flows the probability varies: the mean of a square is more.
+    # With two flows the probability varies, and the mean of a square exceeds the mean squared.
     mixed = law.published_law(one(PC, "mix_1000_d5005_r5005"))
     assert mixed == pytest.approx(1.296, abs=0.001)
 
 
-# --- what is run ---------------------------------------------------------------------------------
+# --- planned runs --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,8 @@ def test_what_a_case_sets() -> None:
 
 
 def test_the_set_up_of_every_row() -> None:
-    """Compare the set-up of every row of the eight archives with the one written down."""
+    """Compare the planned set-up of every row of the eight archives with the table in the
+    repository."""
     table = "".join(f"{line}\n" for line in sorted(_set_up(case) for case in CASES))
     assert table == (GOLDEN / "set-up.txt").read_text(), UPDATE.format("set-up", table)
 
@@ -224,7 +227,7 @@ def test_parts_and_what_a_quick_run_does() -> None:
 
 @dataclass
 class Made:
-    """A stored run with numbers by hand."""
+    """A stored run with made-up numbers."""
 
     summary: dict[str, Any]
     rows: list[tuple[int, str | None, str, float]] = field(default_factory=list)
@@ -232,25 +235,25 @@ class Made:
     delays: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def series(self) -> pl.DataFrame:
-        """As of a run."""
+        """Return the series as a stored run does."""
         schema = {"time_ns": pl.Int64, "flow": pl.String, "quantity": pl.String}
         return pl.DataFrame(self.rows, schema={**schema, "value": pl.Float64}, orient="row")
 
     def histogram(self, quantity: str) -> pl.DataFrame:
-        """As of a run."""
+        """Return a histogram as a stored run does."""
         rows = self.delays.get(quantity.removeprefix("delay_ns."), [])
         schema = {"lower": pl.Int64, "width": pl.Int64, "count": pl.Int64}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def stat(mean: float) -> dict[str, float]:
-    """Statistics that differ from one another."""
+    """Return statistics that all differ from one another."""
     shares = {"mean": 1.0, "p1": 0.5, "p25": 0.8, "p75": 1.2, "p99": 1.5, "stddev": 0.1}
     return {name: mean * share for name, share in shares.items()}
 
 
 def a_class(name: str, rate: float | None, used: float, delay: float) -> dict[str, Any]:
-    """A class of a summary."""
+    """Return a class of a summary."""
     return {
         "name": name,
         "flows": 0 if rate is None else 4,
@@ -309,12 +312,12 @@ def test_columns_of_the_rows_of_overload() -> None:
     made = Made({"classes": classes, "queues": {"bottleneck": {"samples": None}}}, rows)
     found = points.values(tcp, made, recorder=False)
     assert set(found) == set(tcp.columns)
-    # 30, 50, 55 and 45 % of the link, second by second.
+    # Both flows together use 30, 50, 55 and 45 % of the link in the four seconds.
     assert found["util_mean"] == pytest.approx(45)
     assert [found["util_p1"], found["util_p25"]] == pytest.approx([30, 30])
     assert [found["util_p75"], found["util_p99"]] == pytest.approx([50, 55])
     assert found["util_stddev"] == pytest.approx(math.sqrt(350 / 3))
-    # Of five flows one is idle: 0, 6, 7, 8 and 9 Mbit/s in each second.
+    # One of the five flows is idle: 0, 6, 7, 8 and 9 Mbit/s in each second.
     assert found["rpf_ecn_mean"] == pytest.approx(6 * 125_000)
     assert [found[f"rpf_ecn_{p}"] for p in ("p1", "p25", "p75", "p99")] == pytest.approx(
         [0, 6 * 125_000, 8 * 125_000, 9 * 125_000]
@@ -328,7 +331,7 @@ def test_columns_of_the_rows_of_overload() -> None:
 
 
 def test_published_delays_are_what_the_recorder_can_write() -> None:
-    """Every published percentile of delays is one of its values, to the microsecond."""
+    """Every published percentile of delays is a value that the recorder has, to the microsecond."""
     values = {round(recorder.read(recorder.cut(i << 15)), 3) for i in range(4096)}
     found = [
         value
@@ -340,7 +343,7 @@ def test_published_delays_are_what_the_recorder_can_write() -> None:
 
 
 def test_what_the_recorder_makes_of_a_delay() -> None:
-    # 255 units of 2^15 ns are exact; above, steps are of 2, then of 4 units.
+    # Delays up to 255 units of 2^15 ns are exact; above, steps are 2 and then 4 units wide.
     cuts = [recorder.cut(units << 15) for units in (0, 1, 255, 256, 257, 511, 512, 515, 516)]
     assert cuts == [0, 1, 255, 256, 256, 510, 512, 512, 516]
     assert recorder.cut((1 << 15) - 1) == 0
@@ -353,7 +356,7 @@ def test_recorded_statistics() -> None:
     (case,) = run.cases
     classes = [{**a_class("L", 24.0, 0.6, 0.3), "flows": 1}]
     summary = {"classes": classes, "queues": {"bottleneck": {"samples": {"utilisation": stat(1)}}}}
-    # A hundred packets that do not wait, three hundred of 1.5 units, and one bucket of 2.5 to 3.5.
+    # 100 packets do not wait, 300 wait 1.5 units, and 100 are in a bucket from 2.5 to 3.5 units.
     unit = 1 << 15
     delays = [(0, 1, 100), (unit + unit // 2, 1, 300), (2 * unit + unit // 2, unit, 100)]
     found = points.values(case, Made(summary, delays={"L": delays}))
@@ -380,7 +383,7 @@ def entry(
     value: float,
     values: tuple[float, ...] = (),
 ) -> points.DualPi2Entry:
-    """A cell with numbers by hand."""
+    """Return a cell with made-up numbers."""
     cell = TableCell("id", column, points.unit(column), known, value, max(len(values), 1), None)
     return points.DualPi2Entry(case, column, cell=cell, values=values)
 
@@ -393,13 +396,14 @@ def test_goals() -> None:
     (verdict,) = truth.verdicts(judged)
     assert (verdict.goal.id, verdict.cells, verdict.within) == ("dualpi2.rate_ratio", 4, 3)
     assert not verdict.holds
-    # Ten of eleven suffice.
+    # Ten of eleven cells are within the tolerance, which suffices; nine of eleven do not.
     assert truth.verdicts(judged[:1] * 10 + judged[3:])[0].holds
     assert not truth.verdicts(judged[:1] * 9 + judged[3:] * 2)[0].holds
     queue = truth.judged([entry(case, "qs_ecn_mean", 0.34, value) for value in (0.25, 0.43, 0.45)])
     assert [e.within for e in queue] == [True, True, False]
     tcp, _ = one(OVERLOAD, "mix_1000d_u0s5_r_u200s5").cases
-    # The source's delays are multiples of 0.033 ms: nearer than one of them says nothing.
+    # Delays of the source are multiples of 0.033 ms, so a smaller error than that is within the
+    # goal.
     short = truth.judged([entry(tcp, "qs_ecn_mean", 0.0526, value) for value in (0.021, 0.018)])
     assert [e.within for e in short] == [True, False]
     (pie,) = one("ecpie_res_mr", "mix_1000_d5005_r5020").cases
@@ -410,7 +414,9 @@ def test_goals() -> None:
 def test_chance_is_what_one_more_run_would_give() -> None:
     (case,) = one(PC, "mix_1000_d5005_r5020").cases
     runs = (0.9, 1.0, 1.1, 1.0, 1.0)
-    # Deviation 0.0707, t of four degrees of freedom 2.776: 0.215 either way.
+    # The standard deviation is 0.0707, and t with four degrees of freedom is 2.776. For one more
+    # run
+    # the interval is 0.0707 x 2.776 x sqrt(1 + 1/5) = 0.215 either way.
     for known, told in ((1.21, True), (1.22, False), (0.79, True)):
         assert entry(case, "rate_ratio", known, 1.0, runs).chance is told
     assert not entry(case, "rate_ratio", 1.3, 1.0, (1.0,)).chance
@@ -448,7 +454,8 @@ def test_the_law_and_its_noise() -> None:
 
 
 def test_the_law_of_a_probability_that_varies() -> None:
-    """p is 0.05 and 0.15 in turn: L meets 2 x 0.1, C the mean of the squares, 0.0125."""
+    """p is 0.05 and 0.15 in turn. L marks 2 x 0.1 of its packets; C drops the mean square,
+    0.0125."""
     run = one(PC, "mix_1000_d5005_r5005")
     classes = [
         {"name": "L", "packets": 100_000, "drops": 0, "causes": {"mark": 20_000}},
@@ -501,7 +508,7 @@ def test_rows_with_prague_are_refused_one_by_one_or_run_by_a_module(
     flow = made["flows"][0]
     assert flow["cc"] == {"name": "prague", "kernel": True, "module": "mine"}
     assert flow["tcp"] == {"ecn_feedback": "accecn"}
-    # Nothing else differs.
+    # Apart from these two keys, the scenarios are the same.
     flow.update(cc="prague")
     del flow["tcp"]
     assert made == points.made(without.refused[0], 250, on_linux.PACED)
@@ -521,12 +528,13 @@ def test_readings_change_one_thing() -> None:
 # --- numbers -------------------------------------------------------------------------------------
 
 
-#: Runs that are drawn of each archive, of those with published rows.
+#: How many runs are drawn from each archive, among those with published rows.
 DRAWN = 2
 
 
 def drawn() -> list[Run]:
-    """Return the first of each archive by the hash of their names: nobody chose them."""
+    """Return the first runs of each archive by the hash of their names, so that nobody selects
+    them."""
 
     def place(run: Run) -> str:
         return hashlib.sha256(f"{run.archive.name}/{run.stem}".encode()).hexdigest()
@@ -538,7 +546,7 @@ def drawn() -> list[Run]:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.DualPi2Entry]:
-    """Return the drawn rows as a quick run has them."""
+    """Run the drawn rows as a quick run does; return their cells."""
     runs = drawn()
     results = tailback.run_many(
         [points.job(run, seeds=1, seconds=50) for run in runs],
@@ -551,7 +559,8 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.DualPi2Entry]
 def test_the_cells_drawn_are_within_their_goals_but_for_those_listed(
     quick: list[points.DualPi2Entry],
 ) -> None:
-    """Tolerances are the goals of the page; a list has each miss with its error."""
+    """Tolerances are the goals of the page. A table lists each cell beyond its goal, with its
+    error."""
     held = [e for e in quick if e.within is not None]
     assert len(held) >= 20
     misses = [_miss(e) for e in held if not e.within]

@@ -48,7 +48,8 @@ def test_a_verdict_needs_the_whole_interval(values: tuple[float, ...], verdict: 
 
 
 def test_intervals_of_several_points_hold_together() -> None:
-    # Student's t with 2 degrees of freedom: 4.303 at 97.5 %, 8.860 at 97.5/100 of five points.
+    # Student's t with 2 degrees of freedom is 4.303 at 97.5 %. Five intervals that hold together
+    # are wider.
     [one] = [point(1.0, 2.0, 3.0)]
     ends, wider = one.ends(1), one.ends(5)
     assert ends is not None
@@ -77,7 +78,7 @@ def test_options_of_a_subject_follow_its_name(tmp_path: Path) -> None:
     request = Request("codel:target=10ms,limit=50p", RunOptions(out=tmp_path))
     codel = subject.resolve("aqm", request)
     assert codel.value == {"aqm": "codel", "target": "10ms", "limit": "50p"}
-    # The section's own buffer does not replace that of the user.
+    # The buffer in the user's options takes precedence over that of the section.
     placed = codel.with_options("aqm", limit="165p", ecn=True)
     assert placed == {"aqm": "codel", "target": "10ms", "limit": "50p", "ecn": True}
     against = subject.resolve("cc", replace(request, name="bbr3:draft=06", against="bbr3"))
@@ -179,7 +180,7 @@ def test_harm_is_less_what_the_incumbent_does_to_itself(tmp_path: Path) -> None:
     assert found.verdict == "worse"
     assert found.ci95 is not None
     assert found.ci95[0] > 0.05
-    # Alone it has the link, and nobody else sends.
+    # A flow alone has the link to itself: its competitor sends nothing.
     assert all(
         run.summary["flows"][1]["throughput_mbit"] in (0, None) for run in results["cubic, alone"]
     )
@@ -202,7 +203,7 @@ def test_harm_to_video_is_in_its_delay_and_its_bitrate(tmp_path: Path) -> None:
     rows = list(zip(*(frames[f"cubic, {what}"] for what in of), strict=True))
     rates = [[one["bitrate_mbit"] for one in row] for row in rows]
     p95s = [[one["delay_ms"]["p95"] for one in row] for row in rows]
-    # Alone it has its largest bitrate, and waits for nobody.
+    # Alone the video has its largest bitrate.
     assert all(alone > 1.5 > max(itself, beside) for alone, itself, beside in rates)
     wanted = [(b - c) / a for a, b, c in rates]
     assert bitrate.outcome(bbr, request, results).value == pytest.approx(sum(wanted) / 2)
@@ -218,7 +219,7 @@ def test_an_ellipse_holds_what_it_says() -> None:
     (x, y), outline = ellipse.contour([(a, b + 0.3 * a) for a, b in points])
     assert x == pytest.approx(1, abs=0.1)
     assert y == pytest.approx(5.3, abs=0.1)
-    # Along x, the outline reaches sqrt(-2 ln(1 - 0.68)) = 1.51 standard deviations.
+    # The outline reaches sqrt(-2 ln(1 - 0.68)) = 1.51 standard deviations along x.
     assert max(a for a, _ in outline) - x == pytest.approx(1.51 * 2, rel=0.03)
     height = (0.5**2 + (0.3 * 2) ** 2) ** 0.5
     assert max(b for _, b in outline) - y == pytest.approx(1.51 * height, rel=0.03)
@@ -339,7 +340,7 @@ def test_parts_of_other_sources_run_only_if_they_are_named(tmp_path: Path) -> No
 
 
 def test_bbr_keeps_deep_buffers_shorter_than_cubic(tmp_path: Path) -> None:
-    """The finding of nsperf's experiment on deep buffers, and that on random loss."""
+    """Check the findings of nsperf's experiments on deep buffers and on random loss."""
     small = {"duration": "20s", "sweep": {"bottleneck.queue.limit": ["10bdp"]}}
     lossy = {"duration": "8s", "sweep": {"bottleneck.loss": [0.001]}, "bottleneck.rate": "200Mbit"}
     criteria = [
@@ -353,7 +354,9 @@ def test_bbr_keeps_deep_buffers_shorter_than_cubic(tmp_path: Path) -> None:
     found = execution.evaluate("cc", criteria, cc.SCENARIOS, Subject("bbr", "bbr"), request)
     loss, delay = found.sections
     assert (loss.verdict, delay.verdict) == ("no worse", "no worse")
-    # CUBIC fills ten bandwidth-delay products, and stops growing at one loss in a thousand packets.
+    # CUBIC fills the buffer of ten bandwidth-delay products. With one loss in a thousand packets
+    # its
+    # window stops growing.
     assert delay.value is not None
     assert delay.value < -0.5
     assert loss.value is not None
@@ -372,7 +375,7 @@ def test_only_a_scalable_control_is_marked_in_every_round(tmp_path: Path) -> Non
         verdicts[name] = found.sections[0].verdict
         [value] = [one.value for one in found.sections]
         assert value is not None
-        # About two in theory, and more where bursts are marked together.
+        # In theory the value is about two; it is larger if a burst has several marks.
         assert value > 2 if name == "prague" else value < 0.1
     assert verdicts == {"prague": "pass", "cubic": "fail"}
 

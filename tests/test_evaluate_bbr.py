@@ -1,4 +1,4 @@
-"""`evaluate bbr`: what passes, what fails by design, and planted faults, which one case finds."""
+"""`evaluate bbr`: cases that pass, cases that fail by design, and planted faults, one per case."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ DRAFT = "bbr3:draft=06"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of results: what two subjects share runs once."""
+    """Make a folder of results, so that subjects reuse the runs that they share."""
     return tmp_path_factory.mktemp("results")
 
 
 def evaluated(name: str, store: Path, *parts: str) -> Evaluation:
-    """Evaluate a subject, or some cases of it."""
+    """Evaluate a subject with all cases or some of them."""
     return evaluate("bbr", Request(name, RunOptions(out=store, progress=False), parts=parts))
 
 
 def verdicts(evaluation: Evaluation) -> dict[str, str]:
-    """The verdicts by case."""
+    """Return the verdict of each case."""
     return {section.id: section.verdict for section in evaluation.sections}
 
 
@@ -51,7 +51,7 @@ def test_the_draft_passes_every_case(store: Path) -> None:
     evaluation = evaluated(DRAFT, store)
     assert set(verdicts(evaluation).values()) == {"pass"}, evaluation.sections
     values = {section.id: section.value for section in evaluation.sections}
-    # Gains of 128/256 and 230/256, rounds, and steps that are whole numbers.
+    # The draft's gains 128/256 and 230/256, its numbers of rounds, and steps, exactly.
     assert (values["A.3"], values["A.8"]) == (0.5, 230 / 256)
     assert (values["A.4"], values["A.5"]) == (4, 3)
     assert (values["A.14"], values["A.18"], values["A.19"]) == (4, 4, 4)

@@ -46,7 +46,7 @@ def test_a_crossing_of_a_staircase_lies_between_its_steps() -> None:
 
 
 def test_noise_on_a_flat_part_makes_one_crossing() -> None:
-    # Falls below 0 and rises above it again: pooled, the two middle values are 0.05.
+    # The curve falls below 0 and rises above it again. Pooled, the two middle values are 0.05.
     found = crossing([1.0, 2.0, 3.0, 4.0], [1.0, -0.1, 0.2, -1.0], falling=True)
     assert found
     assert found.x == pytest.approx(3.0 + 0.05 / 1.05)
@@ -72,7 +72,7 @@ def test_monotone_is_the_least_squares_fit() -> None:
 
 
 def staircase_runs(equal_frames: float, seeds: int = 3) -> list[FakeRun]:
-    """Runs of one row of Table I with equal sharing at this many frames."""
+    """Make runs of one row of Table I, with equal sharing at this many frames."""
     return [
         run(
             {f"{pts.ECN}.min": f"{pts.FRAME * n - pts.FRAME // 2}b"},
@@ -90,12 +90,12 @@ def test_equal_share_of_a_staircase() -> None:
     m = 0.125
     found = table1.share(pts.table(staircase_runs(5.25)), m)
     assert found
-    # Between the middles of the steps of 5 and 6 frames, three quarters of the way.
+    # The crossing is between the middles of the steps of 5 and 6 frames, at three quarters.
     assert found.x == pytest.approx(5.25 * pts.FRAME / (m * pts.BDP))
     assert found.utilisation == pytest.approx(0.9 + 0.01 * 5.75)
     assert found.occupancy == pytest.approx(0.1 * 5.75)
     assert found.n == 3
-    # Seeds move it by 0.01 frames either way: t = 4.303 for 2 degrees of freedom.
+    # The three seeds are 0.01 frames apart: t = 4.303 with 2 degrees of freedom.
     frames = found.ci95 / (pts.FRAME / (m * pts.BDP)) if found.ci95 else 0.0
     assert frames == pytest.approx(4.302653 * 0.01 / math.sqrt(3), rel=1e-6)
 
@@ -112,7 +112,7 @@ def test_a_starved_flow_does_not_hide_the_crossing() -> None:
 def test_steps_are_whole_frames() -> None:
     low, high = pts.staircase(6750, 0.125)
     assert (low, high) == (6000 / 3906.25, 7500 / 3906.25)
-    # The paper's K/M of 2.3 at BDP/8 is 5.99 frames: the edge between two steps.
+    # The paper's K/M of 2.3 at BDP/8 is 5.99 frames, which is the edge between two steps.
     assert pts.staircase(2.304 * 0.125 * pts.BDP, 0.125)[1] == pytest.approx(2.304)
 
 
@@ -125,7 +125,7 @@ def test_formula_3() -> None:
 
 
 def test_half_the_growth_and_half_the_marks_have_nearly_the_same_fixed_point() -> None:
-    # W = 2/p and 1.22/sqrt(p) with uniformised RED give these.
+    # With W = 2/p and 1.22/sqrt(p), and uniformised RED, these ratios follow.
     for min_ratio, expected in ((0.125, 0.109), (0.25, 0.127), (0.5, 0.186), (0.75, 0.350)):
         assert fixed_point(min_ratio) == pytest.approx(expected, rel=0.08)
 
@@ -197,7 +197,7 @@ def test_frames_on_linux_are_those_of_the_paper() -> None:
 
 
 def test_engines_stand_side_by_side() -> None:
-    """Linux misses in the same way if it misses where the simulator does, and on the same side."""
+    """Linux misses like the simulator if it misses the same cells in the same direction."""
     parts = ("table1", "fig10")
     both = measured(parts)
     low = pl.col("utilisation") - 0.05
@@ -280,7 +280,7 @@ def test_cells_of_table_1(built: tuple[Builder, object]) -> None:
             "ci95",
             "blind",
         }
-    # The made-up runs share equally where the paper has it.
+    # The made-up runs share equally at the paper's thresholds.
     assert all(c.status == "pass" for c in table if c.quantity == "k_over_m")
 
 
@@ -326,7 +326,7 @@ def test_thresholds_between_two_frames_are_the_same_queue(tmp_path: Path) -> Non
 
 
 def test_table_1_comes_out(tmp_path: Path) -> None:
-    """Every published cell within the tolerances of the report, two Reno flows included."""
+    """Check every published cell within the tolerances of the report, with two Reno flows too."""
     result = get("dctcp-internet-2014").run(
         ["table1"], RunOptions(seeds=2, jobs=2, out=tmp_path, progress=False), quick=True
     )

@@ -52,12 +52,12 @@ def said(part: Found) -> str:
 
 FIFO = {"aqm": "fifo", "limit": "1bdp"}
 LATE = [{"cc": "cubic", "start": "9.9s"}]
-"""A scenario has a flow."""
+"""Flows for scenarios about another source: a scenario needs a flow, so this one starts late."""
 WIDE = {"rate": "1Gbit", "queue": {"aqm": "fifo", "limit": "100000p"}}
 
 
 def test_whose_application_has_no_more_to_send(results: Path) -> None:
-    """Requests that fit into the first window: the sender sends all at once, then waits."""
+    """Requests fit into the first window: the sender sends all of one at once, then waits."""
     web = {"kind": "web", "arrival": "50ms", "min": "5kb", "max": "6kb"}
     got = found(results, bottleneck=WIDE, flows=LATE, traffic=[web])
     source = got["flows"][1]
@@ -121,7 +121,7 @@ def test_what_slow_start_overshoots(results: Path) -> None:
 
 
 def test_how_slow_start_ended(results: Path) -> None:
-    """Slow start ends by a loss, marks, HyStart's two ways, a threshold, a model, or never."""
+    """Slow start ends by a loss, marks, HyStart's two rules, a threshold, a model, or never."""
 
     def end(**keys: Any) -> tuple[Found, str]:
         flow = found(results, **{"duration": "3s", **keys})["flows"][0]
@@ -139,7 +139,7 @@ def test_how_slow_start_ended(results: Path) -> None:
         listed["time_s"],
         listed["from"],
     )
-    # The buffer is one round trip long, and the window had doubled into it: as much was lost.
+    # The buffer holds one round trip. The window had doubled into it, so as many packets were lost.
     assert by_loss["queue_ms"] == pytest.approx(20, rel=0.2)
     (event,) = found(results, duration="3s", bottleneck=narrow, flows=reno)["links"][0]["events"]
     assert by_loss["lost"] == event["busiest_count"] > 50
@@ -169,7 +169,8 @@ def test_how_slow_start_ended(results: Path) -> None:
     by_search, text = end(**far, flows=[{"cc": {"name": "cubic", "slow_start": "search"}}])
     assert (by_search["why"], by_search["lost"]) == ("search", 0)
     assert "by SEARCH: deliveries were a quarter behind" in text
-    # The buffer overflows after the end, with what was in flight then: that is its overshoot.
+    # The buffer overflows after slow start has ended, by what was in flight at its end. `lost`
+    # counts these packets as the overshoot.
     short = {"rate": "50Mbit", "queue": {"aqm": "fifo", "limit": "2bdp"}}
     late, text = end(
         path={"rtt": "100ms"},
@@ -203,7 +204,7 @@ def test_a_queue_that_an_aqm_holds_is_no_standing_queue(results: Path) -> None:
     assert link["queue"] == "held"
     assert "the AQM holds it below its target of 20 ms." in said(link)
     assert "standing queue" not in said(link)
-    # A buffer has no target; a queue that no AQM holds is a standing queue.
+    # A FIFO has no target. Its queue is a standing queue because no AQM controls it.
     fifo = found(results, bottleneck={"rate": "20Mbit", "queue": FIFO}, **keys)["links"][0]
     assert (fifo["target_ms"], fifo["queue"]) == (None, "standing")
 
@@ -220,14 +221,14 @@ def test_a_loss_that_was_scheduled(results: Path) -> None:
 
 
 def test_a_flight_that_is_lost_whole(results: Path) -> None:
-    """No ACK comes back, not even for the probe: the timeout fires."""
+    """No ACK comes back, and the probe is lost too, so the timeout fires."""
     bottleneck = {**WIDE, "schedule": {"drops": [*range(200, 215)]}}
     got = found(results, duration="3s", bottleneck=bottleneck, tcp={"rwnd": "14kb"})
     flow = got["flows"][0]
     assert flow["reductions"]["by_reason"]["timeout"] >= 1
     timeout = next(r for r in flow["reductions"]["listed"] if r["reason"] == "timeout")
     assert timeout["to"] == 1
-    # The probe after two RTTs, and the timeout of 200 ms and more after it.
+    # The probe comes after two RTTs, and the timeout at least 200 ms after it.
     assert flow["seconds"]["timeout"] > 0.2
     assert "a retransmission timeout" in said(flow)
 
@@ -306,7 +307,7 @@ def puzzle(results: Path, name: str, **sets: object) -> Found:
 
 
 def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
-    """Both flows see as many marks; one reduces by a hundredth, the other by a third."""
+    """Both flows see equally many marks. Prague reduces by a hundredth, CUBIC by a third."""
     pair = puzzle(results, "prague-cubic")["pairs"][0]
     assert pair["flows"] == ["prague", "cubic"]
     assert pair["throughput_ratio"] > 10
@@ -319,7 +320,7 @@ def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
 
 
 def test_why_dctcp_gets_a_tenth_under_dualpi2(results: Path) -> None:
-    """Half of its packets are marked: the step is shorter than two packet times."""
+    """Half of its packets are marked, because the step is shorter than two packet times."""
     got = puzzle(results, "dctcp-dualpi2")
     dctcp = next(flow for flow in got["flows"] if flow["name"] == "dctcp")
     assert 0.8 < dctcp["throughput_mbit"] < 1.3
@@ -338,11 +339,11 @@ SAME = {"flows.dctcp.cc": "cubic", "flows.dctcp.ecn": True}
 
 @pytest.mark.parametrize("sets", [{}, SAME], ids=["beside dctcp", "beside itself"])
 def test_why_cubic_takes_turns_on_a_short_path(results: Path, sets: dict[str, object]) -> None:
-    """Windows of two segments: a loss costs a timeout, and the link is the other's meanwhile."""
+    """Windows are two segments: each loss costs a timeout, and meanwhile the other has the link."""
     got = puzzle(results, "cubic-dctcp", **sets)
     (pair,) = got["pairs"]
     assert pair["turns"]
-    # A few seconds in which neither leads decide which of the two it is.
+    # Which of the two it is depends on a few seconds in which neither flow leads.
     kind = "There are two states" if pair["states"] else "They take turns"
     assert pair["lead"]["changes"] >= 10
     assert min(pair["timer_shares"]) > 0.3
@@ -375,7 +376,7 @@ def test_two_states_are_those_between_which_there_is_little() -> None:
 
 
 def test_bbr_does_not_give_way_to_losses(results: Path) -> None:
-    """BBR restores its window after recovery: it is not a backoff."""
+    """BBR restores its window after recovery, so a loss is not a backoff."""
     flows = [{"cc": "bbr"}, {"cc": "cubic"}, {"cc": "bbr3"}]
     bottleneck = {"rate": "20Mbit", "queue": FIFO}
     got = found(results, warmup="2s", bottleneck=bottleneck, flows=flows, path={"rtt": "40ms"})

@@ -13,7 +13,7 @@ def test_the_page_has_what_its_commands_print(tmp_path: Path) -> None:
 
 
 def test_the_causes_are_named(tmp_path: Path) -> None:
-    """Return the scenarios of the figure, by what holds their flow back most."""
+    """Check that each scenario of the figure is limited by the cause that it is made for."""
     import tailback
     from tailback.explain import explain
 

@@ -24,7 +24,7 @@ from tailback import _native
 
 WARMUP_NS = 500_000_000
 
-# Everything ends before the run does, so that no packet is left in a queue.
+# All flows end before the run does, so that no packet is left in a queue.
 PACKETS = """\
 duration = "5s"
 warmup   = "500ms"
@@ -70,17 +70,18 @@ class Packet:
 
     @property
     def key(self) -> bytes:
-        """The fields that a queue does not change: all except ECN and the checksum over it."""
+        """The header fields that a queue does not change: all except ECN and the checksum over
+        it."""
         return self.header[:15] + self.header[16:24] + self.header[26:]
 
     @property
     def measured(self) -> bool:
-        """Whether the summary counts it."""
+        """Whether the summary counts the packet."""
         return self.time_ns >= WARMUP_NS
 
 
 def options(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Code and value of each option of a block."""
+    """Yield code and value of each option of a block."""
     while len(data) >= 4:
         code, length = struct.unpack_from("<HH", data)
         if code == 0:
@@ -90,7 +91,7 @@ def options(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def read(path: Path) -> dict[str, list[Packet]]:
-    """The packets of a capture by interface."""
+    """Return the packets of a capture by interface."""
     data = path.read_bytes()
     names: list[str] = []
     packets: dict[str, list[Packet]] = {}
@@ -120,7 +121,7 @@ def read(path: Path) -> dict[str, list[Packet]]:
 
 
 def run(tailback: Tailback, folder: Path, text: str, *args: str) -> tuple[dict[str, Any], str]:
-    """Runs a scenario; its summary and id."""
+    """Run a scenario; return its summary and run id."""
     (folder / "packets.toml").write_text(text, encoding="utf-8")
     done = tailback("run", "packets.toml", "--json", *args)
     assert done.returncode == 0, done.stderr
@@ -130,7 +131,7 @@ def run(tailback: Tailback, folder: Path, text: str, *args: str) -> tuple[dict[s
 
 @pytest.fixture
 def capture(tailback: Tailback, tmp_path: Path) -> tuple[dict[str, Any], dict[str, list[Packet]]]:
-    """A run's summary and its exported capture."""
+    """Return a run's summary and its exported capture."""
     summary, run_id = run(tailback, tmp_path, PACKETS)
     done = tailback("export", run_id, "--format", "pcapng")
     assert (done.returncode, done.stdout) == (0, f"{run_id}.pcapng\n"), done.stderr
@@ -169,7 +170,7 @@ def test_sojourn_times_of_a_capture_are_the_histogram(
     capture: tuple[dict[str, Any], dict[str, list[Packet]]],
 ) -> None:
     summary, packets = capture
-    # A drop comes first: CoDel drops the head and then hands out the next.
+    # At one time drops precede departures: CoDel drops the head and then sends the next packet.
     events = [(p.time_ns, 0, p) for p in packets["bottleneck.in"]]
     events += [(p.time_ns, 1, p) for p in packets["bottleneck.drop"]]
     events += [(p.time_ns, 2, p) for p in packets["bottleneck.out"]]
@@ -179,7 +180,7 @@ def test_sojourn_times_of_a_capture_are_the_histogram(
         if place == 0:
             arrived[packet.key].append(time_ns)
             continue
-        # A full buffer drops the arriving packet, the algorithm drops the head.
+        # A full buffer drops the newest packet, which just arrived; the algorithm drops the oldest.
         waited = arrived[packet.key]
         since = waited.pop() if packet.comment == "overflow" else waited.popleft()
         if place == 2 and packet.measured:
@@ -191,7 +192,7 @@ def test_sojourn_times_of_a_capture_are_the_histogram(
 
 def test_a_loss_behind_the_queue_is_seen_at_both_places(tailback: Tailback, tmp_path: Path) -> None:
     text = PACKETS.replace("both_directions = true", 'link = "wire"\nloss = 0.02')
-    # So that nothing is in the queue at the end.
+    # The transfer stops early, so that the queue is empty at the end.
     text = text.replace('bytes = "1800kb"', 'stop = "4s"')
     summary, _ = run(tailback, tmp_path, text)
     packets = read(next(tmp_path.glob("results/runs/*/packets.pcapng")))
@@ -206,7 +207,7 @@ def test_a_loss_behind_the_queue_is_seen_at_both_places(tailback: Tailback, tmp_
 
 
 def tshark(*args: str | Path) -> list[str]:
-    """The lines that tshark prints."""
+    """Return the lines that tshark prints."""
     done = subprocess.run(
         ["tshark", *map(str, args)], capture_output=True, text=True, check=True, timeout=60
     )
@@ -216,8 +217,9 @@ def tshark(*args: str | Path) -> list[str]:
 def seen_at_the_sender(
     tailback: Tailback, tmp_path: Path, run_id: str, summary: dict[str, Any]
 ) -> list[int]:
-    """Check the capture as one at the sender: data before the queue, ACKs after theirs. Return the
-    last acknowledged number of each flow."""
+    """Check the capture as one taken at the sender: data precedes the queue, and each ACK follows
+    its
+    data. Return the last acknowledged number of each flow."""
     chosen = ("--interface", "bottleneck.in", "--interface", "bottleneck.back.out")
     done = tailback("export", run_id, "--format", "pcapng", "--out", "sender.pcapng", *chosen)
     assert done.returncode == 0, done.stderr

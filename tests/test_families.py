@@ -1,4 +1,4 @@
-"""Which differences are flagged if they are not independent of each other."""
+"""Which differences are flagged when the tests are not independent of each other."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def flagged(qs: list[float | None]) -> list[bool]:
 def test_each_a_family_of_its_own_is_benjamini_and_hochberg() -> None:
     families = list(range(15))
     qs = false_discovery(TEXTBOOK, families)
-    # At 5 % the first four.
+    # At 5 % the first four p values are flagged.
     assert flagged(qs) == [True] * 4 + [False] * 11
     assert qs[3] == pytest.approx(0.0095 * 15 / 4)
     # A q never exceeds that of a larger p: 0.0298 x 15 / 7 is less than 0.0278 x 15 / 6.
     assert qs[5] == qs[6] == pytest.approx(0.0298 * 15 / 7)
     assert qs[14] == 1.0
-    # Neither the order nor undecided tests matter.
+    # The result does not depend on the order, and undecided tests do not count.
     again = false_discovery([None, *reversed(TEXTBOOK), None], [0, *reversed(families), 0])
     assert again[1:-1] == qs[::-1]
 
@@ -34,7 +34,7 @@ def test_each_a_family_of_its_own_is_benjamini_and_hochberg() -> None:
 def test_one_family_is_benjamini_and_yekutieli() -> None:
     qs = false_discovery(TEXTBOOK, [0] * 15)
     assert qs == pytest.approx(stats.false_discovery_control(TEXTBOOK, method="by").tolist())
-    # 1 + 1/2 + ... + 1/15 = 3.318: three are left.
+    # The level is divided by 1 + 1/2 + ... + 1/15 = 3.318: three are left.
     assert flagged(qs) == [True] * 3 + [False] * 12
 
 
@@ -44,14 +44,14 @@ def test_what_cannot_be_told_counts_for_nothing() -> None:
 
 
 def test_a_chosen_family_pays_for_having_been_chosen() -> None:
-    # Of four families one is chosen: inside, the level is a quarter of 5 %.
+    # One of four families is selected, so the level within that family is a quarter of 5 %.
     ps = [0.001, 0.02, 0.04, 0.5, 0.6, 0.7]
     qs = false_discovery(ps, ["a", "a", "a", "b", "c", "d"])
-    # 1 + 1/2 + 1/3 = 11/6: "a" has 0.0055, of four 0.022; inside 0.0055, 0.055 and 0.0733
-    # against the level over four.
+    # The factor for three tests is 1 + 1/2 + 1/3 = 11/6. Family "a" has p = 0.0055, which is 0.022
+    # among four. Its tests have 0.0055, 0.055 and 0.0733, each times four.
     assert qs[:3] == pytest.approx([0.022, 0.22, 0.04 * 11 / 6 * 4])
     assert flagged(qs) == [True, False, False, False, False, False]
-    # Two families that are chosen at the same time pay half.
+    # With two selected families the level within each is half of 5 %.
     qs = false_discovery([0.001, 0.02, 0.001, 0.5, 0.6], ["a", "a", "b", "c", "d"])
     assert qs[1] == pytest.approx(0.02 * 1.5 * 4 / 2)
 

@@ -29,7 +29,7 @@ LEAVES = ("text", "identity", "count", "number", "causes", "numbers")
 
 @pytest.fixture(scope="module")
 def summary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """A run with everything that a summary can have."""
+    """Run a scenario whose summary has every optional field; return the summary."""
     results = tb.run(SCENARIO, out=tmp_path_factory.mktemp("out"), seeds=1, jobs=1)
     whole: dict[str, Any] = json.loads((results[0].path / "summary.json").read_text())
     whole["programs"] = [program("quic", 4.0)]
@@ -39,7 +39,8 @@ def summary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def pairs(
     declared: Sequence[Field], part: Json, at: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], Field, Any]]:
-    """Yield every field with its place and value; fail where a key is undeclared, or missing and
+    """Yield every field with its path and value. Fail if a key is undeclared, or a required key is
+    missing.
     not allowed to be.
     """
     assert {*part} <= {field.name for field in declared}, at
@@ -61,7 +62,7 @@ def pairs(
 
 
 def changed(summary: Json, place: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """The summary with another value at a place; `...`: without it."""
+    """Return a summary with another value at a path; `...` removes the key."""
     other = copy.deepcopy(dict(summary))
     holder: Any = other
     for key in place[:-1]:
@@ -75,7 +76,7 @@ def changed(summary: Json, place: tuple[Any, ...], value: Any) -> dict[str, Any]
 
 def test_the_summary_has_what_is_declared(summary: Json) -> None:
     assert summary["traffic"][0]["completions"]["bins"]
-    # Each source has what its kind measures, and all of them together everything.
+    # Each source has the fields of its kind; together the sources have all fields.
     known = {key for source in summary["traffic"] for key in source}
     assert known == {field.name for field in fields.inside("traffic")}
     assert all("chunks" in flow for flow in summary["flows"])
@@ -86,7 +87,7 @@ def test_the_summary_has_what_is_declared(summary: Json) -> None:
 
 
 def programless(summary: Json) -> Json:
-    """Return the summary with its keys in order; the test adds programs."""
+    """Return the summary with its keys in the declared order."""
     return {field.name: summary[field.name] for field in fields.summary()}
 
 
@@ -114,7 +115,7 @@ PARTS = {
 
 
 def measured(declared: Sequence[Field], prefix: str = "") -> Iterator[str]:
-    """Where the measured numbers of a part are."""
+    """Yield the paths of the measured numbers of a part."""
     for field in declared:
         at = f"{prefix}{field.name}"
         if field.kind in ("table", "optional table"):
@@ -183,7 +184,7 @@ def test_frames_have_a_column_of_every_field(tmp_path: Path) -> None:
     for one in fields.metrics():
         for part in one["parts"]:
             if part == "program" and one["name"] not in tables[part]:
-                # Without a program there are the columns that every program has.
+                # Results that only some programs have are not columns of a run without programs.
                 assert one["path"].startswith("results.")
             elif part != "run":
                 assert one["name"] in tables[part].columns, one

@@ -70,7 +70,7 @@ FIRST, SECOND = (0x1B, 0x9E, 0x77), (0xD9, 0x5F, 0x02)
 """The colours of Flent's first two curves."""
 
 CACHE = Path(sys.prefix) / "matplotlib"
-"""Matplotlib's list of fonts takes seconds to make: once."""
+"""The folder of Matplotlib's list of fonts, kept because making it takes seconds."""
 
 FLENT = """\
 import sys
@@ -109,7 +109,7 @@ def pixels(file: Path) -> dict[Any, int]:
 
 
 def run(folder: Path, text: str, engine: str = "sim", **values: object) -> tb.Run:
-    """The only run of a scenario."""
+    """Run a scenario of one run; return the run."""
     chosen = {name.replace("__", "."): value for name, value in values.items()}
     [made] = tb.run(text, set=chosen, engine=engine, out=folder / "results")
     return made
@@ -123,7 +123,7 @@ def exported(tailback: Tailback, made: tb.Run, name: str) -> dict[str, Any]:
 
 
 def contents_of(file: Path) -> dict[str, Any]:
-    """What is in a data file."""
+    """Return the contents of a data file."""
     data: dict[str, Any] = json.loads(gzip.decompress(file.read_bytes()))
     return data
 
@@ -140,7 +140,7 @@ def test_flent_plots_a_run(
     assert exported(tailback, two, "two")["metadata"]["NAME"] == "tcp_2up"
     wanted = [("one", plot) for plot in PLOTS_OF_ONE] + [("two", plot) for plot in PLOTS_OF_TWO]
     if engine == "kernel":
-        # The files are alike.
+        # Both engines write the same fields, so a few plots suffice here.
         wanted = [
             ("one", "totals_with_tcp_rtt"),
             ("two", "tcp_cwnd"),
@@ -190,7 +190,7 @@ def test_every_byte_is_in_the_file(
 ) -> None:
     if engine == "kernel":
         request.getfixturevalue("kernel_kit")
-    # The second ends in the middle of an interval, the duration too.
+    # The second flow and the run both end in the middle of an interval.
     text = TWO.replace("5s", "4.95s") + 'bytes = "500kb"\n'
     made = run(tmp_path, text, engine, warmup=warmup)
     data = exported(tailback, made, "all")
@@ -209,7 +209,7 @@ def test_every_byte_is_in_the_file(
     assert len(data["x_values"]) == 51
     assert all(len(column) == 51 for column in data["results"].values())
     assert data["metadata"]["LENGTH"] == pytest.approx(4.95 - since)
-    # What Flent leaves out of box and cumulative plots is the warm-up.
+    # Flent's box and cumulative plots leave out the warm-up.
     delay, total = data["metadata"]["DELAY"], data["metadata"]["TOTAL_LENGTH"]
     assert delay == since
     assert total - delay == pytest.approx(4.95)
@@ -290,7 +290,7 @@ def test_every_window_of_a_record_of_acks(tailback: Tailback, tmp_path: Path) ->
     rates = [row for row in raw if "val" in row]
     assert len(rates) == 50
     mean = sum(row["val"] * row["dur"] for row in rates) / sum(row["dur"] for row in rates)
-    # Acknowledged at the sender, half a round trip later.
+    # The sender counts acknowledged bytes, half a round trip later than the receiver.
     assert mean == pytest.approx(made.summary["flows"][0]["throughput_mbit"], rel=1e-9)
 
 
@@ -313,7 +313,7 @@ def test_what_has_no_series_is_not_exported(tailback: Tailback, tmp_path: Path) 
     assert not (tmp_path / "x.json").exists()
 
 
-# A test bed: flows start 5 s into the test, and a sample has its duration.
+# Times as on a test bed: flows start 5 s into the test, and each sample has a duration.
 T0 = 1_563_000_000.0
 RATES = {"TCP upload::1": (4.0, 6.0), "TCP upload::2": (3.0, 2.0)}
 
@@ -324,7 +324,7 @@ def measured(**changes: Any) -> dict[str, Any]:
         "Ping (ms) ICMP": [{"t": T0 + 0.2 * i, "val": 40.5} for i in range(1, 70)]
     }
     for name, (early, late) in RATES.items():
-        # 1 s of start-up at one rate, 3 s at another, in samples of unequal length.
+        # 1 s of start-up at one rate and 3 s at another, in samples of unequal length.
         ends = ((5.25, 0.25), (6.0, 0.75), (8.0, 2.0), (9.0, 1.0))
         raw[name] = [
             {"t": T0 + end, "dur": dur, "val": early if end <= 6 else late} for end, dur in ends
@@ -365,14 +365,14 @@ def measured(**changes: Any) -> dict[str, Any]:
 
 
 def write(file: Path, data: object) -> Path:
-    """A data file with this content."""
+    """Write a data file with this content."""
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(gzip.compress(json.dumps(data).encode(), mtime=0))
     return file
 
 
 def values(made: Comparison) -> dict[tuple[str, str], dict[str, Any]]:
-    """Mean and n by name, quantity and column."""
+    """Return mean and n by name, quantity and column."""
     return {
         (cell.name or cell.kind, cell.quantity): {
             column: (found.mean, found.n) for column, found in cell.values.items()
@@ -427,7 +427,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     assert "one run of each point shows nothing about noise" in done.stdout
     page = Path(re.search(r"report: (.*)", done.stdout)[1])  # type: ignore[index]
     assert "bed.flent.gz" in (tmp_path / page).read_text(encoding="utf-8")
-    # The whole sweep beside it, of one point too.
+    # A data file is compared with a whole sweep, here of one point.
     assert tailback("compare", "bed.flent.gz", tmp_path / "results").returncode == 0
 
 
@@ -464,13 +464,13 @@ def test_files_of_a_folder_are_replicates(tmp_path: Path) -> None:
     bed = cell.values["bed"]
     assert bed.n == 3
     assert bed.mean == pytest.approx(6.5)
-    # Student's t for three values that are 1 apart.
+    # Student's t for two degrees of freedom; the three values are 1 apart.
     assert bed.half_width == pytest.approx(4.302652730 / 3**0.5, rel=1e-9)
     assert cell.values["two through CoDel"].n == 2
     assert not cell.differences["bed"].paired
     assert cell.differences["bed"].p is not None
     assert (one.seed, two.seed) == (1, 2)
-    # Files have no seeds that would pair them.
+    # Data files have no seeds, so they are not paired.
     for i in range(3):
         write(other / f"{i}.flent.gz", measured(metadata__TITLE="other"))
     made = compare_stored([tmp_path / "bed", other])
@@ -508,7 +508,7 @@ WHOLE = gzip.compress(json.dumps(measured()).encode(), mtime=0)
 
 
 def packed(**changes: Any) -> bytes:
-    """A data file with changes."""
+    """Return a data file with these changes."""
     return gzip.compress(json.dumps(measured(**changes)).encode(), mtime=0)
 
 

@@ -34,7 +34,7 @@ ODD: dict[str, Callable[[Path], Path]] = {
     "circle": lambda folder: _made(folder / "circle", lambda p: p.symlink_to("circle")),
     "large": lambda folder: _made(folder / "large", _sparse),
 }
-"""File types that may be there instead of a regular file."""
+"""Kinds of entries that may be found in place of a regular file."""
 
 
 def _made(path: Path, make: Callable[[Path], object]) -> Path:
@@ -74,7 +74,7 @@ def test_a_file_that_grows_is_read_to_its_limit(tmp_path: Path) -> None:
     assert foreign.read(path, limit=10) == b"0123456789"
     with pytest.raises(InputError, match="larger than"):
         foreign.read(path, limit=9)
-    # A file of /proc has size 0.
+    # Files of /proc report a size of 0 and still have content.
     with pytest.raises(InputError, match="larger than"):
         foreign.read(Path("/proc/self/status"), limit=9)
 
@@ -133,7 +133,7 @@ def test_brackets_in_texts_are_no_depth() -> None:
 
 
 def measured(change: Callable[[dict[str, Any]], object] = lambda _: None) -> bytes:
-    """A data file, changed."""
+    """Return a data file, changed by a function."""
     samples = [{"t": 1000.0 + i, "val": 4.0, "dur": 1.0, "tcp_rtt": 50.0} for i in range(1, 9)]
     data: dict[str, Any] = {
         "version": 4,
@@ -290,7 +290,7 @@ main()
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
     """10 MB that unpack to gigabytes, and objects that take 20 times the size of their text."""
     (tmp_path / "good.flent.gz").write_bytes(measured())
-    # Independent blocks may be repeated.
+    # Blocks after a full flush are independent, so one block may be repeated.
     packer = zlib.compressobj(9, wbits=31)
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(bytes(16 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -317,7 +317,7 @@ def test_bombs_take_little_memory(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_there_once_for_all_points_and_seeds(tmp_path: Path) -> None:
-    """Two million lines for 2000 runs: 32 GB if each had its own."""
+    """A trace of two million lines for 2000 runs: 32 GB if each run had a copy."""
     (tmp_path / "up").write_text("".join(f"{i // 2}\n" for i in range(2_000_000)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     scenario = tmp_path / "it.toml"
@@ -333,7 +333,7 @@ def test_a_trace_is_there_once_for_all_points_and_seeds(tmp_path: Path) -> None:
 
 
 def test_a_sweep_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
-    """Values that are copied into every point: a small file, many points."""
+    """Values are copied into every point, so a small file with many points needs much memory."""
     steps = ", ".join(f'["{i}ms", "10Mbit"]' for i in range(10_000))
     scenario = tmp_path / "it.toml"
     scenario.write_text(

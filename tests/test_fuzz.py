@@ -62,7 +62,7 @@ EDITS = st.lists(
 
 
 def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
-    """Bytes with pieces taken out and others put in."""
+    """Return bytes with pieces removed and others inserted."""
     for where, gone, piece in edits:
         at = int(where * (len(data) + 1))
         data = data[:at] + piece + data[at + gone :]
@@ -115,7 +115,7 @@ FLENT = {
 
 
 def refused_or(read: Callable[[], object]) -> None:
-    """Read; an error has to be a sentence that can be printed."""
+    """Read a file; an error has to be a sentence without control characters."""
     said = "read"
     try:
         read()
@@ -131,7 +131,7 @@ def test_flent_files(
     data: bytes, zipped: bool, edits: list[tuple[float, int, bytes]], tmp_path: Path
 ) -> None:
     path = tmp_path / "x.flent.gz"
-    # Either the content is damaged, or the archive around it.
+    # Damage either the content or the compressed archive.
     inside = gzip.compress(data, 1) if zipped else edited(gzip.compress(data, 1), edits)
     path.write_bytes(inside)
 

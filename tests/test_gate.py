@@ -28,7 +28,7 @@ from tailback.metrics.margins import Samples
 
 CODEL = SCENARIO.replace("10Mbit", "20Mbit").replace('"2s"', '"6s"').replace('"500ms"', '"2s"')
 SLOW = "slow:bottleneck.queue.target=20ms"
-"""Four times the target."""
+"""A variant with four times the target."""
 
 
 def drawn(seed: int, n: int, rise: float, spread: float, *, paired: bool = True) -> Samples:
@@ -41,16 +41,18 @@ def drawn(seed: int, n: int, rise: float, spread: float, *, paired: bool = True)
 
 @pytest.mark.parametrize("paired", [True, False])
 def test_at_the_bound_each_answer_is_wrong_as_often_as_the_level_says(paired: bool) -> None:
-    """With a true rise of 10 %, each answer is wrong in at most 5 %: beyond 10 %, and within."""
+    """With a true rise of exactly 10 %, "beyond" and "within" are each wrong in 5 % of the
+    tests."""
     found = [drawn(i, 8, 0.10, 1, paired=paired).against(0.10, relative=True) for i in range(2000)]
     for said in ([one.more() for one in found], [one.less() for one in found]):
-        # Three standard deviations of 2000 draws are 1.5 %.
+        # Three standard deviations of the share in 2000 draws are 1.5 %.
         assert 0.035 < sum(p <= LEVEL for p in said) / 2000 < 0.065
 
 
 def test_two_one_sided_tests_of_a_textbook() -> None:
-    # Five differences of mean 0.2 and standard deviation 0.158114: error 0.0707107. Within ±0.5:
-    # t = 4.24264 and 9.89949 with four degrees of freedom; t at 5 % is 2.13185.
+    # Five differences with mean 0.2 and standard deviation 0.158114: the standard error is
+    # 0.0707107.
+    # For bounds of ±0.5, t = 4.24264 and 9.89949 with four degrees of freedom; t at 5 % is 2.13185.
     samples = Samples((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.1, 3.2, 4.3, 5.4), paired=True)
     above = samples.against(0.5, relative=False)
     below = samples.against(-0.5, relative=False, falls=True)
@@ -81,7 +83,7 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
     assert five.bounds(0.05, relative=True) == (0.0, 0.0)
     assert four.bounds(0.05, relative=True) == (None, None)
     assert four.against(0.1, relative=True).runs(0.05) == 5
-    # A value at its bound is not beyond it: no drops before, no drops now.
+    # A value exactly at its bound does not exceed it: here there are no drops on either side.
     none = Samples((0.0,) * 5, (0.0,) * 5, paired=True)
     for falls in (False, True):
         found = none.against(-0.1 if falls else 0.1, relative=True, falls=falls)
@@ -95,7 +97,7 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
 def test_the_seeds_that_are_promised_are_enough_in_four_cases_of_five() -> None:
     needed = drawn(11, 6, 0.05, 1).against(0.10, relative=True).runs(LEVEL)
     assert needed is not None
-    # Six values may estimate the spread wrongly; the true spread does not.
+    # Six values estimate the spread badly, so the number of seeds is computed from the true spread.
     true = 10 * 0.05 / 1.0
     exact = next(n for n in range(3, 99) if ((1.7 + 0.86) / n**0.5) <= true)
     assert abs(exact - 26) <= 2
@@ -114,7 +116,8 @@ def test_a_negative_baseline_rises_towards_zero() -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tb.Comparison:
-    """A queue, the same again, the same with other seeds, and one with four times the target."""
+    """Compare a queue with an identical one, one with other seeds, and one with four times the
+    target."""
     variants: dict[str, dict[str, object]] = {
         "base": {},
         "again": {"title": "again"},
@@ -143,13 +146,13 @@ def test_three_answers(made: tb.Comparison) -> None:
     assert verdict.text().endswith("seeds would")
     assert verdict.seeds is not None
     assert verdict.seeds > 6
-    # Several bounds: one exceeded fails the gate, and all must hold to pass it.
+    # Of several cells, one beyond the bound fails the gate; all must be within it to pass.
     assert only(made, "again", "slow").gate(limit).answer == "exceeds"
     assert only(made, "again", "other").gate("link.delay_ms.mean:+0.1%").answer == "unknown"
-    # Within 60 % on both sides is equivalence; 4 times as long is not.
+    # Within ±60 % the delays are equivalent; a delay four times as long is not.
     assert only(made, "other").gate(["delay_ms.mean:60%", "link.delay_ms.mean:9"]).answer == "holds"
     assert only(made, "slow").gate("delay_ms.mean:60%").answer == "exceeds"
-    # A fall is not a rise.
+    # The bound is on a fall, and the delay rose.
     assert only(made, "slow").gate("delay_ms.mean:-10%").answer == "holds"
 
 
@@ -168,7 +171,8 @@ def test_what_a_variant_lacks_cannot_be_told(made: tb.Comparison) -> None:
 
 
 def test_one_of_many_exceeds_by_chance_no_more_often() -> None:
-    """With 20 cells at their bound, one exceeds it in most comparisons; none is reported."""
+    """With 20 cells at their bound, one exceeds it by chance in most comparisons; the gate corrects
+    it."""
     alone = together = 0
     for i in range(200):
         ps = [drawn(20 * i + k, 6, 0.10, 1).against(0.10, relative=True).more() for k in range(20)]
@@ -201,7 +205,7 @@ Command = Callable[..., tuple[int, str, str]]
 def command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Command:
-    """Runs the command in this process, in a folder of its own: status, stdout, stderr."""
+    """Return a function that runs the command in this process, in a temporary folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
@@ -259,7 +263,7 @@ def test_seeds_are_added_until_it_can_be_told(command: Command, tmp_path: Path) 
         command, *two, SLOW, "--fail-if", "delay_mean_ms:+10%", "--seeds", "auto", "--quiet"
     )
     assert clear[0] == 3
-    # The command was quiet, and later commands are not.
+    # `--quiet` must not leave its variable to later commands.
     assert "TAILBACK_QUIET" not in os.environ
     assert clear[1]["gate"]["level"] == pytest.approx(LEVEL / 4)
     assert {c["values"]["base"]["n"] for c in clear[1]["cells"] if c["kind"] == "link"} == {10}
@@ -298,14 +302,14 @@ def test_a_baseline_is_kept_in_a_file(command: Command, tmp_path: Path) -> None:
     assert [c["params"]["path.rtt"] for c in cells] == [2e7, 4e7]
     assert all(c["differences"]["f"]["paired"] for c in cells)
     assert all(c["differences"]["f"]["absolute"] == 0 for c in cells)
-    # Seed by seed, it gives the same verdict as the runs themselves.
+    # A baseline file is paired seed by seed, and gives the same verdict as the runs themselves.
     status, slow, _ = compare(command, kept, file, "--variant", SLOW, *limit)
     assert status == 3
     two = ("--variant", "base", "--variant", SLOW, *limit)
     direct = compare(command, file, *two)[1]
     for a, b in zip(slow["gate"]["verdicts"], direct["gate"]["verdicts"], strict=True):
         assert a["low"] == pytest.approx(b["low"], rel=1e-6)
-    # A stored sweep can be compared too; with fewer seeds, those of both sides count.
+    # A stored sweep can be compared too. With fewer seeds, only those of both sides count.
     assert compare(command, kept, "latest", "--metric", "jain")[0] == 0
     few = compare(command, kept, file, "--seeds", 2, *limit)[1]
     assert {c["differences"]["f"]["n"] for c in few["cells"] if c["differences"]} == {2}
@@ -314,7 +318,7 @@ def test_a_baseline_is_kept_in_a_file(command: Command, tmp_path: Path) -> None:
     page = command("compare", kept, file, "--report", "page")
     assert page[0] == 0, page[2]
     assert "kept in f-" in (tmp_path / "page" / "index.html").read_text("utf-8")
-    # A message names another version of the engine.
+    # The output reports that the baseline's engine has another version.
     text = kept.read_text("utf-8")
     kept.write_text(text.replace(tb.engine_version(), "0.0.1+old"), encoding="utf-8")
     done = command("compare", kept, file, "--no-report")
@@ -369,5 +373,5 @@ def test_the_commands_of_the_page_are_commands() -> None:
             found = command.get_command(click.Context(command), names.pop(0))
             assert found is not None
             command = found
-        # Raises for an unknown option of the command.
+        # `make_context` raises for an unknown option of the command.
         command.make_context("tailback", names)

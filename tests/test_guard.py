@@ -1,5 +1,5 @@
-"""The jobs of guests are unchanged for a fixed set of scenarios, which uses every entry and key.
-The tests of the run crate (guarded.rs) check the results of the set."""
+"""A fixed set of scenarios, which uses every entry and key, gives unchanged jobs for guests.
+The tests of the run crate (guarded.rs) check the results of the same set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_what_guests_are_told_has_not_moved() -> None:
 
 
 def _text() -> str:
-    """Both files of scenarios."""
+    """Return the text of both files of scenarios."""
     files = (guard.SCENARIOS, guard.OF_KERNEL)
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
@@ -36,7 +36,7 @@ def test_every_entry_is_there(kind: str) -> None:
 
 
 def test_every_key_is_there() -> None:
-    """Every key of the schema, except those that only name or assert."""
+    """The set uses every key of the schema, except those that only name or assert."""
     schema = json.loads(
         (HERE.parent / "docs/reference/scenario.schema.json").read_text(encoding="utf-8")
     )

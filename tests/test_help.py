@@ -13,7 +13,7 @@ from tailback.cli.main import PURPOSES, cli
 
 
 def every_command() -> Iterator[tuple[str, click.Command]]:
-    """Return all commands by the words that are typed."""
+    """Yield every command with the words that are typed to run it."""
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
@@ -56,5 +56,5 @@ def test_commands_are_grouped_by_purpose() -> None:
     text = cli.get_help(context)
     order = [text.index(f"{heading}:") for heading in PURPOSES]
     assert order == sorted(order)
-    # A sentence is not cut.
+    # click shortens a long sentence to "...".
     assert "..." not in text.replace("[ARGS]...", "")

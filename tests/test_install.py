@@ -21,11 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel that `make wheel` makes, from files that are built already."""
     out = tmp_path_factory.mktemp("dist")
-    # Files of an earlier build would hide what this one leaves out.
+    # Delete the files of an earlier build, which would hide that this build omits some.
     shutil.rmtree(ROOT / "data/data/share", ignore_errors=True)
     (ROOT / "data/data/share").mkdir(parents=True)
     prefix = Path(sys.prefix)
-    # cargo would build again for another interpreter.
+    # Without these, cargo would compile everything again for another interpreter.
     env = os.environ | {"PYO3_PYTHON": str(prefix / "bin/python"), "VIRTUAL_ENV": str(prefix)}
     for command in (
         [sys.executable, "scripts/manual.py", "data/data/share"],
@@ -48,7 +48,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(environment: Path, *words: str, cwd: Path) -> str:
-    """Return the output of a command that has only the environment."""
+    """Return the output of a command that sees only this environment."""
     variables = {"PATH": str(environment / "bin"), "HOME": str(cwd), "LC_ALL": "C.UTF-8"}
     command = [str(environment / "bin" / words[0]), *words[1:]]
     done = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True)
@@ -61,7 +61,7 @@ def test_a_shipped_example_runs_without_a_compiler(environment: Path, tmp_path: 
     (tmp_path / "mine.toml").write_text(run(environment, "tailback", "new", "first", cwd=tmp_path))
     told = json.loads(run(environment, "tailback", "run", "mine.toml", "--json", cwd=tmp_path))
     (point,) = told["points"]
-    # A CUBIC flow and a buffer of one bandwidth-delay product: the link is never idle.
+    # A CUBIC flow and a buffer of one bandwidth-delay product keep the link busy.
     assert point["queue"]["utilisation"] > 0.99
     run(environment, "tailback", "report", "latest", cwd=tmp_path)
     assert (tmp_path / "results/reports").is_dir()
@@ -85,7 +85,8 @@ def test_the_wheel_is_for_other_machines_and_has_everything(wheel: Path) -> None
         text=True,
         check=True,
     )
-    # The oldest glibc of a distribution with Python 3.11; `linux_x86_64` would mean this machine.
+    # glibc 2.34 is the oldest of a distribution with Python 3.11. `linux_x86_64` would be this
+    # machine.
     assert '"manylinux_2_34_x86_64"' in audit.stdout
     assert "cp311-abi3-manylinux" in wheel.name
     with zipfile.ZipFile(wheel) as archive:

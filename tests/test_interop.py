@@ -39,7 +39,7 @@ receiver = { root = "./image", cwd = "/app" }
 
 @pytest.fixture(scope="module")
 def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An image as it looks when it is unpacked: a distribution, and an endpoint in a folder."""
+    """Make an unpacked image: a distribution, and an endpoint in a folder."""
     if kernel_kit.manifest.get("lacks", True):
         pytest.skip("the kit's kernel cannot run programs")
     with Steps(enabled=False) as steps:
@@ -50,14 +50,14 @@ def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(HERE / name, image / name)
     (image / "app").mkdir()
     shutil.copy(HERE / "endpoint", image / "app")
-    # Its own users stay; host names of another network are removed.
+    # The image's own users are kept; its host names, which are of another network, are not.
     (image / "etc/passwd").write_text("root:x:0:0:of the image:/root:/bin/sh\n")
     (image / "etc/hosts").write_text("192.0.2.1 server4\n")
     return image
 
 
 def beside(folder: Path, image: Path, text: str) -> Path:
-    """A scenario file beside the image."""
+    """Write a scenario file beside the image; return its path."""
     folder.mkdir(exist_ok=True)
     (folder / "image").symlink_to(image)
     path = folder / "scenario.toml"
@@ -77,7 +77,7 @@ def test_a_client_fetches_all_that_the_server_has(tmp_path: Path, image: Path) -
     assert entry["status"] == {"sender": None, "receiver": 0}
     found = entry["results"]
     assert found["whole_files"] == 2
-    # Packets on the network also have the handshake and headers.
+    # The network also carries the handshake and headers.
     assert 600_000 < entry["delivered_bytes"] < 640_000
     assert found["seconds"] == pytest.approx(entry["completion_s"], abs=0.2)
     assert found["goodput_mbit"] == pytest.approx(4.8 / found["seconds"])
@@ -86,7 +86,7 @@ def test_a_client_fetches_all_that_the_server_has(tmp_path: Path, image: Path) -
         assert len([*folder.glob("qlog/*.qlog")]) == 1
         assert "CLIENT_HANDSHAKE_TRAFFIC_SECRET" in (folder / "keys.log").read_text()
     assert json.loads((logs["receiver"] / "interop.json").read_text())["bytes"] == 600_000
-    # The image is unchanged; the same seed gives the same run, another seed another one.
+    # The program's files are not written into the image. A repeated seed repeats the run.
     assert not (image / "app/notes").exists()
     run(path, tmp_path / "two")
     first, second = contents(tmp_path / "one"), contents(tmp_path / "two")

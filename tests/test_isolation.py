@@ -47,14 +47,14 @@ sender = { run = ["hostile", "NAME"WORDS] }
 
 
 def entry(name: str, *words: object) -> str:
-    """An entry that tries one thing."""
+    """Return the table of a program that tries one thing."""
     listed = "".join(f', "{word}"' for word in words)
     return ENTRY.replace("NAME", name).replace("WORDS", listed)
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the program."""
+    """Compile the hostile program into a folder."""
     folder = tmp_path_factory.mktemp("hostile")
     source = ROOT / "tests/isolation/hostile.c"
     command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", str(source)]
@@ -76,14 +76,14 @@ class Ran:
 
 
 def run(hostile: Path, *entries: str) -> Ran:
-    """Runs a scenario of these entries."""
+    """Run a scenario with these programs."""
     file = hostile / "scenario.toml"
     file.write_text(BASE + "".join(entries), encoding="utf-8")
     out = hostile / f"out-{time.monotonic_ns()}"
     try:
         tb.run(file, engine="kernel", out=out)
     finally:
-        # No part of the run is left, however it ended.
+        # However the run ended, none of its processes may be left.
         wait_for(lambda: guests(hostile) == [])
     said = {
         path.parent.parent.name: path.read_text(encoding="utf-8", errors="replace")
@@ -93,7 +93,7 @@ def run(hostile: Path, *entries: str) -> Ran:
 
 
 def summary(ran: Ran) -> dict[str, Any]:
-    """What a run of one point measured."""
+    """Return the summary of a run of one point."""
     [path] = ran.out.glob("runs/*/summary.json")
     measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return measured
@@ -101,7 +101,7 @@ def summary(ran: Ran) -> dict[str, Any]:
 
 @pytest.fixture
 def listeners() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Sockets of this machine that a program may try to reach: UDP and TCP."""
+    """Open sockets of this machine that a program may try to reach: UDP and TCP."""
     with ExitStack() as stack:
         udp = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
         tcp = stack.enter_context(socket.socket())
@@ -131,7 +131,7 @@ def test_files_and_the_network_of_this_machine_are_not_there(
     read = ran.said["read"]
     assert "a secret of this machine" not in read
     assert f"hostile: {secret} -2" in read
-    # It has its own users: another file of the same name.
+    # The guest has its own file of users, with other contents.
     assert "/etc/passwd holds root:x:0:0:" in read
     mine = Path("/etc/passwd").read_text(encoding="utf-8")
     assert mine.splitlines()[1] not in read
@@ -139,7 +139,7 @@ def test_files_and_the_network_of_this_machine_are_not_there(
     seen = set(re.findall(rf"^hostile: {re.escape(str(Path.home()))} has (.*)$", read, re.M))
     assert not seen & at_home
     top = set(re.findall(r"^hostile: /\.\./\.\./\.\. has (.*)$", read, re.MULTILINE))
-    # It has its own root, whatever path leads out of it.
+    # Even a path that leads out of the root ends at the guest's own root.
     assert {"files", "work", "out", "usr"} <= top
     assert not top & ({one.name for one in Path("/").iterdir()} - OWN)
     for one in listeners:
@@ -160,7 +160,7 @@ OWN = {
     *("bin", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp"),
     *("usr", "var", ".", "..", "files", "work", "out"),
 }
-"""Entries that every root has, this machine's too."""
+"""Entries that every root has, including this machine's."""
 
 
 @pytest.mark.usefixtures("kernel_kit")
@@ -171,8 +171,8 @@ def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
     with pytest.warns(ScenarioWarning, match=r'"spoof": \d+ frames .* were dropped before') as told:
         ran = run(hostile, flow, entry("spoof", "10.1.0.1", "10.2.0.1", "fd00:4::1", "fd00:3::99"))
     tried = ran.results("spoof")
-    # Linux permits all of these, but no device accepts them: frames between the hosts of the flow,
-    # an address that is not this host's, and paths without a route.
+    # Linux lets a program with these rights send all of these packets, but no device accepts them:
+    # frames between the hosts of the flow, a borrowed address, and paths without a route.
     assert tried["frames"] == 1000
     [number] = (re.search(r'"spoof": (\d+) frames', str(one.message)) for one in told)
     assert number is not None
@@ -204,7 +204,7 @@ def test_disk_and_processes_of_a_program_are_few(hostile: Path) -> None:
 def test_who_forks_for_ever_and_wants_to_survive_ends_with_the_run(hostile: Path) -> None:
     before = set(os.listdir("/proc"))
     run(hostile, entry("forks"), entry("survive"))
-    # Not only no file of the guest: no file of that name at all.
+    # Look for any new process of this name, also one that is not a guest's.
     left = [
         number
         for number in set(os.listdir("/proc")) - before

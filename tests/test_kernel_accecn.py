@@ -115,7 +115,7 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
         first = (there[0].seq + 1) % 2**32
         if not any(segment.ce for segment in there):
             continue  # a lost SYN-ACK was repeated without ECN
-        # Data arrives as it leaves the link; an ACK reaches the other link half an RTT after.
+        # Data arrives when it leaves the link. An ACK reaches the other link half an RTT after it.
         data = [(s.time_ns + 5_000_000, 0, s) for s in there if s.payload]
         acks = [(s.time_ns, 1, s) for s in back if not s.syn]
         acknowledged = packets_ce = bytes_ce = 0
@@ -140,6 +140,7 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
     assert acknowledgements > 100
     assert counted > 30
     assert left_out > 5
-    # Data has the option, too, with the initial byte counters, and less payload by its length.
+    # Segments with data carry the option too, with the initial byte counters; it reduces the
+    # payload.
     assert max(payloads) == 1436
     assert options == {(1, 0, 1)}

@@ -1,4 +1,4 @@
-"""DCTCP and Reno as they were, on the kernel engine: modules of tailback's own against the
+"""DCTCP and Reno in earlier versions on the kernel engine: tailback's modules against the
 simulator."""
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def test_versions_differ_on_linux(tmp_path: Path) -> None:
 
 
 def test_windows_grow_by_acks_or_by_segments(tmp_path: Path) -> None:
-    """Half the growth causes half the drops.
+    """Windows that grow half as fast cause half as many drops.
 
     With delayed ACKs, a window grows by half a segment in a round trip if ACKs count, and by a
     whole one if segments count.

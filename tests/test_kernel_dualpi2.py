@@ -42,7 +42,7 @@ cc    = "cubic"
 ecn   = false
 """
 
-# Both queues stay full: who is served is the scheduler's choice alone.
+# Both queues stay full, so only the scheduler decides which queue sends.
 STREAMS = """
 [[traffic]]
 name  = "L"
@@ -71,7 +71,7 @@ def both(out: Path, text: str, queue: dict[str, Any], **sets: object) -> list[di
 
 
 def of_class(summary: dict[str, Any], name: str) -> dict[str, Any]:
-    """The run's values for a class."""
+    """Return the values of a class in a run's summary."""
     [entry] = (entry for entry in summary["classes"] if entry["name"] == name)
     return dict(entry)
 
@@ -79,14 +79,14 @@ def of_class(summary: dict[str, Any], name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("queue", "share"),
     [
-        # Packets of L for one of C.
+        # `wrr_ratio` is the number of packets of L for each packet of C.
         ({"version": "dualpi2-2019-wrr-counter", "wrr_ratio": 3}, 1 / 4),
         ({"version": "dualpi2-2019-wrr-counter", "wrr_ratio": 7}, 1 / 8),
-        # 100 over the percentage, less 1.
+        # The ratio is 100 over the percentage, less 1.
         ({"version": "dualpi2-2019-wrr-percent", "classic_protection": 25}, 1 / 4),
         ({"version": "dualpi2-2019-wrr-percent", "classic_protection": 15}, 1 / 6),
         ({"version": "dualpi2-2019-refactored", "classic_protection": 30}, 0.3),
-        # L leads by more than C ever waits.
+        # The shift favours L by more than any packet of C waits.
         ({"version": "dualpi2-2019-02-21", "tshift": "100s"}, 0),
     ],
     ids=lambda value: value.get("version") if isinstance(value, dict) else "",
@@ -94,7 +94,7 @@ def of_class(summary: dict[str, Any], name: str) -> dict[str, Any]:
 def test_a_scheduler_shares_a_full_link(
     tmp_path: Path, queue: dict[str, Any], share: float
 ) -> None:
-    # Nothing is dropped, by p or for a full buffer: both queues grow for the whole run.
+    # Neither p nor a full buffer drops packets: both queues grow for the whole run.
     full = {"target": "100s", "l_drop": 0, **queue}
     sim, kernel = both(
         tmp_path, SCENARIO + STREAMS, full, **{"bottleneck.rate": "4Mbit", "duration": "14s"}
@@ -127,7 +127,8 @@ def test_flows_share_as_in_the_simulator(tmp_path: Path, queue: dict[str, Any]) 
             for run in runs
         ]
         means.append([sum(column) / len(column) for column in zip(*values, strict=True)])
-        # Marks only in L, drops only in C. Captures do not tell the step's marks from p's.
+        # Only L is marked and only C drops. Captures do not distinguish marks by the step from
+        # those by p.
         for run in runs:
             assert set(run.summary["queue"]["causes"]) - {"step_mark"} == {"aqm", "mark"}
             assert of_class(run.summary, "L")["samples"]["drop_share"]["mean"] == 0
@@ -140,7 +141,7 @@ def test_flows_share_as_in_the_simulator(tmp_path: Path, queue: dict[str, Any]) 
     [
         # The buffer is full: 300 packets at 8 Mbit/s.
         (0, 454),
-        # The target.
+        # L is dropped by p, so its delay is the target.
         (50, 20),
     ],
 )
@@ -151,7 +152,7 @@ def test_overload_of_l_overflows_or_is_dropped(tmp_path: Path, l_drop: int, dela
         entry = of_class(summary, "L")
         assert entry["samples"]["drop_share"]["mean"] == pytest.approx(0.2, abs=0.005)
         assert entry["delay_ms"]["mean"] == pytest.approx(delay, rel=0.05)
-        # Without loss for as long as the buffer has room, or with no other.
+        # Without `l_drop` L only loses packets to a full buffer; with it, the buffer never fills.
         assert set(summary["queue"]["causes"]) & {"overflow"} == (
             {"overflow"} if not l_drop else set()
         )
@@ -168,7 +169,8 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ecn", ["ect1", "not-ect"])
 def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> None:
-    # A capture may change when the guest reads a packet, and TCP would respond to that.
+    # With captures the guest may read a packet at another time. TCP would respond to that, a stream
+    # does not.
     stream = f'[[traffic]]\nkind = "cbr"\nrate = "21Mbit"\necn = "{ecn}"\n'
     text = SCENARIO.replace('statistics = "1s"', "") + stream
     change = {"bottleneck.queue.version": "dualpi2-2019-wrr-counter", "warmup": "0s"}
@@ -185,7 +187,7 @@ def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> N
 def test_offloads_are_split(tmp_path: Path) -> None:
     change = {"bottleneck.queue.version": "dualpi2-2019-wrr-counter", "path.offloads": True}
     [run] = tb.run(SCENARIO + FLOWS, set=change, engine="kernel", out=tmp_path)
-    # No packet that was joined comes out as it went in.
+    # The queue splits joined packets, so none comes out as it went in.
     flows = {flow["name"]: flow for flow in run.summary["flows"]}
     assert sum(flow["throughput_mbit"] for flow in flows.values()) == pytest.approx(19.1, abs=0.4)
     # A packet of 64 kB takes 26 ms; those of L never wait for one.

@@ -36,14 +36,14 @@ rtt = "20ms"
 def one(
     tmp_path: Path, text: str, engine: str = "kernel", **values: object
 ) -> tuple[dict[str, Any], tb.Run]:
-    """The only run of a scenario: its summary, and the run."""
+    """Run a scenario of one run; return its summary and the run."""
     chosen = {name.replace("__", "."): value for name, value in values.items()}
     [run] = tb.run(text, set=chosen, engine=engine, out=tmp_path / "out")
     return run.summary, run
 
 
 def both(tmp_path: Path, text: str, **values: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Summaries of kernel and simulator."""
+    """Return the summaries of kernel and simulator."""
     return one(tmp_path, text, "kernel", **values)[0], one(tmp_path, text, "sim", **values)[0]
 
 
@@ -100,7 +100,7 @@ def test_series_are_those_of_the_simulator(tmp_path: Path) -> None:
     assert set(kept["kernel"].select(keys).unique().rows()) == set(
         kept["sim"].select(keys).unique().rows()
     )
-    # Sampled at the same times, too.
+    # Both engines sample at the same times.
     backlog = pl.col("quantity") == "backlog_bytes"
     assert (
         kept["kernel"].filter(backlog)["time_ns"].to_list()
@@ -143,7 +143,7 @@ def test_a_sized_transfer_completes_as_in_the_simulator(tmp_path: Path) -> None:
     [mine], [other] = kernel["flows"], sim["flows"]
     assert mine["delivered_bytes"] == other["delivered_bytes"] == 1_048_576
     assert mine["completion_s"] == pytest.approx(other["completion_s"], rel=0.03)
-    # It is over well before the end, and its throughput is over its own time.
+    # The transfer ends well before the run, and its throughput is over its own duration.
     assert mine["completion_s"] < 1.5
     assert mine["throughput_mbit"] == pytest.approx(
         8 * 1_048_576 / 1e6 / mine["completion_s"], rel=1e-9
@@ -155,7 +155,7 @@ def test_nothing_before_the_warm_up_counts(tmp_path: Path) -> None:
     queue = {"aqm": "fifo", "limit": "50p"}
     whole, _ = one(tmp_path, text, warmup="0s", bottleneck__queue=queue)
     later, _ = one(tmp_path, text, bottleneck__queue=queue)
-    # The same run: what differs is where counting begins.
+    # It is the same run; only counting begins later.
     assert later["flows"][0]["from_s"] == 1.0
     for before, after in (
         (whole["queue"]["packets"], later["queue"]["packets"]),
@@ -170,7 +170,7 @@ def test_every_flow_has_its_own_rtt(tmp_path: Path) -> None:
     text = BASE + '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "cubic"\nrtt = "80ms"\n'
     kernel, _ = one(tmp_path, text, bottleneck__queue={"aqm": "fifo", "limit": "5p"})
     near, far = kernel["flows"]
-    # A packet waits for at most five packets of 1.2 ms.
+    # At most five packets are before a packet in the queue, and each takes 1.2 ms.
     for flow, rtt in ((near, 20), (far, 80)):
         assert rtt <= flow["rtt_ms"]["p50"] <= rtt + 8
 
@@ -211,7 +211,7 @@ def test_links_in_a_row_and_both_directions(tmp_path: Path) -> None:
     assert columns(kernel) == columns(sim)
     assert list(kernel["queues"]) == ["a", "b", "b.back"]
     long, across, back = kernel["flows"]
-    # A flow's data passes every link of its route: a has both flows' data.
+    # A flow's data passes every link of its route, so `a` carries the data of two flows.
     sent = long["packets"] + across["packets"]
     assert abs(kernel["queues"]["a"]["packets"] + kernel["queues"]["a"]["drops"] - sent) < 100
     assert kernel["queues"]["b.back"]["packets"] >= back["packets"] - back["drops"] - 60
@@ -244,22 +244,22 @@ back = ["up"]
 def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: str) -> None:
     kernel, sim = both(tmp_path, NARROW_WAY_BACK, links__up__queue__ack_filter=chosen)
     mine, theirs = kernel["queues"]["up"], sim["queues"]["up"]
-    # More than half of the ACKs: a link full of them carries 400 kbit/s.
+    # The filter drops more than half of the ACKs; the rest fills the link of 400 kbit/s.
     assert mine["drops"] > mine["packets"] > 0.99 * 8 * 400e3 / 8 / 66
-    # What is on its way when the measured time begins and ends may be counted or not: the pipe
-    # and a full queue, two segments to an ACK.
+    # Packets on their way when measuring begins or ends count on one engine only. At most these are
+    # the pipe and a full queue, with two segments for each ACK.
     edge = (40e6 * 0.02 / 8 / 1514 + 200) / 2
     assert mine["drops"] == pytest.approx(theirs["drops"], abs=edge)
     assert mine["packets"] == pytest.approx(theirs["packets"], abs=edge)
     assert theirs["causes"] == {"ack_filter": theirs["drops"]}
-    # Without the key the sender waits for its ACKs.
+    # Without `ack_filter` the slow link of ACKs limits the sender.
     assert kernel["flows"][0]["throughput_mbit"] > 38
     without, _ = one(tmp_path, NARROW_WAY_BACK)
     assert without["flows"][0]["throughput_mbit"] < 20
 
 
 def test_flows_over_links_in_a_row_get_what_they_get_in_the_simulator(tmp_path: Path) -> None:
-    # One seed is chance (the long flow has between 1.6 and 3 Mbit/s in either engine).
+    # A single seed says little: the long flow gets 1.6 to 3 Mbit/s on either engine.
     text = TWO_LINKS.replace('start_jitter = "0s"\n', "") + "[sweep]\nseeds = 30\n"
     means = {}
     for engine in ("kernel", "sim"):
@@ -276,7 +276,7 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
     text = BASE + '[[flows]]\ncc = "cubic"\n'
     steps = {"steps": [["0s", "10Mbit"], ["1500ms", "2Mbit"]]}
     kernel, run = one(tmp_path, text, bottleneck__rate=steps, warmup="500ms")
-    # 1 s at 10 and 1.5 s at 2 Mbit/s, of each packet's 1514 B 1448 are payload.
+    # 1 s at 10 Mbit/s and 1.5 s at 2 Mbit/s; of the 1514 bytes of each packet 1448 are payload.
     assert kernel["queue"]["utilisation"] == pytest.approx(1.0, abs=0.01)
     mean = (10 * 1 + 2 * 1.5) / 2.5 * 1448 / 1514
     assert kernel["flows"][0]["throughput_mbit"] == pytest.approx(mean, rel=0.03)
@@ -299,7 +299,7 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
 def test_a_shapers_burst_decides_as_in_the_simulator(
     tmp_path: Path, burst: str, delack: bool, mbit: tuple[float, float]
 ) -> None:
-    # Packets of 1.2 ms under a step threshold of 1 ms: a pair passes by tc's burst only. With
+    # Packets take 1.2 ms, the step threshold is 1 ms: with tc's burst a pair passes unmarked. With
     # delayed ACKs the pairs fall in and out of step, and the engines differ by this effect.
     queue = {"aqm": "dualpi2", "any_ect": True}
     text = BASE + '[[flows]]\ncc = "dctcp"\necn = true\n'
@@ -322,8 +322,8 @@ def test_a_shapers_burst_decides_as_in_the_simulator(
 def test_adaptive_red_adapts_as_in_the_simulator(
     tmp_path: Path, count: int, probability: tuple[float, float]
 ) -> None:
-    # min, max and the weight are tc's own. The probability leaves its 0.02, which it would not do
-    # if only tc got the option to adapt.
+    # tc computes min, max and the weight. The probability leaves its initial 0.02, so the kernel
+    # got the option to adapt, too.
     queue = {
         "aqm": "red",
         "limit": "150000b",
@@ -342,7 +342,7 @@ def test_adaptive_red_adapts_as_in_the_simulator(
     )
     assert shown is not None
     assert probability[0] <= float(shown[1]) <= probability[1]
-    # It keeps changing: the last value of each engine is only a sample.
+    # The probability keeps changing, so the last value of an engine is only a sample.
     series = simulated.series().filter(pl.col("quantity") == "red_max_p")
     assert probability[0] <= series["value"][-1] <= probability[1]
     for key, tolerance in (("occupancy_bytes_mean", 0.05), ("marks", 0.1)):
@@ -351,7 +351,7 @@ def test_adaptive_red_adapts_as_in_the_simulator(
 
 @pytest.mark.parametrize("packets", [2, 16])
 def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int) -> None:
-    # A slot every 2.9 ms in the mean, uniform between 0.8 and 5 ms; 30 Mbit/s come.
+    # Slots come every 2.9 ms on average, uniform between 0.8 and 5 ms; 30 Mbit/s arrive.
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     text = BASE + '[[traffic]]\nkind = "cbr"\nrate = "30Mbit"\n'
     chosen = {"duration": "20s", "bottleneck__rate": "10Gbit", "bottleneck__slots": slots}
@@ -359,7 +359,7 @@ def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int
         summary["traffic"][0]["throughput_mbit"] for summary in both(tmp_path, text, **chosen)
     ]
     if packets == 2:
-        # 6,900 gaps of 2.9 ms with a deviation of 1.2 ms: 0.5 %.
+        # 6,900 gaps of 2.9 ms with a standard deviation of 1.2 ms: the mean is exact to 0.5 %.
         expected = packets * 1514 * 8 / 2.9e-3 / 1e6
         assert received == [pytest.approx(expected, rel=0.02)] * 2
     else:
@@ -378,7 +378,7 @@ def test_every_datagram_is_accounted_for(tmp_path: Path, ecn: str) -> None:
     assert mine["drops"] > 500
     assert mine["drops"] == pytest.approx(other["drops"], rel=0.05)
     assert (mine["marks"] > 0) == (ecn != "not-ect") == (other["marks"] > 0)
-    # The queue's own counters agree.
+    # The queue's own counters give the same sum.
     assert kernel["queue"]["drops"] == mine["drops"] + kernel["flows"][0]["drops"]
 
 
@@ -414,7 +414,7 @@ def test_requests_are_the_same_and_take_as_long(
     assert requests["started"] == expected["started"] > 1500
     assert requests["completed"] == expected["completed"] == expected["started"]
     assert requests["refused"] == 0
-    # The same sizes, so the same packets except retransmissions.
+    # Both engines draw the same sizes, so they send equally many packets except retransmissions.
     counts = [bin_["n"] for bin_ in requests["bins"]]
     assert counts == [bin_["n"] for bin_ in expected["bins"]]
     again = max(mine["drops"], theirs["drops"]) + 0.01 * theirs["sent_packets"]
@@ -422,7 +422,7 @@ def test_requests_are_the_same_and_take_as_long(
     assert mine["throughput_mbit"] == pytest.approx(theirs["throughput_mbit"], rel=0.02)
     assert (mine["marks"] > 0) == (theirs["marks"] > 0) == ecn
     for ours, other in zip(requests["bins"], expected["bins"], strict=True):
-        # Enough for a median that a single run does not move.
+        # With 50 completions or more, the median does not depend on a single request.
         if other["n"] >= 50:
             median = other["completion_s"]["p50"]
             assert ours["completion_s"]["p50"] == pytest.approx(median, rel=0.1)
@@ -452,7 +452,8 @@ def test_what_is_stopped_sends_no_more(tmp_path: Path) -> None:
 
 
 def test_many_flows_are_served_as_few_are(tmp_path: Path) -> None:
-    """Endless flows have threads in the guest; from sixteen on the agent reads all at once."""
+    """In the guest each endless flow has a thread; with sixteen or more the agent reads all of
+    them."""
     text = BASE + (
         '[[flows]]\nname = "long"\ncc = "cubic"\ncount = 14\n'
         '[[flows]]\nname = "stopped"\ncc = "cubic"\nstop = "2s"\n'
@@ -488,7 +489,7 @@ def test_more_flows_than_a_process_may_usually_open_files(tmp_path: Path) -> Non
     )
     each = [flow["throughput_mbit"] for flow in summary["flows"]]
     assert len(each) == 1100
-    # Many packets are lost in the slow starts.
+    # The slow starts of 1100 flows lose many packets.
     assert 250 < sum(each) < 485
 
 
@@ -516,11 +517,12 @@ def test_delay_jitter_and_loss_of_a_link(tmp_path: Path) -> None:
     assert 52 <= jitter["flows"][0]["rtt_ms"]["p50"] < 66
     lossy, other = both(tmp_path, text, bottleneck__loss=0.1, **values)
     [mine], [theirs] = lossy["traffic"], other["traffic"]
-    # Binomial: 2000 packets, 10 %: 200 with a deviation of 13. Some are on their way at the end.
+    # The number is binomial: 10 % of 2000 packets are 200, with a standard deviation of 13. Some
+    # packets are on their way at the end.
     lost = mine["sent_packets"] - mine["received_packets"]
     assert 140 < lost < 300
     assert mine["sent_packets"] == theirs["sent_packets"]
-    # The same key on both engines, by flow and by link.
+    # The field `drops` counts the same packets for both engines.
     assert abs(lost - theirs["drops"]) < 80
     assert lost - 60 < mine["drops"] <= lost
     parts = [*lossy["flows"], *lossy["traffic"]]
@@ -558,7 +560,7 @@ def test_losses_without_captures_are_those_that_netem_counts(tmp_path: Path) -> 
 @pytest.mark.parametrize("rwnd", ["3kb", "20kb", "64kb", "100kb", "400kb"])
 def test_the_receive_window_is_the_largest_that_is_offered(tmp_path: Path, rwnd: str) -> None:
     values: dict[str, object] = {"bottleneck__rate": "200Mbit", "tcp__rwnd": rwnd}
-    # Endless and sized: read by a thread, and by the main loop.
+    # The guest reads an endless flow in a thread, and a sized one in its main loop.
     for size in ("", 'bytes = "1gb"\n'):
         kernel, sim = both(tmp_path, BASE + '[[flows]]\ncc = "reno"\n' + size, **values)
         [mine], [other] = kernel["flows"], sim["flows"]
@@ -578,7 +580,7 @@ def test_what_is_overtaken_where_packets_change_their_order_was_not_dropped(
     assert summary["queue"]["packets"] > 1000
     assert summary["queue"]["drops"] == summary["flows"][0]["drops"] == 0
     assert run.manifest["environment"]["guest"]["warnings"] == []
-    # Drops are known, too: netem loses some packets.
+    # The queue's drops are counted for a queue of the user's tc commands, too: netem loses packets.
     lossy, run = one(tmp_path, text.replace("50%", "50% loss 1%"), warmup="0s")
     [flow] = lossy["flows"]
     assert flow["drops"] > 10
@@ -597,15 +599,15 @@ def test_dctcp_without_ecn_negotiates_none_and_is_reno(tmp_path: Path) -> None:
     }
     same = ("throughput_mbit", "retransmits", "drops", "rtt_ms")
     assert [flows["dctcp"][key] for key in same] == [flows["reno"][key] for key in same]
-    # A queue that marks drops it instead.
+    # A queue that marks drops packets of a flow without ECN.
     marking = BASE + '[[flows]]\ncc = "dctcp"\necn = false\n'
     kernel, sim = both(tmp_path, marking)
     assert kernel["queue"]["marks"] == sim["queue"]["marks"] == 0
     assert kernel["queue"]["drops"] > 0
 
 
-# Without timeouts and reordering what is sent again is what was dropped, whatever the control, the
-# rate and the buffer.
+# Without timeouts and reordering, senders retransmit exactly what was dropped, with any control,
+# rate and buffer.
 @pytest.mark.parametrize(
     ("cc", "rate", "limit", "rtt", "seconds"),
     [
@@ -644,7 +646,8 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     text = SCENARIO + '[[traffic]]\nkind = "cbr"\nrate = "4Mbit"\n'
     queue: dict[str, object] = {"aqm": aqm} if aqm == "fifo" else {"aqm": aqm, "ecn": True}
     if aqm in ("fifo", "red"):
-        # RED's never fills: captures do not show a packet that it marks and then has no room for.
+        # RED's buffer never fills: captures do not show a packet that is marked and then finds it
+        # full.
         queue["limit"] = "40p" if aqm == "fifo" else "400kb"
     watched, _ = one(tmp_path, text, bottleneck__queue=queue)
     blind, _ = one(tmp_path, text, bottleneck__queue=queue, record__captures=False)
@@ -652,7 +655,8 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     assert watched["queue"]["drops"] + watched["queue"]["marks"] > 0
     counted = ("packets", "bytes", "drops", "marks", "utilisation")
     assert None not in [blind["queue"][name] for name in counted]
-    # Captures do not disturb: the run is identical, and the queue counts what the captures show.
+    # Captures do not disturb: the run is identical, and the queue's counters agree with the
+    # captures.
     for name in counted:
         assert blind["queue"][name] == watched["queue"][name], name
     for mine, other in zip(blind["flows"], watched["flows"], strict=True):
@@ -701,7 +705,7 @@ def test_every_drop_and_mark_is_an_event(tmp_path: Path) -> None:
 # --- classes ----------------------------------------------------------------------------
 
 CLASSES = (
-    # Hosts of the guest share the ticks of one kernel.
+    # All hosts of a guest have the same timer ticks, so the simulator's get the same phase.
     'timer_phase = "0s"\n'
     + BASE
     + """
@@ -734,7 +738,7 @@ def test_classes_are_counted_alike(tmp_path: Path) -> None:
             assert sum(c[total] for c in classes) == queue[total] > 0, (engine, total)
         delay = sum(c["packets"] * c["delay_ms"]["mean"] for c in classes) / queue["packets"]
         assert delay == pytest.approx(queue["delay_ms"]["mean"], rel=1e-12)
-        # Four intervals cover all of the measured time, so the samples have every byte.
+        # The four intervals cover all of the measured time, so the samples contain every byte.
         used = [c["samples"]["utilisation"]["mean"] for c in classes]
         assert sum(used) == pytest.approx(queue["utilisation"], rel=1e-12)
         rate = classes[0]["samples"]["rate_mbit"]
@@ -747,7 +751,7 @@ def test_classes_are_counted_alike(tmp_path: Path) -> None:
     assert columns(kernel) == columns(sim)
     keys = ["flow", "link", "quantity"]
     assert set(series.select(keys).unique().rows()) == set(others.select(keys).unique().rows())
-    # The source sends at the same times; together they fill the link in both.
+    # The source sends at the same times on both engines, and together the flows fill the link.
     assert used[2] == pytest.approx(same[2], rel=0.02)
     assert sum(used) == pytest.approx(sum(same), rel=0.01)
 

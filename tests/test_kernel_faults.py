@@ -1,4 +1,4 @@
-"""Failures of guests, their access to this machine, and the user's modules."""
+"""Guests that fail, guests that try to access this machine, and the user's modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tailback.kernel.kit import Kit
 
 
 def leftovers(out: Path) -> list[str]:
-    """Return files in the folder of runs that are no finished runs."""
+    """Return files in the folder of runs that do not belong to a finished run."""
     return [path.name for path in (out / "runs").glob(".*")]
 
 
@@ -110,7 +110,7 @@ def test_what_tc_refuses_fails_its_run_only(tailback: Tailback, scenario: Path) 
     assert done.returncode == 1
     [point] = json.loads(done.stdout)["points"]
     assert point["queue"]["packets"] > 0
-    # The rejected line, and tc's message.
+    # The error has the rejected line and tc's message.
     assert "tc qdisc add dev out parent 1:1 handle 10: sfq limt 50" in done.stderr
     assert 'What is "limt"?' in done.stderr
     again = tailback("run", scenario, "--engine", "kernel", "--json")
@@ -179,7 +179,7 @@ def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
 
 @contextlib.contextmanager
 def ended(ours: subprocess.Popen[str]) -> Iterator[None]:
-    """Nothing is left after a test, whatever its result."""
+    """Check at the end of a test that none of its processes is left, whatever the result."""
     try:
         yield
     finally:
@@ -257,7 +257,7 @@ box poweroff -f
 
 
 def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> None:
-    """A guest whose first process looks for files that it was not given."""
+    """A guest's first process looks for files that the guest was not given."""
     kit = own_kit
     before = sorted(path.name for path in kit.root.iterdir())
     secret = tmp_path / "secret"
@@ -291,7 +291,7 @@ def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> Non
     said = "\n".join(lines)
     [top] = [line for line in lines if line.startswith("top: ")]
     assert set(top.split()[1:]) <= {"extra", "job", "results", "root", "uml"}
-    # The folders above have names but cannot be opened.
+    # Folders above the guest's are visible by name but cannot be opened.
     if has_landlock():
         ups = [line for line in lines if line.startswith("up: ")]
         assert all("Permission denied" in line for line in ups), said
@@ -301,7 +301,7 @@ def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> Non
     assert (workplace / "results/mine").exists()
     assert sorted(path.name for path in kit.root.iterdir()) == before
     [devices] = [line for line in lines if line.startswith("devices: ")]
-    # The other entries are made by the kernel itself and lead nowhere.
+    # The kernel itself makes the other devices, and they lead nowhere.
     assert set(devices.split()[1:]) <= {"lo", "dummy0", "ifb0", "ifb1"}
 
 
@@ -375,9 +375,9 @@ cc = { name = "fixed", kernel = true, module = "own" }
 def test_a_congestion_control_of_the_users_runs(own_kit: Kit, tmp_path: Path) -> None:
     [run] = tb.run(STEADY, engine="kernel", out=tmp_path)
     [flow] = run.summary["flows"]
-    # A window of 20 segments in each RTT, up to the packets' transmission time.
+    # The window is 20 segments in each RTT; the tolerance covers the packets' transmission time.
     assert flow["throughput_mbit"] == pytest.approx(20 * 1448 * 8 / 20e-3 / 1e6, rel=0.02)
-    # An unknown name with a module is a control of the kernel; `kernel = true` is not needed.
+    # An unknown name with a module is a control of the kernel, so `kernel = true` may be omitted.
     implied = STEADY.replace("kernel = true, ", "")
     assert tb.check(implied, engine="kernel").points[0].run_id == run.run_id
     with pytest.raises(ScenarioError, match=r"module own registers .*fixed.*, not cubic"):
@@ -393,7 +393,7 @@ def test_the_kernels_own_source_as_a_module_is_the_same(own_kit: Kit, tmp_path: 
         SCENARIO, set={"bottleneck.queue.module": "mycodel"}, engine="kernel", out=tmp_path
     )
     [kits_own] = tb.run(SCENARIO, engine="kernel", out=tmp_path)
-    # Another run id by its module's hash, with an identical result.
+    # The module's hash changes the run id but not the result.
     assert mine.run_id != kits_own.run_id
     assert mine.manifest["engine_version"] != kits_own.manifest["engine_version"]
     same = [{k: v for k, v in r.summary.items() if k != "run_id"} for r in (mine, kits_own)]
@@ -415,7 +415,7 @@ def test_versions_of_a_queue_side_by_side(own_kit: Kit, tailback: Tailback, scen
 
 
 def test_another_version_is_another_run(own_kit: Kit, tmp_path: Path) -> None:
-    """Queues of 10 and of 30 packets of 1.2 ms, as full as they can be."""
+    """The queues hold 10 and 30 packets of 1.2 ms each, and the stream keeps them full."""
     del own_kit
     text = SCENARIO + '[[traffic]]\nkind = "cbr"\nrate = "15Mbit"\n'
     runs = [
@@ -441,9 +441,9 @@ def test_a_changed_line_of_a_module_is_found_and_none_is_not(tmp_path: Path) -> 
         )
         return len(found.cells), {f"{c.name} {c.quantity}" for c, _, _ in found.flagged()}
 
-    # The same source, and the kernel's own build of it: the same bytes.
+    # A module built from the kernel's own source behaves like the built-in queue: nothing differs.
     cells, none = flagged(None, "today")
     assert cells > 10
     assert none == set()
-    # Alone in L a packet of DCTCP is no longer marked by the step, so the queue is longer.
+    # With the change, the step does not mark a packet of DCTCP that is alone in L. So L is longer.
     assert "dctcp rtt_ms.mean" in flagged("today", "changed")[1]

@@ -62,7 +62,7 @@ def test_one_line_sources_are_read() -> None:
     ]
     assert entries[0].signed_by == "/keyrings/vendor.gpg"
     assert entries[2].components == ("main", "contrib")
-    # An entry with a vendor's key, or of the security archive, is not a mirror of Debian.
+    # Neither an entry with a vendor's key nor one of the security archive is a mirror of Debian.
     assert apt.choose_mirror(entries) == "http://mirror.example.org/debian"
 
 
@@ -74,7 +74,7 @@ def test_deb822_sources_are_read() -> None:
         "http://second.example.org/debian",
     ]
     assert entries[1].suites == ("bookworm", "bookworm-updates")
-    # It precedes entries that name no key, whatever the order.
+    # An entry with Debian's key is preferred to one without a key, in any order.
     assert (
         apt.choose_mirror([*apt.parse_list(ONE_LINE), *entries]) == "http://deb.debian.org/debian"
     )
@@ -178,7 +178,8 @@ def test_options_that_did_not_land_are_found() -> None:
     mine = config.parse("CONFIG_A=m\nCONFIG_E=y\nCONFIG_F=n\n", "mine")
     final = config.values("CONFIG_A=m\nCONFIG_B=y\n# CONFIG_E is not set\nCONFIG_G=y\n")
     wrong = config.refused([ours, mine], final)
-    # A was overridden and is as asked last; C and F are absent, which is n; D is optional.
+    # Option A was set twice, and its last value is final. C and F are absent, which means n. D is
+    # optional.
     assert wrong == {"ours": ["CONFIG_B=m (is y)"], "mine": ["CONFIG_E=y (is n)"]}
 
 
@@ -296,7 +297,7 @@ def test_a_folder_that_is_no_kernel_is_refused(tmp_path: Path) -> None:
         source.users(tmp_path, tmp_path / "cache", Steps(enabled=False))
 
 
-# --- modules --------------------------------------------------------------------
+# --- modules ----------------------------------------------------------------------
 
 CC = """\
 #include <linux/module.h>
@@ -328,7 +329,7 @@ MODULE_LICENSE("GPL");
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A user's congestion control: a folder with one C file."""
+    """Make a congestion control as a user has it: a folder with one C file."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "tcp_mine.c").write_text(CC)
@@ -368,7 +369,7 @@ def test_a_module_is_what_it_registers() -> None:
 
 @pytest.fixture
 def borrowed(kernel_kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """A copy of the built kit, so that additions of a test go with the test."""
+    """Copy the built kit, so that a test's additions do not change it."""
     cache = tmp_path / "borrowed"
     folder = cache / "kits/borrowed"
     folder.mkdir(parents=True)
@@ -518,7 +519,7 @@ def test_an_option_the_kernel_does_not_have_is_named(kernel_kit: Kit, tmp_path: 
 
 
 def test_a_kit_that_was_moved_builds_no_modules(tmp_path: Path) -> None:
-    """Its kernel's Makefile names its build folder; kbuild would write there."""
+    """The kernel's Makefile names the folder that it was built in; kbuild would write there."""
     for place in ("before", "now"):
         (tmp_path / place / "build").mkdir(parents=True)
     makefile = "export KBUILD_OUTPUT = {}\n"

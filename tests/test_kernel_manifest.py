@@ -21,7 +21,7 @@ from tailback.running.engines.kernel import Kernel
 
 @pytest.fixture
 def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """A kit of empty files with two user modules."""
+    """Make a kit of empty files with two user modules."""
     folder = tmp_path / "cache/kits/0123"
     (folder / "root/modules").mkdir(parents=True)
     (folder / "linux").touch()
@@ -152,7 +152,7 @@ def test_a_kit_that_is_not_what_was_built_is_refused(
     if what == "change":
         change(path)
     elif what == "swap":
-        # Another module of this very kit, as it was built.
+        # Replace the module by another valid one of the same kit.
         shutil.copy2(made_up.path / "root/modules/sch_pie.ko", path)
     elif what == "add":
         path.write_text("new")
@@ -180,7 +180,7 @@ def test_a_manifest_that_was_changed_with_its_files_is_refused(made_up: Kit) -> 
     (made_up.path / "kit.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match=r"has changed since it was built: kit\.json differs"):
         kits.current()
-    # A consistent kit is accepted, as another kit.
+    # A manifest with a matching hash is valid, and makes another kit.
     manifest["hash"] = kits.content_hash(manifest)
     (made_up.path / "kit.json").write_text(json.dumps(manifest))
     assert kits.current().identity != made_up.identity
@@ -206,7 +206,7 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     os.utime(path, ns=(old, old))
     first = contents.sha256(path)
     path.write_text("two")
-    # Neither its size nor its modification time shows the change.
+    # Restore the modification time; the size is unchanged as well.
     os.utime(path, ns=(old, old))
     assert contents.sha256(path) == hashlib.sha256(b"two").hexdigest() != first
     assert contents.sha256(tmp_path / "none") == ""

@@ -35,7 +35,7 @@ FLOW = STREAM.replace('name = "stream"\nkind = "cbr"\nrate = "3Mbit"\n', "").rep
 
 
 def both(tmp_path: Path, text: str, **changes: object) -> list[tb.Run]:
-    """The runs of simulator and kernel."""
+    """Return the runs of simulator and kernel."""
     chosen: dict[str, Any] = {"bottleneck.rate": {"steps": OUTAGE}, **changes}
     return [
         run
@@ -48,10 +48,10 @@ def test_a_stream_waits_in_the_queue(tmp_path: Path) -> None:
     sim, kernel = both(tmp_path, STREAM)
     assert kernel.manifest.get("environment", {}).get("warnings", []) == []
     for run in (sim, kernel):
-        # 3 Mbit/s for a second, less the packet that was leaving.
+        # 3 Mbit/s arrive for a second and wait, except the packet that was already leaving.
         assert run.summary["queue"]["drops"] == 0
         assert run.summary["queue"]["occupancy_bytes_max"] == pytest.approx(375_000, rel=0.01)
-        # The first packet of the outage waits a second.
+        # The first packet that arrives during the outage waits for a second.
         assert run.summary["queue"]["delay_ms"]["max"] == pytest.approx(1000, rel=0.01)
     [of_sim], [of_kernel] = sim.summary["traffic"], kernel.summary["traffic"]
     assert of_kernel["received_packets"] == pytest.approx(of_sim["received_packets"], abs=2)
@@ -69,7 +69,7 @@ def test_a_flow_goes_on_after_the_outage(tmp_path: Path, link: str) -> None:
         assert len(set(during)) == 1
         after = [(time, value) for time, value in at.items() if time >= 4]
         (begin, first), (end, last) = after[0], after[-1]
-        # Payload of full frames: 1448 of 1514 bytes.
+        # A full frame of 1514 bytes carries 1448 bytes of payload.
         rate = (last - first) * 8e-6 / (end - begin)
         assert rate == pytest.approx(5 * 1448 / 1514, rel=0.005)
 

@@ -28,7 +28,7 @@ def key(packet: Packet) -> bytes:
 
 @pytest.fixture
 def capture(kernel_kit: Kit, tailback: Tailback, tmp_path: Path) -> Capture:  # noqa: ARG001
-    """A run's summary and its exported capture."""
+    """Run a scenario; return its summary and the exported capture."""
     summary, run_id = run(tailback, tmp_path, PACKETS, *KERNEL)
     done = tailback("export", run_id, "--format", "pcapng")
     assert (done.returncode, done.stdout) == (0, f"{run_id}.pcapng\n"), done.stderr
@@ -56,7 +56,7 @@ def test_a_capture_of_the_guest_has_the_packets_of_the_summary(
     assert there["drops"] > 10
     assert there["marks"] > 10
     assert {p.comment for p in packets["bottleneck.drop"]} <= {"aqm", "overflow"}
-    # Only headers, and the sequence number of datagrams.
+    # Captures keep only headers, and the sequence number of datagrams.
     assert max(len(p.header) for p in packets["bottleneck.in"]) <= 94
     assert {len(p.header) for p in packets["bottleneck.in"] if p.header[23] == 17} == {50}
     manifest = json.loads(next(tmp_path.glob("results/runs/*/manifest.json")).read_text())
@@ -74,7 +74,7 @@ def test_sojourn_times_of_the_guest_are_the_histogram(capture: Capture) -> None:
     delay = summary["queue"]["delay_ms"]
     assert sum(sojourns) / len(sojourns) / 1e6 == pytest.approx(delay["mean"], rel=1e-12)
     assert max(sojourns) / 1e6 == pytest.approx(delay["max"], rel=1e-12)
-    # The file is in the order of time, drops included.
+    # The file is ordered by time, drops included.
     for there in packets.values():
         times = [p.time_ns for p in there]
         assert times == sorted(times)
@@ -93,11 +93,11 @@ def test_a_scheduled_loss_is_seen_before_the_queue_and_dropped(
     came, left, gone = (packets[f"bottleneck.{place}"] for place in ("in", "out", "drop"))
     assert Counter(map(key, came)) == Counter(map(key, left + gone))
     assert len(gone) == summary["queue"]["drops"]
-    # By number among the packets with payload, as the schedule counts.
+    # The schedule counts packets with payload, so the test does the same.
     data = [p for p in came if p.header[23] == 6 and p.length > 100]
     dropped = {(key(p), p.time_ns) for p in gone if p.comment == "scheduled"}
     assert {(key(p), p.time_ns) for p in (data[399], data[899])} <= dropped
-    # Packets that cannot be marked are dropped.
+    # A scheduled mark drops a packet that is not ECN-capable.
     marked = key(data[599])
     if data[599].ecn == 0:
         assert marked in {k for k, _ in dropped}
@@ -113,7 +113,7 @@ def test_wireshark_counts_what_the_kernel_counts(
 ) -> None:
     summary, run_id = run(tailback, tmp_path, PACKETS, *KERNEL, "--set", "warmup=0s")
     file = tmp_path / "results" / "runs" / run_id / "packets.pcapng"
-    # Devices would compute the checksums of TCP and UDP, but virtual ones do not.
+    # Real devices compute the checksums of TCP and UDP, but virtual ones leave them wrong.
     bad = "_ws.malformed || ip.checksum.status == 0"
     assert tshark("-r", file, "-o", "ip.check_checksum:TRUE", "-Y", bad) == []
     marked = tshark(
@@ -121,7 +121,7 @@ def test_wireshark_counts_what_the_kernel_counts(
     )
     assert len(marked) == summary["queue"]["marks"] > 0
 
-    # Every byte of the flows, and the FIN.
+    # The capture has every byte of the flows, and the FIN.
     last = seen_at_the_sender(tailback, tmp_path, run_id, summary)
     assert last == [1800 * 1024 + 2] * 2
 

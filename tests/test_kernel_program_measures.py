@@ -61,7 +61,8 @@ def test_the_rtt_is_what_ping_says(run: tailback.Run) -> None:
         assert tuple_["protocol"] == protocol
         assert program["rtt_of"] == "base and sojourn"
         assert len(own) == program["packets"] == program["received_packets"] == count
-        # Some microseconds are its own; each reply waited as long as the one before.
+        # The program itself adds some microseconds. A reply is taken to wait as long as the one
+        # before it.
         assert program["rtt_ms"]["mean"] == pytest.approx(sum(own) / count, abs=0.2)
         assert program["rtt_ms"]["max"] == pytest.approx(max(own), abs=0.5)
         assert program["back_mbit"] == program["throughput_mbit"]

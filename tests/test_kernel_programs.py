@@ -112,7 +112,7 @@ def programs_kit(kernel_kit: Kit) -> None:
 
 
 def beside(folder: Path, text: str = BASE + PAIR) -> Path:
-    """A scenario with its files."""
+    """Write a scenario and its files; return the scenario's path."""
     (folder / "tools").mkdir(parents=True)
     (folder / "tools/look").write_text(LOOK)
     (folder / "tools/look").chmod(0o755)
@@ -132,7 +132,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     left = one.path / "programs"
     said = (left / "files/receiver/stdout.txt").read_text().splitlines()
     assert said[0] == "hello fd00:4::1 3 beta 2026-12-01"
-    # Its own name and those of every entry, for both address families.
+    # The hosts file has the guest's own name and those of every entry, for both address families.
     assert said[1] == str(2 + 2 * 4)
     assert said[2] == "a note"
     assert (left / "files/receiver/out/copy").read_text() == "a note\n"
@@ -159,7 +159,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     )
     listed = [line for line in said if line in ("tools", "notes.txt")]
     assert listed == ["notes.txt", "tools"] * 2
-    # The first process waits for it; the only others are the three that count.
+    # The shell is the second process. The other three of five are the commands that count.
     number, processes = map(int, said[-3].split())
     assert (number, processes) == (2, 5)
     assert said[-2:] == ["CapEff:\t00000000000425fb", "NoNewPrivs:\t1"]
@@ -170,9 +170,9 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
         assert programs[name]["status"] == {"sender": None, "receiver": 3}
         text = (left / name / "receiver/stdout.txt").read_text()
         times = [float(ms) for ms in re.findall(r"time=([\d.]+)", text)]
-        # Two links of 10 ms, and path.rtt.
+        # Each way has two links of 10 ms, and path.rtt.
         assert times == pytest.approx([40, 40], abs=1), text
-    # On SIGTERM one ends by itself; the other is killed.
+    # After SIGTERM one of the programs ends by itself; the other one is killed.
     asked = programs["asked"]
     assert asked["status"] == {"sender": 0, "receiver": 137}
     assert asked["exit_s"]["sender"] == pytest.approx(1.0, abs=0.05)
@@ -257,7 +257,8 @@ def test_programs_end_while_flows_go_on(tmp_path: Path) -> None:
         f'{BASE}[[flows]]\ncc = "cubic"\n[[programs]]\nname = "late"\n'
         f'receiver = {{ run = ["sh", "-c", "{late}"] }}\n'
     )
-    # Arriving data would wake the agent again and again, and no time would pass.
+    # The receiver reads late. If arriving data woke the agent all the time, virtual time would
+    # stop.
     _, one = run(path, tmp_path / "out")
     assert (one.path / "programs/late/receiver/out/said").read_text() == "late\n"
 
@@ -284,7 +285,7 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     looks = [[int(word) for word in line.split()] for line in text.splitlines()]
     assert len(looks) == 3
     for first, clock, last, processor in looks:
-        # After a minute of uptime. Each read takes 256 ns and shows up to 256 ns too much.
+        # The uptime is over a minute. Each read takes 256 ns, and may show up to 256 ns too much.
         assert 60e9 < first / 4 < clock < last / 4 < first / 4 + 3 * 256
         assert processor == 0
     assert looks[1][0] - looks[0][0] == pytest.approx(4e9, rel=1e-3)
@@ -301,6 +302,6 @@ def test_openssl_takes_no_random_numbers_of_the_processor(tmp_path: Path) -> Non
     said = (one.path / "programs/told/sender/stdout.txt").read_text()
     words = re.match(r"OPENSSL_ia32cap=0x([0-9a-f]+):0x([0-9a-f]+)", said)
     assert words is not None, said
-    # CPUID leaf 1 with ECX above EDX, and leaf 7: RDRAND and RDSEED.
+    # RDRAND is in CPUID leaf 1 (with ECX above EDX), RDSEED in leaf 7; neither may be offered.
     assert (int(words[1], 16) >> 62 & 1, int(words[2], 16) >> 18 & 1) == (0, 0)
     assert int(words[1], 16) >> 26 & 1, "SSE2 stays"

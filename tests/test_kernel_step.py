@@ -27,23 +27,23 @@ rate = "11Mbit"
 def both(
     tmp_path: Path, text: str, queue: dict[str, object], **changes: object
 ) -> list[dict[str, Any]]:
-    """Summaries of simulator and kernel."""
+    """Return the summaries of simulator and kernel."""
     chosen = {"bottleneck.queue": queue, **changes}
     out = []
     for engine in ("sim", "kernel"):
         [run] = tb.run(text, set=chosen, engine=engine, out=tmp_path / engine)
-        # The kernel has warned of nothing.
+        # The kernel printed no warnings.
         assert run.manifest.get("environment", {}).get("warnings", []) == []
         out.append(run.summary)
     return out
 
 
 def alike(sim: dict[str, Any], kernel: dict[str, Any], rel: float) -> None:
-    """The means of a queue are close, and its packets are lost for the same causes."""
+    """Check that the means of a queue are close and that its drops have the same causes."""
     for quantity in ("utilisation", "occupancy_bytes_mean"):
         assert kernel["queue"][quantity] == pytest.approx(sim["queue"][quantity], rel=rel)
     assert set(kernel["queue"]["causes"]) == {
-        # Captures see that a packet is marked, and not by which rule.
+        # Captures show that a packet is marked, but not by which rule.
         "mark" if cause == "step_mark" else cause
         for cause in sim["queue"]["causes"]
     }
@@ -84,7 +84,8 @@ def test_packets_without_ecn_are_dropped_or_pass(
     tmp_path: Path, queue: dict[str, object], cause: str
 ) -> None:
     sim, kernel = both(tmp_path, SCENARIO + STREAM, {"aqm": "step", **queue})
-    # A tenth of the stream. Captures take the last drops before the end for those of an algorithm.
+    # A tenth of the stream is dropped. Captures attribute the last drops before the end to an
+    # algorithm.
     of_sim, of_kernel = (found["queue"]["causes"][cause] for found in (sim, kernel))
     assert of_kernel == pytest.approx(of_sim, rel=0.02)
     assert sim["queue"]["drops"] == of_sim > 1000
@@ -122,7 +123,7 @@ def test_above_its_limit_pi2_drops_scalable_packets_too(tmp_path: Path) -> None:
     stream = STREAM.replace("11Mbit", "20Mbit") + 'ecn = "ect1"\n'
     sim, kernel = both(tmp_path, SCENARIO + stream, {"aqm": "pi2", "scalable": "any"})
     assert kernel["queue"]["utilisation"] == pytest.approx(1, abs=0.01)
-    # Half of the stream is lost, by p squared; what is left is marked.
+    # p squared drops half of the stream, and p marks the rest.
     for count in ("drops", "marks"):
         of_sim, of_kernel = (found["queue"][count] for found in (sim, kernel))
         assert of_sim > 10_000

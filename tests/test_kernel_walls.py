@@ -33,20 +33,20 @@ from tailback.kernel.kit import Kit
 
 MIB = 64
 LIMITS = {
-    # Memory of a process besides the guest's: less than the launcher's whole allowance.
+    # A process may have the guest's memory and some more, at most the launcher's whole allowance.
     "memory-mib": MIB + confine.SPARE_MIB,
     "file-gib": 16,
     "processes": 512,
 }
-"""Probes that report how much they got, and the most that is allowed."""
+"""The most that each probe may get of a resource; these probes report how much they got."""
 
 PROBES = 54
-"""The other probes: every one of them has to fail."""
+"""How many other probes there are; every one of them has to fail."""
 
 
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Path]:
-    """The launcher, the probes, and a program that removes walls, in a folder open to all users."""
+    """Compile launcher, probes and a program that removes walls, in a folder open to all users."""
     folder = Path(tempfile.mkdtemp(prefix="tailback-walls-", dir="/var/tmp"))
     folder.chmod(0o755)
     here = ROOT / "python/tailback/kernel"
@@ -64,7 +64,7 @@ def programs() -> Iterator[Path]:
 
 @dataclass
 class Machine:
-    """The targets of probes: files, sockets, memory, a terminal, a process."""
+    """What the probes try to reach: files, sockets, memory, a terminal, a process."""
 
     folder: Path
     victim: subprocess.Popen[bytes]
@@ -75,7 +75,7 @@ class Machine:
     """The arguments of the probes, in the order of plain.c."""
 
     def is_untouched(self) -> None:
-        """Check that no probe reached any of it."""
+        """Check that no probe reached any of these targets."""
         assert self.victim.poll() is None
         assert self.shared.read_text() == "theirs"
         assert not (self.folder / "outside").exists()
@@ -90,7 +90,7 @@ class Machine:
 
 @pytest.fixture
 def machine() -> Iterator[Machine]:
-    """Of the user that the probes run as."""
+    """Make the targets, owned by the user that the probes run as."""
     with contextlib.ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="tailback-walls-", dir="/var/tmp"))
         stack.callback(shutil.rmtree, folder)
@@ -158,7 +158,8 @@ def launch(
             extra_groups=None if user is None else [],
         )
         status = child.wait(60)
-        # As the caller does: without a PID namespace this ends the remaining processes.
+        # Like tailback, kill the whole group: without a PID namespace its other processes would
+        # survive.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
     return status, said.read_text()
@@ -192,7 +193,7 @@ def counts_processes() -> bool:
 
 
 def sleepers(programs: Path) -> list[str]:
-    """Processes that the probes have left."""
+    """Return processes that the probes have left."""
     found = []
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -206,8 +207,8 @@ def sleepers(programs: Path) -> list[str]:
 def test_nothing_of_the_machine_is_reached(
     programs: Path, machine: Machine, without: list[str], mode: str
 ) -> None:
-    """Each of the two walls around files and the system call filter holds alone, also where the
-    filter lets a kernel trace its children."""
+    """Each of the two walls around files holds without the other, and so does the system call
+    filter when it lets a kernel trace its children."""
     status, said = launch(programs, machine, without, "confined", None, mode)
     assert status == 0, said
     walls = confine.Walls.parse(said.splitlines()[0])
@@ -217,7 +218,7 @@ def test_nothing_of_the_machine_is_reached(
     }
     assert walls.missing.keys() == set().union(*(expected[name] for name in without))
     assert (walls.warning is None) == (not without)
-    # Without namespaces the number of root's processes has no limit.
+    # Without namespaces root may have any number of processes.
     refused(said, processes="namespaces" not in without and counts_processes())
     machine.is_untouched()
     wait_for(lambda: sleepers(programs) == [])
@@ -238,7 +239,7 @@ def test_without_any_wall_nothing_is_started(programs: Path, machine: Machine) -
     status, said = launch(programs, machine, ["landlock", "namespaces"], "confined", None)
     assert status == confine.UNCONFINED
     assert len(said.splitlines()) == 1
-    # Except the system call filter and the limits, which every machine has.
+    # The system call filter and the limits remain, because every machine supports them.
     status, said = launch(programs, machine, ["landlock", "namespaces"], "unconfined", None)
     assert status == 0
     shown, _ = judged(said)
@@ -287,7 +288,7 @@ def test_a_module_in_a_guest_reaches_nothing(
     assert finished.walls.missing == {}
     refused("\n".join(lines), processes=counts_processes())
     machine.is_untouched()
-    # The process that tried to outlive the run is gone, too.
+    # The process that tried to survive the run has ended, too.
     wait_for(lambda: guests(tmp_path) == [])
 
 
@@ -346,7 +347,7 @@ def everything_of(folder: Path) -> list[int]:
 @pytest.mark.usefixtures("kernel_kit")
 @pytest.mark.parametrize("delay_s", [0.0, 0.02, 0.3])
 def test_nothing_outlives_a_killed_parent(tmp_path: Path, delay_s: float) -> None:
-    """Nothing is left, whether it is killed as guests start or while they run."""
+    """No process is left, whether the parent is killed as guests start or while they run."""
     file = tmp_path / "long.toml"
     file.write_text(LONG, encoding="utf-8")
     ours = subprocess.Popen(
@@ -400,7 +401,7 @@ def test_a_pause_of_ours_is_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_console_that_is_read_late_is_read_whole() -> None:
-    """Output before a program's end is there afterwards, however late it is read."""
+    """The output before a program's end is complete, however late it is read."""
     child = subprocess.Popen(
         ["sh", "-c", "sleep 0.3; echo tailback: done; exec sleep 0.1"], stdout=subprocess.PIPE
     )
@@ -457,7 +458,7 @@ def test_warnings_are_counted_and_shown_as_text() -> None:
     assert first == "kernel: WARNING: a.c:1 at f+0x0/0x20, CPU#0: tc/0 (1000 times)"
     assert others[0] == r"kernel: UBSAN: number 0\x1b]0;title\x07"
     assert len(others) < 10
-    # Even where the message was lost, the kernel's taint flags show it.
+    # The kernel's taint flags show a warning even if its message was lost.
     for bits, warned, alarm in ((1 << 12, 0, False), (1 << 9, 1, False), (1 << 7, 0, True)):
         said = console.Console(1, lambda _: None)
         said.line(f"tailback: tainted {bits}")
@@ -481,7 +482,7 @@ def test_a_kernel_that_warns_warns_of_its_run(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("bugs", "the guest's kernel failed: BUG: failure at .*tcp_nasty.c"),
-        # The run finishes as usual.
+        # The kernel prints a bug and the run finishes as usual; it fails all the same.
         ("says_bug", "the guest's kernel failed: BUG: KASAN"),
         ("halts", "the guest ended early"),
         ("lies", "the files that the guest left are not a result"),

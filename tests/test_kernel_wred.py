@@ -36,12 +36,12 @@ rate = "11Mbit"
 
 
 def both(tmp_path: Path, text: str, **changes: object) -> list[dict[str, Any]]:
-    """Summaries of simulator and kernel."""
+    """Return the summaries of simulator and kernel."""
     chosen = {name.replace("__", "."): value for name, value in changes.items()}
     out = []
     for engine in ("sim", "kernel"):
         [run] = tb.run(text, set=chosen, engine=engine, out=tmp_path / engine)
-        # The kernel has warned of nothing.
+        # The kernel printed no warnings.
         assert run.manifest.get("environment", {}).get("warnings", []) == []
         out.append(run.summary)
     return out
@@ -49,16 +49,16 @@ def both(tmp_path: Path, text: str, **changes: object) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("uniformise", ["linux", "wait", "none"])
 def test_a_stream_above_the_rate_loses_what_is_above_it(tmp_path: Path, uniformise: str) -> None:
-    # From the start: later a steady stream may fall into one pattern, whatever the seed.
+    # Count from the start: later a steady stream may settle into one pattern, whatever the seed.
     change = {"bottleneck.queue.classic.uniformise": uniformise, "warmup": "0s"}
     counts = []
     for engine in ("sim", "kernel"):
         runs = tb.run(SCENARIO + STREAM, set=change, seeds=3, engine=engine, out=tmp_path / engine)
         counts.append([run.summary["queue"]["causes"] for run in runs])
-        # Seeds draw other gaps.
+        # Each seed draws other gaps between drops.
         assert len({run.summary["queue"]["occupancy_bytes_mean"] for run in runs}) == 3
     for sim, kernel in zip(*counts, strict=True):
-        # A tenth of the stream in 10 s.
+        # The stream loses a tenth of its packets in 10 s.
         assert set(sim) == set(kernel) == {"aqm"}
         assert kernel["aqm"] == pytest.approx(sim["aqm"], rel=0.03)
 
@@ -82,7 +82,7 @@ def test_reno_and_dctcp_share_as_in_the_simulator(
     for quantity in ("utilisation", "occupancy_bytes_mean"):
         assert kernel["queue"][quantity] == pytest.approx(sim["queue"][quantity], rel=0.15)
     assert set(kernel["queue"]["causes"]) == set(sim["queue"]["causes"]) == {"aqm", "mark"}
-    # ECN-capable packets are marked only, others dropped only.
+    # ECN-capable packets are only marked, others are only dropped.
     reno, dctcp = kernel["flows"]
     assert (dctcp["drops"], reno["marks"]) == (0, 0)
     assert dctcp["marks"] > 100

@@ -34,7 +34,7 @@ FOLDER = Path(layout.__file__).parent
 
 @dataclass(frozen=True)
 class Fake:
-    """A run whose two flows got these rates."""
+    """A run whose two flows have these rates."""
 
     first: float | None
     second: float | None
@@ -42,13 +42,14 @@ class Fake:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Return the part of a summary that cells come from."""
+        """Return the part of a summary that cells are computed from."""
         rates = (self.first, self.second)
         return {"flows": [{"throughput_mbit": rate} for rate in rates]}
 
 
 def as_published(off: float = 0.0, seeds: int = 5) -> list[points.L4sEntry]:
-    """Return entries of every row; the first flow is this share of the link above its rate."""
+    """Return entries of every row. `off` is added to the first flow's rate, as a share of the
+    link's."""
     known = layout.published()
     results = []
     for row in layout.ROWS:
@@ -127,7 +128,7 @@ s6, 19s to 59s
   red(150000b): aqm=red limit=150000b avpkt=1000b burst=tc adaptive=True bandwidth=50Mbit ecn=True
   red(400000b): aqm=red limit=400000b avpkt=1000b burst=tc adaptive=True bandwidth=50Mbit ecn=True
 """
-"""Queues and times of both tables, as they were fixed before the first comparison."""
+"""Queues and times of both tables, as they were frozen before the first comparison."""
 
 
 def test_the_planned_set_up() -> None:
@@ -151,7 +152,7 @@ def test_the_planned_set_up() -> None:
 
 
 def test_every_scenario_is_valid() -> None:
-    """Rows of each queue and congestion control, and of S2 to S4."""
+    """Check the rows of each queue and congestion control, and of S2 to S4."""
     some: dict[Any, dict[str, Any]] = {}
     for row in layout.ROWS:
         some.setdefault((row.table, row.queue, row.flows[1].cc), points.made(row))
@@ -203,7 +204,7 @@ def test_errors_are_counted_over_the_rate() -> None:
     )
     assert judge.cells == cells
     assert judge.blind == 0, "the description of the set-up follows from S1 in part"
-    # Half of the flows are as published, the other half 4 % of the link off.
+    # Half of the flows are as published, the other half is off by 4 % of the link's rate.
     assert judge.median == pytest.approx(0.02, abs=1e-9)
     assert judge.p90 == pytest.approx(0.04, abs=1e-9)
     assert judge.holds
@@ -274,13 +275,13 @@ DRAWN = {
     "s6/fq_codel(1q,1ms/20ms)/prague-vs-cubic-ecn": (25.4,),
 }
 """Recorded errors of rows with one seed: rates in percent of the link's, ratios relative to the
-published one. The hash draws the rows, bad ones included."""
+published one. A hash selects the rows, so that bad ones are included."""
 MORE = {"s1": 2.0, "s6": 5.0}
-"""How much an error may grow."""
+"""By how many percentage points an error may grow."""
 
 
 def drawn(table: str, count: int) -> list[L4sRow]:
-    """Return published rows of a table that are correct in the source, ordered by hash."""
+    """Return the first rows of a table by hash, among the rows that are correct in the source."""
     known = layout.published_names()
     own = [r for r in layout.ROWS if r.table == table and (table, r.name) in known]
     right = [row for row in own if row not in DEFECTS]

@@ -1,5 +1,4 @@
-"""The laboratory in the browser: its results are those of native runs, and the page does what it
-says."""
+"""The laboratory in the browser gives the results of native runs, and the page works as it says."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ LONG = frozenset({"datacentre", "satellite", "sweep"})
 
 @pytest.fixture(scope="session")
 def built() -> Path:
-    """The folder that `make lab` wrote."""
+    """Return the folder that `make lab` wrote."""
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
     if not (WEB / "dist/single.html").is_file() or not (WEB / "node_modules").is_dir():
@@ -49,7 +48,7 @@ def built() -> Path:
 
 
 def node(script: str, *words: str, given: object = None) -> Any:
-    """What a script of the laboratory prints as JSON."""
+    """Run a script of the laboratory; return what it prints as JSON."""
     done = subprocess.run(
         ["node", str(WEB / "test" / script), *words],
         input=json.dumps(given),
@@ -63,7 +62,7 @@ def node(script: str, *words: str, given: object = None) -> Any:
 
 
 def scenarios() -> dict[str, str]:
-    """Scenarios of every algorithm and key, and the short examples."""
+    """Return scenarios of every algorithm and key, and the short examples."""
     guarded = {name: toml.dumps(table) for name, table in guard.scenarios().items()}
     return guarded | {name: examples.text(name) for name in examples.names() if name not in LONG}
 
@@ -73,14 +72,14 @@ def _sha(data: bytes) -> str:
 
 
 def _series(run: StoredRun) -> dict[str, str]:
-    """A hash of each series: times in seconds, then values."""
+    """Return a hash of each series, over times in seconds and values."""
     import polars as pl
 
     frame = run.series().with_columns(pl.col("flow", "link", "quantity").cast(pl.String))
     parts = frame.partition_by("flow", "link", "quantity", as_dict=True, maintain_order=True)
     return {
         "\t".join(str(name or "") for name in key): _sha(
-            # Polars would multiply by 1e-9, which rounds differently.
+            # Divide in NumPy: Polars would multiply by 1e-9, which rounds differently.
             (part["time_ns"].to_numpy().astype(float) / 1e9).tobytes()
             + part["value"].to_numpy().tobytes()
         )
@@ -89,7 +88,7 @@ def _series(run: StoredRun) -> dict[str, str]:
 
 
 def test_a_browser_measures_what_native_runs_measure(built: Path, tmp_path: Path) -> None:
-    """The same run ids, summaries, accounts and series, byte by byte."""
+    """Run ids, summaries, accounts and series are identical, byte by byte."""
     del built
     trace = (guard.HERE / "trace.txt").read_text(encoding="utf-8")
     (tmp_path / "trace.txt").write_text(trace, encoding="utf-8")
@@ -131,7 +130,7 @@ def test_what_the_page_records_besides_changes_no_summary(built: Path) -> None:
     for plain, watched in zip(found[::2], found[1::2], strict=True):
         assert plain["points"][0]["summary"] == watched["points"][0]["summary"]
         assert plain["points"][0]["account"] == watched["points"][0]["account"]
-        # The packets were recorded: there are rows of drops and marks.
+        # The watched run recorded its packets, so it has series of drops and marks too.
         assert plain["points"][0]["series"].keys() < watched["points"][0]["series"].keys()
 
 
@@ -151,7 +150,7 @@ def test_the_page_asks_for_nothing_from_elsewhere(built: Path) -> None:
 
 @pytest.fixture(scope="session")
 def seen(built: Path) -> dict[str, Any]:
-    """What a browser shows, step by step."""
+    """Return what a browser shows at each step."""
     del built
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
@@ -160,7 +159,7 @@ def seen(built: Path) -> dict[str, Any]:
 
 
 def first_id(text: str) -> str:
-    """The native run id of a scenario."""
+    """Return the native run id of a scenario."""
     return _native.load(text.encode(), "a.toml").points[0].run_id
 
 
@@ -190,7 +189,7 @@ def test_a_slider_runs_the_scenario_again_beside_the_run_before(seen: dict[str, 
 
 
 def test_a_menu_changes_the_algorithm_and_adds_options(seen: dict[str, Any]) -> None:
-    # CoDel has no limit in bytes.
+    # CoDel has no limit in bytes, so the menu drops that option.
     assert seen["queue"] == '{ aqm = "codel" }'
     assert seen["option"] == '{ aqm = "codel", target = "5ms" }'
     assert seen["kept"] == '{ aqm = "fq_codel", target = "5ms" }'
@@ -234,7 +233,7 @@ PAGE = f"<!doctype html><body>{page.EMPTY}</body>"
 
 @pytest.fixture
 def serving() -> Iterator[server.Server]:
-    """A server of a small page."""
+    """Serve a small page."""
     one = server.Server(PAGE.encode())
     thread = Thread(target=one.serve_forever)
     thread.start()
@@ -247,7 +246,7 @@ def serving() -> Iterator[server.Server]:
 def ask(
     one: server.Server, path: str, *, method: str = "GET", host: str | None = None
 ) -> tuple[int, bytes, dict[str, str]]:
-    """Status, body and headers of an answer."""
+    """Request a path; return status, body and headers of the answer."""
     connection = http.client.HTTPConnection(server.HOST, one.server_port, timeout=10)
     connection.request(method, path, headers={} if host is None else {"Host": host})
     answer = connection.getresponse()
@@ -265,7 +264,7 @@ def test_the_server_answers_its_address_only(serving: server.Server) -> None:
     assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", "no-referrer")
     for path in ("/", address.path + "x", address.path + "../", "/../../etc/passwd", "/index.html"):
         assert ask(serving, path)[0] == 404, path
-    # A name that resolves to this machine does not reach it.
+    # A foreign host name that resolves to this machine is rejected.
     assert ask(serving, address.path, host=f"evil.example:{serving.server_port}")[0] == 404
     assert ask(serving, address.path, method="HEAD")[:2] == (200, b"")
     for method in ("POST", "PUT", "DELETE"):
@@ -343,7 +342,7 @@ def test_the_examples_of_the_gallery_are_valid() -> None:
 
 
 def test_a_stored_run_is_its_scenario_again() -> None:
-    """Most points can be written as a scenario; others, such as those with traces, are rejected."""
+    """Most points can be written as a scenario. Others, such as those with traces, are rejected."""
     rejected = []
     for name, text in scenarios().items():
         point = _native.load(text.encode(), name, folder=guard.HERE).points[0]

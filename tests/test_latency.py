@@ -62,7 +62,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
 
 
 def test_delay_of_a_source_is_that_of_its_route(found: tailback.Results) -> None:
-    """The queue is at the second link, so its delay and not the first link's decides."""
+    """The queue is at the second link, so the delay is that link's and not the first one's."""
     summary = found.points[0].summary
     game, ping, video = summary["traffic"]
     first, second = summary["queues"]["up"], summary["queues"]["down"]
@@ -72,7 +72,7 @@ def test_delay_of_a_source_is_that_of_its_route(found: tailback.Results) -> None
     assert game["rtt_ms"]["p99"] is None
     assert "echoes" not in game
     assert "frames" not in game
-    # The way back is empty: 10 ms and 98 bytes at 4 Mbit/s.
+    # The way back has no queue: 10 ms of propagation, and 98 bytes at 4 Mbit/s.
     assert ping["echoes"]["back_ms"]["max"] == pytest.approx(10.196)
     assert ping["rtt_ms"]["mean"] == pytest.approx(
         ping["one_way_delay_ms"]["mean"] + 10.196, rel=0.02

@@ -22,14 +22,15 @@ def test_the_simulators_window_is_that_of_linux(
 ) -> None:
     of_linux = laws.linux()[case.name]
     assert len(of_linux) == case.lists
-    # Within a segment, the unit of windows, or within Linux's interval over the lists.
+    # The difference is at most one segment, the unit of windows, or Linux's interval over the
+    # lists.
     off = laws.mean(simulated[case.name]) - laws.mean(of_linux)
     assert abs(off) <= laws.half_width(of_linux)
 
 
 def test_marks_at_regular_distances_leave_dctcp_half_a_distance() -> None:
-    # A reduction takes a round, W packets, and loses the count towards the next segment
-    # (`tcp_init_cwnd_reduction`). So the window grows only if another W packets come before the
-    # next mark: W = n/2. A cut of alpha W/2 = 1/4 segment rounds to none.
+    # A reduction takes a round of W packets and resets the count towards the next segment
+    # (`tcp_init_cwnd_reduction`). So the window only grows if another W packets come before the
+    # next mark: W = n/2. The cut, alpha W/2 = 1/4 segment, is rounded to 0.
     [window] = laws.linux()["dctcp, every 100th marked"]
     assert window == pytest.approx(100 / 2, abs=1)

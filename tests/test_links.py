@@ -14,7 +14,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def links(page: Path) -> Iterator[str]:
-    """Return link targets within the sources, outside of code."""
+    """Yield link targets within the sources, except those inside code."""
     text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.M | re.S)
     for target in LINK.findall(text):
         if not re.match(r"\w+:", target):
@@ -22,7 +22,7 @@ def links(page: Path) -> Iterator[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Headings as GitHub and the site name them."""
+    """Return the anchors of headings as GitHub and the site generate them."""
     heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.M)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 

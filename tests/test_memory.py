@@ -12,7 +12,7 @@ from conftest import COMMAND, SCENARIO, contents
 SWEEP = SCENARIO.replace('"2s"', '"40s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 12\n"
 
 MANY = SCENARIO.replace('cc = "cubic"', 'cc = "cubic"\ncount = 250000')
-"""A scenario that needs 2 GiB by its estimate."""
+"""A scenario that is estimated to need 2 GiB."""
 
 
 def limit(space: int) -> None:
@@ -52,8 +52,8 @@ def test_a_sweep_goes_on_where_memory_ended(tmp_path: Path) -> None:
         runs = folder / "out" / "runs"
         while process.poll() is None and len(list(runs.glob("[!.]*"))) < 2:
             time.sleep(0.005)
-        # From here on the process gets no memory any more. The outcome then depends on the
-        # available memory: it may end well, or be aborted at any allocation.
+        # From here on the process cannot allocate more memory. What happens depends on the memory
+        # that it has already: the run may end well, or be aborted at any allocation.
         resource.prlimit(process.pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
         process.wait(timeout=120)
     assert run(SWEEP, folder).returncode == 0

@@ -124,13 +124,13 @@ Json = Mapping[str, Any]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> tb.Results:
-    """Two points, three seeds."""
+    """Run two points with three seeds each."""
     return tb.run(SCENARIO, out=tmp_path_factory.mktemp("out"), jobs=1)
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> tb.Comparison:
-    """Without and with the scalable flow, every metric."""
+    """Compare runs without and with the scalable flow in every metric."""
     return tb.compare(
         SCENARIO,
         {"alone": {"flows.scalable.stop": "1ms"}, "beside": {}},
@@ -191,7 +191,7 @@ def class_ratio(word: str) -> Callable[[Json, Json], float | None]:
 
 COMPUTED: dict[str, Callable[[Json, Json], float | None]] = {
     "throughput_total_mbit": lambda s, _: sum(f["throughput_mbit"] or 0 for f in s["flows"]),
-    # There are three groups of flows.
+    # A ratio needs exactly two groups of flows, and this scenario has three.
     "throughput_ratio": lambda *_: None,
     "class_rate_ratio": class_ratio("rate_mbit"),
     "class_window_ratio": class_ratio("window_bytes"),
@@ -227,11 +227,11 @@ BESIDE = {
     "foreign_ms": "responsiveness.foreign_ms",
     "loaded_ms": "responsiveness.loaded_ms",
 }
-"""Where metrics are that are called otherwise than their field."""
+"""The paths of metrics whose name differs from that of their field."""
 
 
 def parts(summary: Json, on: str) -> Iterator[tuple[str, str, Json]]:
-    """Yield kind, name and JSON of everything that can have a metric."""
+    """Yield kind, name and JSON of every part of a summary that can have metrics."""
     if on == "flow":
         yield from (("flow", one["name"], one) for one in summary["flows"])
         yield from (("traffic", one["name"], one) for one in summary["traffic"])
@@ -244,7 +244,7 @@ def parts(summary: Json, on: str) -> Iterator[tuple[str, str, Json]]:
 
 
 def defined(metric: Metric, summary: Json, part: Json) -> float | None:
-    """Return the metric by its definition, for one run."""
+    """Compute the metric of one run by its definition."""
     if metric.path.startswith("harm."):
         return None
     if metric.path in COMPUTED:
@@ -267,7 +267,7 @@ Expected = dict[tuple[str, str], dict[int, float]]
 
 
 def expected(metric: Metric, runs: list[tb.Run]) -> Expected:
-    """Return values by kind and name, then by seed."""
+    """Compute the expected values by kind and name, then by seed."""
     found: Expected = {}
     for run in runs:
         summary = stored(run)
@@ -281,7 +281,7 @@ def expected(metric: Metric, runs: list[tb.Run]) -> Expected:
 
 
 def gain(run: tb.Run, part: Json) -> float | None:
-    """Over the run at the standard backoff, 0.7, with the same seed."""
+    """Return the throughput relative to that with the standard backoff, 0.7, and the same seed."""
     others = [one for one in run.beside.values() if one.params[KEY] == 0.7]
     over = [one for one in others if one.seed == run.seed and run.baseline == one.run_id]
     if not over:
@@ -307,7 +307,7 @@ def point(results: tb.Results) -> list[tb.Run]:
 
 
 def test_the_scenario_has_a_value_of_every_metric(results: tb.Results) -> None:
-    # Programs need the kernel engine; `test_fields` has them.
+    # Metrics of programs need the kernel engine; `test_fields` tests them.
     simulated = [m for m in OF_ONE if m.parts != ("program",)]
     lacking = {m.path for m in simulated if not expected(m, point(results))}
     assert lacking <= {"throughput_ratio", "completion_s.729kB", "completion_s.1MB"} | {
@@ -356,7 +356,7 @@ EVERY_KIND = ("line", "bar", "box", "cdf", "ccdf", "scatter", "heat")
 
 
 def drawn_values(results: tb.Results, metric: Metric, kind: str, where: Json) -> list[float]:
-    """Return what a kind of plot shows for one part at the first point."""
+    """Return the values that a kind of plot shows for one part at the first point."""
     y = f"{metric.on}.{metric.path}"
     if kind == "heat":
         down = next((key for key in where if key != KEY), "seed")
@@ -383,7 +383,7 @@ def test_plots_draw_what_is_defined(results: tb.Results, kind: str) -> None:
             own = sorted(by_seed.values())
             shown = drawn_values(results, metric, kind, where)
             if kind in ("cdf", "ccdf"):
-                # A ccdf does not have the largest value: nothing is above it.
+                # A CCDF ends before the largest value: nothing exceeds it.
                 inner = [one for one in own if kind == "cdf" or one < own[-1]]
                 for one in inner:
                     assert any(x == pytest.approx(one, rel=1e-5, abs=1e-9) for x in shown), (
@@ -438,7 +438,7 @@ def test_comparisons_have_what_is_defined(compared: tb.Comparison) -> None:
 
 
 def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
-    """Harm by Ware and others: the loss, over the best value."""
+    """Harm by Ware and others: the loss divided by the better value."""
     alone, beside = ([stored(run) for run in point(v.results)] for v in compared.variants)
     reads: dict[str, tuple[Callable[[Json, Json], float | None], bool]] = {
         "harm.throughput": (lambda _, part: part["throughput_mbit"], True),
@@ -464,7 +464,7 @@ def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
             assert (found.n, found.of) == (len(known), SEEDS)
             assert found.mean == pytest.approx(math.fsum(harms) / len(harms))
             assert cells[name, path].values["alone"].n == 0
-            # What the gate tests: 0 without the competitor.
+            # The gate compares harm with 0, the value without the competitor.
             samples = cells[name, path].samples
             assert sorted(samples["beside"].values()) == pytest.approx(sorted(harms))
             assert {*samples["alone"].values()} == {0.0}
@@ -490,7 +490,7 @@ def test_the_gate_holds_what_is_defined(compared: tb.Comparison) -> None:
     for metric in HARM:
         with pytest.raises(InputError, match=f"write {metric.path}:\\+0.1"):
             hold(compared, [Threshold.parse(f"{metric.path}:10%")])
-    # Every seed of the classic flow has harm, far below 1000.
+    # The classic flow has harm with every seed, and it is far below 1000.
     found = hold(compared, [Threshold.parse("harm.throughput@classic:+1000")])
     assert found.answer == "holds"
     assert {verdict.cell.name for verdict in found.verdicts} == {"classic"}
@@ -537,7 +537,7 @@ def test_assertions_are_of_what_is_defined(results: tb.Results) -> None:
 
 
 def test_every_command_takes_the_name_behind_the_metric(results: tb.Results) -> None:
-    """`[[assert]]` as it is read from a file, `--fail-if` and `plot`."""
+    """`NAME@PART` works in `[[assert]]`, in `--fail-if` and in `plot`."""
     run = point(results)[0]
     tables, written = [], 0
     for metric in OF_ONE:
@@ -637,7 +637,7 @@ def test_the_table_and_the_json_have_what_is_defined(
         "drops": "drops",
         "marks": "marks",
     }
-    # The table of latencies comes first.
+    # Skip the table of latencies, which comes first.
     of_flows = itertools.dropwhile(lambda line: "Mbit/s" not in line, table.splitlines())
     head, *lines = [re.split(r"\s{2,}", line.strip()) for line in of_flows]
     row = next(line for line in lines if line[1] == "classic")
@@ -654,7 +654,7 @@ def test_the_rules_are_listed(tailback: Tailback) -> None:
     assert listed.count("only pairs of runs that have both") == len(HARM)
 
 
-# --- what some runs do not have -----------------------------------------------------------------
+# --- values that some runs do not have --------------------------------------------------------
 
 LOSSY = """\
 title    = "losses"
@@ -685,7 +685,7 @@ seeds = 6
 
 @pytest.fixture(scope="module")
 def lossy(tmp_path_factory: pytest.TempPathFactory) -> tb.Results:
-    """Some of its transfers finish."""
+    """Run a scenario in which only some transfers finish."""
     return tb.run(LOSSY, out=tmp_path_factory.mktemp("out"), jobs=1)
 
 
@@ -700,7 +700,7 @@ def test_survivors_are_no_sample(lossy: tb.Results, tailback: Tailback, tmp_path
     ]
     for flow in flows:
         if flow["completion_s"] is None:
-            # It began within an RTT of the start and lasted to the end.
+            # The transfer began within an RTT of the start and lasted until the end.
             assert 20 - 0.06 <= flow["unfinished_s"] <= 20
     assert all("unfinished_s" not in run.summary["flows"][1] for run in lossy), "it has no size"
     frame = lossy.frame().filter(flow="short")

@@ -1,4 +1,4 @@
-"""The notebooks of docs/notebooks: their cells run as they are written, without a network."""
+"""The notebooks of docs/notebooks: their cells run as written, without a network."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
 def shown(value: Any) -> str:
-    """What a notebook displays for the value of a cell."""
-    # Displaying a chart needs IPython, and its specification does not.
+    """Return what a notebook displays for the value of a cell."""
+    # Displaying a chart needs IPython; writing its specification does not.
     if isinstance(value, alt.TopLevelMixin):
         return json.dumps(value.to_dict())
     found = getattr(value, "_repr_html_", None)
@@ -64,7 +64,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":
             continue
-        # Outputs are not stored: they would show another version's numbers.
+        # Outputs are not stored, because they would show numbers of another version.
         assert cell["outputs"] == []
         text = run_cell("".join(cell["source"]), names, f"{path.name}, cell {number}")
         displayed += bool(text)
@@ -94,7 +94,7 @@ def test_unknown_names_are_errors_with_the_nearest(results: tailback.Results) ->
     for call, said in calls:
         with pytest.raises(InputError, match=said):
             call()
-    # A group of flows is a name, too.
+    # The name of a group of flows selects its flows, too.
     assert results.series(quantity="cwnd", flow="cubic")["flow"].n_unique() == 2
 
 

@@ -23,11 +23,11 @@ PAGES = (
 )
 LEFT_OUT = re.compile(r"engine[ =]kernel|tailback (?:kernel|tune|build)|--with")
 CHANGES = re.compile(r"\.\.\.|CPU time")
-"""Lines with an omitted part, or with an estimate that depends on the machine."""
+"""Lines that depend on the machine, or from which a part is omitted."""
 
 
 def commands(page: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each command of the console blocks with the lines that the page shows of its output."""
+    """Yield each command of the console blocks and the lines that the page shows below it."""
     for block in re.findall(r"^```console\n((?s:.*?))^```", page, flags=re.M):
         for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
             command, *lines = part.splitlines()
@@ -35,7 +35,7 @@ def commands(page: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def words(line: str) -> str:
-    """Return a line with single spaces, whatever kind of space a number has."""
+    """Return a line with single spaces; numbers may contain other kinds of spaces."""
     return " ".join(line.split())
 
 

@@ -18,7 +18,7 @@ OWN = ROOT / "crates" / "packetdrill" / "tests" / "own"
 
 @pytest.fixture(scope="module")
 def command() -> str:
-    """The interpreter, as `cargo test` has built it, or built now."""
+    """Return the path of the interpreter; build it if `cargo test` has not done so."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     built = target / "debug" / "tailback-packetdrill"
     subprocess.run(
@@ -43,7 +43,7 @@ def test_own_scripts_hold(command: str) -> None:
 def test_the_kernels_scripts_are_as_the_table_says(
     command: str, request: pytest.FixtureRequest
 ) -> None:
-    # The kit, where this machine can have one.
+    # Use the kernel kit if this machine can have one.
     with suppress(pytest.FixtureLookupError):
         request.getfixturevalue("kernel_kit")
     done = _run(command, "--kernel", "--json")
@@ -60,14 +60,14 @@ def test_the_kernels_scripts_are_as_the_table_says(
         those = [v for name, v in verdicts.items() if name.startswith(f"tcp_{kind}")]
         assert those
         assert set(those) == {"pass"}, kind
-    # A pass has at least one check that could have failed.
+    # A script counts as passed only if at least one of its checks could have failed.
     for script in told["scripts"]:
         judged = script["assertions"] + script["fields"]
         if script["verdict"] == "pass":
             assert judged > 0 or script["packets"] > 1, script
         elif script["verdict"] == "runs":
             assert (judged, script["packets"]) == (0, 1), script
-    # Scripts of Accurate ECN apply, except for parts of the handshake that the interpreter lacks.
+    # Scripts of Accurate ECN run, except those about parts of the handshake that are unsupported.
     accurate = [s for s in told["scripts"] if s["script"].startswith("tcp_accecn_")]
     assert len(accurate) > 50
     beyond = {s["category"] for s in accurate if s["verdict"] == "not applicable"}

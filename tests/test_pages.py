@@ -54,11 +54,11 @@ NASTY = [
 
 
 TOGETHER = 4
-"""Names in one figure, since figures take long to draw."""
+"""How many names share a figure, because drawing takes long."""
 
 
 class Page(HTMLParser):
-    """The elements, links and scripts of a page."""
+    """Collects the elements, links and scripts of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ def chart(name: str) -> Any:
 
 
 def nasty_report(names: list[str]) -> Report:
-    """Return a report with a name in every place that takes one."""
+    """Return a report with an untrusted name in every place that takes a name."""
     sections = []
     for i, name in enumerate(names):
         facts = Facts(runs=1, engine=name, options=[name], deviations=[name], duration=name)
@@ -138,7 +138,7 @@ def nasty_report(names: list[str]) -> Report:
 
 @pytest.fixture(scope="module")
 def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of that report."""
+    """Write that report; return its folder."""
     return write(nasty_report(NASTY), tmp_path_factory.mktemp("pages") / "nasty", pdf=True).parent
 
 
@@ -164,14 +164,14 @@ def checked(text: str) -> Page:
         for s in page.scripts
     ]
     assert policy["script-src"].split() == (hashes or ["'none'"])
-    # A browser normalises line breaks, which would change the hash.
+    # A browser normalises line breaks; a script with `\r` would not match its hash.
     assert not any("\r" in script for script in page.scripts)
     return page
 
 
 def test_names_are_letters_in_a_page(nasty: Path) -> None:
     page = checked((nasty / "index.html").read_text(encoding="utf-8"))
-    # The library, the code that draws figures, the code that sorts tables.
+    # The three scripts are the library, the code that draws figures and the code that sorts tables.
     assert len(page.scripts) == 3
     own = {f"#s{i}" for i in range(len(NASTY))} | {"#end", "https://example.org/a?b=1&c=2"}
     assert page.links == own
@@ -184,13 +184,13 @@ def test_names_are_letters_in_a_page(nasty: Path) -> None:
 def test_names_are_letters_in_markdown(nasty: Path) -> None:
     text = (nasty / "report.md").read_text(encoding="utf-8")
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
-    # Code is literal; a backslash removes the meaning of the next character.
+    # Remove code, which is literal, and characters behind a backslash, which have no meaning.
     bare = re.sub(r"\\\\|\\[`*\[\]<]|`[^`\n]*`", "", text)
     assert "<" not in bare
     links = re.findall(r"\]\(([^)]*)\)", bare)
     figures = {f"figures/figure-{i}.svg" for i in range(0, len(NASTY), TOGETHER)}
     assert set(links) == figures | {"https://example.org/a?b=1&c=2", "#s0"}
-    # Only our own headings: title and sections.
+    # The headings are those of the report: the title and the sections.
     assert len(re.findall(r"^#+ ", bare, re.MULTILINE)) == 1 + len(NASTY) + 1
 
 
@@ -284,7 +284,7 @@ def test_a_browser_draws_the_figures_and_runs_nothing_else(nasty: Path, tmp_path
         timeout=120,
         check=False,
     )
-    # The console shows violations of the policy and errors of scripts.
+    # The console would show violations of the policy and errors of scripts.
     assert "CONSOLE" not in done.stderr
     page = Page(done.stdout)
     assert done.stdout.count('class="marks"') == len(NASTY) // TOGETHER
@@ -292,5 +292,5 @@ def test_a_browser_draws_the_figures_and_runs_nothing_else(nasty: Path, tmp_path
     title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
     assert title is not None
     assert title[1] != "owned"
-    # Vega makes its menu's links itself, and fills the menu only when it is opened.
+    # Vega creates the links of its menu, and fills the menu only when it is opened.
     assert all(re.match(r"https?://|#$|#s|#end", link) for link in page.links), page.links

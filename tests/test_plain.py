@@ -1,4 +1,4 @@
-"""Texts follow the style of the project: no banned phrase, no sentence that is too long."""
+"""Texts follow the style of the project: no banned phrases, no long sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulator's part of the package imports and runs without what only Unix has."""
+"""The simulator's part of the package works without the Python modules that only Unix has."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ sweep = { "path.rtt" = ["10ms", "20ms"] }
 
 
 def tailback(folder: Path, *words: str) -> str:
-    """Run a command where only one module may import what Windows does not have."""
+    """Run a command with a shim that hides Unix modules from all modules of tailback but one."""
     done = subprocess.run(
         [sys.executable, "-c", SHIM, *words],
         cwd=folder,

@@ -38,13 +38,13 @@ MM = 96 / 25.4
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
-    """24 runs."""
+    """Sweep a grid of 24 runs."""
     return tailback.run(GRID, out=tmp_path_factory.mktemp("out"), jobs=1)
 
 
 @pytest.fixture(scope="module")
 def single(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
-    """One run."""
+    """Make one run."""
     return tailback.run(SCENARIO, out=tmp_path_factory.mktemp("out"), jobs=1)
 
 
@@ -54,7 +54,7 @@ def drawn(results: tailback.Results, **asked: Any) -> Figure:
 
 
 def rows(made: Figure) -> list[dict[str, Any]]:
-    """The data of a figure."""
+    """Return the data of a figure."""
     spec = made.chart.to_dict()
     found: list[dict[str, Any]] = max(spec["datasets"].values(), key=len)
     return found
@@ -75,7 +75,7 @@ def test_the_default_of_a_sweep_is_its_metric_over_its_numbers(grid: tailback.Re
     assert {"queue delay, 99th percentile (ms)", "path RTT (ms)"} <= set(said)
     assert {"bottleneck rate 4 Mbit/s", "bottleneck rate 10 Mbit/s"} <= set(said)
     assert {"codel", "pie", "queue"} <= set(said)
-    # 0.02s is 20 ms: one axis has one unit.
+    # 0.02s is shown as 20 ms, because an axis has a single unit.
     assert {"5", "20", "80"} <= set(said)
 
 
@@ -207,7 +207,8 @@ def test_a_figure_is_as_wide_as_it_was_asked_to_be(
     box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", (tmp_path / "figure.pdf").read_bytes())
     assert box is not None
     assert math.isclose(float(box[1]), pixels * 0.75, rel_tol=1e-4), "points"
-    # Letters have the same size at any width: 8 points are 10.67 pixels, within Vega's rounding.
+    # Letters have the same size at any width: 8 points, which are 10.67 pixels after Vega's
+    # rounding.
     sizes = {float(found) for found in re.findall(r'font-size="([\d.]+)px"', made.svg)}
     assert all(any(abs(size - points * 96 / 72) < 0.01 for points in (7, 8)) for size in sizes)
     chart = alt.Chart.from_dict(made.chart.to_dict())
@@ -339,7 +340,7 @@ def test_values_in_the_words_of_the_scenario(label: str, said: str) -> None:
 def test_values_of_one_axis_have_one_unit() -> None:
     assert words.numbers(["500us", "0.02s"]) == ([0.5, 20.0], "ms")
     assert words.numbers(["4Mbit", "1Gbit"]) == ([4.0, 1000.0], "Mbit/s")
-    # Sizes are in bytes, however they are written.
+    # Sizes are converted to bytes, whichever unit they are written in.
     assert words.numbers(["1500b", "64kb", "1mb"]) == ([1500.0, 65536.0, 1048576.0], "bytes")
     assert words.numbers(["10kb", "100kb"]) == ([10240.0, 102400.0], "bytes")
     assert words.numbers(["20p", "20000b"]) is None
@@ -350,7 +351,7 @@ def test_values_of_one_axis_have_one_unit() -> None:
 
 def test_colours_differ_in_grey() -> None:
     def light(colour: str) -> float:
-        """CIE lightness."""
+        """Return the CIE lightness of a colour."""
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
         luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
@@ -359,7 +360,7 @@ def test_colours_differ_in_grey() -> None:
     found = [light(colour) for colour in style.COLOURS[:6]]
     assert found == sorted(found)
     assert all(b - a >= 5 for a, b in pairwise(found))
-    # Beyond them, dashes and shapes distinguish curves.
+    # With more curves than colours, dashes and shapes distinguish them.
     assert len({tuple(dash) for dash in style.DASHES}) == len(style.DASHES) == len(style.COLOURS)
     ordered = [light(colour) for colour in style.colours(9, ordered=True)]
     assert ordered == sorted(ordered)

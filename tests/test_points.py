@@ -1,4 +1,4 @@
-"""Points of sweeps differ by value and unit, and by one key in every command."""
+"""Points of sweeps differ by value and unit, and every command identifies them by one key."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIMIT = "bottleneck.queue.limit"
         ((2e7, "20ms"), (2e7, "0.02s"), True),
         ((20480.0, "20kb"), (20480.0, "20480"), True),
         ((1000.0, "1000p"), (1000.0, "1000 packets"), True),
-        # The parameters of a sweep over several units are names.
+        # In a sweep over several units, the parameters are strings.
         ((1000.0, "1000p"), ("1000p", "1000p"), True),
         ((1e7, "10Mbit"), (1e7, "10000kbit"), True),
     ],
@@ -94,7 +94,7 @@ def test_a_table_has_a_row_for_each(tailback: Tailback, tmp_path: Path) -> None:
 
 
 def test_sweeps_stored_with_bare_numbers_are_read_as_two_points(ran: tb.Results) -> None:
-    """Earlier versions stored the number alone, and each run twice for equal values."""
+    """Earlier versions stored values without a unit, and stored equal values as two runs."""
     path = layout.index_path(ran.root, ran.id)
     index = layout.read_index(path)
     old = [

@@ -67,9 +67,9 @@ def test_no_progress_for_long_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         now += 0.5
         runs["goes on"] += 0.01
         seen.append(watch.stuck(runs.items()))
-    # From the second look on it is known to be stuck.
+    # A run counts as stuck from the second look without progress on.
     assert seen == [[]] * 6 + [["stuck"]] * 2
-    # The process was stopped for an hour: no run has waited for more than a second.
+    # If the whole process was stopped for an hour, a run seems to have waited only one second.
     watch = pool.Watch(3.0)
     watch.stuck(runs.items())
     now += 3600

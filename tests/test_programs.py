@@ -63,7 +63,7 @@ def test_a_patched_tree_stands_beside_the_other(
     made = patches.apply(tree, {}, QUIET, required=True)
     assert (folder / "x.c").read_text() == "int a;\n"
     assert (made.folder / "x.c").read_text() == "int b;\n"
-    # Unchanged files are the same files.
+    # Unchanged files are hard links to those of the original tree.
     assert (made.folder / "y.c").samefile(folder / "y.c")
     assert (made.patch, made.identity == tree.identity) == ({"own": patches.sha256()}, False)
     assert patches.apply(tree, {}, QUIET, required=True) == made
@@ -87,7 +87,7 @@ def test_only_a_run_with_programs_has_words_for_them(kernel_kit: Kit) -> None:
     start = "time-travel-start=1767225540000000000"
     expected = {start, *(guest.PROGRAM_WORDS if kernel_kit.lets_time_pass else ())}
     assert {*words} - {*plain} == expected
-    # They depend on a clock that has been chosen already.
+    # These words only work after the word that chooses the clock.
     assert words.index("time-travel=inf-cpu") < words.index(start)
     assert not any("tt-" in word for word in guest.boot_words(kernel_kit, 64, 1, "real", given))
 
@@ -110,9 +110,9 @@ def test_what_a_kernel_says_of_programs_becomes_warnings() -> None:
     assert "(rdtsc) 1000 times" in read
     assert "took 0.025 s" in took
     assert "(2.5 % of the run)" in took
-    # In a longer run it is a small part.
+    # In a longer run the same time is too small a part to warn about.
     assert len(heard.warnings(10**10)) == 3
-    # Where the host cannot trap the read, tailback cannot name the programs that read it.
+    # If the host cannot trap a read of the counter, tailback cannot name the programs that read it.
     assert heard.line("time-travel: the processor's counter cannot be trapped")
     assert "a program that reads it sees this machine" in heard.warnings(10**10)[0]
 
@@ -165,7 +165,7 @@ SOURCES = {
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Programs: static, and with a library of their own."""
+    """Compile a static program, and one that needs a library of its own."""
     folder = tmp_path_factory.mktemp("built")
     for name, text in SOURCES.items():
         (folder / name).write_text(text)
@@ -218,7 +218,7 @@ def test_packages_of_libraries_follow_a_rule() -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
-    """A root with a shell, libc and its loader, and a program that nothing links to."""
+    """Make a root with a shell, libc and its loader, and a program that nothing links to."""
     top = tmp_path / "root"
     for name in ("bin", "lib64", "lib/x86_64-linux-gnu", "lib/jvm/bin"):
         (top / "usr" / name).mkdir(parents=True)
@@ -238,7 +238,7 @@ ARCHIVE = frozenset({"libwheel3", "python3-minimal", "curl"})
 
 
 def wrong(root: Root, *runs: str, files: Sequence[Path] = (), **env: str) -> list[str]:
-    """Return the errors for a program."""
+    """Return the errors that are reported for a program."""
     sides = {str(number): [run] for number, run in enumerate(runs)}
     program = Program("p", sides, files=tuple(files), env=env, path="programs[0]")
     found = check.problems(program, root, lambda: ARCHIVE)
@@ -314,7 +314,7 @@ def test_places_are_links_that_the_guest_is_told_of(root: Root, tmp_path: Path) 
     }
     assert (workplace / "job/places").read_text() == "files\nroot0\nfolder0\n"
     assert (workplace / "programs/root0").resolve() == root.path
-    # Our own links are among the files that a guest left.
+    # The check of files that a guest left accepts tailback's own links among them.
     guest._check_written(workplace)
     many = tuple(tmp_path / str(n) for n in range(confine.MOST_PLACES))
     for path in many:
@@ -327,7 +327,7 @@ def test_places_are_links_that_the_guest_is_told_of(root: Root, tmp_path: Path) 
 
 
 class Shelf(Apt):
-    """An archive of packages made here; it counts how often it is asked."""
+    """An archive of packages made for the tests; it counts how often it is asked."""
 
     def __init__(self, debs: dict[str, Path]) -> None:
         self.debs = debs
@@ -355,7 +355,7 @@ class Shelf(Apt):
 
 
 def package(folder: Path, name: str, files: dict[str, str]) -> Path:
-    """A Debian package."""
+    """Build a Debian package with these files."""
     for path, text in files.items():
         (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / name / path).write_text(text)
@@ -370,7 +370,7 @@ def package(folder: Path, name: str, files: dict[str, str]) -> Path:
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    """An archive with a base and two programs, and a cache of its own."""
+    """Make an archive with a base and two programs, and an empty cache."""
     certificate = "usr/share/ca-certificates/mozilla/"
     debs = {
         "busybox-static": {"usr/bin/busybox": "#!/bin/sh\necho bin/sh\necho usr/sbin/arp\n"},
@@ -390,17 +390,19 @@ def test_a_root_is_unpacked_once_and_whole(shelf: Shelf) -> None:
     root = roots.get(["hello"], QUIET)
     top = root.path
     assert root.packages == {"busybox-static": "1", "ca-certificates": "1", "hello": "1"}
-    # Into /usr, whatever a package says, with its /etc, and without bits that are of no use here.
+    # All files are installed below /usr, except those in /etc; set-uid bits and documentation are
+    # not.
     assert (top / "usr/bin/hello").stat().st_mode & 0o7777 == 0o755
     assert (top / "etc/hello.conf").read_text() == "y\n"
     assert not (top / "usr/share/doc").exists()
     assert os.readlink(top / "usr/bin/sh") == "/usr/bin/busybox"
     assert (top / "usr/sbin/arp").is_symlink()
     assert (top / roots.BUNDLE).read_text() == "A\nB\n"
-    # Files for installation are there on request.
+    # Files that are only needed for installation are left out, unless a program asks for their
+    # package.
     assert not (top / "usr/sbin/adduser").exists()
     assert (roots.get(["adduser"], QUIET).path / "usr/sbin/adduser").exists()
-    # The archive is not asked again, and no other files are left.
+    # A second request does not ask the archive, and leaves no other files in the cache.
     shelf.debs.clear()
     assert roots.get(["hello"], QUIET) == root
     assert shelf.asked == 2
@@ -423,7 +425,7 @@ def test_what_fails_leaves_no_root(shelf: Shelf, monkeypatch: pytest.MonkeyPatch
     assert list(kits.cache().glob("roots/*/root*")) == []
     assert (roots.get(["hello"], QUIET).path / "usr/bin/hello").exists()
     assert shelf.asked == 1
-    # Until the archive is asked again.
+    # After `forget`, the archive is asked again.
     roots.forget()
     roots.get(["hello"], QUIET)
     assert shelf.asked == 2

@@ -17,7 +17,7 @@ from tailback.base import progress
 
 @pytest.fixture(autouse=True)
 def shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody has asked for less, and nobody waits."""
+    """Show all progress at once: no variable switches it off, and no delay applies."""
     monkeypatch.delenv(progress.SHOWN, raising=False)
     monkeypatch.delenv(progress.QUIET, raising=False)
     monkeypatch.setattr(progress, "EVERY_S", -1.0)
@@ -46,7 +46,7 @@ def test_many_short_batches_have_one_clock(
             bar.update(1, 0.5)
             now += 1
             bar.update(2, 1.0)
-    # 40 seconds in batches of at most two: a line every five or six seconds.
+    # 40 seconds with at most two runs at a time give a line every five or six seconds.
     assert len(capsys.readouterr().err.splitlines()) == 8
 
 

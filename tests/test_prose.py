@@ -1,4 +1,4 @@
-"""A page with numbers says where they come from; names and settings are no numbers."""
+"""A page with numbers names their source; numbers in names and settings are ignored."""
 
 from __future__ import annotations
 

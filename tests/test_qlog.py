@@ -1,4 +1,4 @@
-"""Exports to qlog: the two schemas, the run that they tell of, and what they leave out.
+"""Exports to qlog: both schemas, the events of the run, and what is left out.
 
 The schemas here are those of draft-ietf-quic-qlog-main-schema-13 and -quic-events-13, and of qlog
 0.3, as far as tailback writes them.
@@ -172,7 +172,7 @@ OLD = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> package.Run:
-    """A run with a sample of every ACK, and every drop."""
+    """Run a scenario that records a sample of every ACK, and every drop."""
     out = tmp_path_factory.mktemp("results")
     return package.run(SCENARIO, out=out, progress=False).points[0]
 
@@ -182,7 +182,7 @@ Exported = Callable[..., list[Path]]
 
 @pytest.fixture
 def exported(tmp_path: Path, tailback: Tailback) -> Exported:
-    """A function that exports a run with the command and returns the files that it names."""
+    """Return a function that exports a run with the command and returns the files that it names."""
 
     def export(run: package.Run, form: str, name: str) -> list[Path]:
         done = tailback("export", run.path, "--format", form, "--out", tmp_path / name)
@@ -193,7 +193,7 @@ def exported(tmp_path: Path, tailback: Tailback) -> Exported:
 
 
 def records(file: Path) -> list[dict[str, Any]]:
-    """The records of a JSON text sequence: RS, JSON, line feed."""
+    """Return the records of a JSON text sequence: each is RS, JSON, line feed."""
     texts = file.read_bytes().split(b"\x1e")
     assert texts[0] == b""
     assert all(text.endswith(b"\n") for text in texts[1:])
@@ -237,7 +237,7 @@ def test_the_reader_finds_the_windows_of_the_run(run: package.Run, exported: Exp
         rows = series.filter((series["flow"] == name) & (series["quantity"] == "cwnd")).sort(
             "time_ns"
         )
-        # Only changes are written.
+        # The export has only the rows in which the window changes.
         expected, last = [], None
         for at, value in zip(rows["time_ns"], rows["value"], strict=True):
             if value != last:
@@ -296,7 +296,7 @@ def _log(head: dict[str, Any], events: list[tuple[float, str, dict[str, Any]]]) 
 
 
 def quic() -> bytes:
-    """A sender of 1200 bytes of stream data every ms for 5 s, with an RTT of 40 to 44 ms.
+    """Log a sender of 1200 bytes of stream data every ms for 5 s, with an RTT of 40 to 44 ms.
 
     Every hundredth packet is lost, every tenth of the others is marked.
     """
@@ -311,7 +311,7 @@ def quic() -> bytes:
             continue
         ack = {"frame_type": "ack", "acked_ranges": [[i]], "ce": i // 10}
         events.append((i + 40.0, "quic:packet_received", {"header": header, "frames": [ack]}))
-        # An ACK that repeats a range delivers nothing.
+        # A second ACK of the same range delivers no more data.
         events.append((i + 40.0, "quic:packet_received", {"header": header, "frames": [ack]}))
         metrics = {"latest_rtt": 40.0 + i % 5, "smoothed_rtt": 42.0, "congestion_window": 48_000}
         events.append((i + 40.0, "quic:recovery_metrics_updated", metrics))
@@ -340,7 +340,7 @@ def test_a_qlog_file_beside_a_scenario(tmp_path: Path, tailback: Tailback) -> No
         for cell in json.loads(done.stdout)["cells"]
     }
     found = {name: values["qlog"]["mean"] for (of, name), values in cells.items() if of == "cubic"}
-    # The first 0.5 s are left out, as of the run: 4.54 s with 99 of 100 packets acknowledged.
+    # The first 0.5 s are left out, as for a run: 4.54 s with 99 of 100 packets acknowledged.
     assert found["throughput_mbit"] == pytest.approx(9.5, rel=0.01)
     assert (found["rtt_ms.p50"], found["rtt_ms.p99"]) == (42.0, 44.0)
     assert found["rtt_ms.mean"] == pytest.approx(42, abs=0.05)

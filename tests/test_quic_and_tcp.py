@@ -20,7 +20,7 @@ STACK = layout.STACKS[0]
 
 
 class Made(list[Any]):
-    """Runs as a page reads them."""
+    """Results with the attributes that a page reads."""
 
     engine, version = "kernel", "7"
 
@@ -48,7 +48,7 @@ def _run(seed: int, flows: list[float], programs: list[dict[str, Any]]) -> Any:
 
 
 def _met() -> tuple[list[Any], list[points.Met]]:
-    """A meeting with three seeds, the second ended by the stack, and its reference runs."""
+    """Return a meeting with three seeds and its reference runs; the stack ended the second seed."""
     results: list[Any] = [
         Made([_two_flows(1, 50.0, 40.0), _two_flows(2, 60.0, 30.0), _two_flows(3, 40.0, 50.0)]),
         Made([_beside(1, 60.0, 30.0), _beside(2, 1.0, 9.0, ended_s=2.5), _beside(3, 75.0, 25.0)]),
@@ -58,7 +58,7 @@ def _met() -> tuple[list[Any], list[points.Met]]:
 
 
 def test_a_run_that_the_stack_ends_is_counted_and_is_in_no_other_number() -> None:
-    """Share, rates and harm are those of the other two seeds."""
+    """Share, rates and harm are means over the other two seeds."""
     own, beside = _met()[1][:2]
     assert (own.runs, own.ended_s, own.harm.n) == (3, (), 0)
     assert own.share.mean == pytest.approx((40 / 90 + 30 / 90 + 50 / 90) / 3)
@@ -66,13 +66,13 @@ def test_a_run_that_the_stack_ends_is_counted_and_is_in_no_other_number() -> Non
     assert beside.share.n == 2
     assert beside.share.mean == pytest.approx((60 / 90 + 75 / 100) / 2)
     assert beside.tcp_mbit.mean == pytest.approx(27.5)
-    # Seed by seed: 30 of 50, 25 of 40 Mbit/s are left.
+    # With seeds 1 and 3, TCP keeps 30 of 50 and 25 of 40 Mbit/s.
     assert beside.harm.mean == pytest.approx((20 / 50 + 15 / 40) / 2)
     assert beside.drops.mean == pytest.approx(2.5)
 
 
 def test_the_page_has_a_table_of_the_runs_that_a_stack_ended() -> None:
-    """A row for each meeting, and a cell for every one."""
+    """The table has a row for each meeting, and no cell is empty."""
     results, met = _met()
     found = page.findings({"beside-100": results}, {"beside-100": met}, [])
     tables = [block for block in found.report.sections[1].blocks if isinstance(block, Table)]
@@ -85,7 +85,7 @@ def test_the_page_has_a_table_of_the_runs_that_a_stack_ended() -> None:
 
 
 def test_meetings_that_a_stack_always_ends_have_counts_only() -> None:
-    """Without runs there is no number."""
+    """Without a complete run, a meeting has no other numbers."""
     gave_up: Any = Made([_beside(1, 1.0, 9.0, ended_s=2.0)])
     (found,) = points.met([Pair(PLACE, STACK, "bbr")], [gave_up])
     assert found.ended_s == (2.0,)
@@ -97,7 +97,7 @@ def test_meetings_that_a_stack_always_ends_have_counts_only() -> None:
 
 
 def test_the_parts_are_the_whole_grid() -> None:
-    """Every stack meets every control at every queue once."""
+    """The parts contain every combination of stack, control and queue exactly once."""
     meetings = dict(layout.MEETINGS)
     later = layout.pairs(meetings.pop("beside-20-quiche"))
     every = [pair for meeting in meetings.values() for pair in layout.pairs(meeting)]
@@ -114,7 +114,7 @@ def test_the_parts_are_the_whole_grid() -> None:
 
 
 def test_a_part_that_is_not_run_quickly_says_so() -> None:
-    """An error replaces an empty report."""
+    """Without the quick part's results, an error is raised instead of writing an empty report."""
     experiment = quic_and_tcp.EXPERIMENT
     request = experiment.request(["beside-100-rtts"], RunOptions(engine="kernel"), quick=True)
     with pytest.raises(InputError, match="expected --part alone or beside-20"):

@@ -42,7 +42,7 @@ def part(found: tailback.Results, name: str, seed: int = 1) -> dict[str, Any]:
 def test_downloads_and_probes_agree_with_the_packets(tmp_path: Path) -> None:
     early = {"name": "early", "receiver": {"run": ["ping", "-c", "2", "{http.sender}"]}}
     entries = (
-        # It comes before the entry whose host it shares.
+        # The entry precedes the one whose host it shares.
         {**early, "packages": ["iputils-ping"], "start": "5s"},
         {"kind": "http", "bytes": "2000000b", "tls": True, "ipv6": True},
         {"kind": "irtt", "start": "4s"},
@@ -56,14 +56,14 @@ def test_downloads_and_probes_agree_with_the_packets(tmp_path: Path) -> None:
         {"sender": 0, "receiver": None},
         {"sender": 0, "receiver": 0},
     ]
-    # The payload is TLS with the handshake: a few kB more than curl counts.
+    # Delivered bytes include TLS and its handshake, a few kB that curl does not count.
     assert 2_000_000 < http["delivered_bytes"] < 2_020_000
     assert http["results"]["seconds"] == pytest.approx(http["completion_s"], abs=0.05)
-    # One clock: half of the RTT each way, and a queue without other traffic.
+    # Both hosts have the same clock, and the queue has no other traffic: half of the RTT each way.
     assert irtt["results"]["irtt_back_mean_ms"] == pytest.approx(10.0, abs=0.1)
     assert irtt["rtt_ms"]["mean"] == pytest.approx(irtt["results"]["irtt_mean_ms"], abs=0.1)
     assert iperf3["results"]["goodput_mbit"] == pytest.approx(1.0, rel=0.02)
-    # Two at a time, twice: the same bytes.
+    # With two runs at a time, the results are the same bytes.
     run(tmp_path / "two", *entries, jobs=2)
     one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
     assert len(one) > 20

@@ -23,7 +23,7 @@ ENTRIES = [
 
 
 def example(kind: entries.Kind, name: str) -> str:
-    """The scenario on the page."""
+    """Return the scenario on the page of an entry."""
     page = (REFERENCE / kind.folder / f"{name}.md").read_text(encoding="utf-8")
     [text] = re.findall(r"^```toml\n(.*?)^```", page, flags=re.M | re.S)
     return str(text)
@@ -33,14 +33,14 @@ SIMULATED = [(kind, name) for kind, name in ENTRIES if kind.registry != "program
 PROGRAMS = [
     (kind, name) for kind, name in ENTRIES if kind.registry == "programs" and name != "interop"
 ]
-"""Endpoints of the interop runner are container images: tests/test_interop.py has some."""
+"""Endpoints of the interop runner are container images; tests/test_interop.py tests some."""
 NOT_BUILT = re.compile(r"[^\n]*: ([\w-]+) is not built; run: tailback kernel build --program \1")
 
 
 @pytest.mark.parametrize(("kind", "name"), SIMULATED, ids=[name for _, name in SIMULATED])
 def test_the_example_of_an_entry_runs(kind: entries.Kind, name: str, tmp_path: Path) -> None:
     short = {"duration": "3s", "warmup": "1s"}
-    # The examples of pages cause no warnings.
+    # The examples on pages cause no warnings.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         [run] = tailback.run(example(kind, name), set=short, out=tmp_path, progress=False)
@@ -60,7 +60,7 @@ def test_the_example_of_a_program_is_valid(
     try:
         tailback.check(file, engine="kernel")
     except tailback.ScenarioError as error:
-        # Only the program may be missing on this machine.
+        # The only accepted error is that the program is missing on this machine.
         assert NOT_BUILT.fullmatch(str(error))  # noqa: PT017
 
 
@@ -75,7 +75,7 @@ def test_every_entry_has_a_head_and_names_its_deviations() -> None:
 def test_what_the_validation_covers_is_told_from_what_it_does_not() -> None:
     told = {name: "".join(trials.of("aqm", name)) for name in ("codel", "wred", "fq")}
     assert "| CoDel |" in told["codel"]
-    # On a page of some queues.
+    # The validation of WRED is on a page about several queues.
     assert "| WRED |" in told["wred"]
     assert "evidence/validation-wred.md" in told["wred"]
     assert "has not been compared with Linux" in told["fq"]
@@ -89,7 +89,7 @@ def test_every_variable_of_the_environment_is_on_the_page() -> None:
     read = set()
     for file in (ROOT / "python" / "tailback").rglob("*.py"):
         read |= set(re.findall(r'"(TAILBACK_[A-Z_]+)"', file.read_text(encoding="utf-8")))
-    # Variables that tailback sets for a guest.
+    # The page lists the variables that tailback sets for a guest.
     assert read - {"TAILBACK_SEED"} == listed
 
 

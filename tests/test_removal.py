@@ -24,8 +24,8 @@ SOURCES = {
 PLACES = {"python/tailback/base/folders.py", "crates/record/src/scratch.rs"}
 
 CALLERS = {
-    # Each removes a folder that it made, below one that it names. `results prune` moves what it
-    # deletes into such a folder first.
+    # Each of these modules removes a folder that it made, below a folder that it names. `results
+    # prune` moves what it deletes into such a folder first.
     "python/tailback/store/archive.py",
     "scripts/generate.py",
     "python/tailback/plugins/workspace.py",
@@ -52,7 +52,7 @@ def sources() -> dict[str, str]:
 
 def test_nothing_else_removes_folders() -> None:
     found = {name for name, text in sources().items() if REMOVES.search(text)}
-    # Tests of the crates tidy up after themselves with `tempfile`.
+    # Tests of the crates remove their files with `tempfile`.
     assert found == PLACES
 
 

@@ -52,14 +52,14 @@ SCENARIO: dict[str, Any] = {
     "sweep": {"bottleneck.rate": ["5Mbit", "10Mbit"]},
 }
 PUBLISHED = {5.0: 4.7, 10.0: 5.0}
-"""Throughput by rate: about right, and wrong by half."""
+"""Published throughput by rate in Mbit/s: at 5 about what runs give, at 10 half of it."""
 
 THROUGHPUT = CellsWithin[Entry]("throughput", "throughput", "relative", lambda _: True, 0.1, 0.5)
 ERRORS = ErrorsBelow[Entry]("errors", "all errors", "relative", lambda _: True, 0.1, 0.2)
 
 
 class Toy(Reproduction):
-    """One table with one row."""
+    """An experiment of one table with one row."""
 
     name = "toy"
     title = "Toy: Nobody, 2026"

@@ -37,7 +37,7 @@ from tailback_studies.reproduction.readings import BASELINE
 
 
 def number(quantity: str, mode: str, *ccs: str) -> int:
-    """The number of the table with this in it."""
+    """Return the number of the table of this quantity and set-up."""
     (found,) = [
         t.number
         for t in layout.TABLES.values()
@@ -97,7 +97,8 @@ def test_published_values() -> None:
     assert known[25, 1, 50.0, 20.0] == 15.25
     assert known[25, 2, 50.0, 20.0] == 31.72
     assert known[6, 0, 5.0, 80.0] == 0.632
-    # Cake's rate times 1448/1514 is the maximum; two flows do not end together.
+    # No throughput exceeds Cake's rate times 1448/1514. Two flows end at different times, so their
+    # sum may exceed it a little.
     more = []
     for (table, position, rate, delay), value in known.items():
         if layout.TABLES[table].quantity == "throughput_mbit":
@@ -105,7 +106,7 @@ def test_published_values() -> None:
             slack = 0.05 if other else 0.006
             if value + other > rate * 1448 / 1514 + slack:
                 more.append((table, rate, delay))
-    # One cell of the source has more than its link carries.
+    # Only one cell of the source exceeds what its link carries.
     assert set(more) == {(50, 5.0, 10.0)}
 
 
@@ -119,7 +120,7 @@ def test_the_noise_of_the_source() -> None:
     assert truth.noise("tcp_rtt_ms", "relative")["median"] == pytest.approx(0.009, abs=0.0005)
 
 
-# --- what is run ---------------------------------------------------------------------------------
+# --- planned runs --------------------------------------------------------------------------------
 
 
 def test_every_cell_has_the_time_of_the_source() -> None:
@@ -133,7 +134,7 @@ def test_every_cell_has_the_time_of_the_source() -> None:
 
 @pytest.mark.parametrize("kind", ["one-flow", "two-flow"])
 def test_the_scenario_files_are_what_is_run(kind: str) -> None:
-    """A file alone has exactly the points that the experiment plans."""
+    """The points of a scenario file are exactly those that the experiment plans."""
     scenario = Path(layout.__file__).parent / "scenarios" / f"{kind}.toml"
     alone = {point.run_id for point in tailback.check(scenario).points}
     setups = [s for s in layout.SETUPS if s.kind == kind]
@@ -203,7 +204,7 @@ def test_linux_has_no_sce(tailback: Tailback, kernel_kit: Kit, tmp_path: Path) -
 def made_up(
     answer: Callable[[TableId, int, float, float], float], wanted: Sequence[TableId]
 ) -> list[pts.SceEntry]:
-    """Return the cells of runs that measured `answer` in each cell."""
+    """Return the cells of runs whose measured values `answer` gives."""
     setups = tuple(dict.fromkeys(table.setup for table in wanted))
     batches = pts.plan(pts.every(setups), seeds=1)
     fields = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
@@ -230,7 +231,8 @@ def made_up(
 
 
 def off_by(factor: float) -> Callable[[TableId, int, float, float], float]:
-    """Return a function: the published value times this factor, or 1 without one."""
+    """Return a function that gives the published value times `factor`, or 1 if it is
+    unpublished."""
     known = layout.published()
     return lambda table, position, rate, delay: (
         factor * known.get((table.number, position, rate, delay), 1.0)
@@ -253,7 +255,7 @@ def test_cells_name_table_row_and_column() -> None:
     assert cell.measured == pytest.approx(4.76 * 1.03)
     assert not cell.blind
     assert by_id["Table 12/25Mbit/20ms"].cell.blind
-    # The set-up of DCTCP was changed after the first look at every cell.
+    # The set-up of DCTCP was changed after all cells had been seen, so they are not held out.
     assert not by_id["Table 15/25Mbit/20ms"].cell.blind
     told = by_id["Table 25/50Mbit/20ms/2"].json()
     assert (told["table"], told["cc"], told["peer"], told["position"]) == (25, "dctcp", "cubic", 2)
@@ -263,7 +265,7 @@ def test_cells_name_table_row_and_column() -> None:
 
 
 def test_goals() -> None:
-    """Each error has its own definition and its own cells."""
+    """Each definition of the error applies to its own cells."""
     rows = {row["quantity"]: row for row in truth.summary(made_up(off_by(1.05), ALL))}
     clear = rows["throughput_mbit.one-flow,fair-queued"]
     assert (clear["cells"], clear["median_goal_error"]) == (5 * 64 + 600, pytest.approx(0.05))
@@ -271,7 +273,7 @@ def test_goals() -> None:
     assert rows["throughput_mbit.one-flow,fair-queued.cubic,reno"]["cells"] == 2 * 64 + 3 * 40
     shared = rows["throughput_mbit.shared"]
     assert shared["cells"] == 1200
-    # 5 % of about half of the rate.
+    # The error is 5 % of a flow's rate, which is about half of the link's.
     assert 0.01 < shared["median_goal_error"] < 0.03
     assert shared["source_noise"]["cells"] == 120
     assert rows["tcp_rtt_ms.from-5Mbit"]["cells"] + rows["tcp_rtt_ms.below-5Mbit"]["cells"] == 2120
@@ -312,7 +314,7 @@ def test_the_report_of_made_up_runs(tmp_path: Path) -> None:
         *("result", "map-one-flow", "map-flowblind", "misses", "set-up"),
         *("tables-one-flow", "tables-flowblind", "tables-jain"),
     ]
-    # 30 % off is beyond 25 %.
+    # An error of 30 % is beyond the limit of 25 %.
     off = misses.listed(entries)
     assert len(off) == sum(e.cell.published is not None for e in entries)
     assert {entry.table.number for entry in off} == {6, 12, 17, 24, 28, 73}
@@ -335,7 +337,7 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
     rows = [BASELINE, *(tried.id for tried in ablation.TRIED)]
     remarks = [f"{r.id}/{name}" for r in ablation.REMARKS for name in (BASELINE, *r.tried)]
     assert list(plan) == [*rows, *remarks]
-    # One flow, and five pairs in three modes, every cell of them.
+    # One flow, and five pairs in three modes: 16 set-ups, with every cell of each.
     assert len(plan["precise"]) == 16
     assert sum(len(batch.places) for batch in plan["precise"]) == 64 + 15 * 20
     assert set(ablation.EVERY) <= {tried.id for tried in ablation.TRIED}
@@ -352,18 +354,18 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
 
 
 def run(made: Sequence[pts.SceBatch], out: Path, **options: Any) -> list[pts.SceEntry]:
-    """The cells of these batches."""
+    """Run these batches; return their cells."""
     results = tailback.run_many([b.job for b in made], out=out, progress=False, **options)
     return pts.entries(pts.tables_of(b.setup for b in made), made, results)
 
 
-#: Places that are drawn of the tables.
+#: How many cells are drawn from the tables.
 DRAWN = 48
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """Each cell is compared with the limit at the 90th percentile of its group; the table has those
-    beyond it."""
+    """Each cell is compared with the limit at the 90th percentile of its group. The table lists the
+    cells beyond it."""
     every = [(s, place) for s, places in pts.every(layout.SETUPS).items() for place in places]
     chosen = draw(every, lambda at: f"{at[0].title}, {at[1][0]:g} Mbit/s, {at[1][1]:g} ms", DRAWN)
     wanted: dict[SceSetup, list[pts.Place]] = {}
@@ -385,7 +387,8 @@ def test_cells_drawn_by_hash(tmp_path: Path) -> None:
 
 
 def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
-    """Three places of 5 and 10 Mbit/s, throughput and RTT of each congestion control."""
+    """Run three cells at 5 and 10 Mbit/s with each congestion control; compare throughput and
+    RTT."""
     assert kernel_kit
     places = [(5.0, 20.0), (10.0, 10.0), (10.0, 20.0)]
     wanted = {SceSetup("", (cc,)): places for cc in pts.STOCK}
@@ -398,7 +401,7 @@ def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
 
 
 def test_cake_keeps_the_rate_of_the_link(kernel_kit: Kit, tmp_path: Path) -> None:
-    """Steps and overhead of the link are Cake's, exactly."""
+    """Steps and overhead of the link are exactly Cake's."""
     made = {
         "duration": "10s",
         "bottleneck": {
@@ -411,7 +414,7 @@ def test_cake_keeps_the_rate_of_the_link(kernel_kit: Kit, tmp_path: Path) -> Non
     }
     (run,) = tailback.run(made, out=tmp_path, progress=False, engine="kernel")
     queue = run.summary["queue"]
-    # A packet of 1514 bytes takes the time of 1552.
+    # With the overhead, a packet of 1514 bytes takes the time of 1552 bytes.
     sent = queue["utilisation"] * 1552 / 1514
     assert sent == pytest.approx(1, abs=0.005)
     assert queue["drops"] == 0

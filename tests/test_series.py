@@ -1,4 +1,4 @@
-"""Recorded series as numbers: weighted by time, however often they were sampled."""
+"""Statistics of recorded series are weighted by time, so that the sampling does not change them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tailback.plot import PlotRequest
 from tailback.plot.plan import PlotPanel
 from tailback.plot.resolve import resolve
 
-# Slow start to a large window, which is then left for long: half of the changes are of the first
-# moments.
+# Slow start reaches a large window, which then stays for long. So half of the changes happen in
+# the first moments.
 TEXT = """\
 duration = "20s"
 warmup   = "{warmup}"
@@ -48,7 +48,7 @@ MODES = ("interval", "changes", "acks")
 def runs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, tb.Results]:
-    """The same run, sampled in every way."""
+    """Run the same scenario with every way of sampling."""
     out = tmp_path_factory.mktemp("out")
     return {
         mode: tb.run(TEXT.format(series=mode, warmup=request.param), out=out, jobs=1)
@@ -57,7 +57,7 @@ def runs(
 
 
 def by_hand(results: tb.Results) -> tuple[float, dict[float, float]]:
-    """The mean of the window over the measured time, and for how long it had each value."""
+    """Return the mean of the window over the measured time, and the time at each value."""
     summary = results[0].summary
     flow = summary["flows"][0]
     begin, end = flow["from_s"], flow["to_s"]
@@ -131,12 +131,12 @@ def test_over_time_an_interval_has_the_mean_of_its_time(runs: dict[str, tb.Resul
 
 
 def test_means_of_a_step() -> None:
-    """1 until 1 s, 5 until 4 s, then 2."""
+    """The series is 1 until 1 s, 5 until 4 s, then 2."""
     times, values = np.array([0.0, 1.0, 4.0]), np.array([1.0, 5.0, 2.0])
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0, 8.0, 10.0]), 7.0)
     assert found[:4].tolist() == [3.0, 5.0, 2.0, 2.0]
     assert np.isnan(found[4])
-    # A sample at the end has no duration, but is the only value there.
+    # The last sample lasts no time, but it is the only value in its interval.
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0]), 4.0)
     assert found.tolist() == [3.0, 5.0, 2.0]
 
@@ -171,7 +171,7 @@ def test_an_unknown_series_is_refused(runs: dict[str, tb.Results]) -> None:
             call(quantity="cwn")
     with pytest.raises(InputError, match="did you mean"):
         results.series(0, ["cwnd", "backlog_byte"])
-    # Possible series that were not recorded are empty.
+    # A series that could have been recorded, but was not, is empty.
     assert results.series(quantity="drop.loss").is_empty()
     assert results.series(quantity="acked_bytes").is_empty()
     assert results.series_statistics("acked_bytes").columns[-1] == "max"

@@ -1,4 +1,4 @@
-"""The check of JSON that builds no objects accepts exactly what Python accepts."""
+"""The fast check of JSON, which builds no objects, accepts exactly what Python accepts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailback.store import shape
 from tailback.store.run_folder import SUMMARY
 
 MIXED = ROOT / "examples/datacentre.toml"
-"""It has requests, whose completions are in bins; the runs of these tests have a class of them."""
+"""An example with requests, whose completions are in bins. Tests add a class to its flows."""
 
 OTHERS: list[Any] = [
     *(None, True, -1, 0, 1.5, -1.5, 2**64 - 1, 2**64, 1e19, 1.7e19, 1e100, 1e101),
@@ -41,7 +41,7 @@ def summary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def taken(data: bytes) -> bool:
-    """Return whether Python accepts it."""
+    """Return whether Python accepts the JSON of a summary."""
     try:
         found = foreign.parse_json(data, Path("summary.json"))
     except InputError:
@@ -50,7 +50,7 @@ def taken(data: bytes) -> bool:
 
 
 def places(part: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value."""
+    """Yield the path of every value."""
     inner = part.items() if isinstance(part, dict) else enumerate(part)
     for key, value in inner:
         yield (*at, key)
@@ -59,7 +59,7 @@ def places(part: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return it with one value changed, missing or added."""
+    """Yield copies of the summary with one value changed, missing or added."""
     for place in places(summary):
         for other in (*OTHERS, ...):
             made = copy.deepcopy(summary)
@@ -85,7 +85,7 @@ def test_what_fits_is_what_python_takes(summary: dict[str, Any]) -> None:
         assert not fits or taken(data), data
         fitting += fits
         refused += not fits
-    # Some are accepted, some are rejected.
+    # The changes test both outcomes often enough.
     assert fitting > 1000
     assert refused > 2000
 
@@ -118,7 +118,7 @@ def test_text_that_is_no_json_of_ours_does_not_fit(summary: dict[str, Any]) -> N
     ):
         assert not native.fits(data)
         assert not taken(data)
-    # Of two values with one key, neither replaces the other.
+    # With a repeated key, the check does not ignore the first value.
     assert not native.fits(f'{{"seed": "", {good[1:]}'.encode())
 
 

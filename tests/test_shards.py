@@ -1,4 +1,4 @@
-"""Parts of a batch, and stores that become one."""
+"""Splitting a batch into parts, and merging the stores of the parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tailback.store import layout
 def test_parts_are_the_whole_and_cost_about_the_same(costs: dict[str, float], count: int) -> None:
     parts = deal(costs, count)
     assert sorted(one for part in parts for one in part) == sorted(costs)
-    # The same for every machine, in any order of the runs.
+    # Every machine deals the same parts, whatever the order of the runs.
     assert deal(dict(reversed(costs.items())), count) == parts
     sums = [math.fsum(costs[one] for one in part) for part in parts]
     assert max(sums) - min(sums) <= max(costs.values(), default=0) + 1e-6
@@ -116,7 +116,7 @@ def test_shards_together_are_the_whole(tmp_path: Path) -> None:
     merged = tailback.merge([tmp_path / f"part{i}" for i in (1, 2, 3)], tmp_path / "merged")
     assert (merged.runs, merged.runs_there, merged.sweeps, merged.damages) == (12, 0, 1, [])
     assert contents(tmp_path / "merged") == contents(tmp_path / "whole")
-    # The command that asked for them finds all of them.
+    # The original command reuses all of the merged runs.
     again = tailback.run(SWEEP, out=tmp_path / "merged")
     assert again.to_dict() == whole.to_dict()
 
@@ -166,7 +166,7 @@ def test_one_id_with_other_bytes_is_refused(tmp_path: Path) -> None:
     first = tailback.run(scenario, out=tmp_path / "one").points[0]
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     folder = tmp_path / "two/runs" / first.run_id
-    # As an engine would write it that changed without a new version.
+    # Simulate an engine that changed without a new version.
     text = (folder / "summary.json").read_text("utf-8").replace('"jain": 0', '"jain": 1')
     (folder / "summary.json").write_text(text, "utf-8")
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))

@@ -37,7 +37,7 @@ def test_welchs_interval_of_a_ratio_has_the_spread_of_both() -> None:
     assert found.relative_ci95 == pytest.approx(t * math.sqrt(vb + ratio**2 * va) / fmean(BASE))
     spread = math.sqrt((variance(BASE) + variance(OTHER)) / 2)
     assert found.effect_size == pytest.approx(found.absolute / spread)
-    # A negative baseline has the same width.
+    # With all values negated, the relative difference and its width are the same.
     mirrored = unpaired([-x for x in BASE], [-x for x in OTHER])
     assert mirrored is not None
     assert mirrored.relative == pytest.approx(found.relative)
@@ -75,7 +75,7 @@ def test_one_run_has_a_difference_and_no_interval() -> None:
 def test_values_without_spread_are_told_by_their_number() -> None:
     found = unpaired((2.0,) * 3, (3.0,) * 4)
     assert found is not None
-    # Two of the 35 ways to choose three out of seven.
+    # 2 of the 35 ways to choose three of seven values are as extreme.
     assert found.p == pytest.approx(2 / 35)
     assert (found.absolute, found.relative, found.ci95) == (1.0, 0.5, None)
     same = unpaired((2.0,) * 3, (2.0,) * 4)
@@ -129,7 +129,7 @@ def test_the_number_of_runs_is_the_least_that_is_enough(size: float) -> None:
 
     assert enough(found)
     assert not enough(found - 1)
-    # The other side needs as many.
+    # A difference to the other side needs as many runs.
     assert Contrast(9, -size * 3.0, 1.0, 8.0, 0.1, 3.0).runs(0.05) == found
     # With so many runs Student's t is nearly normal.
     normal = NormalDist().inv_cdf
@@ -142,7 +142,7 @@ def test_no_number_of_runs_tells_what_is_at_the_limit() -> None:
     needed = 2.4865 / math.sqrt(MOST_RUNS)
     assert Contrast(9, 0.99 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is None
     assert Contrast(9, 1.01 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is not None
-    # Without spread, as many as heads in a row have a probability below the level: 2^-5 < 0.05.
+    # Without spread, enough equal signs are needed: five heads in a row have 2^-5 < 0.05.
     assert Contrast(9, 1.0, 0.0, 8.0, 0.1, 0.0).runs(0.05) == 5
 
 
@@ -158,7 +158,7 @@ def test_bounds_of_pairs_in_the_quantitys_unit_are_students() -> None:
 def test_bounds_of_a_negative_baseline_enclose_what_was_measured(paired: bool) -> None:
     base, other = (-10.0, -12.0, -11.0), (-8.0, -8.5, -9.0)
     low, high = Samples(base, other, paired).bounds(0.05, relative=True)
-    # The distance that it is nearer to 0.
+    # A rise of a negative value is how much nearer it is to 0.
     rise = fmean(other) / fmean(base) - 1
     assert low is not None
     assert high is not None
@@ -179,7 +179,7 @@ def test_a_crossing_lies_where_the_line_between_its_neighbours_does() -> None:
         assert found == Crossing(25.0, 1, 2, 0.25)
         assert found is not None
         assert found.at([0.0, 100.0, 200.0, 900.0]) == 125.0
-    # Level over three places: the middle.
+    # The curve is level at three places, and the crossing is their middle.
     found = crossing([1.0, 2.0, 3.0, 6.0, 7.0], [0.0, 5.0, 5.0, 5.0, 9.0], 5.0, falling=False)
     assert found == Crossing(4.0, 1, 3, 0.5)
 
@@ -201,7 +201,7 @@ def test_an_estimate_ends_where_values_do() -> None:
     low, high = found.ci95
     assert low == pytest.approx(mean - half)
     assert high == 1.0
-    # The half that is not cut.
+    # `half_width` is that of the interval before it is cut at 1.
     assert found.half_width == pytest.approx(half)
     assert found.scaled(10).ci95 == (10 * low, 10.0)
     assert found.scaled(10).of == 4
@@ -239,7 +239,7 @@ def test_shares_of_packets_end_at_one() -> None:
     of_classes = {metric.path: metric.most for metric in METRICS if metric.on == "class"}
     for path, most in of_classes.items():
         share = path.startswith(("mark_share.", "drop_share."))
-        # A number of intervals and a spread are not shares.
+        # The number of intervals and the spread are not shares, so they have no upper limit.
         ends = share and not path.endswith((".n", ".stddev"))
         assert most == (1.0 if ends else None), path
     assert of_classes["mark_share.mean"] == of_classes["drop_share.p99"] == 1.0
@@ -255,7 +255,7 @@ def test_a_ratio_is_that_of_the_means_of_two_groups() -> None:
     assert metric.value({"flows": flows[:1]}) is None
     assert metric.value({"flows": [*flows, flow("c", 1.0)]}) is None
     assert metric.value({"flows": [flow("a", 1.0), flow("b", None)]}) is None
-    # With one group of flows only, a program is the second group.
+    # With a single group of flows, the programs are the second group.
     programs = [flow("p", 6.0)]
     assert metric.value({"flows": flows[:1], "programs": programs}) == pytest.approx(1 / 3)
     assert metric.value({"flows": flows, "programs": programs}) == 2.0
@@ -264,7 +264,7 @@ def test_a_ratio_is_that_of_the_means_of_two_groups() -> None:
 @pytest.mark.parametrize(
     ("better", "alone", "contended", "expected"),
     [
-        # Four of 10 Mbit/s are lost; the competitor adds 3 of 5 s.
+        # Of 10 Mbit/s, 4 are lost; of the completion time of 5 s, the competitor causes 3.
         ("more", 10.0, 6.0, 0.4),
         ("more", 10.0, 12.0, -0.2),
         ("more", 10.0, 0.0, 1.0),
@@ -299,7 +299,7 @@ def test_harm_of_pairs_is_a_mean_of_harms_and_of_others_a_harm_of_means() -> Non
     pairs = between(metric, base, other, paired=True)
     assert pairs.n == 2
     assert pairs.mean == pytest.approx((0.5 + 0.75) / 2)
-    # Means of 70 / 3 and 11 / 3.
+    # The means are 70 / 3 and 11 / 3.
     means = between(metric, base, other, paired=False)
     assert means.n == 1
     assert means.mean == pytest.approx(1 - 11 / 70)
@@ -312,7 +312,7 @@ def test_an_unfinished_transfer_had_taken_at_least_so_long() -> None:
     def planned(name: str, start_s: float, size: int | None) -> dict[str, object]:
         return {"name": name, "start": int(start_s * 1e9), "bytes": size}
 
-    # Measured from 5 s on. Starts are up to 0.5 s later than planned.
+    # Measuring begins at 5 s, and flows start up to 0.5 s later than planned.
     flows = [
         flow("early", 5.0),
         flow("late", 12.25),

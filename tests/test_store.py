@@ -21,14 +21,14 @@ LONG = SCENARIO.replace('"2s"', '"200s"').replace("10Mbit", "100Mbit") + "\n[swe
 
 @pytest.fixture
 def long_sweep(tmp_path: Path) -> Path:
-    """16 runs of some tenths of a second each."""
+    """Write a sweep of 16 runs, which take some tenths of a second each."""
     path = tmp_path / "long.toml"
     path.write_text(LONG, encoding="utf-8")
     return path
 
 
 def folders(out: Path) -> dict[str, tuple[int, int]]:
-    """Inode and change time of each finished run: a run done again has others."""
+    """Return inode and change time of each finished run; both change if a run is repeated."""
     return {
         path.name: (path.stat().st_ino, (path / "timing.json").stat().st_mtime_ns)
         for path in (out / "runs").glob("[!.]*")
@@ -142,7 +142,8 @@ def test_a_full_disk_is_a_clear_error_and_leaves_no_half_run(
     scenario: Path, tmp_path: Path
 ) -> None:
     def full() -> None:
-        # Every write beyond 1 KiB fails: the manifest fits, the summary does not.
+        # A limit on file sizes makes writes beyond 1 KiB fail: the manifest fits, the summary does
+        # not.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1016, 1016))
 
@@ -175,7 +176,7 @@ def test_an_index_that_is_there_is_not_written_again_but_becomes_the_latest(tmp_
     assert after.st_mtime_ns > before.st_mtime_ns
     assert package.open_results(tmp_path).title == "one"
     assert again.to_dict() == first.to_dict()
-    # A changed one is.
+    # An index that was changed is written again.
     index.write_bytes(index.read_bytes().replace(b'"one"', b'"two"'))
     package.run(one, out=tmp_path, progress=False)
     assert package.open_results(tmp_path).title == "one"

@@ -1,4 +1,4 @@
-"""Packages of studies: what they add, which are rejected, and the package that the page shows."""
+"""Packages of studies: what they add, which packages are rejected, and the example of the page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def install(folder: Path, name: str, entry_points: dict[str, str]) -> None:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """The package of the page, installed."""
+    """Install the example package of the page; return the folder."""
     folder = tmp_path / "site"
     blocks = re.findall(r"```\w+\n# (\S+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     files = dict(blocks)
@@ -44,7 +44,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def command(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command with one more folder of packages."""
+    """Run the command with one more folder of packages."""
     path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))
     return subprocess.run(
         [*COMMAND, *arguments],

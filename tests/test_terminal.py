@@ -1,4 +1,4 @@
-"""Output: text from files is never a terminal command or markup, and an error is a sentence."""
+"""Output: text from files is never a terminal command or markup, and errors are sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailback.base.foreign import shown
 PACKAGE = Path(tb.__file__).parent
 
 NASTY = "bytes [/s] [bold]x[/bold] :smile: \x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202e\u200b\r"
-"""Markup of Rich's, commands to terminals, letters that reorder and hide."""
+"""Rich markup, terminal commands, and letters that reorder or hide text."""
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -54,7 +54,7 @@ def test_there_is_one_place_that_prints() -> None:
                 case _:
                     continue
             found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}: {what}")
-    # It prints no text of ours: false switches markup off.
+    # This call switches Rich's markup off.
     assert found == ["base/progress.py:73: markup"]
 
 
@@ -65,7 +65,7 @@ def test_titles_are_printed_as_they_stand(tailback: Tailback, tmp_path: Path) ->
     done = tailback("run", "a.toml")
     assert done.returncode == 0, done.stderr
     harmless(done.stdout, done.stderr)
-    # A title is wrapped to the width of its table.
+    # The title is wrapped at the width of its table.
     whole = " ".join(done.stdout.split())
     assert r"bytes [/s] [bold]x[/bold] :smile: \x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202e" in whole
     assert "\ntailback: forged" not in done.stdout
@@ -148,7 +148,7 @@ def test_names_in_a_data_file_are_escaped(tailback: Tailback, tmp_path: Path) ->
 
 
 def test_what_an_encoding_has_not_is_escaped(scenario: Path, tmp_path: Path) -> None:
-    """A terminal of plain ASCII."""
+    """The terminal's encoding is plain ASCII."""
     plain = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
     title = 'title="caf\u00e9 \U0001f600"'
     for args in (("--seeds", "2"), ("--json",)):
@@ -253,7 +253,7 @@ def test_a_traceback_is_there_for_those_who_ask(scenario: Path, tmp_path: Path) 
         text=True,
         timeout=60,
         check=False,
-        # Nowhere to write to.
+        # The folder for temporary files does not exist.
         env={**os.environ, "TMPDIR": str(tmp_path / "none"), "TAILBACK_DEBUG": "1"},
     )
     assert done.returncode == 1

@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_result_at_any_jobs(tuned: Tuned, tmp_path:
     assert contents(tmp_path) == contents(tuned.folder.parent.parent)
     names = {file.name for file in tuned.folder.iterdir()} - {"figures"}
     assert {"index.html", "tuning.json", "study.journal", "candidates.csv"} < names
-    # The journal has wall-clock times, and the marker has its hash.
+    # The journal contains wall-clock times, and the marker contains the journal's hash.
     for name in names - {"study.journal", ".tailback-report.json"}:
         assert (tmp_path / "tunings" / tuned.plan.id / name).read_bytes() == (
             tuned.folder / name
@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_result_at_any_jobs(tuned: Tuned, tmp_path:
 
 
 def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
-    """Compare with every value of the range, run one by one."""
+    """Compare the front with a sweep over every value that was tried."""
     assert len(tuned.tried) == 12
     limits = sorted({str(one.values["bottleneck.queue.limit"]) for one in tuned.tried})
     grid = {"bottleneck.queue.limit": limits, "path.rtt": ["10ms", "20ms"]}
@@ -107,7 +107,7 @@ def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
         measured = point.tried.measured
         limit = str(point.values["bottleneck.queue.limit"])
         assert measured.value("delay_ms.mean") == pytest.approx(found[limit][0])
-    # In the order of the first goal, the second improves.
+    # Along the front, the first goal gets worse and the second better.
     delays = [point.tried.measured.value("delay_ms.mean") for point in tuned.front]
     shares = [point.tried.measured.value("utilisation") for point in tuned.front]
     assert delays == sorted(delays)
@@ -125,7 +125,7 @@ def test_it_ends_on_seeds_that_the_search_did_not_see(tuned: Tuned, tmp_path: Pa
     out = tuned.folder.parent.parent
     seeds = {json.loads((out / "runs" / one / "manifest.json").read_text())["seed"] for one in ids}
     assert seeds == {3, 4, 5, 6}
-    # The difference is that of the same seeds with the file's own limit.
+    # The difference is to runs with the same seeds and the file's own limit.
     values = {"bottleneck.queue.limit": point.values["bottleneck.queue.limit"], "seed": 3}
     grid = {"path.rtt": ["10ms", "20ms"]}
     own = tailback.sweep(TOY, grid, set=values, seeds=4, out=tmp_path)
@@ -193,7 +193,7 @@ def test_one_goal_has_one_best(tmp_path: Path) -> None:
 
 
 def test_a_combination_that_cannot_be_is_a_candidate_that_failed(tmp_path: Path) -> None:
-    """CoDel has a target, a FIFO does not: a target with a FIFO is a failed candidate."""
+    """CoDel has the option `target` and a FIFO does not, so such a candidate fails."""
     scenario = TOY.replace('{ aqm = "fifo", limit = "30p" }', '"codel"')
     asked = {**ASKED, "sampler": "random", "unseen": 2}
     asked["vary"] = {
@@ -392,7 +392,7 @@ def test_what_is_open_is_not_called_no_worse() -> None:
     delay = goals.Goal(goals.quantity("delay_ms.p99", there), "minimise")
     used = goals.Goal(goals.quantity("utilisation", there), "maximise")
     assert FEWEST == 6
-    # The same difference in every seed: it stays open before the sixth.
+    # The difference is the same with every seed. Fewer than six seeds cannot decide it.
     for seeds, answer in ((1, "open"), (2, "open"), (5, "open"), (6, "worse")):
         point = _point([10.0] * seeds, [29.2] * seeds)
         assert point.answer(delay) == answer
@@ -408,7 +408,7 @@ def test_what_is_open_is_not_called_no_worse() -> None:
     assert _point([10.0] * 6, [5.0] * 6).standing([delay]) == "better"
     assert _point([10.0] * 6, [10.0] * 6).standing(both) == "same"
     assert _point([10.0] * 3, [29.2] * 3).standing(both) == "open"
-    # Better in one and open in the other.
+    # The point is better in one goal and undecided in the other.
     assert _point([10.0, 11.0, 12.0], [8.0, 9.1, 10.1]).standing(both) == "open"
 
 
@@ -472,7 +472,7 @@ def test_a_metric_is_one_goal(tailback: Tailback, tmp_path: Path) -> None:
 def test_no_number_covers_another() -> None:
     apart = labels.place([("1", 100, 100), ("2", 200, 100)], 520, 300)
     assert [(one.x, one.y) for one in apart if one] == [(110, 91), (210, 91)]
-    # "9" goes to the left, since "10" is at its right.
+    # The label "9" is to the left of its point, because "10" occupies the right.
     nine, ten = labels.place([("9", 100, 100), ("10", 112, 96)], 520, 300)
     assert nine is not None
     assert ten is not None
@@ -485,7 +485,7 @@ def test_no_number_covers_another() -> None:
         for other in placed[:i]:
             room = 6.5 * (len(one.text) + len(other.text)) / 2
             assert abs(one.x - other.x) >= room or abs(one.y - other.y) >= labels.SIZE
-    # In a corner the label has one direction; points without text need no room.
+    # In a corner only one direction has space for the label; a point without text needs none.
     corner, none = labels.place([("3", 518, 2), ("", 400, 200)], 520, 300)
     assert corner is not None
     assert (corner.x < 518, corner.y > 2) == (True, True)

@@ -26,7 +26,7 @@ THROUGHPUT, ORDER, DELAY, SIGNALS, RATIO, COMPLETION, RETRANSMITS = LIMITS
 
 
 def summary(*throughputs: float, delay: float = 5.0, marks: int | None = 0, drops: int = 0) -> Any:
-    """What `cell` reads of a run's summary."""
+    """Return the parts of a run's summary that `cell` reads."""
     return {
         "flows": [
             {"name": f"f{i}", "throughput_mbit": t, "retransmits": drops}
@@ -37,12 +37,12 @@ def summary(*throughputs: float, delay: float = 5.0, marks: int | None = 0, drop
 
 
 def alone(sim: list[Any], kernel: list[Any], mix: tuple[str, ...] = ("reno",)) -> Cell:
-    """A cell at 10 Mbit/s and 40 ms."""
+    """Return a cell at 10 Mbit/s and 40 ms."""
     return cell("fifo", mix, 10e6, 0.04, sim, kernel)
 
 
 def measure(sim: list[float], kernel: list[float], quantity: str = "delay") -> Measure:
-    """One measure in ms."""
+    """Return one measure in ms."""
     return Measure(quantity, "ms", tuple(sim), tuple(kernel))
 
 
@@ -54,37 +54,37 @@ def test_errors_are_relative_to_the_kernel() -> None:
 
 def test_noise_is_welchs_interval_of_the_difference() -> None:
     found = measure([10.0, 11.0, 12.0], [9.0, 10.0, 11.0])
-    # Two samples of 3 with variance 1: standard error sqrt(2/3), 4 degrees of freedom.
+    # Two samples of three values with variance 1: standard error sqrt(2/3), 4 degrees of freedom.
     assert found.noise == pytest.approx(2.776445 * math.sqrt(2 / 3) / 10, rel=1e-6)
     assert not found.inside_noise, "three seeds say too little of their spread"
     five = [8.0, 9.0, 10.0, 11.0, 12.0]
     assert measure([x + 1 for x in five], five).inside_noise
     near = [9.0, 9.1, 9.2, 9.3, 9.4]
     assert not measure([x + 1 for x in near], near).inside_noise
-    # With one seed, or without spread, noise excuses no miss.
+    # With one seed, or without spread, the noise is unknown and excuses no miss.
     assert measure([10.0], [9.0]).noise is None
     assert not measure([10.0, 10.0], [9.0, 9.0]).inside_noise
 
 
 def test_a_pair_is_judged_by_its_fair_shares_and_by_its_ratio() -> None:
     found = alone([summary(6.0, 3.0)], [summary(5.0, 4.0)], ("reno", "cubic"))
-    # 1 Mbit/s of a share of 5, of a rate of 10.
+    # An error of 1 Mbit/s is 20 % of the fair share of 5, and 10 % of the rate of 10.
     assert [m.error for m in found.of("throughput")] == pytest.approx([0.2, -0.2])
     assert [m.error_of_rate for m in found.of("throughput")] == pytest.approx([0.1, -0.1])
     (ratio,) = found.of("ratio")
     assert ratio.shown("sim").mean == pytest.approx(2.0)
     assert ratio.shown("kernel").mean == pytest.approx(1.25)
     assert ratio.error == pytest.approx(0.6)
-    # A mean of ratios and its reverse are equally far from 1.
+    # Ratios of 2 and 1/2 are equally far from 1, so their mean error is 0.
     both = alone([summary(2.0, 1.0), summary(1.0, 2.0)], [summary(1.0, 1.0)] * 2, ("reno", "reno"))
     assert both.of("ratio")[0].error == pytest.approx(0.0)
-    # Nobody competes: the kernel's throughput, not what the link could carry.
+    # A single flow is compared with the kernel's throughput, not with the link's rate.
     (one,) = alone([summary(6.0)], [summary(5.0)]).of("throughput")
     assert [one.error, one.error_of_rate] == pytest.approx([0.2, 0.2])
 
 
 def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
-    """One of 64 flows may get no throughput at all."""
+    """One of 64 flows may get no throughput: a fair share is only 1.6 % of the rate."""
     mix = ("cubic",) * 64
     fair = 10 / 64
     starved = alone([summary(0.0, *[fair] * 63)], [summary(*[fair] * 64)], mix)
@@ -93,7 +93,7 @@ def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
 
 
 def test_flows_alike_are_compared_in_order_of_throughput() -> None:
-    """Another flow is slow in each run of each engine."""
+    """Runs differ in which flow is the slow one."""
     sim = [summary(1.0, 4.0, 5.0), summary(4.0, 1.0, 5.0)]
     kernel = [summary(4.0, 1.0, 5.0), summary(4.0, 1.0, 5.0)]
     found = alone(sim, kernel, ("reno", "reno", "cubic"))
@@ -105,10 +105,11 @@ def test_flows_alike_are_compared_in_order_of_throughput() -> None:
     assert len(THROUGHPUT.misses(found)) == 2
     (miss,) = misses([found])
     assert (miss.limit, miss.count) == (THROUGHPUT, 2)
-    # With many flows, quarters are compared: 1, 1, 1 and 2 of five.
+    # Many flows are compared in four parts: five flows make parts of 1, 1, 1 and 2.
     many = alone([summary(5.0, 1.0, 4.0, 2.0, 3.0)], [summary(*[3.0] * 5)], ("reno",) * 5)
     assert [m.sim for m in many.of("order")] == [(1.0,), (2.0,), (3.0,), (4.5,)]
-    # Separate hosts distinguish flows of one congestion control.
+    # Flows of one congestion control on separate hosts are distinguishable, so order does not
+    # matter.
     apart = cell("cake", ("reno",) * 3, 10e6, 0.02, sim, kernel, kinds=("a", "b", "c"))
     assert apart.of("order") == []
     (queue,) = (q for q in grid.QUEUES if q.hosts)
@@ -143,13 +144,13 @@ def test_signals_are_marks_and_drops() -> None:
 
 
 def test_what_is_sent_again_is_a_goal_of_its_own() -> None:
-    """Senders may send again what the queue never dropped."""
+    """Senders may retransmit packets that the queue never dropped."""
     sim = {**summary(9.0, drops=56_101), "flows": [{**summary(9.0)["flows"][0]}]}
     sim["flows"][0]["retransmits"] = 130_886
     found = alone([sim], [summary(9.0, drops=56_101)])
     assert SIGNALS.misses(found) == []
     assert [m.error for m in RETRANSMITS.misses(found)] == [pytest.approx(1.333, abs=1e-3)]
-    # A few packets do not make a cell differ.
+    # A difference of a few packets is no miss.
     few = alone([summary(9.0, drops=6)], [summary(9.0, drops=2)])
     assert RETRANSMITS.misses(few) == []
     assert "or 5 packets" in RETRANSMITS.text
@@ -159,7 +160,8 @@ def test_goals_count_cells() -> None:
     good = alone([summary(9.0)], [summary(9.0)])
     bad = alone([summary(9.0, delay=6.0)], [summary(10.0, delay=5.0)])
     found = judges([good] * 19 + [bad])
-    # The median; throughput; delay; marks and drops; sent again; throughput over the rate.
+    # In order: the median; throughput; delay; marks and drops; retransmissions; throughput over
+    # rate.
     assert [judge.within for judge in found] == [None, 19, 19, 20, 20, 19]
     assert [judge.holds for judge in found] == [True] * 6
     assert found[0].median == 0
@@ -171,7 +173,7 @@ def test_goals_count_cells() -> None:
         "relative",
         "capacity",
     ]
-    # No pair was measured, so nothing can be said of ratios.
+    # No pair of flows was measured, so the goal for ratios is left out.
     assert RATIO.name not in [judge.judge for judge in found]
     assert [miss.cell for miss in misses([good, bad])] == [bad, bad]
     assert [judge.holds for judge in judges([good] * 9 + [bad])][:2] == [True, False]
@@ -193,7 +195,7 @@ def test_noise_is_counted_beside_and_never_instead() -> None:
 
 
 def test_the_kernel_is_compared_with_itself() -> None:
-    """Two seeds against two others, scaled to the five that there are."""
+    """Two seeds are compared with two others, and the noise is scaled to five seeds."""
     found = measure([10.0] * 5, [9.0, 11.0, 50.0, 12.0, 14.0])
     assert found.own_noise == pytest.approx(3 * math.sqrt(2 / 5) / 19.2)
     assert measure([10.0], [9.0]).own_noise is None
@@ -219,7 +221,7 @@ def test_causes_are_what_was_measured() -> None:
     told = causes.judged(miss, [same])
     assert (told.text, told.sim, told.kernel) == (causes.UNKNOWN, (5.0, 5.0), (6.0, 6.0))
     assert told.error == pytest.approx(-1 / 6)
-    # In the neighbouring cell it is the other way round.
+    # In the neighbouring cell the engines are the other way round, so the miss is one of phases.
     other = alone([summary(6.0)] * 5, [summary(5.0)] * 5)
     assert causes.judged(miss, [other]) == causes.Cause(causes.PHASES, 0.0, (5.0, 6.0), (5.0, 6.0))
 
@@ -232,7 +234,7 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
         return causes.settles(miss, [again])
 
     assert found((5.0, 5.0, 5.1, 6.0), (5.1, 6.0, 6.0, 6.0))
-    # A state that only one engine has; one state; every run a state of its own.
+    # Not two common states: one engine has its own state; there is one state; all runs differ.
     assert not found((5.0, 5.0, 6.0, 6.0), (5.0, 5.0, 6.0, 7.0))
     assert not found((5.0, 5.1, 5.2, 5.3), (5.0, 5.1, 5.2, 5.3))
     assert not found((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0))
@@ -240,7 +242,7 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
 
 
 def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
-    """Values that belong to a rate stay with it; nothing runs if nothing is due."""
+    """Settings that belong to a rate do not change with it; without misses nothing runs."""
     found = []
     for queue in grid.QUEUES:
         for mix in queue.mixes:
@@ -257,7 +259,7 @@ def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
         at = Cell(name, queue.mixes[0], 250e6, 0.02, (), {"sim": ["a"]})
         loaded = scenarios.load(queue.file, scenarios.texts(causes.around(queue, at)), 1)
         assert [p.params["path.rtt"] for p in loaded.points] == [19.6e6, 19.8e6, 20.2e6, 20.4e6]
-    # RED's thresholds are those of the slower link.
+    # RED's thresholds are those of the slower link's rate.
     thresholds = {point.params.get("bottleneck.queue.max") for point in found}
     assert thresholds == {None, 37500.0}
     one = Cell("red", ("reno",), 10e6, 0.02, (), {"sim": ["a"], "kernel": ["a"]})
@@ -270,7 +272,7 @@ def test_every_scenario_is_complete() -> None:
         for mix in queue.mixes:
             loaded = scenarios.load(queue.file, scenarios.texts(grid.sets(queue, mix)), None)
             if queue.fixed:
-                # The file is used unchanged, and its flows are those of the grid.
+                # The scenario file is used unchanged, and its flows are those of the grid.
                 groups = tomllib.loads(queue.file.read_text(encoding="utf-8"))["flows"]
                 flows = [flow["cc"] for flow in groups for _ in range(flow.get("count", 1))]
                 assert (len(loaded.points), tuple(flows)) == (5, mix)
@@ -279,8 +281,8 @@ def test_every_scenario_is_complete() -> None:
             if queue.base == "fast":
                 assert len(loaded.points) == 15
                 continue
-            # 2 rates, 3 round-trip times (2 of requests, 1 where flows have queues of their own
-            # or where something else is looked at), 5 seeds.
+            # 2 rates and 5 seeds, with 3 round-trip times. Requests have 2 round-trip times. One is
+            # enough with a queue for each flow, and where the test is about something else.
             one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
             times = 2 if queue.family == "web" else 1 if queue.name.startswith(one) else 3
             assert len(loaded.points) == 10 * times
@@ -288,7 +290,7 @@ def test_every_scenario_is_complete() -> None:
 
 
 def both(tmp_path: Path, queue: str, mix: tuple[str, ...], rate: str, rtt: str) -> Cell:
-    """A cell with one seed, 10 s long."""
+    """Return a cell with one seed, from runs of 10 s."""
     (chosen,) = (q for q in grid.QUEUES if q.name == queue)
     base = {
         **grid.sets(chosen, mix),
@@ -348,7 +350,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     assert [c["flows"] for c in shown["cells"]] == [["reno"]] * 4
     assert [v["holds"] for v in shown["summary"]] == [True] * 6
     assert shown["misses"] == []
-    # A part does not replace the page of the whole.
+    # A part of the validation does not overwrite the page of the whole.
     docs = tmp_path / "docs" / "evidence"
     assert not (docs / "validation.md").exists()
     text = (tmp_path / "docs" / "evidence" / "validation-codel.md").read_text(encoding="utf-8")
@@ -363,7 +365,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     told = from_csv((tmp_path / "docs" / "evidence" / "validation-codel" / "goals.csv").read_text())
     assert [judge.within for judge in told] == [None, 4, 4, 4, 4, 4]
     assert {judge.within_or_chance for judge in told} == {None}
-    # Stored runs are compared without running anything, with the same result.
+    # `--stored` compares the stored runs, with the same result.
     again = tailback(
         "validate", "--quick", "--queue", "codel", "--seeds", "1", "--stored", "--json"
     )

@@ -66,7 +66,7 @@ def _instead(make: Callable[[Path], object]) -> Callable[[Path], object]:
 
 
 def _as_link(path: Path) -> None:
-    """The right thing, but elsewhere."""
+    """Move a file or folder elsewhere and leave a link to it."""
     work = next(parent for parent in path.parents if parent.name == "work")
     elsewhere = work / f"moved-{path.name}"
     path.rename(elsewhere)
@@ -177,14 +177,14 @@ OF_A_MANIFEST: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 def _other_run(run: Path) -> None:
-    """The folder of the sweep's other run, under this one's name."""
+    """Replace the contents of a run's folder by those of the sweep's other run."""
     others = [p for p in run.parent.iterdir() if p.name != run.name and not p.name.startswith(".")]
     shutil.rmtree(run)
     shutil.copytree(others[0], run)
 
 
 def _other_timing(run: Path) -> None:
-    """The times of the sweep's other run."""
+    """Replace the wall times of a run by those of the sweep's other run."""
     others = [p for p in run.parent.iterdir() if p.name != run.name and not p.name.startswith(".")]
     shutil.copy(others[0] / "timing.json", run / "timing.json")
 
@@ -298,7 +298,7 @@ def attempt(made: Prepared, kind: str, damage: Callable[[Path], object]) -> list
 
 
 NAMELESS = ("index.json: missing", "index.json: a link to nothing")
-"""As if the sweep did not exist: its run then has no title."""
+"""Damage that looks like a sweep that was never there: runs are shown without a title."""
 
 
 def _after_run(made: Prepared, kind: str, ended: harness.Ended) -> list[str]:
@@ -327,7 +327,7 @@ def survey(every: int = 1, *, tell: bool = False) -> dict[str, list[str]]:
     with TemporaryDirectory(prefix="tailback-damage-", dir=harness.MEMORY) as folder:
         for shift, command in enumerate(COMMANDS):
             prepared = _prepare(command, Path(folder))
-            # Each command gets other kinds.
+            # Start one kind later for each command, so that together they meet all kinds.
             chosen = list(kinds().items())[shift % every :: every]
             for kind, damage in chosen:
                 wrong = attempt(prepared, kind, damage)
@@ -357,7 +357,7 @@ def _prepare(command: Command, folder: Path) -> Prepared:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=1, help="every N-th kind for each command")
     parser.add_argument("--json", action="store_true")

@@ -39,18 +39,18 @@ seeds = 2
 TIMEOUT_S = 300.0
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-"""The folder for tries, in memory: nothing waits for a disk there."""
+"""The folder for tries, in memory, so that no try waits for a disk."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command to disturb, and those that come before it."""
+    """A command to disturb, and the commands that run before it."""
 
     name: str
     args: Sequence[str]
     before: Sequence[Sequence[str]] = ()
     statuses: Sequence[int] = (0,)
-    """Its exit status when nothing disturbs it."""
+    """Exit statuses that the command may have when it is undisturbed."""
 
 
 RUN = ("run", "SCENARIO")
@@ -71,7 +71,7 @@ COMMANDS = (
 )
 
 REPRODUCE = Command("reproduce", ("reproduce", "dctcp-internet-2014", "--quick", "--part", "fig2"))
-"""Whether it takes seconds and runs only on request."""
+"""A published experiment: it takes minutes and runs only on request."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Ended:
     """How a command ended."""
 
     status: int
-    """Exit status, or -signal."""
+    """Exit status, or the negated number of the signal."""
     stdout: str
     stderr: str
     seconds: float
@@ -91,27 +91,27 @@ class Prepared:
 
     command: Command
     place: Path
-    """Its folder, with `start` and `work`."""
+    """The folder of the command, with its starting state in `start`, and `work`."""
     reference: dict[str, bytes] = field(default_factory=dict)
     seconds: float = 0.0
     stdout: str = ""
 
     @property
     def work(self) -> Path:
-        """Where the command runs."""
+        """The folder in which the command runs."""
         return self.place / "work"
 
     def fresh(self) -> None:
-        """Puts the folder back to what it was."""
+        """Reset the working folder to its starting state."""
         shutil.rmtree(self.work, ignore_errors=True)
         shutil.copytree(self.place / "start", self.work, symlinks=True)
 
     def call(self, within: Callable[[], None] | None = None) -> Callable[[], int]:
-        """The body of a child process; `within` is called right before the command."""
+        """Return the body of a child process; it calls `within` right before the command."""
         return lambda: tailback(self.args(), within)
 
     def args(self) -> list[str]:
-        """The command line, names filled in."""
+        """Return the command line with the names filled in."""
         return _filled(self.command.args, self.place, self.work)
 
 
@@ -150,7 +150,7 @@ def _filled(args: Sequence[str], place: Path, work: Path) -> list[str]:
 
 
 def tailback(args: list[str], within: Callable[[], None] | None = None) -> int:
-    """The command in this process; its exit status."""
+    """Run the command in this process; return its exit status."""
     from tailback.cli.main import main
 
     sys.argv = ["tailback", *args]
@@ -164,7 +164,7 @@ def tailback(args: list[str], within: Callable[[], None] | None = None) -> int:
 
 
 def run(call: Callable[[], int], folder: Path, *, kill_after: float | None = None) -> Ended:
-    """Runs something in a fork whose current folder is `folder`; kills it after some seconds."""
+    """Run a function in a fork whose current folder is `folder`; kill it after `kill_after` s."""
     said = folder.parent / "said"
     out, err = said.with_suffix(".out"), said.with_suffix(".err")
     since = time.monotonic()
@@ -212,7 +212,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        # A moved file has its old content.
+        # `run` moves a damaged folder here unchanged; its contents do not count.
         if "/.damaged" in name or name.startswith("runs/.damaged"):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
@@ -221,7 +221,7 @@ def contents(folder: Path) -> dict[str, bytes]:
             if not any(path.iterdir()):
                 found[name + "/"] = b""
         else:
-            # Wall times: only the existence counts.
+            # Wall times differ in every run: check only that the file exists.
             found[name] = b"" if path.name == "timing.json" else path.read_bytes()
     return found
 
@@ -244,7 +244,7 @@ def afterwards(made: Prepared) -> list[str]:
 
 
 def different(expected: dict[str, bytes], found: dict[str, bytes]) -> list[str]:
-    """Files that are missing, too many or of other content."""
+    """Return the files that are missing, unexpected or different."""
     names = sorted(expected.keys() | found.keys())
     wrong = []
     for name in names:

@@ -35,7 +35,7 @@ FAIL, SHORT, KILL = 0, 1, 2
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to a call."""
+    """The way in which a call fails."""
 
     name: str
     mode: int
@@ -53,7 +53,7 @@ FAULTS = (
 
 
 def build(folder: Path) -> Path:
-    """The shim, compiled."""
+    """Compile the shim that makes calls fail; return its path."""
     made = folder / "shim.so"
     compiler = os.environ.get("CC", "cc")
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", made, SHIM, "-ldl"], check=True)
@@ -116,7 +116,7 @@ def spread(calls: int, tries: int | None) -> list[int]:
     """Return the numbers of the calls that fail."""
     if tries is None or tries >= calls:
         return list(range(1, calls + 1))
-    # From the middle of each part, so that other numbers take other calls.
+    # Take the middle of each part, so that another number of tries hits other calls.
     return sorted({1 + int((i + 0.5) * calls / tries) for i in range(tries)})
 
 
@@ -146,7 +146,7 @@ def inject(
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, help="of each command and fault [default: every call]")
     parser.add_argument("--fault", action="append", choices=[f.name for f in FAULTS])

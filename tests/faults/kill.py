@@ -61,7 +61,7 @@ def together(made: Prepared, count: int, moment: float) -> list[str]:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     names = [*(c.name for c in COMMANDS), REPRODUCE.name, PROCESSES]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, default=20, help="of each command [default: 20]")
@@ -96,7 +96,7 @@ def main() -> int:
 
 
 def tell(name: str, tries: int, what: str, wrong: list[str]) -> None:
-    """A line for the command, and one for each thing found."""
+    """Print a line for the command, and one for each problem found."""
     print(f"{name:14} {tries:5} tries, {what}, {len(wrong)} found", flush=True)
     for line in wrong:
         print(f"    {line}", flush=True)
