@@ -1,30 +1,30 @@
-//! The token bucket of a shaper: how much it may send at once after it was idle.
+//! The token bucket of a shaper: it limits how much may leave at once after an idle time.
 //!
 //! Follows Linux 7.3 `sch_htb` with one class whose rate is its ceiling, so that `burst` and
 //! `cburst` are the same bucket, and without hysteresis. Tokens are nanoseconds of the rate. A
 //! packet may leave while the tokens are not below zero (`htb_class_mode`). It then costs its
-//! length in tokens. Tokens that came meanwhile count up to the depth of the bucket
-//! (`htb_accnt_tokens`). So up to `burst`/length + 1 packets leave at once after idling, and with a
-//! depth of 0 each leaves at the start of its slot.
+//! length in tokens. Tokens gathered in an idle time count up to the depth of the bucket
+//! (`htb_accnt_tokens`). So up to `burst`/length + 1 packets leave at once after idling. With a
+//! depth of 0 each packet leaves at the start of its slot.
 //!
-//! If the rate changes, missing tokens come at the new rates; htb waits as long as it computed
-//! before the change. A link that stops at a rate of 0, which htb does not have, collects tokens as
-//! if it were idle.
+//! If the rate changes, missing tokens come at the new rate; htb waits as long as it computed
+//! before the change. A link whose rate is 0 collects tokens as if it were idle; htb does not
+//! support a rate of 0.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
 use crate::units::{Bytes, Rate, Time};
 
-/// What `htb class` computes for a class without a burst (tc, `q_htb.c`): 1600 bytes, and the rate over
-/// the kernel's timer frequency. `/proc/net/psched` gives that as 1 GHz wherever timers are of high
-/// resolution, so that the second part is 0 below 8 Gbit/s.
+/// The burst that tc (`q_htb.c`) computes for a class without one: 1600 bytes plus the rate over
+/// the kernel's timer frequency. `/proc/net/psched` states 1 GHz for high-resolution timers, so the
+/// second part is 0 below 8 Gbit/s.
 pub fn tc_burst(rate: Rate) -> Bytes {
     const MTU: u64 = 1_600;
     const HZ: u64 = 1_000_000_000;
     Bytes(rate.0 / 8 / HZ + MTU)
 }
 
-/// The largest burst: tc has 32 bits for it.
+/// The largest burst, which tc stores in 32 bits.
 pub const MOST_BURST: Bytes = Bytes(u32::MAX as u64);
 
 /// The longest time for which tokens are gathered (`mbuffer`).
@@ -36,14 +36,14 @@ pub(crate) struct Bucket {
     burst: Bytes,
     /// Tokens, ns.
     tokens: i64,
-    /// The time up to which tokens are counted; it is in the future while tokens are missing.
+    /// The time up to which tokens are counted. It is in the future while tokens are missing.
     at: Time,
     /// The current step of the rate.
     step: Cursor,
 }
 
 impl Bucket {
-    /// Full.
+    /// Creates a full bucket.
     pub fn new(burst: Bytes) -> Bucket {
         Bucket {
             burst,
@@ -53,8 +53,8 @@ impl Bucket {
         }
     }
 
-    /// Sends a packet of `len` bytes now (on a wire: begins to); returns when the next one may
-    /// leave.
+    /// Sends a packet of `len` bytes now; on a wire, begins to send it. Returns when the next
+    /// packet may leave.
     #[inline(never)]
     pub fn take(&mut self, rate: &RatePlan, now: Time, len: u32) -> Time {
         let (step, current) = match rate {
@@ -88,8 +88,8 @@ impl Bucket {
     }
 }
 
-/// A burst as a time of the rate, in the ticks of 64 ns in which tc counts it (older ones count whole
-/// microseconds).
+/// A burst as a time at the rate, in ticks of 64 ns as in tc. (Older versions of tc count in whole
+/// microseconds.)
 fn depth(burst: Bytes, rate: Rate) -> Time {
     const TICK: u64 = 64;
     let time = rate.time_for(burst.0).min(MOST_GATHERED);
@@ -102,7 +102,7 @@ mod tests {
 
     const RATE: RatePlan = RatePlan::Constant(Rate(10_000_000));
 
-    /// How many packets leave at once from a full bucket, and when the next one may.
+    /// Returns how many packets leave at once from a full bucket, and how long the next one waits.
     fn at_once(burst: u64, len: u32) -> (u32, Time) {
         let mut bucket = Bucket::new(Bytes(burst));
         let now = Time::from_secs(1);
@@ -118,11 +118,11 @@ mod tests {
 
     #[test]
     fn a_packet_leaves_while_tokens_are_not_below_zero() {
-        // A slot at 10 Mbit/s is 1211.2 us; 1600 bytes are 1280 us.
+        // At 10 Mbit/s a packet of 1514 bytes takes 1211.2 us, and the burst of 1600 bytes 1280 us.
         assert_eq!(at_once(0, 1_514), (1, Time(1_211_200)));
         assert_eq!(at_once(1_600, 1_514), (2, Time(2 * 1_211_200 - 1_280_000)));
         assert_eq!(at_once(1_513, 1_514).0, 1);
-        // Just enough is enough.
+        // Tokens of exactly zero are enough for a second packet.
         assert_eq!(at_once(1_600, 1_600), (2, Time(1_280_000)));
         assert_eq!(at_once(15_140, 1_514).0, 11);
     }
@@ -132,11 +132,11 @@ mod tests {
         let mut bucket = Bucket::new(Bytes(1_600));
         let start = Time::from_secs(1);
         assert_eq!(bucket.take(&RATE, start, 1_514), start);
-        // 68.8 us are left; 100 us later 168.8: 1042.4 us are missing.
+        // 68.8 us of tokens are left. 100 us later there are 168.8 us, so 1042.4 us are missing.
         let later = start + Time(100_000);
         let next = bucket.take(&RATE, later, 1_514);
         assert_eq!(next, later + Time(1_211_200 - 168_800));
-        // A minute later it is full, and not more than full.
+        // A minute later the bucket is full, but holds no more than its depth.
         let minute = next + Time::from_secs(60);
         assert_eq!(bucket.take(&RATE, minute, 1_514), minute);
         assert!(bucket.take(&RATE, minute, 1_514) > minute);
@@ -148,7 +148,7 @@ mod tests {
             (Time::ZERO, Rate(8_000_000)),
             (Time::from_ms(1), Rate(4_000_000)),
         ]);
-        // 2000 bytes at 1 B/us: 1 ms of them at the first rate, the rest at half of it.
+        // At 1 B/us, 1000 bytes take 1 ms. The other 1000 bytes take 2 ms at half the rate.
         let mut bucket = Bucket::new(Bytes(0));
         assert_eq!(bucket.take(&steps, Time::ZERO, 2_000), Time::from_ms(3));
     }

@@ -1,41 +1,41 @@
 //! The event calendar: at most one pending entry per component, in a total
 //! order by (time, component).
 //!
-//! Packets wait in the FIFOs of links and pipes, so the calendar holds a few
-//! entries per link and one per end point, not one per packet. The first few components, the pipes
-//! and links, have nearly all the events: their entries are in an array that is scanned. The others
-//! are in an indexed 4-ary heap.
+//! Packets wait in the FIFOs of links and pipes, so the calendar holds a few entries per link and
+//! one per end point, not one per packet. The first few components, the pipes and links, have
+//! nearly all events. Their entries are in an array that is scanned. All other entries are in an
+//! indexed 4-ary heap.
 
 pub(crate) mod order;
 
 use crate::units::Time;
 use order::Order;
 
-/// Index of a component; ties in time are handled in this order.
+/// Index of a component. Components that are due at the same time are handled in this order.
 pub type Component = u32;
 
 const ABSENT: u32 = u32::MAX;
 const ARITY: usize = 4;
-/// Components kept in the array, at most; the cost of a scan is proportional to their number.
+/// Most components in the array. The cost of a scan is proportional to their number.
 const SCANNED: usize = 8;
 const FEW: usize = 4;
-/// Binary digits of a component of the array.
+/// Number of bits for the index of a component in the array.
 const DIGITS: u32 = SCANNED.ilog2();
 
 /// The calendar.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// When each of the first components is due, packed as in `heap`, but into 64 bits: no run gets
-    /// near the 73 years that fit. `u64::MAX`: not at all.
+    /// Time and index of each of the first components, packed as in `heap`, but into 64 bits. The
+    /// time is below 73 years. `u64::MAX` means that the component is not due.
     scanned: [u64; SCANNED],
-    /// Components that are in the array.
+    /// Number of components in the array.
     width: usize,
-    /// They are at most [`FEW`]; only these entries are scanned.
+    /// Whether at most [`FEW`] components are in the array, so that a scan reads only that many.
     few: bool,
-    /// (time, component) packed so that one comparison is the total order.
+    /// Time and component of each entry, packed so that one comparison gives the total order.
     heap: Vec<u128>,
-    /// When the first entry of `heap` is due, ns; `u64::MAX` if it is empty. Kept here because
-    /// every event reads it.
+    /// When the first entry of `heap` is due, ns; `u64::MAX` if it is empty. The calendar stores it
+    /// here because every event reads it.
     first: u64,
     /// Place of each component in `heap`, or `ABSENT`.
     place: Vec<u32>,
@@ -57,8 +57,8 @@ fn component_of(entry: u128) -> Component {
 }
 
 impl Calendar {
-    /// A calendar for components 0..n, of which the first `busy` are due most of the time, and
-    /// never later than [`NOT_DUE`] unless at [`Time::NEVER`].
+    /// Creates a calendar for components 0..n. The first `busy` are due most of the time, and never
+    /// later than [`NOT_DUE`] except at [`Time::NEVER`].
     pub fn new(components: usize, busy: usize) -> Calendar {
         Calendar {
             scanned: [u64::MAX; SCANNED],
@@ -71,15 +71,15 @@ impl Calendar {
         }
     }
 
-    /// The earliest entry, left in place.
+    /// Returns the earliest entry without removing it.
     #[inline]
     pub fn peek(&self) -> Option<(Time, Component)> {
         let (time, component) = self.next();
         (time < NOT_DUE).then_some((time, component))
     }
 
-    /// The same, for callers that need not distinguish an entry at [`NOT_DUE`] or later from no
-    /// entry.
+    /// Returns the earliest entry, like [`Calendar::peek`]. A time of [`NOT_DUE`] or later may mean
+    /// that the calendar is empty.
     #[inline]
     pub fn next(&self) -> (Time, Component) {
         let entry = if self.few {
@@ -88,21 +88,21 @@ impl Calendar {
             self.scan::<SCANNED>()
         };
         let time = entry >> DIGITS;
-        // At the same time the scanned component, of lower number, is first.
+        // At the same time the component of the array is first, because its number is lower.
         if self.first < time {
             return (Time(self.first), component_of(self.heap[0]));
         }
         (Time(time), entry as u32 % SCANNED as u32)
     }
 
-    /// The earliest of the first entries of the array.
+    /// Returns the earliest of the first N entries of the array.
     #[inline]
     fn scan<const N: usize>(&self) -> u64 {
         let due: &[u64; N] = self.scanned.first_chunk().expect("it has so many");
         due[1..].iter().fold(due[0], |least, due| least.min(*due))
     }
 
-    /// Its place in the array, if it has one there.
+    /// Returns a component's entry in the array, if the component is in the array.
     #[inline]
     fn slot(&mut self, component: Component) -> Option<&mut u64> {
         if (component as usize) < self.width {
@@ -122,7 +122,7 @@ impl Calendar {
         (place != ABSENT).then(|| Time((self.heap[place as usize] >> 32) as u64))
     }
 
-    /// Enters a component at a time, or moves its entry there.
+    /// Adds an entry for a component at a time, or moves its entry to that time.
     #[inline(always)]
     pub fn schedule(&mut self, component: Component, time: Time) {
         match self.slot(component) {
@@ -149,7 +149,7 @@ impl Calendar {
         self.note_first();
     }
 
-    /// Moves a component's entry, or removes it where the time is [`Time::NEVER`].
+    /// Moves a component's entry, or removes it if the time is [`Time::NEVER`].
     #[inline]
     pub fn move_to(&mut self, component: Component, time: Time) {
         match time {
@@ -158,7 +158,7 @@ impl Calendar {
         }
     }
 
-    /// Components of the heap that may come up next, the earliest of them first.
+    /// Returns components of the heap that may be due next, beginning with the earliest.
     pub fn coming(&self) -> impl Iterator<Item = Component> + '_ {
         self.heap
             .iter()
@@ -193,7 +193,7 @@ impl Calendar {
         self.note_first();
     }
 
-    /// The heap has changed.
+    /// Updates `first` after a change of the heap.
     #[inline]
     fn note_first(&mut self) {
         let first = self.heap.first();
@@ -249,7 +249,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a sorted list: the same order, ties by component.
+        /// Entries come out in the order of a sorted list. Ties are in the order of components.
         #[test]
         fn pops_in_total_order(
             busy in 0usize..10,

@@ -1,5 +1,5 @@
-//! Records every packet at every link if a plan asks for it; packet captures are made from the
-//! records. The engine only keeps records; its caller takes them between slices of a run
+//! Records every packet at every link if a plan requires it. Packet captures are made from the
+//! records. The engine only keeps the records; its caller takes them between slices of a run
 //! ([`crate::network::Network::take_packets`]).
 
 use tailback_record::Seen;
@@ -10,12 +10,12 @@ use crate::units::Time;
 /// A packet at a link.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketEvent {
-    /// When.
+    /// When the link saw the packet.
     pub time: Time,
     /// Index of the link in the plan.
     pub link: u32,
-    /// What happened.
+    /// What the link did with the packet.
     pub seen: Seen,
-    /// The packet as it then was.
+    /// The packet as it was at that time.
     pub packet: Packet,
 }

@@ -8,29 +8,29 @@
 //! this time.
 //!
 //! Only pipes are in several parts under one number. Two packets that leave a pipe at the same time
-//! leave in the order in which they entered it. So whatever ordered the packets also orders the
-//! events that they cause. For this, a [`Key`] holds the last few pipes on a packet's way since a
-//! component other than a pipe last held it. It also holds a digest of all of these pipes, and that
-//! other component.
+//! leave in the order in which they entered it. So the order of the packets is also the order of
+//! the events that they cause. A [`Key`] stores what decides this order. It holds the last
+//! component other than a pipe that had the packet, the last few pipes since then, and a digest of
+//! all of these pipes.
 
 use std::cmp::Ordering;
 
 use super::Component;
 use crate::units::Time;
 
-/// No component.
+/// The value for no component.
 const NONE: (Component, u32) = (Component::MAX, 0);
 
 /// Orders a packet among the packets that enter one pipe at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The largest number so far at the time, and those of the earlier events on the packet's way.
-    /// Each has the number of times it occurs in a row.
+    /// The largest component number handled so far at the time of entry, then that of the two
+    /// earlier events on the packet's path. Each has the number of times it occurs in a row.
     recent: [(Component, u32); 3],
     /// The last component that was not a pipe, and how many packets it had sent before this one.
     /// One event sends all of its packets within one part.
     start: (Component, u32),
-    /// Digest of all pipes after it.
+    /// Digest of all pipes after `start`.
     pipes: u64,
 }
 
@@ -43,7 +43,7 @@ impl Key {
         }
     }
 
-    /// The key of the next packet: one that is pushed because a packet with this key leaves a pipe.
+    /// Returns the key of a packet that is pushed because a packet with this key leaves a pipe.
     fn behind(self, pipe: Component) -> Key {
         let [(last, times), before, _] = self.recent;
         let recent = match last == pipe {
@@ -58,15 +58,15 @@ impl Key {
         }
     }
 
-    /// Which of two packets, pushed at the same time in different parts, comes first on a single
-    /// core. `None` if their past was too long to decide.
+    /// Compares two packets that were pushed at the same time in different parts: returns which of
+    /// them is first on a single core. `None` if their paths were too long to decide.
     pub fn order(&self, other: &Key) -> Option<Ordering> {
         for (place, (own, others)) in self.recent.iter().zip(&other.recent).enumerate() {
             if own.0 != others.0 {
                 return Some(own.0.cmp(&others.0));
             }
-            // Where the longer key repeats once more, the key with fewer repetitions has another
-            // component.
+            // The longer key repeats this component once more. There the shorter key has another
+            // component, and that difference decides.
             let next = |of: &Key| of.recent.get(place + 1).map(|next| next.0.cmp(&own.0));
             match own.1.cmp(&others.1) {
                 Ordering::Less => return next(self),
@@ -83,7 +83,7 @@ impl Key {
 pub(crate) struct Order {
     time: Time,
     most: Component,
-    /// Packets pushed so far while `most` was the largest number.
+    /// Packets pushed so far while `most` was the largest component number.
     pushed: u32,
     /// The key of the packet that is leaving a pipe, during the pipe's event.
     leaving: Option<Key>,
@@ -110,14 +110,15 @@ impl Order {
         self.leaving = None;
     }
 
-    /// Notes the next packet that leaves a pipe, within the event of a pipe that other parts also
-    /// have.
+    /// Notes the key of the next packet that leaves a pipe. Only events of pipes that are in
+    /// several parts call this.
     pub fn leaves(&mut self, pipe: Component, key: Key) {
-        // After an event of a larger number at this time, that larger number determines the order.
+        // After an event of a larger number at the same time, that larger number determines the
+        // order.
         self.leaving = (self.most == pipe).then_some(key);
     }
 
-    /// The key of a packet that is pushed now.
+    /// Returns the key of a packet that is pushed now.
     pub fn key(&mut self) -> Key {
         if let Some(key) = self.leaving {
             return key.behind(self.most);
@@ -159,7 +160,7 @@ mod tests {
             order(way(9, &[1, 0, 0]), way(8, &[1, 0, 0, 0])),
             Some(Ordering::Greater)
         );
-        // Long ways: the digest shows whether the pipes were the same.
+        // For long paths, the digest shows whether the pipes were the same.
         let (same, other) = ([2, 1, 0, 1, 0], [1, 2, 0, 1, 0]);
         assert_eq!(order(way(9, &same), way(8, &same)), Some(Ordering::Greater));
         assert_eq!(order(way(9, &same), way(8, &other)), None);

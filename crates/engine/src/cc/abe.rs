@@ -1,20 +1,20 @@
 //! The factors of Reno and CUBIC, and ABE (RFC 8511): a separate factor for ECN-Echo.
 //!
-//! With `beta_ecn` alone (`abe = "linux"`) Linux's machinery answers ECN-Echo, with another factor.
-//! Two things stay as in Linux: the reduction is from cwnd, and PRR spreads it over a round trip.
-//! The rest is as in RFC 8511 section 3. The response comes once per RTT (CWR lasts until what was
-//! sent before it is acknowledged). A loss found meanwhile is repaired without a further reduction.
-//! Any other loss has its own factor, and ssthresh stays at two segments or more.
+//! With `beta_ecn` alone (`abe = "linux"`) Linux's machinery responds to ECN-Echo, with another
+//! factor. Two things stay as in Linux: the reduction is from cwnd, and PRR spreads it over a round
+//! trip. The rest is as in RFC 8511 section 3. The response comes once per RTT (CWR lasts until the
+//! data sent before it is acknowledged). A loss found during CWR is repaired without a further
+//! reduction. Any other loss has its own factor, and ssthresh stays at two segments or more.
 //!
-//! `abe = "rfc8511"` reduces from FlightSize on ECN-Echo (data that is sent and not acknowledged by
-//! the ACK that carries ECN-Echo). Losses are handled as before.
+//! `abe = "rfc8511"` reduces from FlightSize on ECN-Echo. FlightSize is the data that is still
+//! unacknowledged after the ACK that carries ECN-Echo. Losses are handled as before.
 //!
 //! `abe = "freebsd"` follows `cc_newreno.c` of FreeBSD 14. It reduces from cwnd, in whole percent,
-//! down to whole segments. The window is ssthresh at once instead of by PRR, and does not grow
-//! until the RTT is over. With `abe_frlossreduce` (its sysctl `net.inet.tcp.cc.abe_frlossreduce`,
-//! off by default) a loss that is found meanwhile lowers ssthresh further. ssthresh falls from the
-//! value after ECN-Echo to the value after the loss alone. FreeBSD's CUBIC has no ABE: CUBIC here
-//! follows the rule of FreeBSD's NewReno.
+//! down to whole segments. The window falls to ssthresh at once instead of by PRR, and does not
+//! grow until the RTT is over. With `abe_frlossreduce` (its sysctl
+//! `net.inet.tcp.cc.abe_frlossreduce`, off by default) a loss in that RTT lowers ssthresh further:
+//! from the value after ECN-Echo to the value after the loss alone. FreeBSD's CUBIC does not have
+//! ABE. CUBIC here follows the rule of FreeBSD's NewReno.
 
 use super::contract::{Control, Signal};
 use super::view::View;
@@ -23,7 +23,7 @@ use crate::registry::kernel::StandIn;
 use crate::registry::rules::{At, Chosen, Finding, Rules, Standard};
 use crate::registry::{Kind, Opt, OptionError, Options};
 
-/// Least and largest factor.
+/// Smallest and largest factor.
 const RANGE: Kind = Kind::Float {
     min: 0.001,
     max: 0.999,
@@ -69,7 +69,7 @@ pub const FRLOSSREDUCE: Opt = Opt {
     tc: None,
 };
 
-/// Combinations that make no sense.
+/// Rejects combinations of options that contradict each other.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let mut errors = Vec::new();
     let reading = options.word("abe");
@@ -92,7 +92,8 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// A factor for ECN-Echo needs ECN, and is meant to be the gentler one.
+/// Checks that a factor for ECN-Echo is used with ECN, and reduces at most as much as the factor
+/// for a loss.
 pub(super) const RULES: Rules = Rules {
     checks,
     at_link: Rules::NONE.at_link,
@@ -138,8 +139,8 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
     }
 }
 
-/// The module of a congestion control with a separate factor for ECN-Echo, which Linux does not
-/// have.
+/// Describes the module for a congestion control with a separate factor for ECN-Echo, which Linux
+/// does not support.
 pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandIn {
     StandIn {
         option: "beta_ecn",
@@ -166,19 +167,19 @@ enum Reading {
 /// The factors and how they are applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
-    /// The number that stands for a factor of 1.
+    /// The number that represents a factor of 1.
     scale: u32,
-    /// Factor after a loss, in `scale`.
+    /// Factor after a loss, in units of 1/`scale`.
     pub loss: u32,
-    /// Factor after ECN-Echo, in `scale`; as in FreeBSD, in whole percent of it.
+    /// Factor after ECN-Echo, in units of 1/`scale`. As in FreeBSD, it is a whole percentage.
     pub ecn: u32,
     reading: Reading,
-    /// A loss in the RTT after ECN-Echo reduces further.
+    /// Whether a loss in the RTT after ECN-Echo lowers ssthresh further.
     further: bool,
 }
 
 impl Backoff {
-    /// One factor for both.
+    /// Uses one factor for both signals.
     pub fn same(beta: u32, scale: u32) -> Backoff {
         Backoff {
             scale,
@@ -189,8 +190,8 @@ impl Backoff {
         }
     }
 
-    /// Reads complete options; factors are rounded to `scale`, and `beta_ecn` is `beta` if it is
-    /// not set.
+    /// Reads complete options. Factors are rounded to units of 1/`scale`. `beta_ecn` equals `beta`
+    /// if it is not set.
     pub fn of(options: &Options, scale: u32) -> Backoff {
         let fixed = |factor: f64| libm::round(factor * f64::from(scale)) as u32;
         let reading = match options.word("abe") {
@@ -215,7 +216,7 @@ impl Backoff {
         }
     }
 
-    /// The factor of a reduction.
+    /// The factor for a reduction after this signal.
     #[inline]
     pub fn factor(&self, signal: Signal) -> u32 {
         match signal {
@@ -224,13 +225,14 @@ impl Backoff {
         }
     }
 
-    /// `factor` of `window`, both as they are, rounded down.
+    /// Multiplies a window by a factor in units of 1/`scale`, and rounds down.
     #[inline]
     pub fn part(&self, window: u32, factor: u32) -> u32 {
         (u64::from(window) * u64::from(factor) / u64::from(self.scale)) as u32
     }
 
-    /// RFC 5681 equation (4), RFC 9438 section 4.6; RFC 8511 section 3 for ECN.
+    /// Returns ssthresh: RFC 5681 equation (4), RFC 9438 section 4.6, and RFC 8511 section 3 for
+    /// ECN.
     #[inline]
     pub fn ssthresh(&self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
         let window = if signal == Signal::Ecn && self.reading == Reading::Rfc8511 {
@@ -241,8 +243,8 @@ impl Backoff {
         self.part(window, self.factor(signal)).max(2)
     }
 
-    /// How much of the window the congestion control handles itself with this way to apply the
-    /// factors.
+    /// How much of the window the congestion control handles itself, which depends on how the
+    /// factors are applied.
     pub fn control(&self) -> Control {
         match self.reading {
             Reading::Freebsd => Control::Cwr,
@@ -250,13 +252,13 @@ impl Backoff {
         }
     }
 
-    /// What `cwr_begin` does, with `abe = "freebsd"`.
+    /// Implements `cwr_begin` for `abe = "freebsd"`.
     pub fn cwr_begin(&self, window: &mut Window) {
         window.cwnd = window.ssthresh.min(window.cwnd);
         window.cwnd_cnt = 0;
     }
 
-    /// What `loss_in_cwr` does.
+    /// Implements `loss_in_cwr` for `abe = "freebsd"`.
     pub fn loss_in_cwr(&self, window: &mut Window) {
         if self.further && self.ecn > 0 {
             let left = u64::from(window.ssthresh) * u64::from(self.loss) / u64::from(self.ecn);
@@ -293,11 +295,11 @@ mod tests {
 
     #[test]
     fn flight_size_of_rfc_8511_and_the_floor() {
-        // A window of 40 of which the application has used 10.
+        // The window is 40 segments, of which the application uses 10.
         assert_eq!(ssthresh(&[ECN], 40, 10, true), 32);
         assert_eq!(ssthresh(&[ECN, RFC], 40, 10, true), 8);
         assert_eq!(ssthresh(&[ECN, FREEBSD], 40, 10, true), 32);
-        // A loss is answered from cwnd with its own factor.
+        // A loss reduces from cwnd, with its own factor.
         assert_eq!(ssthresh(&[ECN, RFC], 40, 10, false), 20);
         for set in [vec![ECN], vec![ECN, RFC], vec![ECN, FREEBSD]] {
             assert_eq!(ssthresh(&set, 2, 2, true), 2, "{set:?}");
@@ -356,7 +358,7 @@ mod tests {
         assert_eq!(after(&[ECN]), (80, CaState::Recovery));
         assert_eq!(after(&[ECN, RFC]), (79, CaState::Recovery));
         assert_eq!(after(&[ECN, FREEBSD]), (80, CaState::Recovery));
-        // 80 * 0.5 / 0.8: the window of 100 after the loss alone.
+        // 80 * 0.5 / 0.8 = 50, which is half of the window of 100 before ECN-Echo.
         assert_eq!(after(&[ECN, FREEBSD, FURTHER]), (50, CaState::Recovery));
         let mut host = reno(&[ECN, FREEBSD, FURTHER], 100);
         host.lose();
@@ -376,10 +378,10 @@ mod tests {
             }
             host.window.ssthresh
         };
-        // 870/1024 of 200, and of the 199 that are out.
+        // 870/1024 of the 200 in cwnd, and of the 199 in flight, is 169.
         assert_eq!(after(std::slice::from_ref(&ecn), true), 169);
         assert_eq!(after(&[ecn.clone(), RFC], true), 169);
-        // 717/870 of 169.
+        // A further loss reduces to 717/870 of 169, which is 139.
         assert_eq!(after(&[ecn.clone(), FREEBSD], false), 169);
         assert_eq!(after(&[ecn, FREEBSD, FURTHER], true), 139);
     }

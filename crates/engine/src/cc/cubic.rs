@@ -11,14 +11,14 @@
 //!   smallest RTT, not the smoothed one (section 4.2), at most once per jiffy.
 //! - The increase is 1/cnt per segment, cnt = cwnd / (target - cwnd) in
 //!   integers and at least 2; the target is not clamped to 1.5 cwnd (4.2).
-//! - W_est grows with alpha = 3 (1 - beta)/(1 + beta) for good (section 4.3
-//!   switches to 1 at cwnd_prior: option `friendly_alpha_one`).
+//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). (Section 4.3
+//!   switches to 1 at cwnd_prior: option `friendly_alpha_one`.)
 //! - A spurious reduction restores the window only, not W_max and the epoch
 //!   (section 4.9).
 //! - Slow start ends by HyStart (its ACK trains and delays), not HyStart++: option `slow_start`.
 //!
 //! With ABE `beta_ecn` replaces beta in fast convergence too, when ECN-Echo caused the reduction
-//! (RFC 8511 does not speak of it). The growth of the Reno-friendly window keeps the alpha of
+//! (RFC 8511 does not mention this). The growth of the Reno-friendly window keeps the alpha of
 //! `beta`.
 //!
 //! Deviation from Linux: products that wrap there (epochs beyond some 350 s,
@@ -122,7 +122,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The kernel face.
+/// How the kernel engine runs CUBIC.
 const KERNEL: Module = Module {
     parameters: &[
         fraction("beta_ecn"),
@@ -154,35 +154,35 @@ const fn switch(name: &'static str) -> Parameter {
 /// The congestion control.
 #[derive(Debug)]
 pub struct Cubic {
-    /// Its factors, 1/1024.
+    /// The factors of a reduction, in units of 1/1024.
     backoff: Backoff,
-    /// 8/alpha of the Reno-friendly window: eighths of a window to
-    /// acknowledge per segment of increase.
+    /// 8/alpha of the Reno-friendly window: segments to acknowledge per segment of increase, in
+    /// eighths of a window.
     beta_scale: u32,
-    /// Option of that name.
+    /// The option `fast_convergence`.
     fast_convergence: bool,
-    /// Option of that name.
+    /// The option `tcp_friendliness`.
     tcp_friendliness: bool,
-    /// Option of that name.
+    /// The option `friendly_alpha_one`.
     friendly_alpha_one: bool,
-    /// Option of that name.
+    /// The option `hystart`.
     hystart: bool,
-    /// Option `hystart_ack_delay`.
+    /// The option `hystart_ack_delay`.
     ack_delay: bool,
     /// Window when ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
     cwnd_prior: u32,
-    /// How much a segment counts in `Epoch::ack_cnt`.
+    /// The amount that a segment counts in `Epoch::ack_cnt`.
     pub(super) unit: i64,
-    /// The curve, which a timeout resets.
+    /// The curve. A timeout resets it.
     pub(super) epoch: Epoch,
-    /// HyStart's observations, which each round of slow start resets.
+    /// HyStart's observations. Each round of slow start resets them.
     train: Train,
-    /// What ends slow start instead of HyStart.
+    /// The method that ends slow start instead of HyStart.
     start: SlowStart,
 }
 
 impl Cubic {
-    /// CUBIC with these factors, otherwise as in Linux.
+    /// Creates a CUBIC with these factors. All else is as in Linux.
     pub(super) fn new(backoff: Backoff) -> Cubic {
         let beta = backoff.loss;
         Cubic {
@@ -214,19 +214,19 @@ impl Cubic {
             self.cwnd_prior = window.cwnd;
         }
         if let Some(path) = self.start.take_path() {
-            // Treated as after an overshoot by two; otherwise fast convergence would leave too
-            // little.
+            // Treat this as an overshoot by a factor of two. Otherwise fast convergence would leave
+            // too small a window.
             self.epoch.last_max_cwnd = path << u32::from(self.fast_convergence);
         }
         self.note_delay(view, ack);
     }
 
-    /// Keeps the smallest RTT and returns that of the ACK, us. `None` if the ACK has no RTT, or
-    /// if it says nothing about the path.
+    /// Keeps the smallest RTT, and returns the RTT of the ACK, us. Returns `None` if the ACK has no
+    /// RTT, or if its RTT does not describe the path.
     #[inline(always)] // it has two callers, one of them cold
     fn note_delay(&mut self, view: View<'_>, ack: &Ack) -> Option<u32> {
         let rtt = ack.rtt?;
-        // Right after a reduction the queue drains: its delays are not used.
+        // Right after a reduction the queue drains, so its delays are not used.
         if self
             .epoch
             .start
@@ -328,8 +328,8 @@ impl CongestionControl for Cubic {
         if event != CwndEvent::TxStart {
             return;
         }
-        // RFC 9438 section 5.8: the curve does not move on while the
-        // application is silent.
+        // RFC 9438 section 5.8: the time on the curve does not advance while the application is
+        // silent.
         if let Some(start) = &mut self.epoch.start {
             let now = jiffies(view.now);
             *start = (*start + (now - jiffies(view.last_sent))).min(now);

@@ -15,11 +15,11 @@ use crate::units::Time;
 
 /// Linux `TCP_INIT_CWND`.
 const INIT_CWND: u32 = 10;
-/// Rounds without growth of the rate by a quarter that end STARTUP.
+/// STARTUP ends after this many rounds without growth of the rate by a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
 /// Rounds of each half of the window of ACK aggregation.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Below 1.2 Mbit/s a burst is one segment (bytes/s).
+/// Pacing rate below which a burst is one segment: 1.2 Mbit/s, in bytes/s.
 const MIN_TSO_RATE: u64 = 1_200_000 / 8;
 
 /// The congestion control.
@@ -40,14 +40,13 @@ pub(super) struct Bbr {
     random: Stream,
 
     pub(super) phase: Phase,
-    /// us.
+    /// Smallest RTT, us.
     min_rtt: u64,
     min_rtt_at: Time,
     pub(super) bw: MaxFilter,
     rounds: u32,
     pub(super) round_start: bool,
-    /// The round ends when a segment is acknowledged that was sent after this
-    /// many were delivered.
+    /// Value of `delivered` after which a segment must have been sent for its ACK to end the round.
     next_round: u64,
     pub(super) pacing_gain: Gain,
     pub(super) cwnd_gain: Gain,
@@ -119,8 +118,8 @@ impl Bbr {
             .unwrap_or_else(|| burst(view, window, 0, least))
     }
 
-    /// Room for segments that hosts hold back, for ACKs of every other segment, and for a probe of
-    /// a small path (Linux `bbr_quantization_budget`).
+    /// Adds room for segments that hosts hold back, for ACKs of every other segment, and for a
+    /// probe on a small path (Linux `bbr_quantization_budget`).
     fn with_quanta(&self, view: View<'_>, window: &Window, target: u32) -> u32 {
         let mut room = target + 3 * self.burst(view, window);
         room = (room + 1) & !1;
@@ -190,7 +189,8 @@ impl Bbr {
         self.phase = Phase::ProbeBw(Cycle::begin(&mut self.random, at));
     }
 
-    /// Linux `bbr_update_cycle_phase` and `bbr_is_next_cycle_phase`.
+    /// Moves on to the next phase of PROBE_BW if it is time (Linux `bbr_update_cycle_phase` and
+    /// `bbr_is_next_cycle_phase`).
     fn update_cycle(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
         let Phase::ProbeBw(cycle) = self.phase else {
             return;
@@ -201,7 +201,7 @@ impl Bbr {
         let over = if self.pacing_gain == Gain::ONE {
             full_length
         } else if self.pacing_gain > Gain::ONE {
-            // Lasts until the gain has its effect, or losses show that it cannot.
+            // Probe until the gain has its effect, or losses show that it cannot.
             full_length
                 && (ack.losses > 0 || in_flight() >= self.inflight(view, window, self.pacing_gain))
         } else {
@@ -296,7 +296,8 @@ impl Bbr {
         };
     }
 
-    /// Linux `bbr_set_cwnd_to_recover_or_restore`; whether packets are conserved.
+    /// Linux `bbr_set_cwnd_to_recover_or_restore`. Returns the window, and whether packets are
+    /// conserved.
     fn recover_or_restore(&mut self, view: View<'_>, window: &Window, ack: &Ack) -> (u32, bool) {
         let (before, state) = (self.prev_ca_state, view.ca_state);
         let mut cwnd = window.cwnd.saturating_sub(ack.losses).max(1);

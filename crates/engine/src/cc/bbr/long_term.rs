@@ -1,31 +1,31 @@
-//! The policed rate (Linux `bbr_lt_bw_sampling`): a steady rate with losses is taken for the rate
-//! of a policer, and used as the bandwidth.
+//! The policed rate (Linux `bbr_lt_bw_sampling`): a steady rate with losses is assumed to be the
+//! rate of a policer, and used as the bandwidth.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::view::View;
 use crate::units::Time;
 
-/// Least number of rounds of an interval.
+/// Fewest rounds of an interval.
 const ROUNDS: u32 = 4;
-/// Least share of lost segments in an interval, in 1/256.
+/// Smallest share of lost segments in an interval, in 1/256.
 const LOSS: u64 = 50;
-/// Intervals are similar if their bandwidths differ by less than 1/8, or by this, bytes/s.
+/// Intervals are similar if their bandwidths differ by at most 1/8, or by at most this, bytes/s.
 const DIFFERENCE: u64 = 4000 / 8;
 /// Number of rounds for which a detected policer is assumed.
 const USE_ROUNDS: u32 = 48;
 
-/// What a sample tells.
+/// What a sample shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing new.
+    /// The assumption about a policer stays the same.
     None,
-    /// There is a policer.
+    /// A policer was detected.
     Found,
-    /// The policer may be gone by now.
+    /// The assumed policer may be gone by now.
     Forgotten,
 }
 
-/// Long-term sampling.
+/// State of the long-term sampling.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LongTerm {
     sampling: bool,
@@ -38,7 +38,7 @@ pub(super) struct LongTerm {
 }
 
 impl LongTerm {
-    /// The policer's rate, while a policer is assumed.
+    /// The policer's rate, if a policer is assumed.
     pub(super) fn bandwidth(&self) -> Option<Bandwidth> {
         self.in_use.then_some(self.bw)
     }
@@ -55,7 +55,7 @@ impl LongTerm {
         self.rounds = 0;
     }
 
-    /// Processes an ACK on which this many segments were found lost; `probing`: in PROBE_BW.
+    /// Processes an ACK that reports `losses` segments lost. `probing`: whether BBR is in PROBE_BW.
     pub(super) fn sample(
         &mut self,
         view: View<'_>,
@@ -73,7 +73,7 @@ impl LongTerm {
             }
             return Verdict::None;
         }
-        // Measured from the first loss on: then the policer has no tokens left.
+        // Measure from the first loss on, because the policer has no tokens left then.
         if !self.sampling {
             if losses == 0 {
                 return Verdict::None;
@@ -110,7 +110,7 @@ impl LongTerm {
         self.interval_done(Bandwidth::of(delivered, ms * 1000), view)
     }
 
-    /// An interval has passed with losses.
+    /// Compares an interval that ended with losses with the interval before it.
     fn interval_done(&mut self, bw: Bandwidth, view: View<'_>) -> Verdict {
         if self.bw > Bandwidth::ZERO {
             let difference = bw.abs_diff(self.bw);

@@ -4,8 +4,8 @@
 //! many may be in flight. Losses and marks are not congestion to it. On losses it keeps packets
 //! conserved for a round, and looks for a policer.
 //!
-//! Deviations: segments are paced one by one, where Linux sends bursts of up to 1 ms (the room in
-//! flight for these bursts, `tso_segs`, is the same). Clocks are in ns, where Linux has ms for the
+//! Deviations: segments are paced one by one, where Linux sends bursts of up to 1 ms. The room in
+//! flight for these bursts (`tso_segs`) is the same. Clocks are in ns, where Linux has ms for the
 //! RTT filter. An ACK of a lone runt, which was probably delayed, may refresh an expired RTT.
 
 mod control;

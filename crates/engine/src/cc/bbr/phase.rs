@@ -1,16 +1,16 @@
-//! Phases, and the cycle of PROBE_BW.
+//! Phases of BBR, and the cycle of PROBE_BW.
 
 use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Phases of a cycle.
+/// Number of phases in a cycle.
 const CYCLE: u32 = 8;
-/// The first phase is any but the one that drains.
+/// Number of phases in which a cycle may begin: all but the one that drains.
 const CYCLE_RAND: u64 = 7;
 
-/// Position in a cycle of PROBE_BW: phase 0 probes, phase 1 drains the queue that the probe built,
-/// the others cruise.
+/// Position in a cycle of PROBE_BW. Phase 0 probes, phase 1 drains the queue that the probe built,
+/// and the others cruise.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub index: u32,
@@ -19,7 +19,7 @@ pub(super) struct Cycle {
 }
 
 impl Cycle {
-    /// A cycle begins anywhere but in the phase that drains.
+    /// Begins a cycle in a random phase other than the one that drains.
     pub(super) fn begin(random: &mut Stream, at: Time) -> Cycle {
         let index = CYCLE - 1 - random.below(CYCLE_RAND) as u32;
         Cycle { index, since: at }.next(at)
@@ -34,21 +34,21 @@ impl Cycle {
     }
 }
 
-/// What BBR is doing.
+/// The phase that BBR is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
-    /// Looking for the bandwidth.
+    /// It looks for the bandwidth.
     Startup,
-    /// Draining the queue that STARTUP has built.
+    /// It drains the queue that STARTUP has built.
     Drain,
-    /// At the bandwidth, with probes.
+    /// It sends at the bandwidth, with probes.
     ProbeBw(Cycle),
-    /// Emptying the queue to see the RTT.
+    /// It empties the queue to measure the RTT.
     ProbeRtt(ProbeRtt),
 }
 
 impl Phase {
-    /// The number of the gauge `mode`.
+    /// The value of the gauge `mode`.
     pub(super) fn number(&self) -> f64 {
         match self {
             Phase::Startup => 0.0,
@@ -59,12 +59,12 @@ impl Phase {
     }
 }
 
-/// Whether the pipe is full: the bandwidth has ceased to grow.
+/// Detects that the pipe is full, because the bandwidth has ceased to grow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
     pub reached: bool,
-    /// The bandwidth to grow from.
+    /// The bandwidth that growth is measured from.
     pub bw: Bandwidth,
-    /// Rounds without growth by a quarter.
+    /// Rounds without growth of the bandwidth by a quarter.
     pub rounds: u32,
 }

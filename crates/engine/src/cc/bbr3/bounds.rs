@@ -2,16 +2,16 @@
 
 use crate::cc::bbr_model::Bandwidth;
 
-/// A volume that is not bounded.
+/// The value of a volume without a bound.
 pub(super) const NO_BOUND: u32 = u32::MAX;
 
-/// Upper bounds that congestion puts on bandwidth and volume, segments.
+/// Upper bounds that congestion puts on the bandwidth, and on the volume in segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// From round to round.
+    /// Bound on the bandwidth, updated each round.
     pub bw_lo: Bandwidth,
     pub inflight_lo: u32,
-    /// From probe to probe.
+    /// Bound on the volume, updated by probes.
     pub inflight_hi: u32,
 }
 
@@ -22,13 +22,13 @@ impl Bounds {
         inflight_hi: NO_BOUND,
     };
 
-    /// A probe forgets the bounds of earlier rounds.
+    /// Removes the bounds of earlier rounds, when a probe begins.
     pub(super) fn reset_lower(&mut self) {
         self.bw_lo = Bandwidth::UNBOUNDED;
         self.inflight_lo = NO_BOUND;
     }
 
-    /// A reduction was spurious: restores each bound that it lowered.
+    /// Restores each bound that a spurious reduction lowered. `before`: the bounds before it.
     pub(super) fn restore(&mut self, before: Bounds) {
         self.bw_lo = self.bw_lo.max(before.bw_lo);
         self.inflight_lo = self.inflight_lo.max(before.inflight_lo);
@@ -36,14 +36,14 @@ impl Bounds {
     }
 }
 
-/// Signs of congestion since the round began, and since the probe began.
+/// Signs of congestion in the current round, and in the current cycle of probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signals {
     pub loss_in_round: bool,
     pub ecn_in_round: bool,
     pub loss_in_cycle: bool,
     pub ecn_in_cycle: bool,
-    /// Rate and volume delivered in the round.
+    /// Rate delivered in the round. `inflight_latest` is the volume.
     pub bw_latest: Bandwidth,
     pub inflight_latest: u32,
 }

@@ -38,7 +38,7 @@ impl Bbr3 {
         }
     }
 
-    /// Rate and volume of the latest round.
+    /// Updates the rate and the volume of the latest round.
     pub(super) fn update_latest(&mut self, view: View<'_>, ack: &Ack) {
         self.loss_round.start = false;
         let rate = &view.rate;
@@ -69,7 +69,8 @@ impl Bbr3 {
         self.signals.ecn_in_round = false;
     }
 
-    /// Linux `bbr_adapt_lower_bounds`: not below what the round has delivered.
+    /// Linux `bbr_adapt_lower_bounds`: lowers the bounds, but not below what the round has
+    /// delivered.
     pub(super) fn adapt_lower_bounds(&mut self, window: &Window) {
         if self.phase.is_probing() {
             return;
@@ -115,7 +116,8 @@ impl Bbr3 {
         )
     }
 
-    /// The round has losses. Counting starts again here, to measure what the path delivers.
+    /// Notes a loss. The first loss of a round starts the round again, to measure what the path
+    /// delivers.
     pub(super) fn note_loss(&mut self, view: View<'_>, window: &Window) {
         if self.params.draft {
             self.save_before_episode(window);
@@ -127,7 +129,7 @@ impl Bbr3 {
         self.signals.loss_in_cycle = true;
     }
 
-    /// How many were in flight when the share of lost segments became too high
+    /// Returns how many segments were in flight when the share of lost segments became too high
     /// (Linux `bbr_inflight_hi_from_lost_skb`).
     pub(super) fn excess_began(&self, segment: &LostSegment) -> u32 {
         let Some(before) = segment.tx_in_flight.checked_sub(1) else {

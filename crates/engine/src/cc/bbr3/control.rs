@@ -1,4 +1,4 @@
-//! Gains, the window, and what BBR does on each event.
+//! Gains, the window, and BBR's response to each event.
 
 use super::bounds::NO_BOUND;
 use super::phase::{Phase, ProbeBw};
@@ -26,7 +26,7 @@ impl Bbr3 {
                 ProbeBw::Down(_) => (params.down_gain, params.steady_gain),
                 ProbeBw::Cruise(_) | ProbeBw::Refill(_) => (Gain::ONE, params.steady_gain),
             },
-            // The branch bounds the window alone.
+            // In PROBE_RTT the branch only bounds the window.
             Phase::ProbeRtt(..) if params.draft => (Gain::ONE, params.probe_rtt_gain),
             Phase::ProbeRtt(..) => (Gain::ONE, Gain::ONE),
         };
@@ -55,7 +55,7 @@ impl Bbr3 {
         self.bound_cwnd(window);
     }
 
-    /// Linux `bbr_bound_cwnd_for_inflight_model`.
+    /// Bounds the window by the model (Linux `bbr_bound_cwnd_for_inflight_model`).
     pub(super) fn bound_cwnd(&self, window: &mut Window) {
         let bound = match self.phase {
             Phase::ProbeRtt(..) | Phase::ProbeBw(ProbeBw::Cruise(_)) => self.with_headroom(),
@@ -125,7 +125,7 @@ impl CongestionControl for Bbr3 {
         self.update_gains();
         self.set_pacing_rate(view, window, self.pacing_gain);
         self.set_cwnd(view, window, ack.delivered);
-        // Not after a tail loss probe that repaired a loss: the flight before the loss is kept.
+        // After a tail loss probe that repaired a loss, the flight before the loss is kept.
         if self.loss_round.start && !view.rate.probe_acked {
             self.signals.bw_latest = self.sample;
             self.signals.inflight_latest = view.rate.delivered;
@@ -176,7 +176,7 @@ impl CongestionControl for Bbr3 {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full.restart(Bandwidth::ZERO);
-            // The cut is from the window before the timeout.
+            // The bound is the window before the timeout.
             if !self.phase.is_probing() && self.bounds.inflight_lo == NO_BOUND {
                 self.bounds.inflight_lo = window.cwnd.max(self.prior_cwnd);
             }

@@ -1,10 +1,10 @@
 //! Counts that only `trace` records.
 
-/// Counts for `trace`.
+/// Events counted for `trace`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// Restarts from idle.
+    /// Number of restarts from idle.
     pub idle_restarts: u32,
-    /// Recoveries that proved spurious.
+    /// Number of recoveries that proved spurious.
     pub undone: u32,
 }

@@ -1,4 +1,5 @@
-//! ACK aggregation as in draft-ietf-ccwg-bbr-06 section 5.5.9: a maximum over rounds, uncapped.
+//! ACK aggregation as in draft-ietf-ccwg-bbr-06 section 5.5.9: a maximum over rounds, without a
+//! cap.
 
 use crate::cc::bbr_model::{Bandwidth, MaxFilter, us};
 use crate::cc::view::{Ack, View};
@@ -8,7 +9,7 @@ use crate::units::Time;
 /// `BBR.ExtraAckedFilterLen`, rounds.
 const ROUNDS: u32 = 10;
 
-/// How many more segments are acknowledged at once than the bandwidth explains.
+/// Segments that were acknowledged at once in excess of what the bandwidth explains.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtraAcked {
     since: Time,
@@ -17,13 +18,13 @@ pub(super) struct ExtraAcked {
 }
 
 impl ExtraAcked {
-    /// A new interval begins.
+    /// Starts a new interval.
     pub(super) fn restart(&mut self, now: Time) {
         self.since = now;
         self.acked = 0;
     }
 
-    /// `UpdateACKAggregation()`; `filled`: whether the pipe has ever been full.
+    /// `UpdateACKAggregation()`. `filled`: whether the pipe has ever been full.
     pub(super) fn update(
         &mut self,
         view: View<'_>,
@@ -47,7 +48,7 @@ impl ExtraAcked {
             .update(if filled { ROUNDS } else { 1 }, round, extra);
     }
 
-    /// Segments added to the window.
+    /// Segments added to the window for ACK aggregation.
     pub(super) fn segments(&self) -> u32 {
         self.filter.get()
     }
@@ -60,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_remembered_for_ten_rounds() {
-        // A segment per ms; 50 of them arrive at once after 30 ms.
+        // The path delivers a segment per ms. ACKs for 50 of them arrive at once after 30 ms.
         let bw = Bandwidth::sampled(1001, 1_000_000);
         let (mut extra, mut stack) = (ExtraAcked::default(), Stack::new(100));
         let mut acked = |extra: &mut ExtraAcked, at, delivered, round, filled| {
@@ -79,7 +80,7 @@ mod tests {
             kept.push(extra.segments());
         }
         assert_eq!(kept, [50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 1]);
-        // One round in STARTUP.
+        // In STARTUP a burst is remembered for one round.
         acked(&mut extra, 2000, 40, 20, false);
         acked(&mut extra, 2100, 1, 21, false);
         assert_eq!(extra.segments(), 40);

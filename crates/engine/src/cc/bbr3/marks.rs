@@ -1,20 +1,20 @@
-//! Marks: their share, as in DCTCP, and the volume that it allows.
+//! The response to marks: their share, as in DCTCP, and the volume that it allows.
 
 use super::params::Params;
 use crate::cc::bbr_model::{Gain, us};
 use crate::cc::view::View;
 
-/// Rounds with too many marks that end STARTUP.
+/// STARTUP ends after this many rounds with too many marks.
 const FULL_ROUNDS: u32 = 2;
 
-/// The response to marks.
+/// State of the response to marks.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
-    /// The path is short enough for marks to count.
+    /// Whether the path is short enough for marks to count.
     pub eligible: bool,
     /// Moving average of the marked share.
     pub alpha: Gain,
-    /// Rounds in a row with too many.
+    /// Rounds in a row with too many marks.
     rounds: u32,
     /// Segments delivered and marked when the round began.
     counted: (u64, u64),
@@ -24,14 +24,14 @@ impl Marks {
     pub(super) fn new() -> Marks {
         Marks {
             eligible: false,
-            // A quick response if the path is congested from the start.
+            // Begin at 1, for a quick response if the path is congested from the start.
             alpha: Gain::ONE,
             rounds: 0,
             counted: (0, 0),
         }
     }
 
-    /// Ends a round; returns whether its marks, and those of the rounds before, end STARTUP.
+    /// Ends a round. Returns whether marks in this round and in those before end STARTUP.
     pub(super) fn end_round(
         &mut self,
         params: &Params,
@@ -64,12 +64,12 @@ impl Marks {
         self.rounds >= FULL_ROUNDS
     }
 
-    /// The volume that remains after a marked round.
+    /// The factor for the volume after a marked round.
     pub(super) fn cut(&self, params: &Params) -> Gain {
         Gain::ONE - self.alpha.times(params.ecn_factor)
     }
 
-    /// Whether more was marked than a probe may cost.
+    /// Whether more segments were marked than a probe may cost.
     pub(super) fn too_many(&self, params: &Params, marked: u32, delivered: u32) -> bool {
         self.eligible && marked > 0 && delivered > 0 && marked > params.ecn_threshold.of(delivered)
     }

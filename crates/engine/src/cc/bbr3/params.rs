@@ -5,15 +5,15 @@ use crate::cc::bbr_model::{Gain, tso_segs};
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
 
-/// The word of `draft` for version 06.
+/// The value of `draft` for version 06.
 pub(super) const DRAFT_06: &str = "06";
 
-/// Sets the gains that the draft and the branch have different defaults for.
+/// Sets the gains that have different defaults in the draft and in the branch.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let gains = if options.word("draft") == DRAFT_06 {
         [2.77, 0.5, 0.9]
     } else {
-        // The branch has 1000/2885 in DRAIN, whatever STARTUP has.
+        // The branch uses 1000/2885 in DRAIN, whatever gain STARTUP has.
         [2.773, 0.3466, 0.91]
     };
     for (name, gain) in ["startup_gain", "drain_gain", "down_gain"]
@@ -30,9 +30,9 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 /// The options.
 #[derive(Clone, Debug)]
 pub(super) struct Params {
-    /// Version 06 of the draft instead of the branch.
+    /// Whether BBR follows version 06 of the draft instead of the branch.
     pub draft: bool,
-    /// The whole state is recorded.
+    /// Whether the whole state is recorded.
     pub trace: bool,
     pub startup_gain: Gain,
     pub drain_gain: Gain,
@@ -41,7 +41,7 @@ pub(super) struct Params {
     pub up_cwnd_gain: Gain,
     pub down_gain: Gain,
     pub loss_threshold: Share,
-    /// Factor of a bound after a round with losses.
+    /// Factor for a bound after a round with losses.
     pub loss_cut: Share,
     pub headroom: Share,
     pub startup_losses: u32,

@@ -1,4 +1,4 @@
-//! Phases, and the state that each keeps.
+//! Phases of BBR version 3, and the state of each.
 
 use super::bounds::NO_BOUND;
 use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
@@ -6,7 +6,7 @@ use crate::units::Time;
 
 /// Most doublings of a probe's slope.
 pub(super) const MAX_SLOPE: u32 = 30;
-/// Rounds are counted up to this.
+/// Largest count of rounds.
 const MAX_ROUNDS: u32 = 255;
 
 /// The time between two probes.
@@ -31,20 +31,20 @@ impl Wait {
         self.rounds = (self.rounds + 1).min(MAX_ROUNDS);
     }
 
-    /// Whether its time or this many rounds have passed.
+    /// Whether the time has passed, or this many rounds.
     pub(super) fn is_over(&self, now: Time, rounds: u32) -> bool {
         now > self.since + self.time || self.rounds >= rounds
     }
 }
 
-/// A probe: the volume it adds doubles each round.
+/// A probe. The volume that it adds doubles each round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Up {
     /// Doublings of the slope so far.
     slope: u32,
-    /// Segments to be acknowledged for one more in flight.
+    /// Number of acknowledged segments that allow one more in flight.
     count: u32,
-    /// Segments acknowledged towards the next one in flight.
+    /// Segments acknowledged since the last one that was allowed.
     acks: u32,
 }
 
@@ -65,7 +65,7 @@ impl Up {
         self.count = (cwnd / growth).max(1);
     }
 
-    /// Counts acknowledged segments; returns how many more may be in flight.
+    /// Counts acknowledged segments. Returns how many more may be in flight.
     pub(super) fn acked(&mut self, segments: u32) -> u32 {
         self.acks = self.acks.saturating_add(segments);
         let more = self.acks / self.count;
@@ -77,13 +77,14 @@ impl Up {
 /// Phases of PROBE_BW.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ProbeBw {
-    /// More and more in flight.
+    /// It puts more and more in flight.
     Up(Up),
-    /// Draining the queue that the phase before has built.
+    /// It drains the queue that the phase before has built.
     Down(Wait),
-    /// At the bandwidth, below the bounds.
+    /// It sends at the bandwidth, below the bounds.
     Cruise(Wait),
-    /// A round at the estimated bandwidth, which fills the pipe before a probe of this slope.
+    /// It fills the pipe for a round at the estimated bandwidth. The number is the slope of the
+    /// next probe.
     Refill(u32),
 }
 
@@ -96,7 +97,7 @@ impl ProbeBw {
         }
     }
 
-    /// The number of the gauge `phase`.
+    /// The value of the gauge `phase`.
     fn number(self) -> u8 {
         match self {
             ProbeBw::Up(_) => 0,
@@ -107,16 +108,16 @@ impl ProbeBw {
     }
 }
 
-/// What BBR is doing.
+/// The phase that BBR is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
-    /// Looking for the bandwidth.
+    /// It looks for the bandwidth.
     Startup,
-    /// Draining the queue that the phase before has built.
+    /// It drains the queue that the phase before has built.
     Drain,
-    /// At the bandwidth, with probes.
+    /// It sends at the bandwidth, with probes.
     ProbeBw(ProbeBw),
-    /// Drains the queue to measure the RTT; has the gauges of the phase that it interrupted.
+    /// It drains the queue to measure the RTT. The number is the gauge `phase` of the phase before.
     ProbeRtt(ProbeRtt, u8),
 }
 
@@ -133,7 +134,7 @@ impl Phase {
         )
     }
 
-    /// The gauges `mode` and `phase`; outside PROBE_BW `phase` keeps its last value.
+    /// The values of the gauges `mode` and `phase`. Outside PROBE_BW `phase` keeps its last value.
     pub(super) fn numbers(&self) -> (u8, u8) {
         match self {
             Phase::Startup => (0, 0),
@@ -154,31 +155,31 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// How the last probe went.
+/// The course of the last probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// The probe has shown no excess so far.
+    /// Whether the probe goes on and has shown no excess so far.
     pub samples: bool,
     pub was_too_high: bool,
-    /// The probe stopped at the level that was too much in an earlier one.
+    /// Whether the probe stopped at the level that was too much for an earlier one.
     pub stopped_risky: bool,
 }
 
-/// Whether the pipe is full: the bandwidth has ceased to grow.
+/// Detects that the pipe is full, because the bandwidth has ceased to grow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
-    /// The bandwidth to grow from.
+    /// The bandwidth that growth is measured from.
     pub bw: Bandwidth,
-    /// Rounds without growth by a quarter.
+    /// Rounds without growth of the bandwidth by a quarter.
     pub rounds: u32,
-    /// It is full.
+    /// Whether the pipe is full now.
     pub now: bool,
-    /// It was full once.
+    /// Whether the pipe has ever been full.
     pub reached: bool,
 }
 
 impl FullPipe {
-    /// Looks for growth from `bw` on.
+    /// Starts to look for growth from `bw`.
     pub(super) fn restart(&mut self, bw: Bandwidth) {
         *self = FullPipe {
             bw,

@@ -9,7 +9,7 @@ use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Bound of the random number of rounds that a wait begins with.
+/// The random number of rounds that a wait begins with is below this.
 const RANDOM_ROUNDS: u64 = 2;
 
 impl Bbr3 {
@@ -28,7 +28,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(slope, window.cwnd)));
     }
 
-    /// Enters the phase DOWN; the wait for the next probe begins.
+    /// Enters the phase DOWN, which begins the wait for the next probe. Returns the wait.
     pub(super) fn start_down(&mut self, view: View<'_>) -> Wait {
         self.signals = Signals::default();
         let rounds = self.random.below(RANDOM_ROUNDS) as u32;
@@ -64,7 +64,7 @@ impl Bbr3 {
         }
     }
 
-    /// A probe was too much, with `in_flight` segments in flight.
+    /// Notes that a probe had too much in flight: `in_flight` segments.
     pub(super) fn inflight_too_high(
         &mut self,
         view: View<'_>,
@@ -85,7 +85,7 @@ impl Bbr3 {
         }
     }
 
-    /// Linux `bbr_adapt_upper_bounds`; whether the phase has changed.
+    /// Linux `bbr_adapt_upper_bounds`. Returns whether the phase has changed.
     pub(super) fn adapt_upper_bounds(
         &mut self,
         view: View<'_>,
@@ -99,18 +99,18 @@ impl Bbr3 {
             self.probe.samples = false;
             self.ack_phase = AckPhase::Init;
             let probing = matches!(self.phase, Phase::ProbeBw(_));
-            // All samples of the probe are in: the cycle before is forgotten.
+            // All samples of the probe are in, so the cycle before can be forgotten.
             if probing && !view.rate.app_limited && self.bw_hi[1] > Bandwidth::ZERO {
                 self.bw_hi = [self.bw_hi[1], Bandwidth::ZERO];
             }
-            // The probe went up to inflight_hi without excess: probe again, and further.
+            // The probe went up to inflight_hi without excess, so probe again and go further.
             if probing && self.probe.stopped_risky && !self.probe.was_too_high {
                 self.start_refill(view, 0);
                 return true;
             }
         }
         if self.sample_too_high(view) {
-            // The draft leaves that to the lost segments.
+            // In the draft, only lost segments end a probe.
             if self.probe.samples && !self.params.draft {
                 self.inflight_too_high(view, window, view.rate.tx_in_flight, view.rate.app_limited);
             }
@@ -122,7 +122,7 @@ impl Bbr3 {
         false
     }
 
-    /// Begins the next probe, if it is time for that.
+    /// Begins the next probe if its time has come. Returns whether it has.
     fn time_to_probe(&mut self, view: View<'_>, window: &Window, wait: Wait) -> bool {
         let marks_ceased = self.marks.eligible
             && self.signals.ecn_in_cycle
@@ -166,7 +166,8 @@ impl Bbr3 {
             ProbeBw::Up(_) => {
                 let mut done = false;
                 if self.probe.was_too_high && in_flight >= self.bounds.inflight_hi {
-                    // Goes only as far as last time: the data sent by now may already be too much.
+                    // Stop where the last probe was too much: the data sent by now may already be
+                    // too much.
                     self.probe.stopped_risky = true;
                     done = true;
                 } else if view.cwnd_limited && window.cwnd >= self.bounds.inflight_hi {

@@ -1,4 +1,4 @@
-//! What a spurious loss recovery restores.
+//! The state that BBR restores if a loss recovery was spurious.
 
 use super::bounds::Bounds;
 use crate::cc::bbr_model::Bandwidth;
@@ -17,7 +17,7 @@ pub(super) enum Interrupted {
 pub(super) struct Undo {
     pub bounds: Bounds,
     pub interrupted: Interrupted,
-    /// An episode is under way: what it would restore is saved.
+    /// Whether an episode is under way, so that the state before it is saved.
     pub saved: bool,
 }
 

@@ -1,8 +1,9 @@
-//! Shares of the packets in flight: Google's branch rounds them to 1/256, the draft is exact.
+//! Shares of the packets in flight. Google's branch rounds them to 1/256; the draft uses exact
+//! values.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 
-/// A share, 1 at most.
+/// A share between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     part: u32,
@@ -10,7 +11,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// In 1/256, rounded down (Linux `BBR_UNIT`).
+    /// Creates a share in units of 1/256, rounded down (Linux `BBR_UNIT`).
     pub(super) fn coarse(value: f64) -> Share {
         Share {
             part: Gain::floored(value).0,
@@ -18,7 +19,7 @@ impl Share {
         }
     }
 
-    /// To the nearest millionth.
+    /// Creates a share rounded to the nearest millionth.
     pub(super) fn fine(value: f64) -> Share {
         Share {
             part: libm::round(value * 1e6) as u32,
@@ -26,7 +27,7 @@ impl Share {
         }
     }
 
-    /// What this share leaves.
+    /// Returns 1 minus this share.
     pub(super) fn rest(self) -> Share {
         Share {
             part: self.whole - self.part,
@@ -34,22 +35,22 @@ impl Share {
         }
     }
 
-    /// This share of a number, rounded down.
+    /// Returns this share of a number, rounded down.
     pub(super) fn of(self, number: u32) -> u32 {
         (u64::from(number) * u64::from(self.part) / u64::from(self.whole)) as u32
     }
 
-    /// This share of a number, rounded up.
+    /// Returns this share of a number, rounded up.
     pub(super) fn of_up(self, number: u32) -> u32 {
         (u64::from(number) * u64::from(self.part)).div_ceil(u64::from(self.whole)) as u32
     }
 
-    /// The number of which `part` is this share, rounded down.
+    /// Returns the number whose share is `part`, rounded down.
     pub(super) fn whole_of(self, part: u32) -> u32 {
         (u64::from(part) * u64::from(self.whole) / u64::from(self.part)) as u32
     }
 
-    /// This share of a rate, rounded down.
+    /// Returns this share of a rate, rounded down.
     pub(super) fn of_rate(self, rate: Bandwidth) -> Bandwidth {
         Bandwidth(rate.0 * u64::from(self.part) / u64::from(self.whole))
     }

@@ -1,4 +1,4 @@
-//! STARTUP, its ends, and DRAIN.
+//! STARTUP, the conditions that end it, and DRAIN.
 
 use super::bounds::Signals;
 use super::phase::Phase;
@@ -7,9 +7,9 @@ use super::state::Bbr3;
 use crate::cc::view::{Ack, CaState, LostSegment, View};
 use crate::cc::window::Window;
 
-/// Rounds without growth of the rate by a quarter that mean a full pipe.
+/// The pipe counts as full after this many rounds without growth of the rate by a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
-/// The draft's DRAIN ends after this many rounds.
+/// The draft's DRAIN lasts at most this many rounds.
 const DRAIN_ROUNDS: u32 = 3;
 
 impl Bbr3 {
@@ -88,7 +88,7 @@ impl Bbr3 {
         in_flight <= self.inflight(view, window, bw)
     }
 
-    /// Whether the draft's DRAIN is over, drained or not.
+    /// Whether the draft's DRAIN must end because of its length, drained or not.
     fn drained_long(&self) -> bool {
         self.params.draft && self.round_count.wrapping_sub(self.drain_began) > DRAIN_ROUNDS
     }
@@ -102,7 +102,7 @@ impl Bbr3 {
         }
     }
 
-    /// A segment that was lost in STARTUP belongs to the last range of the round, or begins another.
+    /// Counts a range of segments lost in STARTUP, unless the segment belongs to the last range.
     pub(super) fn count_lost_range(&mut self, segment: &LostSegment) {
         if self.params.draft && !self.full.reached {
             if self.loss_events == 0 || segment.seq.abs_diff(self.last_lost) > 1 {

@@ -15,7 +15,7 @@ use crate::cc::window::Window;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The smallest RTT of a time, and when it was seen.
+/// The smallest RTT of a time window, and when it was measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
     pub us: u64,
@@ -27,11 +27,11 @@ const UNSEEN: MinRtt = MinRtt {
     at: Time::ZERO,
 };
 
-/// Delivered segments at the start of the round: it ends when a segment that was sent later is
-/// acknowledged.
+/// A round. It ends when a segment is acknowledged that was sent after `next` segments were
+/// delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// This ACK begins one.
+    /// Whether this ACK begins a round.
     pub start: bool,
     pub next: u64,
 }
@@ -45,7 +45,7 @@ pub(super) struct Bbr3 {
     pub ack_phase: AckPhase,
     pub probe: Probe,
     pub initial_cwnd: u32,
-    /// Smallest RTT of `min_rtt_window`, and of `probe_rtt_interval`.
+    /// Smallest RTT over `min_rtt_window`. `probe_rtt_min` is that over `probe_rtt_interval`.
     pub min_rtt: MinRtt,
     pub probe_rtt_min: MinRtt,
     pub round: Round,
@@ -57,24 +57,25 @@ pub(super) struct Bbr3 {
     pub idle_restart: bool,
     pub pace: Pace,
     pub full: FullPipe,
-    /// The bandwidth of this ACK's sample; zero: none.
+    /// The bandwidth of this ACK's sample; zero without a sample.
     pub sample: Bandwidth,
-    /// Largest bandwidth of the last probe's cycle, and of this one.
+    /// Largest bandwidth of the last cycle of probes, and of the current one.
     pub bw_hi: [Bandwidth; 2],
     pub bounds: Bounds,
     /// The state before the last reduction.
     pub undo: Undo,
     pub signals: Signals,
-    /// Losses in this round of STARTUP: ACKs that report some; with the draft, separate ranges.
+    /// Losses in this round of STARTUP. They are counted as ACKs that report losses, or with the
+    /// draft as separate ranges.
     pub loss_events: u32,
-    /// The last segment found lost in STARTUP, with the draft.
+    /// The last segment found lost in STARTUP; only used with the draft.
     pub last_lost: u64,
-    /// Rounds so far.
+    /// Number of rounds so far.
     pub round_count: u32,
     /// The round in which DRAIN began.
     pub drain_began: u32,
     pub marks: Marks,
-    /// ACK aggregation, the branch's and the draft's.
+    /// ACK aggregation as in the branch; `extra` is that of the draft.
     pub aggregation: Aggregation,
     pub extra: ExtraAcked,
     pub counts: Counts,
@@ -127,7 +128,7 @@ impl Bbr3 {
         self.max_bw().min(self.bounds.bw_lo)
     }
 
-    /// The branch's bursts are longer where the RTT is below 3 ms.
+    /// Segments of a burst. The branch's bursts are longer if the RTT is below 3 ms.
     fn burst(&self, view: View<'_>, window: &Window) -> u32 {
         self.params.tso_segs.unwrap_or_else(|| {
             let extra = match self.params.draft {
@@ -153,7 +154,7 @@ impl Bbr3 {
         self.with_quanta(view, window, self.bdp(bw, Gain::ONE))
     }
 
-    /// Packets in flight when the next one may leave; with the draft, packets in flight now.
+    /// Packets in flight when the next one may leave. With the draft, packets in flight now.
     pub(super) fn in_network(&self, view: View<'_>, window: &Window, in_flight: u32) -> u32 {
         if self.params.draft {
             return view.flight.in_flight();

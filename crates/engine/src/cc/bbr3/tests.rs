@@ -1,4 +1,4 @@
-//! BBR version 3 by hand.
+//! BBR version 3 against values that were computed by hand.
 
 use super::ENTRY;
 use super::bounds::NO_BOUND;
@@ -19,12 +19,12 @@ fn params() -> Params {
 
 const WAIT: Wait = Wait::new(Time::ZERO, Time::ZERO, 0);
 
-/// The defaults of version 06 of the draft.
+/// The default parameters of version 06 of the draft.
 fn draft() -> Params {
     Params::of(&options(&ENTRY, &[("draft", Value::Word("06"))]))
 }
 
-/// In PROBE_BW on a path of 100 Mbit/s and 40 ms: 346 segments, rounded up.
+/// BBR in PROBE_BW on a path of 100 Mbit/s and 40 ms, which holds 346 segments, rounded up.
 fn known_path() -> (Bbr3, Stack) {
     on_known_path(params())
 }
@@ -82,7 +82,7 @@ fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
         (Bandwidth(bw.0 * 180 / 256), 486)
     );
     assert_eq!(cc.bandwidth().0, bw.0 * 180 / 256);
-    // Not below the amount that the round has delivered.
+    // The bounds do not fall below what the round has delivered.
     cc.signals.inflight_latest = 400;
     cc.signals.bw_latest = Bandwidth(bw.0 / 2);
     stack.with(|view, window| cc.update_congestion(view, window, &ack));
@@ -90,12 +90,12 @@ fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
         (cc.bounds.bw_lo, cc.bounds.inflight_lo),
         (Bandwidth(bw.0 / 2), 400)
     );
-    // A round without losses leaves them; a probe forgets them.
+    // A round without losses leaves the bounds as they are. A probe removes them.
     stack.with(|view, window| cc.update_congestion(view, window, &Ack { losses: 0, ..ack }));
     assert_eq!(cc.bounds.inflight_lo, 400);
     stack.with(|view, _| cc.start_refill(view, 0));
     assert_eq!((cc.bandwidth(), cc.bounds.inflight_lo), (bw, NO_BOUND));
-    // Losses of a probe change the upper bound.
+    // Losses in a probe change the upper bound, not these.
     stack.with(|view, window| cc.update_congestion(view, window, &ack));
     assert_eq!(cc.bounds.inflight_lo, NO_BOUND);
 }
@@ -114,16 +114,16 @@ fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
     for n in 1..=9 {
         stack.with(|view, window| cc.on_lost(view, window, &lost(n)));
     }
-    // 9 of 509 are less than 5/256.
+    // 9 of 509 segments are less than 5/256, so the bound is not set.
     assert!(cc.bounds.inflight_hi == NO_BOUND && cc.phase.is_up());
     stack.with(|view, window| cc.on_lost(view, window, &lost(10)));
-    // 509 were in flight before; the threshold is crossed within the next.
+    // At the tenth loss 509 were in flight before it, and the next segment crosses the threshold.
     assert_eq!(cc.bounds.inflight_hi, 510);
     assert!(matches!(cc.phase, Phase::ProbeBw(ProbeBw::Down(_))));
-    // Once per probe.
+    // A probe sets the bound only once.
     stack.with(|view, window| cc.on_lost(view, window, &lost(200)));
     assert_eq!(cc.bounds.inflight_hi, 510);
-    // 15 % are left to other flows, except while probing.
+    // Except while probing, 15 % of the bound is left to other flows.
     assert_eq!(cc.with_headroom(), 510 - 75);
     cc.phase = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
     stack.with(|_, window| cc.bound_cwnd(window));
@@ -155,7 +155,7 @@ fn the_upper_bound_grows_twice_as_fast_each_round() {
         }
         bounds.push(cc.bounds.inflight_hi);
     }
-    // 1, 2, 4, ... in a round: 400 ACKs by window/2^n each.
+    // The bound grows by 1, 2, 4, ... in a round: 400 ACKs with one step per window/2^n of them.
     assert_eq!(bounds, [401, 403, 407, 415, 431]);
 }
 
@@ -168,13 +168,13 @@ fn marks_count_on_short_paths_that_ask_for_it() {
     assert!(!cc.marks.eligible, "40 ms are not low latency");
     cc.min_rtt.us = 1000;
     stack.with(|view, window| cc.update_marks(view, window));
-    // No marks: 15/16 of the initial 1.
+    // Without marks, alpha falls to 15/16 of the initial 1.
     assert_eq!((cc.marks.eligible, cc.marks.alpha), (true, Gain(240)));
     stack.conn.delivered = 200;
     stack.conn.delivered_ce = 50;
     stack.with(|view, window| cc.update_marks(view, window));
     assert_eq!(cc.marks.alpha.0, 240 * 240 / 256 + 16 * 128 / 256);
-    // A marked round: inflight_lo x (1 - alpha/3).
+    // A marked round multiplies inflight_lo by (1 - alpha/3).
     cc.marks.alpha = Gain::ONE;
     cc.signals.ecn_in_round = true;
     stack.with(|_, window| cc.adapt_lower_bounds(window));
@@ -182,12 +182,12 @@ fn marks_count_on_short_paths_that_ask_for_it() {
     assert!(cc.bandwidth() == cc.max_bw(), "marks leave the rate alone");
 }
 
-/// Linux `bbr_handle_queue_too_high_in_probe`, after a tail loss probe that repaired a loss: what
-/// had been in flight counts, and the lost segment.
+/// Linux `bbr_handle_queue_too_high_in_probe`, after a tail loss probe that repaired a loss: the
+/// bound is the volume that had been in flight plus the lost segment.
 #[test]
 fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     let (mut cc, mut stack) = known_path();
-    // 5 % of the rate: the smallest bound that follows from this rate is below the data in flight.
+    // With 5 % of the rate, the smallest bound that the rate allows is below the data in flight.
     cc.bw_hi = [Bandwidth::sampled(432, 1_000_000), Bandwidth::ZERO];
     stack.window.cwnd = 30;
     cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 30)));
@@ -200,7 +200,7 @@ fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     cc.probe.samples = true;
     repaired(&mut cc, &mut stack);
     assert_eq!(cc.bounds.inflight_hi, 41);
-    // One of this many is less than 2 %.
+    // One of 61 segments is less than 2 %.
     cc.bounds.inflight_hi = NO_BOUND;
     cc.probe.samples = true;
     cc.signals.inflight_latest = 60;
@@ -208,7 +208,7 @@ fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     assert_eq!(cc.bounds.inflight_hi, NO_BOUND);
 }
 
-/// Linux `bbr_update_cycle_phase`: a probe that follows one with losses ends where that did.
+/// Linux `bbr_update_cycle_phase`: a probe stops where the last one had too many losses.
 #[test]
 fn a_probe_goes_as_far_as_the_last_one_did() {
     for (in_flight, goes_on) in [(300, true), (700, false)] {
@@ -238,7 +238,7 @@ fn constants_of_the_draft() {
     );
     let shares = [p.loss_threshold, p.loss_cut, p.headroom];
     assert_eq!(shares.map(|share| share.of(10_000)), [200, 7000, 1500]);
-    // An option that the user sets applies to both.
+    // A value that the user sets replaces the defaults of the draft, too.
     let own = [
         ("draft", Value::Word("06")),
         ("drain_gain", Value::Float(0.75)),
@@ -246,7 +246,8 @@ fn constants_of_the_draft() {
     assert_eq!(Params::of(&options(&ENTRY, &own)).drain_gain, Gain(192));
 }
 
-/// Section 5.3.2: DRAIN goes on in the third round after the one it began in, and not in the fourth.
+/// Section 5.3.2: DRAIN lasts until the third round after the one in which it began. The fourth
+/// ends it.
 #[test]
 fn the_draft_drains_for_three_rounds_at_most() {
     for (params, ends) in [(draft(), true), (params(), false)] {
@@ -266,7 +267,8 @@ fn the_draft_drains_for_three_rounds_at_most() {
     }
 }
 
-/// Section 5.3.1.2: a sample within a round neither counts nor starts the test again.
+/// Section 5.3.1.2: with the draft, a sample within a round does not count and does not restart the
+/// test. With the branch, it restarts the test.
 #[test]
 fn the_draft_looks_for_a_plateau_at_round_starts() {
     for (params, counted) in [(draft(), 2), (params(), 0)] {
@@ -286,7 +288,7 @@ fn the_draft_looks_for_a_plateau_at_round_starts() {
     }
 }
 
-/// Section 5.3.1.3: neighbours are one range.
+/// Section 5.3.1.3: lost neighbours count as one range.
 #[test]
 fn the_draft_counts_separate_ranges() {
     let (mut cc, mut stack) = on_known_path(draft());
@@ -305,7 +307,7 @@ fn the_draft_counts_separate_ranges() {
     assert_eq!(ranges, [1, 1, 1, 2, 3, 3, 4]);
 }
 
-/// Section 5.5.11: what the first loss of an episode has saved survives the losses that follow.
+/// Section 5.5.11: the state saved at the first loss of an episode survives the losses that follow.
 #[test]
 fn the_draft_returns_to_the_probe_that_a_spurious_loss_ended() {
     let (mut cc, mut stack) = on_known_path(draft());
@@ -362,7 +364,8 @@ fn a_timeout_sets_the_lower_bound_once() {
     }
 }
 
-/// Linux `bbr_save_cwnd`: the window of before recovery and PROBE_RTT, the largest meanwhile.
+/// Linux `bbr_save_cwnd`: saves the window, but during recovery and PROBE_RTT only if it is larger
+/// than the saved one.
 #[test]
 fn the_window_of_before_is_kept() {
     use crate::cc::bbr_model::ProbeRtt;
@@ -383,8 +386,8 @@ fn the_window_of_before_is_kept() {
     }
 }
 
-/// Linux `bbr_update_congestion_signals`: a sample that an application has limited counts for the
-/// bandwidth only if it is as large as the largest.
+/// Linux `bbr_update_congestion_signals`: a sample that is limited by the application counts for
+/// the bandwidth only if it is at least as large as the largest.
 #[test]
 fn a_limited_sample_counts_if_it_is_no_smaller() {
     let (known, _) = known_path();
@@ -406,7 +409,7 @@ fn a_limited_sample_counts_if_it_is_no_smaller() {
         stack.with(|view, window| cc.update_congestion(view, window, &ack));
         let expected = if counts { sample } else { 0 };
         assert_eq!(cc.bw_hi[1], Bandwidth(expected), "{app_limited} {sample}");
-        // Nothing is known without a rate or a delivery.
+        // Without a rate or a delivery, the bandwidth stays unknown.
         cc.bw_hi[1] = Bandwidth::ZERO;
         stack.with(|view, window| {
             cc.update_congestion(view, window, &Ack::default());
@@ -415,8 +418,8 @@ fn a_limited_sample_counts_if_it_is_no_smaller() {
     }
 }
 
-/// Linux `bbr_check_full_bw_reached`: three rounds without a quarter more; samples between the
-/// starts of rounds may grow, but do not count as rounds.
+/// Linux `bbr_check_full_bw_reached`: the pipe is full after three rounds without growth by a
+/// quarter. Samples between the starts of rounds may show growth, but do not count as rounds.
 #[test]
 fn three_rounds_without_growth_fill_the_pipe() {
     let (mut cc, mut stack) = known_path();
@@ -491,7 +494,7 @@ fn marks_end_startup_after_two_rounds() {
         assert_eq!(found, ends, "{why}");
         assert!(marks.eligible);
     }
-    // Half may be marked.
+    // Up to half of the segments may be marked.
     for (marked, delivered, too_many) in
         [(5, 10, false), (6, 10, true), (0, 0, false), (1, 0, false)]
     {

@@ -1,4 +1,4 @@
-//! Gauges: the few that are always there, and the whole state for `trace`.
+//! Gauges: a few for every flow, and the whole state with `trace`.
 
 use super::bounds::NO_BOUND;
 use super::saved::Interrupted;
@@ -47,7 +47,7 @@ pub(super) const TRACED: &[&str] = &[
     "undone",
 ];
 
-/// A bound in segments; 0: none.
+/// A bound in segments; 0 means no bound.
 pub(super) fn bound(bound: u32) -> f64 {
     if bound == NO_BOUND {
         0.0

@@ -8,7 +8,7 @@ use crate::cc::view::{CaState, View};
 use crate::cc::window::Window;
 
 impl Bbr3 {
-    /// `SaveStateUponLoss()`, once an episode: the losses that follow change what it saves.
+    /// `SaveStateUponLoss()`. It saves once per episode, because later losses change the state.
     pub(super) fn save_before_episode(&mut self, window: &Window) {
         if self.undo.saved {
             return;
@@ -21,7 +21,8 @@ impl Bbr3 {
         };
     }
 
-    /// The congestion state becomes `new`; after recovery the window is the last good one.
+    /// Notes that the congestion state becomes `new`. At the end of recovery it restores the saved
+    /// window.
     pub(super) fn episode_changes(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if new < CaState::Recovery {
             self.undo.saved = false;
@@ -32,7 +33,8 @@ impl Bbr3 {
         self.prev_ca_state = new;
     }
 
-    /// Returns to the phase that losses ended, unless that is PROBE_RTT's to do.
+    /// Returns to the phase that losses ended. During PROBE_RTT the phase stays, and changes when
+    /// PROBE_RTT ends.
     pub(super) fn return_to_interrupted(&mut self, view: View<'_>) {
         let in_probe_rtt = matches!(self.phase, Phase::ProbeRtt(..));
         match std::mem::take(&mut self.undo.interrupted) {

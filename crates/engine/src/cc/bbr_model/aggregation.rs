@@ -10,8 +10,8 @@ const EXTRA_ACKED_MAX_US: u64 = 100_000;
 /// Linux `bbr_ack_epoch_acked_reset_thresh`.
 const EPOCH_RESET: u32 = 1 << 20;
 
-/// How many more segments are acknowledged at once than the bandwidth lets
-/// expect (Linux `bbr_update_ack_aggregation`).
+/// Segments that were acknowledged at once in excess of what the bandwidth explains (Linux
+/// `bbr_update_ack_aggregation`).
 #[derive(Clone, Debug, Default)]
 pub(in crate::cc) struct Aggregation {
     epoch_at: Time,
@@ -22,13 +22,13 @@ pub(in crate::cc) struct Aggregation {
 }
 
 impl Aggregation {
-    /// A new epoch begins.
+    /// Starts a new epoch.
     pub(in crate::cc) fn restart(&mut self, now: Time) {
         self.epoch_at = now;
         self.epoch_acked = 0;
     }
 
-    /// An ACK with a valid sample; each half of the window lasts `rounds`.
+    /// Processes an ACK. Each half of the window lasts `rounds`.
     pub(in crate::cc) fn update(
         &mut self,
         view: View<'_>,
@@ -63,7 +63,7 @@ impl Aggregation {
         *best = (*best).max(extra);
     }
 
-    /// Segments added to the window for it: at most those that arrive in 100 ms.
+    /// Segments added to the window for ACK aggregation: at most those that arrive in 100 ms.
     pub(in crate::cc) fn window(&self, bw: Bandwidth) -> u32 {
         let most = bw.segments_in(EXTRA_ACKED_MAX_US);
         self.extra[0].max(self.extra[1]).min(most)
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn bursts_of_acks_are_provided_for() {
-        // A segment per ms (and a little more because of rounding), but ACKs come for 20 at once.
+        // The rate is a segment per ms (rounded up a little), but each ACK covers 20 segments.
         let bw = Bandwidth::sampled(1001, 1_000_000);
         let mut aggregation = Aggregation::default();
         let mut stack = Stack::new(100);
@@ -91,7 +91,7 @@ mod tests {
             stack.with(|view, window| aggregation.update(view, window, &ack, bw, false, 5));
         }
         assert_eq!(aggregation.window(bw), 20);
-        // Two halves of five rounds later it is forgotten.
+        // After two halves of five rounds each, the excess is forgotten.
         let ack = Ack {
             delivered: 1,
             ..Ack::default()

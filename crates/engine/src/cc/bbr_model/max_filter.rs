@@ -1,8 +1,8 @@
-//! The largest value of a window of rounds (Linux `lib/win_minmax.c`).
+//! The largest value in a window of rounds (Linux `lib/win_minmax.c`).
 
 use super::units::Bandwidth;
 
-/// Kathleen Nichols' windowed maximum: the best of the window, of its last
+/// Kathleen Nichols' windowed maximum. It stores the largest values of the window, of its last
 /// three quarters and of its last half.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct MaxFilter<T = Bandwidth>([(u32, T); 3]);
@@ -13,7 +13,7 @@ impl<T: Copy + PartialOrd> MaxFilter<T> {
         self.0[0].1
     }
 
-    /// Adds a value at time `t` (rounds) to a window of this many rounds.
+    /// Adds a value at time `t`, in rounds. `window` is the length of the window in rounds.
     pub(in crate::cc) fn update(&mut self, window: u32, t: u32, value: T) {
         let new = (t, value);
         let age = |s: (u32, T)| t.wrapping_sub(s.0);
@@ -29,7 +29,7 @@ impl<T: Copy + PartialOrd> MaxFilter<T> {
             s[2] = new;
         }
         if age(s[0]) > window {
-            // The best is too old: the next ones move up.
+            // The largest value is too old: the next ones move up.
             *s = [s[1], s[2], new];
             if age(s[0]) > window {
                 *s = [s[1], s[2], new];
@@ -52,13 +52,13 @@ mod tests {
         let mut filter = MaxFilter::<Bandwidth>::default();
         filter.update(10, 0, Bandwidth(100));
         let mut seen = Vec::new();
-        // A best value, then lower and lower ones.
+        // After the largest value come lower and lower ones.
         for t in 1..=13 {
             filter.update(10, t, Bandwidth(100 - u64::from(t)));
             seen.push(filter.get().0);
         }
-        // It is remembered for ten rounds; then the filter returns the best of the values that it
-        // kept: one for each quarter after the first.
+        // The filter returns the largest value for ten rounds. Then it returns the largest of the
+        // values that it stored: one for each quarter after the first.
         assert_eq!(seen[..10], [100; 10]);
         assert_eq!(seen[10..], [97, 97, 97]);
         filter.update(10, 14, Bandwidth(98));

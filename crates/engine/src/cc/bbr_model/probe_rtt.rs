@@ -1,26 +1,26 @@
-//! PROBE_RTT: few segments in flight, until the queue must be empty.
+//! PROBE_RTT: keeps few segments in flight, until the queue must be empty.
 
 use crate::cc::view::View;
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// How far it is.
+/// Progress of PROBE_RTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct ProbeRtt {
     /// When PROBE_RTT may end; `None` while too much is in flight.
     until: Option<Time>,
-    /// A round has passed with this little in flight.
+    /// Whether a round has passed since few enough segments are in flight.
     round_done: bool,
 }
 
-/// What an ACK changes in it.
+/// What an ACK changes in PROBE_RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cc) enum Progress {
-    /// It goes on.
+    /// PROBE_RTT goes on.
     Going,
-    /// Now there are few enough in flight: a round begins.
+    /// Few enough segments are in flight now, so the round begins.
     Begun,
-    /// It is over.
+    /// PROBE_RTT is over.
     Over,
 }
 
@@ -35,7 +35,7 @@ impl ProbeRtt {
         time: Time,
     ) -> Progress {
         let in_flight = view.flight.in_flight();
-        // Rates measured now are below what the path can carry.
+        // Rates measured in this phase are below what the path can carry.
         window.app_limited = (view.delivered + u64::from(in_flight)).max(1);
         if self.until.is_some() {
             self.round_done |= round_start;
@@ -49,7 +49,7 @@ impl ProbeRtt {
         Progress::Going
     }
 
-    /// Whether its time has passed.
+    /// Whether the time of PROBE_RTT has passed.
     pub(in crate::cc) fn is_over(&self, now: Time) -> bool {
         self.until.is_some_and(|until| now > until)
     }

@@ -1,14 +1,14 @@
-//! Pacing, bursts, and what is in the network.
+//! Pacing, bursts, and the packets in the network.
 
 use super::units::{Bandwidth, Gain, NO_RTT, us};
 use crate::cc::view::View;
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// The pacing rate.
+/// Computes the pacing rate.
 #[derive(Clone, Debug)]
 pub(in crate::cc) struct Pace {
-    /// Gain while no bandwidth was measured.
+    /// Gain before a bandwidth is measured.
     initial: Gain,
     /// Percent by which the pacing rate stays below the estimated bandwidth.
     margin: u32,
@@ -24,7 +24,7 @@ impl Pace {
         }
     }
 
-    /// Before there is a bandwidth: the initial window per RTT.
+    /// Sets the rate before a bandwidth is measured: the initial window per RTT.
     pub(in crate::cc) fn init(&mut self, view: View<'_>, window: &mut Window) {
         self.seen_rtt = view.srtt > Time::ZERO;
         let rtt = if self.seen_rtt {
@@ -36,7 +36,8 @@ impl Pace {
         window.pacing_rate = bw.bytes_per_second(view.mss, self.initial, self.margin);
     }
 
-    /// `gain` times `bw`. Samples are low until the pipe is full (`full`): the rate falls only then.
+    /// Sets the rate to `gain` times `bw`. The rate only falls once the pipe is full (`full`),
+    /// because samples are too low before.
     pub(in crate::cc) fn set(
         &mut self,
         view: View<'_>,
@@ -64,8 +65,8 @@ pub(in crate::cc) fn min_rtt_us(view: View<'_>) -> u64 {
     }
 }
 
-/// How many packets will be in the network when the next one may leave
-/// (Linux `bbr_packets_in_net_at_edt`); `burst` leaves with it.
+/// How many packets will be in the network when the next one may leave, together with `burst`
+/// packets (Linux `bbr_packets_in_net_at_edt`).
 pub(in crate::cc) fn in_network_at_departure(
     view: View<'_>,
     in_flight: u32,
@@ -76,8 +77,8 @@ pub(in crate::cc) fn in_network_at_departure(
     (in_flight + burst).saturating_sub(bw.segments_in(wait))
 }
 
-/// The data a host sends as one burst, segments (Linux `tcp_tso_autosize` with
-/// `sk_pacing_shift` 10): what leaves in 1 ms, and `extra` bytes.
+/// The segments that a host sends as one burst (Linux `tcp_tso_autosize` with `sk_pacing_shift`
+/// 10): what leaves in 1 ms, plus `extra` bytes.
 pub(in crate::cc) fn burst(view: View<'_>, window: &Window, extra: u64, least: u32) -> u32 {
     // GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
     const LIMIT: u64 = 65_536 - 1 - 320;

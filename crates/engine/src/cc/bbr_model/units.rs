@@ -4,17 +4,17 @@ use std::ops::{Add, Sub};
 
 use crate::units::Time;
 
-/// No RTT was measured yet.
+/// The value of an RTT that was not measured yet.
 pub(in crate::cc) const NO_RTT: u64 = u64::MAX;
-/// No window grows beyond.
+/// Largest window, segments.
 const WINDOW_MAX: u64 = 1 << 30;
 
-/// Time in us, as Linux's TCP clock counts.
+/// Converts a time to us, the unit of Linux's TCP clock.
 pub(in crate::cc) fn us(time: Time) -> u64 {
     time.ns() / 1000
 }
 
-/// A factor or a share, in 1/256 (Linux `BBR_UNIT`).
+/// A factor or a share, in units of 1/256 (Linux `BBR_UNIT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cc) struct Gain(pub u32);
 
@@ -22,12 +22,12 @@ impl Gain {
     pub const ONE: Gain = Gain(256);
     pub const TWO: Gain = Gain(512);
 
-    /// To the nearest.
+    /// Rounds a factor to the nearest unit.
     pub fn rounded(value: f64) -> Gain {
         Gain(libm::round(value * 256.0) as u32)
     }
 
-    /// Rounded down, as Linux's constants are.
+    /// Rounds a factor down, as for Linux's constants.
     pub fn floored(value: f64) -> Gain {
         Gain(libm::floor(value * 256.0 + 1e-6) as u32)
     }
@@ -72,18 +72,18 @@ impl Sub for Gain {
     }
 }
 
-/// A rate of delivery: segments per us, scaled by 2^24.
+/// A delivery rate: segments per us, scaled by 2^24.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cc) struct Bandwidth(pub u64);
 
 impl Bandwidth {
     pub const ZERO: Bandwidth = Bandwidth(0);
-    /// The least there is.
+    /// The smallest rate above 0.
     pub const LEAST: Bandwidth = Bandwidth(1);
-    /// No bound.
+    /// The value for no bound.
     pub const UNBOUNDED: Bandwidth = Bandwidth(u64::MAX);
     const UNIT: u64 = 1 << 24;
-    /// As in Linux's 32 bits: 3 Tbit/s.
+    /// The largest rate of Linux's 32 bits: 3 Tbit/s.
     const MAX: Bandwidth = Bandwidth(u32::MAX as u64);
 
     /// The rate of this many segments in this many us, rounded down.
@@ -91,26 +91,26 @@ impl Bandwidth {
         Bandwidth(segments * Bandwidth::UNIT / us)
     }
 
-    /// The rate of a rate sample.
+    /// Converts a rate sample, rounded down.
     pub fn sampled(segments: u32, us: u64) -> Bandwidth {
         Bandwidth::of(u64::from(segments), us).min(Bandwidth::MAX)
     }
 
-    /// The same rounded up, so that low rates can grow.
+    /// Converts a rate sample, rounded up so that low rates can grow.
     pub fn sampled_up(segments: u32, us: u64) -> Bandwidth {
         let up = (u64::from(segments) * Bandwidth::UNIT).div_ceil(us);
         Bandwidth(up).min(Bandwidth::MAX)
     }
 
-    /// `gain` times that, minus `margin` percent, in bytes/s; at least 1.
+    /// `gain` times this rate, minus `margin` percent, in bytes/s; at least 1.
     pub fn bytes_per_second(self, mss: u16, gain: Gain, margin: u32) -> u64 {
         let rate = u128::from(self.0) * u128::from(mss) * u128::from(gain.0) / 256;
         let rate = rate * u128::from(10_000 * (100 - margin.min(99))) / u128::from(Self::UNIT);
         (rate as u64).max(1)
     }
 
-    /// `gain` times the bandwidth-delay product, segments, rounded up;
-    /// `unknown` without an RTT.
+    /// `gain` times the bandwidth-delay product, segments, rounded up. Without an RTT it returns
+    /// `unknown`.
     pub fn bdp(self, min_rtt_us: u64, gain: Gain, unknown: u32) -> u32 {
         if min_rtt_us == NO_RTT {
             return unknown;
@@ -139,7 +139,7 @@ impl Bandwidth {
         Bandwidth(self.0.abs_diff(other.0))
     }
 
-    /// In Mbit/s of payload.
+    /// This rate in Mbit/s of payload.
     pub fn as_mbit(self, mss: u16) -> f64 {
         self.bytes_per_second(mss, Gain::ONE, 0) as f64 * 8e-6
     }
@@ -188,21 +188,21 @@ mod tests {
         assert_eq!(Bandwidth::sampled(1, 3), Bandwidth((1 << 24) / 3));
         assert_eq!(Bandwidth::sampled_up(1, 3), Bandwidth((1 << 24) / 3 + 1));
         assert_eq!(Bandwidth::sampled_up(1, 2), Bandwidth(1 << 23));
-        // 32 bits at most.
+        // A rate is limited to 32 bits.
         for most in [Bandwidth::sampled(300, 1), Bandwidth::sampled_up(300, 1)] {
             assert_eq!(most, Bandwidth(u64::from(u32::MAX)));
         }
         assert_eq!(Bandwidth(1 << 50).bdp(1 << 30, Gain::ONE, 1), 1 << 30);
         assert_eq!(Bandwidth(1 << 50).segments_in(1 << 30), 1 << 31);
         assert_eq!(Bandwidth::ZERO.bytes_per_second(1448, Gain::ONE, 0), 1);
-        // 1 % less of 1448 bytes a microsecond; a margin of 100 % would stop the flow.
+        // One segment per us is 1448 bytes, less 1 %. A margin of 100 % would stop the flow.
         let one = Bandwidth::of(1, 1);
         assert_eq!(one.bytes_per_second(1448, Gain::ONE, 1), 1_433_520_000);
         assert_eq!(one.bytes_per_second(1448, Gain::TWO, 100), 28_960_000);
         assert!((one.as_mbit(1448) - 11_584.0).abs() < 1e-6);
         assert_eq!(one.mean(Bandwidth::ZERO), Bandwidth(1 << 23));
         assert_eq!(Bandwidth(3).abs_diff(Bandwidth(8)), Bandwidth(5));
-        // A quarter more is growth, less is none.
+        // A quarter more counts as growth, any less does not.
         assert!(Bandwidth(125).is_growth_from(Bandwidth(100)));
         assert!(!Bandwidth(124).is_growth_from(Bandwidth(100)));
         assert!(Bandwidth(0).is_growth_from(Bandwidth(0)));

@@ -13,7 +13,7 @@ pub(in crate::cc) fn jiffies(time: Time) -> u64 {
 }
 
 /// Linux's first approximations of cube roots, for the leading digits 8 to 63 of a number. Their
-/// errors survive in the result of [`cubic_root`], so they are part of the curve.
+/// errors affect the result of [`cubic_root`], so they are part of the curve.
 #[rustfmt::skip]
 const ROOTS: [u8; 56] = [
     123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,
@@ -22,16 +22,16 @@ const ROOTS: [u8; 56] = [
     234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// The cube root as Linux computes it, within 0.2 %: an approximation and one step of Newton's.
+/// The cube root as Linux computes it, within 0.2 %: an approximation and one Newton step.
 pub(super) fn cubic_root(a: u64) -> u64 {
     let digits = u64::BITS - a.leading_zeros();
     if digits < 7 {
-        // Rounded: (root + 1/2)^3 > a, without the fraction.
+        // The nearest integer: the first root with (root + 1/2)^3 > a, multiplied out.
         return (0..4)
             .find(|root| (2 * root + 1_u64).pow(3) > 8 * a)
             .unwrap_or(4);
     }
-    // A third of the digits, minus those of the table.
+    // A third of the binary digits, minus those that the table covers.
     let shift = ((digits * 84) >> 8) - 1;
     let leading = (a >> (3 * shift)) as usize;
     let x = ((u64::from(ROOTS[leading - 8]) + 10) << shift) >> 6;
@@ -47,12 +47,12 @@ pub(in crate::cc) fn rise(t: u64) -> u32 {
     u32::try_from(rise).unwrap_or(u32::MAX)
 }
 
-/// Jiffies in the clock of the cubic function, 1/1024 s.
+/// Converts jiffies to the unit of the cubic function, 1/1024 s.
 pub(in crate::cc) fn ticks(jiffies: u64) -> u64 {
     (jiffies << BICTCP_HZ) / HZ
 }
 
-/// The other way round.
+/// Converts the unit of the cubic function, 1/1024 s, to jiffies.
 pub(in crate::cc) fn jiffies_of(ticks: u64) -> u64 {
     (ticks * HZ) >> BICTCP_HZ
 }
@@ -73,31 +73,31 @@ pub(in crate::cc) struct Epoch {
     pub(in crate::cc) origin: u32,
     /// Time from the start of the epoch to the inflection point, 1/1024 s.
     pub(in crate::cc) k: u64,
-    /// Smallest RTT since the last timeout, us; 0: none yet.
+    /// Smallest RTT since the last timeout, us; 0 before the first RTT.
     pub(super) delay_min: u32,
     /// When growth began after the last reduction, jiffies.
     pub(in crate::cc) start: Option<u64>,
-    /// Acknowledged and not yet counted in `w_est`: segments, or bytes if other counts use bytes
-    /// (CUBIC-SCE).
+    /// Acknowledged data that `w_est` does not count yet: segments, or bytes if other counts use
+    /// bytes (CUBIC-SCE).
     pub(in crate::cc) ack_cnt: i64,
-    /// Window that Reno would have, segments.
+    /// Window that Reno would have now, segments.
     pub(super) w_est: u32,
-    /// HyStart ended slow start.
+    /// Whether HyStart ended slow start.
     pub(super) found: bool,
 }
 
-/// What the Reno-friendly window depends on.
+/// Parameters of the Reno-friendly window.
 pub(super) struct Friendly {
     pub on: bool,
     pub alpha_one: bool,
     pub scale: u32,
     pub cwnd_prior: u32,
-    /// How much a segment counts in `ack_cnt`.
+    /// The amount that a segment counts in `ack_cnt`.
     pub unit: i64,
 }
 
 impl Epoch {
-    /// Recomputes `cnt`.
+    /// Updates `cnt` for an ACK.
     pub(super) fn update(&mut self, cubic: &Friendly, now: u64, cwnd: u32, acked: u32) {
         self.ack_cnt += i64::from(acked) * cubic.unit;
         if self.last_cwnd == cwnd && now - self.last_time <= HZ / 32 {
@@ -117,7 +117,7 @@ impl Epoch {
         self.cnt = self.cnt.max(2);
     }
 
-    /// `cnt` that follows the curve (RFC 9438 sections 4.2, 4.4 and 4.5).
+    /// Returns the `cnt` that follows the curve (RFC 9438 sections 4.2, 4.4 and 4.5).
     pub(super) fn cubic(&mut self, now: u64, cwnd: u32, acked: i64) -> u32 {
         let start = match self.start {
             Some(start) => start,
@@ -132,8 +132,7 @@ impl Epoch {
                 now
             }
         };
-        // One RTT ahead, in the clock of the cubic function. An idle shift
-        // never sets the start beyond the present.
+        // Evaluate the curve one RTT ahead. An idle shift never moves the start beyond the present.
         let rtt = u64::from(self.delay_min).div_ceil(1_000_000 / HZ);
         let t = ticks(now - start + rtt);
         // RFC 9438 figure 1: W_cubic(t) = C (t - K)^3 + W_max.
@@ -156,7 +155,7 @@ impl Epoch {
         }
     }
 
-    /// Lowers `cnt` to where Reno would be (RFC 9438 section 4.3).
+    /// Lowers `cnt` if Reno would have a larger window (RFC 9438 section 4.3).
     fn friendly(&mut self, friendly: &Friendly, cwnd: u32) {
         let scale = i64::from(friendly.scale) * friendly.unit;
         let per_segment = ((i64::from(cwnd) * scale) >> 3).max(1);
@@ -173,8 +172,8 @@ impl Epoch {
         }
     }
 
-    /// Moves acknowledged segments from `ack_cnt` to `w_est`, which grows by
-    /// one for each `per_segment`, at most by `room`; the last increase needs one segment more than
+    /// Moves acknowledged segments from `ack_cnt` to `w_est`. `w_est` grows by one for each
+    /// `per_segment`, at most by `room`. The last increase needs one segment more than
     /// `per_segment`.
     fn count(&mut self, per_segment: i64, room: i64) {
         let grown = ((self.ack_cnt - 1).max(0) / per_segment).min(room);
