@@ -1,4 +1,4 @@
-"""The compiled part: crates/python."""
+"""Types of the compiled module, which crates/python builds."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -12,7 +12,7 @@ from tailback.errors import InputError
 
 
 def _is(value: object) -> str:
-    """A value, shortened, and its type."""
+    """Describe a rejected value for a message: its shortened text and its type."""
     text = f"{quoted(value)}, text" if isinstance(value, str) else quoted(repr(value))[1:-1]
     return text if isinstance(value, str) else f"{text} ({type(value).__name__})"
 
@@ -41,7 +41,7 @@ def names(name: str, value: object) -> list[str]:
 
 
 def values(name: str, value: object) -> list[Any]:
-    """A list of values: text is not a list of its letters."""
+    """Return a list of values. A text is rejected, not taken as a list of its letters."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return list(value)
     if not isinstance(value, str | bytes | Mapping) and hasattr(value, "tolist"):
@@ -50,14 +50,14 @@ def values(name: str, value: object) -> list[Any]:
 
 
 def table(name: str, value: object, of: str) -> Mapping[str, Any]:
-    """Return a table with text for keys; `of` names its values."""
+    """Return a mapping whose keys are texts; `of` describes its entries in the message."""
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a dict {of}")
 
 
 def path(name: str, value: object) -> str | os.PathLike[str]:
-    """A path, or a text that is one."""
+    """Return a path, which may be a text."""
     if isinstance(value, str | os.PathLike):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a path")

@@ -34,7 +34,7 @@ def where_full(error: OSError) -> str:
 
 
 STDOUT = "standard output"
-"""Name of the full output if its disk is not known."""
+"""The file name of an error when stdout is full, because its disk is unknown."""
 
 
 def mount_point(path: Path) -> Path:

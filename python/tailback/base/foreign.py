@@ -26,7 +26,7 @@ MAX_NAME = 255
 """The most letters of a path that a message repeats."""
 
 MAX_MEMBERS = 100
-"""The most members of a gzip file: the rest is copied after each."""
+"""The most members of a gzip file. After each member, the rest of the file is copied."""
 
 MAX_DEPTH = 64
 """The largest depth of lists and tables in JSON."""
@@ -155,7 +155,7 @@ def _escaped(c: str) -> str:
 
 
 class _OutOfRange(ValueError):
-    """Words for numbers that JSON can contain and that are not allowed here."""
+    """Content that the syntax of JSON allows and tailback rejects; the message says why."""
 
 
 def _no_constant(word: str) -> NoReturn:
@@ -170,7 +170,8 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    # Arithmetic turns such a number into a float, and thousands of digits take seconds.
+    # Later arithmetic turns an integer into a float, so it must be finite as a float. The check
+    # also rejects thousands of digits, which `int` would take seconds to convert.
     _finite(text)
     return int(text)
 
@@ -201,7 +202,7 @@ _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING = re.compile(rb'"[^"]*"?')
 _EXTREME = re.compile(rb"\d{200}|[eE]\+?\d{3}")
-"""Only numbers with one of these characters can exceed floating point or take long. Text without
-them skips the check of each number, which would take as long as all the rest.
+"""Only a number that matches can exceed floating point or take long to parse. Text without a match
+skips the check of each number, which would double the time of reading.
 """
 _NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")

@@ -43,7 +43,7 @@ def check_for_kernel_engine() -> None:
 def lock(file: IO[Any]) -> None:
     """Wait until this process alone has an open file. The lock ends when the file is closed."""
     if sys.platform == "win32":
-        # It gives up after ten seconds.
+        # Windows gives up after ten seconds, so try again.
         while True:
             with contextlib.suppress(OSError):
                 msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
@@ -80,7 +80,7 @@ def memory_available() -> int | None:
 
 
 def _of_machine() -> int | None:
-    """Bytes that can be used without swapping; all memory on macOS, which does not say more."""
+    """Bytes that can be used without swapping. macOS reports only its total memory."""
     if sys.platform == "win32":
         return _of_windows()
     if sys.platform == "darwin":
@@ -122,7 +122,7 @@ def _of_process() -> int | None:
 if sys.platform == "win32":
 
     class _Memory(ctypes.Structure):
-        """MEMORYSTATUSEX."""
+        """The structure MEMORYSTATUSEX of Windows."""
 
         _fields_ = (
             ("length", ctypes.c_ulong),

@@ -29,7 +29,7 @@ EVERY_S = 5.0
 """The least time between lines, seconds."""
 
 SHARE = 0.02
-"""The least time between lines, as a share of the time passed: a day has some hundred lines."""
+"""The least time between lines, as a share of the time passed. A day has a few hundred lines."""
 
 QUIET, SHOWN = "TAILBACK_QUIET", "TAILBACK_PROGRESS"
 
@@ -83,10 +83,10 @@ class _View(Protocol):
     """One way to show progress."""
 
     def update(self, what: str, fraction: float) -> None:
-        """Update how much is done; `what` has the numbers in words."""
+        """Update the finished share; `what` says it in words, such as "3/12 runs"."""
 
     def close(self) -> None:
-        """The work has ended, successfully or not."""
+        """End the display, whether the work succeeded or not."""
 
 
 class _Bar:
@@ -113,8 +113,8 @@ class _Bar:
 
 
 class _Lines:
-    """Progress where stderr is not a terminal. Consecutive batches share one clock: many short ones
-    take long together.
+    """Progress where stderr is not a terminal. All batches share one clock, because many short
+    batches can take long together.
     """
 
     started: float | None = None
@@ -134,7 +134,7 @@ class _Lines:
         terminal.note(_text(what, fraction, now - self._since))
 
     def close(self) -> None:
-        """Printed lines stay."""
+        """Do nothing, because printed lines stay."""
 
 
 class _Notebook:
@@ -148,7 +148,7 @@ class _Notebook:
 
     def update(self, what: str, fraction: float) -> None:
         now = time.monotonic()
-        # The last line stays after the end, whether it was shown or not.
+        # `close` shows the last text again, even if this call does not show it.
         self._said = what
         if now - self._since < PATIENCE_S or now - self._last < 0.25:
             return
@@ -169,7 +169,7 @@ class _Notebook:
 
 
 class _Shown:
-    """Return what a notebook displays."""
+    """A line of progress in the form that a notebook displays."""
 
     def __init__(self, text: str, fraction: float | None) -> None:
         self._text = text

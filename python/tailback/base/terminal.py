@@ -19,7 +19,7 @@ from tailback.base.foreign import shown
 
 def prepare() -> None:
     """Let stdout and stderr take any text: escape what their encoding does not have."""
-    # The caller closed them: nobody can read a message.
+    # A stream is None if the caller closed it: nobody can read a message there.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:
@@ -67,8 +67,8 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
     except OSError as error:
-        # A reader that closes its end of the pipe is not an error; a full disk behind stdout has no
-        # path.
+        # A closed pipe stays a `BrokenPipeError`. An error of the disk behind stdout has no path,
+        # so it gets a name here.
         if stream is not sys.stdout or isinstance(error, BrokenPipeError) or error.filename:
             raise
         raise type(error)(error.errno, error.strerror, disk.STDOUT) from error

@@ -11,7 +11,7 @@ from tailback.errors import InputError
 
 
 def dumps(table: Mapping[str, object]) -> str:
-    """A document; nested tables are written inline, which means the same."""
+    """Return a table as a TOML document. Nested tables are inline, which TOML reads the same."""
     return Document(table).text
 
 
@@ -34,7 +34,7 @@ class Document:
             self._line += 1
 
     def path(self, line: int, column: int) -> str:
-        """The path of the value at this place (both from 1), `flows[1].cc`; empty for none."""
+        """The path of the value at this place (both from 1), `flows[1].cc`; or empty."""
         inside = [
             (end - start, path)
             for at, start, end, path in self._places

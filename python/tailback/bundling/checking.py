@@ -37,21 +37,21 @@ _OF_VERSION = ("run_id", "engine_version", "version", "files", "baseline")
 
 @dataclass(frozen=True)
 class BundleDifference:
-    """A file that is not the same here."""
+    """A file of the bundle that differs from the one that this machine wrote."""
 
     file: str
     why: str
     values: list[str] = field(default_factory=list)
-    """Differences in JSON: path, value there, value here."""
+    """Differences in JSON: path, value in the bundle ("there"), value of this machine ("here")."""
 
 
 @dataclass(frozen=True)
 class CheckedBundle:
-    """What was found."""
+    """The result of the check of a bundle."""
 
     about: AboutBundle
     engine_version: str
-    """The version here."""
+    """The version of the engine that repeated the runs."""
     files: int
     """Files whose hash was checked."""
     runs: int
@@ -186,8 +186,11 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
-    """The number of files compared, the differences, run by run in the order of the sweep, and
-    files that differ only in the version."""
+    """Compare the runs in the order of the sweep.
+
+    Returns the number of files compared, the differences, and the files that differ only in the
+    version.
+    """
     index_name = f"{contents.RESULTS}/sweeps/{about.sweep}/{layout.INDEX}"
     there = _points(files.get(index_name, b""))
     why = _why(about, version)
@@ -229,7 +232,7 @@ def _compared(
 
 
 def _points(index: bytes) -> dict[str, str]:
-    """The run of each point and seed."""
+    """Map each point and seed of a stored index to the id of its run."""
     # A stored index begins with its own hash, as every stored JSON file does.
     begin = index.find(b"{")
     try:
@@ -243,8 +246,10 @@ def _points(index: bytes) -> dict[str, str]:
 
 
 def _values(name: str, there: bytes, here: bytes) -> list[str] | None:
-    """The values that differ in a JSON file, except those that follow from the version; None:
-    unknown."""
+    """List the values that differ in a JSON file, except those that follow from the version.
+
+    Returns `None` if the file is not one of the known JSON files.
+    """
     if name not in (SUMMARY, MANIFEST, ACCOUNT):
         return None
     try:

@@ -48,15 +48,15 @@ class AboutBundle:
     python: str
     platform: str
     files: dict[str, str]
-    """SHA-256 of every other file but the metadata of the crate."""
+    """SHA-256 of every file except bundle.json and the metadata of the crate."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The object in the file."""
+        """The object that bundle.json contains."""
         return asdict(self)
 
     @classmethod
     def of(cls, found: Any) -> AboutBundle:
-        """From the file; raises `InputError` for one of another form."""
+        """Read the object of bundle.json; raises `InputError` if it has another form."""
         names = set(cls.__dataclass_fields__)
         if not isinstance(found, dict) or set(found) != names or found["format"] != FORMAT:
             raise InputError(
@@ -94,13 +94,13 @@ def is_inside(name: str) -> bool:
 
 
 def outside(text: bytes, overrides: Iterator[str] | list[str]) -> str | None:
-    """The first file that a scenario names and that is not beside it."""
+    """Return the first file that a scenario names outside its own folder."""
     tables: list[Any] = []
     for document in (text.decode(errors="replace"), *(f"it = {value}" for value in overrides)):
         try:
             tables.append(tomllib.loads(document))
         except (ValueError, RecursionError):
-            # The validator reports it; a bare word names no file.
+            # The validator reports this error later. A value without quotes cannot name a file.
             continue
     named = (name for table in tables for name in _files(table))
     return next((name for name in named if not is_inside(name)), None)

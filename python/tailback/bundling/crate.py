@@ -1,6 +1,7 @@
 """The metadata of a bundle, as RO-Crate 1.1 (https://w3id.org/ro/crate/1.1).
 
-Written here: the package `rocrate` brings an HTTP client and eight more packages for one JSON file.
+This module writes it, because the package `rocrate` would bring an HTTP client and eight more
+packages for one JSON file.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from tailback.errors import (
 )
 
 OK, FAILED, BAD_INPUT, EXCEEDED, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 4, 130
-"""EXCEEDED: a `--fail-if` bound is exceeded; UNKNOWN: the seeds cannot decide whether one is."""
+"""EXCEEDED: a `--fail-if` bound is exceeded; UNKNOWN: the seeds cannot decide about a bound."""
 
 
 def status_of(command: Callable[[], int | None]) -> int:
@@ -66,7 +66,7 @@ def _said(error: BaseException) -> int:
             terminal.out(error.format_message())
             return BAD_INPUT
         case KeyboardInterrupt() | click.exceptions.Abort():
-            # It may have come while an object was made, whose end then fails.
+            # The interrupt may have left an object half made, so that its destructor fails.
             sys.unraisablehook = lambda _: None
             terminal.note("interrupted; what had finished is kept")
             return INTERRUPTED
@@ -114,7 +114,7 @@ def _mended(problem: complaints.Problem) -> complaints.Problem:
 
 
 def _unexpected(error: BaseException | None) -> None:
-    """A sentence, and a file with the data that is needed to find the bug."""
+    """Print one sentence, and write a file with the data that is needed to find the bug."""
     if error is None:
         return
     import platform
@@ -137,7 +137,7 @@ def _unexpected(error: BaseException | None) -> None:
         terminal.err(trace)
     what = "nested too deeply" if isinstance(error, RecursionError) else foreign.quoted(error)
     try:
-        # A new name each time, for its owner only.
+        # `mkstemp` gives each report a new name and lets only its owner read it.
         handle, path = tempfile.mkstemp(prefix="tailback-error-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(foreign.shown(about + trace))

@@ -78,11 +78,11 @@ def warn(problem: Problem) -> None:
 
 
 def text_of(kind: str, problem: Problem) -> str:
-    """The lines of a problem, the first of which begins with its kind."""
-    # The engine with plugins has a class of diagnostics of its own.
+    """Return the lines that are printed for a problem. The first line begins with `kind`."""
+    # `Problem` is text or a diagnostic, and an engine with plugins has its own diagnostic class.
     if not isinstance(problem, str):
         place = f"{problem.place}: " if problem.place else ""
-        # A message of an engine may end in advice.
+        # The message of a diagnostic may end in advice, like a text message.
         what, advice = (problem.message, problem.help) if problem.help else split(problem.message)
         lines = [f"{place}{what}", *_excerpt(problem)]
     else:
@@ -124,7 +124,7 @@ def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
     begin = diagnostic.column - 1
     # A Python table was converted to text; the user never saw those lines.
     is_there = re.search(rf":\d+:{diagnostic.column}$", diagnostic.place) is not None
-    # A key that the whole file lacks has no place, so the first line is not shown.
+    # A key that is missing in the whole file has no place, so no line is shown.
     is_there = is_there and (begin > 0 or diagnostic.width > 0)
     if not is_there or not diagnostic.source.strip():
         return []
@@ -148,7 +148,7 @@ def _flat(text: str) -> str:
 
 
 def of_click(exception: click.ClickException) -> str:
-    """What is wrong with a command line, in the words of the other messages."""
+    """Describe a mistake of the command line in the style of the other messages."""
     context = exception.ctx if isinstance(exception, click.UsageError) else None
     command = context.command_path if context is not None else "tailback"
     advice = f"run: {command} --help"
@@ -169,7 +169,7 @@ def of_click(exception: click.ClickException) -> str:
 
 
 def _nearest(exception: click.UsageError, context: click.Context | None) -> str | None:
-    """The option or command that may have been meant."""
+    """Return the option or command that the user probably meant."""
     if isinstance(exception, click.NoSuchOption) and context is not None:
         options = [name for one in context.command.params for name in one.opts]
         return names.nearest(exception.option_name, options)

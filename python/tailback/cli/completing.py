@@ -1,6 +1,6 @@
-"""What a shell completes beyond commands and options: names of this installation and of results.
+"""Completes names in a shell: algorithms, programs and others that are installed, and results.
 
-Completion answers while somebody waits for it: nothing heavy is imported.
+The user waits for a completion, so this module imports nothing that loads slowly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 LISTS = ("cc", "aqm", "traffic", "impairments", "paths", "programs", "metrics")
-"""What `tailback list` lists without studies, which add more."""
+"""The lists of `tailback list`, without those that studies add."""
 
 
 def completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:

@@ -27,7 +27,7 @@ class Command(click.Command):
     def __init__(
         self, *args: Any, examples: Sequence[tuple[str, str]] = (), **attributes: Any
     ) -> None:
-        """`examples` are command lines without `tailback`, each with what it does."""
+        """`examples` are pairs: a command line without `tailback`, and what it does."""
         if examples:
             attributes["epilog"] = "\n\n".join(
                 [
@@ -46,7 +46,7 @@ class Command(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], **{h: [] for h in HEADINGS}}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            # Arguments are in the usage line.
+            # The usage line shows the arguments, so only options are listed.
             if record is not None and not isinstance(parameter, click.Argument):
                 sections[_heading(parameter.name)].append(record)
         for heading, records in sections.items():
@@ -56,12 +56,12 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of such commands, each with its whole first sentence."""
+    """A group of commands whose help shows the whole first sentence of each."""
 
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands with what they do."""
+        """Write a line for each command: its name and its first sentence."""
         with formatter.section("Commands"):
             formatter.write_dl(
                 [

@@ -1,7 +1,7 @@
-"""The commands of `tailback`: one module each, one line each.
+"""The commands of `tailback`: each has a module, and a line here.
 
 Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input, 3 a `--fail-if`
-bound is exceeded, 4 the seeds cannot decide whether one is, 130 interrupted. With `--json` nothing
+bound is exceeded, 4 the seeds cannot decide about a bound, 130 interrupted. With `--json` nothing
 but the JSON goes to stdout.
 """
 
@@ -36,7 +36,7 @@ class Commands(click.Group):
     """The commands; each module is loaded only when its command runs, for a short start-up."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (as click calls it)
-        """Their names, in the order of the help."""
+        """List the names of the commands in the order of the help."""
         return [name for names in _purposes().values() for name in names]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -55,7 +55,7 @@ class Commands(click.Group):
         ctx: click.Context,  # noqa: ARG002 (as click calls it)
         cmd_name: str,
     ) -> click.Command | None:
-        """The command of a name, if there is one."""
+        """Return the command with this name, or None."""
         if cmd_name not in COMMANDS:
             place = studies.commands().get(cmd_name)
             command = None if place is None else studies.load(place)

@@ -16,7 +16,7 @@ from tailback.cli.completing import engine_names
 
 
 def _unconfine(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    """Applies to everything that this command runs, in any thread."""
+    """Switch the sandbox off for everything that this command runs, in any thread."""
     if wanted:
         from tailback.kernel import confine
 
@@ -49,7 +49,7 @@ _trust_option = click.option(
 
 
 def walls_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Walls around guests that a user may do without."""
+    """Add the options that switch off parts of the sandbox of guests."""
     return _unconfined_option(_trust_option(command))
 
 
@@ -127,7 +127,7 @@ class _Count(click.ParamType[Any]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """The number."""
+        """Return the number, or fail with a message."""
         if isinstance(value, int):
             return value
         text = str(value)
@@ -144,7 +144,7 @@ class _Seeds(click.ParamType[Any]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | Auto:
-        """A number of seeds, or as many as a decision needs."""
+        """Return a number of seeds, or `Auto` for as many as a decision needs."""
         if isinstance(value, int | Auto):
             return value
         text = str(value)

@@ -16,7 +16,7 @@ HARM = (
     "harm_chunk_mean",
     "harm_chunk_p99",
 )
-"""What is compared with a run in which a competitor is absent."""
+"""The metrics that are compared between a run and one in which a competitor is absent."""
 
 
 def without(scenario: scenarios.Source, name: str, engine: str) -> Variant:

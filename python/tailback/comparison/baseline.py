@@ -28,13 +28,13 @@ from tailback.store.results import Results
 SUFFIX = ".tailback.json"
 FORMAT = 1
 NAME = "baseline"
-"""Name of its variant in a comparison."""
+"""The name of the variant that a comparison makes from a baseline file."""
 
 LIMIT = 32 << 20
-"""The most bytes of such a file; a baseline that is checked in has some thousands."""
+"""The most bytes of a baseline file. One that is checked in has a few thousand."""
 
 DIGITS = 10
-"""Significant digits of a value: enough that rounding makes no difference."""
+"""Significant digits of a stored value; rounding to so many changes no result."""
 
 _SHAPE: dict[str, Any] = {
     "format": shape.whole,
@@ -61,7 +61,7 @@ _SHAPE: dict[str, Any] = {
 
 
 def is_named_so(path: Path) -> bool:
-    """Whether this is the name of such a file."""
+    """Whether a path has the ending of a baseline file."""
     return path.name.endswith(SUFFIX)
 
 
@@ -107,7 +107,7 @@ def _point(side: Ran, seeds: Sequence[int], wanted: Sequence[Metric]) -> dict[st
                         "mean": _rounded(estimate.mean),
                         "ci95": _rounded(estimate.half_width),
                         "values": [_rounded(reading.value) for reading in by_seed],
-                        # How long unfinished flows had taken.
+                        # Unfinished flows: the time so far, a lower bound of the completion time.
                         **({"at_least": bounds} if any(b is not None for b in bounds) else {}),
                     }
                 )
@@ -119,14 +119,14 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _text(point: Mapping[str, Any]) -> str:
-    """A line for each cell: a diff then shows the changed cells."""
+    """Write a line for each cell, so that a diff shows which cells changed."""
     head = ", ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in point.items() if k != "cells")
     cells = ",\n".join(f"   {json.dumps(cell)}" for cell in point["cells"])
     return f'  {{{head}, "cells": [\n{cells}\n  ]}}'
 
 
 def read(path: Path) -> VariantResults:
-    """The baseline of a file, as a variant with values and without runs."""
+    """Read a baseline file as a variant that has values and no runs."""
     data = foreign.read(path, limit=LIMIT)
     document = foreign.parse_json(data, path)
     if not isinstance(document, dict) or document.get("tailback") != "baseline":
@@ -164,7 +164,7 @@ def read(path: Path) -> VariantResults:
 
 
 def _refuse_values_of_one(points: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Rejects values that an earlier version stored under the name of a metric of two results."""
+    """Reject files of an earlier version, in which a metric that needs two results has values."""
     of_two = {metric.path for metric in METRICS if metric.of_two is not None}
     for point in points:
         for cell in point["cells"]:
@@ -184,7 +184,7 @@ def _short(points: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _twice(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Entries that occur more than once, where one would replace the other."""
+    """Yield entries that occur more than once, because one would replace the other."""
     at: dict[Key, int] = {}
     for i, point in enumerate(points):
         first = at.setdefault(key_of(point["params"], point["labels"]), i)
@@ -215,13 +215,13 @@ def _kept(point: Mapping[str, Any]) -> KeptRun:
 
 
 def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantResults:
-    """The baseline restricted to the seeds of the run, so that both are compared seed by seed."""
+    """Restrict the baseline to the planned seeds, so that both sides are compared seed by seed."""
     assert base.kept is not None
     seeds, kept = {}, {}
     for params, point in base.kept.items():
         both = [seed for seed in base.seeds[params] if seed in set(planned.get(params, ()))]
         if not both:
-            # No common seeds: two samples.
+            # Without common seeds, the comparison takes both sides as independent samples.
             return base
         seeds[params] = both
         cells: dict[Kind, dict[str, dict[str, dict[int, Reading]]]] = {
@@ -241,7 +241,7 @@ def most_seeds(base: VariantResults) -> int:
 
 
 def quantities(base: VariantResults) -> list[str]:
-    """The quantities of the file, `link.drops` for links only."""
+    """List the quantities of the file; `link.drops` means drops of links only."""
     paths: dict[str, None] = {}
     for point in (base.kept or {}).values():
         for kind, names in point.cells.items():

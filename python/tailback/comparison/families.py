@@ -19,7 +19,7 @@ from collections.abc import Hashable, Sequence
 
 
 def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) -> list[float | None]:
-    """The q value of each p: the smallest level at which it would be flagged.
+    """Compute the q value of each p value: the smallest level at which it would be flagged.
 
     `families` gives the family of each p. A missing p has no q and does not count.
     """
@@ -28,7 +28,7 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
         if p is not None:
             members.setdefault(family, []).append(at)
     within = [_of_any_dependence([ps[at] or 0.0 for at in group]) for group in members.values()]
-    # The smallest of a family's adjusted p is the p of the family.
+    # The p value of a family is the smallest adjusted p value in it.
     of_family = _adjusted([min(inside) for inside in within])
     ordered = sorted(of_family)
     qs: list[float | None] = [None] * len(ps)
@@ -55,13 +55,13 @@ def _level(p: float, q: float, ordered: Sequence[float]) -> float:
 
 
 def _of_any_dependence(ps: Sequence[float]) -> list[float]:
-    """Benjamini and Yekutieli's adjusted p."""
+    """Adjust p values by the method of Benjamini and Yekutieli."""
     harmonic = math.fsum(1 / i for i in range(1, len(ps) + 1))
     return [min(1.0, p * harmonic) for p in _adjusted(ps)]
 
 
 def _adjusted(ps: Sequence[float]) -> list[float]:
-    """Benjamini and Hochberg's adjusted p."""
+    """Adjust p values by the method of Benjamini and Hochberg."""
     n = len(ps)
     smallest = 1.0
     adjusted = [1.0] * n

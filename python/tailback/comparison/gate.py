@@ -1,14 +1,14 @@
-"""`compare --fail-if`: whether a difference is beyond a threshold, is not, or is undecided.
+"""`compare --fail-if`: decides whether a difference is beyond a threshold, or cannot decide.
 
 Passing is a claim, and is tested as one. A cell holds if the one-sided test at the level shows that
-the difference is not beyond the threshold. That every cell holds needs no correction, since each
-has to (Berger 1982). A cell exceeds if the opposite test shows that it is beyond, over all cells
-together by Holm's method (1979), so that one of many does not exceed by chance. If neither test
-shows anything, the cell is undecided. A value of the baseline that a variant does not have is
-undecided too.
+the difference is not beyond the threshold. The claim that all cells hold needs no correction,
+because every single one must hold (Berger 1982). A cell exceeds if the opposite test shows that it
+is beyond the threshold. Holm's method (1979) corrects this test over all cells, so that one of many
+does not exceed by chance. If neither test shows anything, the cell is undecided. A cell is undecided
+too if the baseline has a value and the variant does not.
 
-`until_told` adds seeds. Repeated tests would find something in the end. The tests are therefore
-fixed beforehand, each with twice the seeds, and they share the level.
+`until_told` adds seeds. Tests that are repeated often enough find something by chance. Their number
+is therefore fixed beforehand, each has twice the seeds of the one before, and they share the level.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FIRST_LOOK = 10
 """Number of seeds with which `until_told` begins."""
 
 LAST_LOOK = 80
-"""Number of seeds with which it ends, by default."""
+"""Number of seeds with which `until_told` ends by default."""
 
 LEAST_PROMISED = 10_000
 """The largest number of seeds that a message recommends."""
@@ -58,11 +58,11 @@ class Verdict:
     threshold is in percent.
     """
     seeds: int | None = None
-    """Estimated number of seeds that could decide; None: it is decided, or no number of seeds would
+    """Estimated number of seeds that could decide; None if it is decided or no number would
     decide.
     """
     reason: str = ""
-    """Why there is nothing to test."""
+    """Why the cell cannot be tested; empty if it can."""
 
     def where(self) -> str:
         """Quantity, flow or link, and point, in words."""
@@ -120,7 +120,7 @@ class Gate:
 
     @property
     def answer(self) -> Answer:
-        """ "Exceeds" if one cell does, "holds" if all do."""
+        """ "Exceeds" if any cell exceeds, "holds" if all cells hold."""
         answers = {verdict.answer for verdict in self.verdicts}
         return "exceeds" if "exceeds" in answers else "unknown" if "unknown" in answers else "holds"
 
@@ -129,7 +129,7 @@ class Gate:
         return [verdict for verdict in self.verdicts if verdict.answer == answer]
 
     def text(self) -> str:
-        """One line: the number of each answer."""
+        """Return one line that counts the verdicts by answer."""
         words = {"exceeds": "exceeded", "holds": "holds", "unknown": "cannot tell"}
         counts = {
             "beyond": len(self.of("exceeds")),
@@ -152,7 +152,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Case:
-    """A cell to test: a cell of a variant, with its values if there are enough."""
+    """A cell of one variant to test, with its values if they are enough for a test."""
 
     threshold: Threshold
     cell: Cell
@@ -160,7 +160,7 @@ class _Case:
     samples: Samples | None
     reason: str = ""
     same: bool = False
-    """Whether both are identical runs."""
+    """Whether the baseline and the variant are identical runs."""
 
     def contrasts(self) -> list[Contrast]:
         """By how much the difference exceeds the threshold, in each direction."""
@@ -183,7 +183,7 @@ def hold(comparison: Comparison, thresholds: Sequence[Threshold], level: float =
         raise InputError("no thresholds; expected some such as delay_p99_ms:+10%")
     cases = [case for threshold in thresholds for case in _cases(comparison, threshold)]
     contrasts = [case.contrasts() if case.samples else [] for case in cases]
-    # A difference beyond one side cannot be beyond the other.
+    # Of an upper and a lower limit, a difference can exceed only one: take the smaller p value.
     beyond = [min((contrast.more() for contrast in sides), default=1.0) for sides in contrasts]
     exceeding = _holm(beyond, level)
     verdicts = []
@@ -243,7 +243,7 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
             b = cell.samples.get(variant.name, {})
             case = (threshold, cell, variant.name)
             if not a:
-                # The baseline has no value that could become worse.
+                # A cell without a value in the baseline cannot become worse.
                 continue
             if of_two and not variant.paired_with(base):
                 cases.append(_Case(*case, None, "harm needs runs with the same seeds"))
@@ -278,7 +278,7 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
 
 
 def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
-    """Whether a variant is the baseline itself: its runs have the same ids."""
+    """Return the points and variants whose runs are the baseline's own: the ids are the same."""
     pairs = set()
     for params, (first, *others) in comparison.points():
         ids = [run.run_id for run in first]
@@ -289,7 +289,7 @@ def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
 
 
 def _holm(ps: Sequence[float], level: float) -> list[bool]:
-    """Return which hypotheses are rejected, with the chance of any false rejection below the
+    """Return which hypotheses Holm's method rejects: the chance of any false rejection is below the
     level.
     """
     rejected = [False] * len(ps)
@@ -303,7 +303,7 @@ def _holm(ps: Sequence[float], level: float) -> list[bool]:
 def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | None:
     """Estimated number of seeds that could decide, if the true difference is the measured one."""
     above = [contrast for contrast in sides if contrast.mean > 0]
-    # One side shows that it is beyond; all sides show that it is within.
+    # To exceed, a cell must be beyond one side. To hold, it must be within all sides.
     counts = [contrast.runs(strict) for contrast in above] or [
         contrast.runs(level) for contrast in sides
     ]
@@ -311,7 +311,7 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
     most = max(known) if len(known) == len(counts) else None
     if most is None or most > LEAST_PROMISED:
         return None
-    # This many seeds have been tried already.
+    # The number must be larger than that of the seeds that were just tried.
     return max(most, min(contrast.n for contrast in sides) + 1)
 
 
@@ -329,7 +329,7 @@ def until_told(
     most: int = LAST_LOOK,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Comparison, Gate]:
-    """Runs with more and more seeds until every threshold has an answer, or the seeds end."""
+    """Run with more and more seeds until each threshold has an answer or `most` is reached."""
     planned = looks(most)
     for seeds in planned:
         comparison = run(seeds)

@@ -167,7 +167,7 @@ def compare(
         )
     if isinstance(seeds, Auto) and not thresholds:
         raise InputError("--seeds auto: there is nothing to tell; expected --fail-if too")
-    # A report that is asked for by its folder is not written to the results.
+    # A report with a folder of its own does not write to the results, which may be read-only.
     no_report = no_report or (options.read_only and report_folder is None)
     asked = _Asked(sources, variants, absent, chosen, parts, presets, quick, options, thresholds)
     run, most = asked.maker(seeds)
@@ -185,7 +185,7 @@ def compare(
             from tailback.comparison.gate import hold
 
             gate = hold(outcome, thresholds)
-    # Without --out a report is where the results are, and a battery's below its own name.
+    # Without --out, `_report` chooses the place. A battery's report always has its own folder.
     named = asked.battery is None and options.out != layout.DEFAULT
     where = options.out if named else None
     page = _report(outcome, report_folder, no_report, pdf, where)
@@ -194,7 +194,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is to be compared."""
+    """The arguments of the command that say what to compare."""
 
     sources: tuple[str, ...]
     variants: tuple[str, ...]
@@ -208,13 +208,13 @@ class _Asked:
 
     @property
     def battery(self) -> str | None:
-        """The battery that is meant, if one is."""
+        """The name of the battery, if the only source is one."""
         return _battery(self.sources)
 
     def maker(
         self, seeds: int | Auto | None
     ) -> tuple[Callable[[int | None], Comparison], int | None]:
-        """A function that compares with a given number of seeds, and the most seeds."""
+        """Return a function that compares with a number of seeds, and the largest such number."""
         from tailback.comparison import baseline, quantities
 
         battery = self.battery
@@ -307,7 +307,7 @@ def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) ->
 
 
 def _battery(sources: tuple[str, ...]) -> str | None:
-    """The battery of this name, unless a file here has the name."""
+    """Return the name of the battery, if the only source is one."""
     word = sources[0]
     known = tuple(studies.batteries())
     if len(sources) > 1 or word in known:
@@ -365,7 +365,7 @@ def _with_runs(places: list[Path], options: RunOptions) -> list[Path]:
 
 
 MOST_SAID = 20
-"""Verdicts that are printed one by one; the JSON has all."""
+"""The most verdicts that are printed one by one; the JSON has all."""
 
 
 def _report(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tailback.store.layout import PointRef
 
 MOST = 24
-"""Headings that are printed."""
+"""The most headings that are printed."""
 
 
 @click.command(

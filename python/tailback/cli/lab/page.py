@@ -18,7 +18,7 @@ BUILT = Path(__file__).resolve().parents[4] / "web" / "dist" / NAME
 """The page in a checkout, after `make lab`."""
 
 EMPTY = '<script type="application/json" id="opened">null</script>'
-"""Where the page looks for a scenario to open."""
+"""The element of the page that `with_scenario` replaces by one with a scenario."""
 
 
 def find() -> Path:
@@ -53,7 +53,7 @@ def load(path: Path) -> dict[str, object]:
 
 
 def _traces(text: str, path: Path) -> dict[str, str]:
-    """The traces that a valid scenario names, by their names in it."""
+    """Return the content of the traces that a valid scenario names, by their names in it."""
     from tailback.errors import ScenarioError
 
     try:

@@ -1,4 +1,4 @@
-"""A server on this machine for one page, which answers everyone who knows the address.
+"""Serves one page on this machine to everyone who knows its address.
 
 It answers one path, which contains a random token, and only requests that name this machine as the
 host, so that no other page can read it by a name that resolves to this machine. It reads no file
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 HOST = "127.0.0.1"
 
 POLICY = "frame-ancestors 'none'"
-"""No other page may show it, in addition to the policy in the page."""
+"""Forbids other pages to embed this one. The page itself contains the rest of its policy."""
 
 
 class Server(ThreadingHTTPServer):
@@ -36,7 +36,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
     server_version = "tailback"
     sys_version = ""
-    # A connection that sends nothing ends.
+    # In seconds: a connection that sends nothing is closed.
     timeout = 30
 
     def do_GET(self) -> None:
@@ -44,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(body=True)
 
     def do_HEAD(self) -> None:
-        """Send the headers of that answer."""
+        """Send only the headers of the answer to GET."""
         self._answer(body=False)
 
     def _answer(self, *, body: bool) -> None:
@@ -70,4 +70,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(self.server.page)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (as the base has it)
-        """Print nothing: the token would be in it."""
+        """Print nothing, because a log line would contain the token."""

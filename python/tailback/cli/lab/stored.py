@@ -42,8 +42,8 @@ def text(run: Path) -> str:
 
 
 def scenario(point: Table, seed: int) -> str | None:
-    """Return a canonical point as TOML, without keys that have their default; None if there is no
-    scenario that means the same."""
+    """Return a canonical point as TOML, without keys that have their default; None if no
+    scenario means the same."""
     try:
         table = _table(point, seed)
     except (KeyError, TypeError, IndexError):
@@ -52,7 +52,7 @@ def scenario(point: Table, seed: int) -> str | None:
         return None
     for place, key in list(_places(table)):
         value = place.pop(key)
-        # The seed is not part of a point.
+        # The seed is not part of a point, so it is always written.
         if (place is table and key == "seed") or _canonical(_tidy(table)) != point:
             place[key] = value
     written = _laid_out(_tidy(table))
@@ -65,7 +65,7 @@ def _canonical(table: Table) -> object:
 
 
 def _point(written: str) -> object:
-    """The canonical point of a text."""
+    """Return the canonical point of a scenario in TOML; None if it is not valid."""
     try:
         points = _native.load(written.encode(), "stored").points
     except ScenarioError:
@@ -78,7 +78,7 @@ def _table(point: Table, seed: int) -> Table:
     kinds = _Kinds()
     names = [link["name"] for link in point["links"]]
 
-    # The way back of `both_directions`, which has no name in a scenario.
+    # `both_directions` adds a link "NAME.back", which a scenario file does not name.
     twins = {name.removesuffix(".back") for name in names if name.endswith(".back")}
 
     def routed(one: Table, path: str) -> Table:
@@ -126,12 +126,12 @@ class _Kinds:
         }
 
     def written(self, value: Any, path: str, entry: str | None = None) -> Any:
-        """A value of the canonical point in the form of a scenario."""
+        """Write a value of the canonical point as a scenario has it."""
         if isinstance(value, dict):
             return self._of_table(value, path, entry)
         if path.endswith((".steps", ".during", ".pause")):
             kind = "rate" if path.endswith("rate.steps") else "time"
-            # A share, as in steps of loss, has no unit.
+            # A number without a unit, such as a share of loss.
             return [
                 [_unit(at, "time"), to if isinstance(to, float) else _unit(to, kind)]
                 for at, to in value
@@ -151,7 +151,7 @@ class _Kinds:
         made: Table = {}
         for key, inner in value.items():
             if key == "options":
-                # An algorithm's options are beside its name.
+                # In a table of an algorithm the options are keys beside `name`.
                 name = value.get("name") if path.endswith((".queue", ".cc")) else own
                 made |= {k: self.written(v, f"{path}.{k}", name) for k, v in inner.items()}
             elif key == "connections" and inner is not None:
@@ -181,7 +181,7 @@ def _places(value: Any) -> Iterator[tuple[Table, str]]:
 
 
 def _tidy(table: Table) -> Table:
-    """The point with its keys in the order in which people write them."""
+    """Return the point with its keys in the order in which people write them."""
     order = ("duration", "warmup", "seed", "bottleneck", "links", "path", "record")
     first = {key: table[key] for key in order if key in table}
     return first | {key: value for key, value in table.items() if key not in first}
@@ -206,7 +206,7 @@ def _laid_out(table: Table) -> str:
 
 
 def _short(value: Any) -> Any:
-    """An algorithm without options as its name alone."""
+    """Replace the table of an algorithm without options by its name alone."""
     if isinstance(value, dict) and len(value) == 1:
         return value.get("name", value.get("aqm", value))
     return value

@@ -1,1 +1,1 @@
-"""What commands print for people, as tables as wide as the terminal."""
+"""The tables that commands print for people; they use the width of the terminal."""

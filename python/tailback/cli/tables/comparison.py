@@ -19,16 +19,16 @@ FLAG = "*"
 
 
 class ComparisonLayout(NamedTuple):
-    """How wide the tables become."""
+    """The choices that decide how wide the tables are."""
 
     points: bool
-    """The parameters of a point are columns, instead of a heading over a table of its own."""
+    """Whether the parameters of a point are columns. Otherwise each point has a table."""
     full_paths: bool
-    """`bottleneck.rate` instead of `rate`."""
+    """Whether a column is called `bottleneck.rate` instead of `rate`."""
     one_line: bool
-    """An interval is printed behind its number instead of below."""
+    """Whether an interval is printed behind its number instead of below."""
     side_by_side: bool
-    """Variants have columns, instead of rows."""
+    """Whether variants are columns instead of rows."""
 
 
 LAYOUTS = (
@@ -64,7 +64,8 @@ def show(comparison: Comparison, page: Path | None) -> None:
 
 
 def _chosen(comparison: Comparison) -> tuple[list[Cell], int]:
-    """The cells with the clearest differences, in their order, and the number of cells left out."""
+    """Return the cells with the clearest differences, in the order of the cells, and the number of
+    cells left out."""
     cells = [cell for cell in comparison.cells if not cell.nothing]
     if len(cells) <= MAX_ROWS:
         return cells, 0
@@ -123,7 +124,7 @@ def _table(
     for cell in cells:
         of = cell.name or cell.kind
         new = cell.labels != point
-        # Print a point and a flow in the first of their rows only.
+        # Print the name of a point or a flow only in its first row.
         start = [line(cell.labels.get(path, "")) if new else "" for path in paths]
         start += [of if new or of != last else "", cell.metric.name]
         point, last = cell.labels, of
@@ -179,7 +180,7 @@ def _summary(comparison: Comparison) -> Table:
 
 
 MOST_REASONS = 8
-"""Reasons that are printed; the JSON and the report have all."""
+"""The most reasons that are printed; the JSON and the report have all."""
 
 
 def _reasons(comparison: Comparison) -> list[str]:

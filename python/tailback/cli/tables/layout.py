@@ -14,11 +14,11 @@ MAX_ROWS = 60
 
 
 UNLIMITED = 10_000
-"""Width in columns where no terminal limits it."""
+"""The width in columns of output that no terminal limits."""
 
 
 def width_of(table: Table) -> int:
-    """Width in columns of a table with no cell cut."""
+    """Return the width in columns that a table needs so that no cell is cut."""
     wide = PlainConsole(width=UNLIMITED)
     return Measurement.get(wide, wide.options, table).maximum
 
@@ -31,7 +31,7 @@ def print_table(table: Table) -> None:
 
 def new_console(width: int | None = None) -> PlainConsole:
     """The terminal, or a pipe or file in its place; `width` overrides its width."""
-    # Into a pipe or a file a table must not be cut to 80 columns.
+    # A table in a pipe or a file must not be cut to 80 columns.
     if width is None and not sys.stdout.isatty():
         width = UNLIMITED
     # Without a height, rich assumes 80 columns for a dumb terminal.
@@ -39,7 +39,7 @@ def new_console(width: int | None = None) -> PlainConsole:
 
 
 def short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
-    """Return the ends of the paths, as long as they must be to be distinct."""
+    """Return the end of each path, with as many parts as make it distinct."""
     split = [path.split(".") for path in paths]
     names = list(paths)
     for i, parts in enumerate(split):

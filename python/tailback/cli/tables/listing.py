@@ -9,14 +9,14 @@ from typing import Any
 from tailback import studies
 
 KERNEL_HAS = {"cc": "ccs", "aqm": "qdiscs"}
-"""Which entry of a kit's manifest corresponds to each registry."""
+"""The key in a kit's manifest that lists what its kernel has, for each registry."""
 
 PARTS = ("cake_mq", "clsact", "ingress", "mq", "noqueue")
-"""Qdiscs that are not a queue discipline for a link."""
+"""Qdiscs of the kernel that cannot be the queue of a link."""
 
 
 def lines(kind: str, *, options: bool) -> Iterator[str]:
-    """The entries of a registry, a line each (and one for each option)."""
+    """Yield a line for each entry of a registry, and for each of its options if wanted."""
     if kind == "metrics":
         from tailback import metrics
 
@@ -62,7 +62,7 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
 
 
 def option_lines(options: list[dict[str, Any]], prefix: str = "") -> Iterator[str]:
-    """`name = default  (type)  doc`, nested ones under their table's name."""
+    """Yield `name = default  (type)  doc` for each option; nested options follow their table."""
     for option in options:
         name = f"{prefix}{option['name']}"
         default = f" = {option['default']}" if option["default"] is not None else ""
@@ -96,7 +96,7 @@ def type_of(option: dict[str, Any]) -> str:
 
 
 def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
-    """The engines that have an entry, and what the kernel calls it if not the same."""
+    """Name the engines that have an entry, and the kernel's name for it if it differs."""
     if "kernel" not in entry:
         return "kernel"
     name = entry["kernel"]

@@ -37,7 +37,7 @@ def _of(title: str, name: str, on: On, scale: float = 1.0) -> TableQuantity:
     return TableQuantity(title, find(name, on), scale)
 
 
-# A source of traffic has some of a flow's quantities only.
+# A source of traffic has only some of these quantities.
 FLOW: tuple[TableQuantity, ...] = (
     _of("Mbit/s", "throughput_mbit", "flow"),
     _of("RTT ms", "rtt_ms.mean", "flow"),
@@ -50,7 +50,8 @@ SCE = _of("SCE marks", "sce_marks", "flow")
 SCE_OF_LINK = _of("SCE marks", "sce_marks", "link")
 DONE = _of("done s", "completion_s", "flow")
 FINISHED = "finished"
-"""Title of the column that counts the runs in which a transfer finished, where not all did."""
+"""Title of the column that counts the runs in which a transfer finished. The column is shown
+only if some transfers did not finish."""
 QUEUE: tuple[TableQuantity, ...] = (
     _of("queue ms", "delay_ms.mean", "link"),
     _of("queue p99 ms", "delay_ms.p99", "link"),
@@ -74,7 +75,7 @@ PROGRAM: tuple[TableQuantity, ...] = (
 
 
 def _share(part: str, *whole: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Share of all of the kind, in percent."""
+    """Return a function that reads a part of a summary as a share of the whole, in percent."""
 
     def value(of: Mapping[str, Any]) -> float | None:
         total = sum(n for name in whole if (n := of[name]) is not None)
@@ -117,14 +118,14 @@ LATENCY: tuple[TableQuantity, ...] = (
 
 
 class ResultsLayout(NamedTuple):
-    """How wide the tables become."""
+    """The choices that decide how wide the tables are."""
 
     together: bool
-    """The only link is printed beside the first flow instead of in a table of its own."""
+    """Whether the only link is printed beside the first flow instead of in a table of its own."""
     full_paths: bool
-    """`bottleneck.rate` instead of `rate`."""
+    """Whether a column is called `bottleneck.rate` instead of `rate`."""
     one_line: bool
-    """An interval is printed behind its mean instead of below."""
+    """Whether an interval is printed behind its mean instead of below."""
 
 
 LAYOUTS = (
@@ -141,7 +142,7 @@ def show(results: Results) -> None:
     No number is ever cut: if nothing fits, lines are longer than the terminal.
     """
     groups = results.groups()
-    # Print the link beside the first flow, if there is one.
+    # A link that is the only one of each run may be printed beside the first flow.
     one_link = all(
         len(_of_run(run)["queues"]) == 1 and _senders(_of_run(run)) for run in results.points
     )
@@ -168,7 +169,7 @@ def show(results: Results) -> None:
 
 
 def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Caveats about the means: which miss some seeds, and which points do not vary with the
+    """Return caveats about the means: some lack seeds, and some points do not vary with the
     seed."""
     notes = []
     if any(_unfinished(group) for group in groups):
@@ -341,7 +342,7 @@ def _harms(results: Results) -> list[TableQuantity]:
 def _sources(
     groups: Sequence[Sequence[Run]], shown: Callable[[Mapping[str, Any]], bool]
 ) -> list[tuple[Sequence[Run], int, Mapping[str, Any]]]:
-    """The sources that a table shows: runs of the point, place in the run, part."""
+    """The sources that a table shows, as tuples: runs of the point, index in the run, summary."""
     return [
         (group, i, part)
         for group in groups
@@ -425,7 +426,7 @@ def _of_bin(upto_bytes: int) -> TableQuantity:
     name = next((name for name, bound in BINS if bound == upto_bytes), None)
     if name is not None:
         return _of(title, f"completion_s.{name}", "flow", 1e3)
-    # A summary of a version with other bins.
+    # A summary that another version wrote can have other bins.
     read = of_bin(upto_bytes, "completion_s.mean")
     return TableQuantity(title, Metric("completion_s", "flow", "s", "", read, "requests"), 1e3)
 
@@ -448,7 +449,7 @@ def _table(
 
 
 def _fill(table: Table, rows: Sequence[Sequence[str]], layout: ResultsLayout) -> int:
-    """Adds the first rows; returns how many are left."""
+    """Add as many rows as are shown; return how many are left out."""
     for cells in rows[:MAX_ROWS]:
         table.add_row(*(cell if layout.one_line else _BREAK.sub("\n", cell) for cell in cells))
     return max(0, len(rows) - MAX_ROWS)
@@ -463,7 +464,7 @@ def _lines(text: str, layout: ResultsLayout) -> str:
 
 
 def _of_run(run: Run) -> Mapping[str, Any]:
-    """Its summary, with the flows that are shown."""
+    """Return the summary of a run with only the flows that the tables show."""
     return run.brief[0]
 
 
@@ -472,7 +473,7 @@ def _senders(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    """The sender of an index; faster than building `_senders` for each cell."""
+    """Return the sender with an index. This is faster than to build `_senders` for each cell."""
     flows: Sequence[Mapping[str, Any]] = summary["flows"]
     traffic: Sequence[Mapping[str, Any]] = summary["traffic"]
     return flows[index] if index < len(flows) else traffic[index - len(flows)]
@@ -483,7 +484,7 @@ def _program(summary: Mapping[str, Any], index: int) -> Any:
 
 
 def _own(results: Results) -> list[TableQuantity]:
-    """Numbers from the files of programs, by name."""
+    """Return a column for each number that programs wrote to files."""
     first = (_of_run(group[0]) for group in results.groups())
     names = dict.fromkeys(n for summary in first for p in programs(summary) for n in p["results"])
     return [_of(line(name), f"results.{name}", "flow") for name in names]
@@ -522,13 +523,13 @@ def _estimate(group: Sequence[Run], quantity: TableQuantity, part: Part) -> Esti
 
 
 def _over_seeds(group: Sequence[Run], quantity: TableQuantity, part: Part) -> str:
-    # How many transfers finished has a column of its own.
+    # Another column counts the transfers that finished.
     counted = quantity.metric.at_least is None
     return with_spread(_estimate(group, quantity, part), counted=counted)
 
 
 def _finished(group: Sequence[Run], part: Part) -> str:
-    """In how many runs a transfer finished; empty for a flow without a size."""
+    """Say in how many runs a transfer finished; empty for a flow without a size."""
     found = _estimate(group, DONE, part)
     if found.n == 0 and found.at_least is None:
         return ""
