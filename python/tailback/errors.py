@@ -38,7 +38,7 @@ class InputErrors(InputError):
         return list(self._problems)
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, ...]]:
-        # Places belong to the process that has the file.
+        # Another process gets text, because places refer to a file that only this process has read.
         return type(self), tuple(map(str, self._problems))
 
 
@@ -55,7 +55,7 @@ class ScenarioError(InputError):
         return list(self.diagnostics)
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str]]:
-        # Places belong to the process that has read the file.
+        # Another process gets text, because places refer to a file that only this process has read.
         return InputError, (str(self),)
 
 
@@ -68,7 +68,7 @@ class DamageWarning(UserWarning):
 
 
 class ScenarioWarning(UserWarning):
-    """Something in a scenario is allowed but unusual: a text, or a diagnostic."""
+    """Something in a scenario is allowed but unusual. The warning is a text or a diagnostic."""
 
 
 class VersionWarning(UserWarning):
@@ -76,11 +76,11 @@ class VersionWarning(UserWarning):
 
 
 class Cancelled(TailbackError):
-    """A run was asked to stop before its end."""
+    """A run was cancelled before its end."""
 
 
 class EnginePanic(TailbackError):
-    """The engine failed in the middle of a run: a bug in tailback, at the cost of that run."""
+    """The engine failed in the middle of a run. This is a bug in tailback; the run is lost."""
 
 
 class GuestFailed(EnginePanic):

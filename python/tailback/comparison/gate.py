@@ -4,7 +4,7 @@ Passing is a claim, and is tested as one. A cell holds if the one-sided test at 
 the difference is not beyond the threshold. The claim that all cells hold needs no correction,
 because every single one must hold (Berger 1982). A cell exceeds if the opposite test shows that it
 is beyond the threshold. Holm's method (1979) corrects this test over all cells, so that one of many
-does not exceed by chance. If neither test shows anything, the cell is undecided. A cell is undecided
+does not exceed by chance. If neither test shows anything, the cell is undecided. It is undecided
 too if the baseline has a value and the variant does not.
 
 `until_told` adds seeds. Tests that are repeated often enough find something by chance. Their number

@@ -50,11 +50,11 @@ TEST_BED = (
     "run.jain",
     "run.throughput_ratio",
 )
-"""The default if data files of Flent are compared: the metrics that those have too."""
+"""The default if data files of Flent are compared: the metrics that these files also have."""
 
 
 def select(chosen: Sequence[str]) -> list[Metric]:
-    """The metrics of these names or paths; `link.drops` means the drops of links only."""
+    """Return the metrics with these names or paths; `link.drops` means the drops of links only."""
     by_path: dict[tuple[str, str], Metric] = {}
     for name in chosen or METRICS:
         matches = metrics.offered(name)

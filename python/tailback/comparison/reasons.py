@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from tailback.store.results import Run
 
 MEASURED = ("flent", "qlog")
-"""The engines of measured data, which has no account."""
+"""The engine names of measured data, for which no account exists."""
 
 Facts = dict[Key, float]
-"""Numbers of an explanation, by the object that they belong to."""
+"""Numbers of an explanation, by kind of object, its name and the quantity."""
 
 MOST_RUNS = 2000
-"""Larger comparisons get no reasons."""
+"""The most runs of a comparison for which reasons are computed."""
 
 
 @dataclass(frozen=True)
 class At:
-    """The reasons that differ at a point."""
+    """The reasons that differ between variants at one point."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
@@ -49,7 +49,7 @@ def of(comparison: Comparison) -> list[At]:
     coarse = len({variant.engine for variant in comparison.variants}) > 1
     out = []
     for _, groups in points:
-        # A baseline from a file has no runs; a failed variant has none here.
+        # A baseline from a file has no runs. A variant whose runs failed has no runs at this point.
         if not all(groups):
             continue
         by_variant = {name: _facts(g, coarse) for name, g in zip(names, groups, strict=True)}
@@ -87,7 +87,7 @@ def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]
 
 
 def _names(runs: Sequence[Facts], kind: str) -> list[str]:
-    """In the order of the file."""
+    """List the names of one kind in the order of the scenario file."""
     return list(
         dict.fromkeys(
             name

@@ -125,11 +125,11 @@ def load_one(
     seeds: int | None,
     plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
-    """Variants are read only here. Add here what else an engine needs to know about one."""
+    """Load the scenario of a variant. Everything that an engine must know about it is set here."""
     try:
         values = list(variant.sets.items())
         if variant.kernel is not None:
-            # It overrides the file, like any other key of the scenario.
+            # The kernel of the variant overrides the file, like any other key of the scenario.
             values.append(("kernel", toml.value(variant.kernel)))
         runner = engines.get(variant.engine)
         with scenarios.quiet(variant.quiet):
@@ -139,9 +139,7 @@ def load_one(
 
 
 def _of_variant(one: _native.Diagnostic, variant: Variant) -> _native.Diagnostic:
-    """An error names what the user has written, rather than a `--set` that the user did not
-    write.
-    """
+    """Reword an error about a `--set` so that it names the `--variant` that the user wrote."""
     if one.option is None:
         return one
     return one.at(f"--variant {variant.name}:{one.place.removeprefix('--set ')}")
@@ -161,7 +159,7 @@ def load_with_seeds(
 
 
 def _says_seeds(loaded: _native.Scenario) -> bool:
-    """Whether the file or a value that is set gives the number of seeds, even if it is one."""
+    """Whether the file or a replaced value sets the number of seeds, even to 1."""
     return "seeds" in json.loads(loaded.sweep)
 
 

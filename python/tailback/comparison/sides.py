@@ -1,7 +1,7 @@
 """A variant at one point: its runs, or values from a baseline's file.
 
-A comparison asks each side for the names of its flows or links and for the values of a quantity,
-and does not know where they come from.
+A comparison asks each side for the names of its flows or links and for the values of a quantity. It
+does not know whether they come from runs or from a file.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """The stored values of a point that ran some time ago."""
+    """The values of a point as a baseline file stores them."""
 
     params: dict[str, float | str]
     labels: dict[str, str]

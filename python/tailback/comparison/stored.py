@@ -22,10 +22,10 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
     """Compare stored results; the first source is the baseline.
 
     A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a data file of Flent
-    (`.flent.gz`), or a folder of those: replicates of one set-up. Or it is a qlog file of a sender
-    (`.qlog`, `.sqlog`). A data file has no parameters: it is compared with a single point, whose
-    warm-up is left out of the file too. The
-    first may be the file of a baseline (`.tailback.json`).
+    (`.flent.gz`), or a folder of such files: replicates of one set-up. Or it is a qlog file of a
+    sender (`.qlog`, `.sqlog`). A data file has no parameters, so it is compared with a single
+    point. The warm-up of that point is left out of the data file too. The first source may be a
+    baseline file (`.tailback.json`).
     """
     from tailback.interop import flent_results, qlog_results
 
@@ -124,7 +124,7 @@ def _refuse_many_points(
 def _names(opened: Sequence[Results]) -> list[str]:
     """Names that distinguish stored sweeps: their titles, else their engines, else their ids.
 
-    Beside an engine, measured data has the name of its file.
+    If a simulated sweep is named by its engine, measured data is named by its file.
     """
     for labels in (
         [r.title for r in opened],

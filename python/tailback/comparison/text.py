@@ -9,7 +9,7 @@ from tailback.metrics.naming import identifier
 
 
 def with_spread_of(found: Estimate | None) -> str:
-    """Mean and half its interval; a dash for what is missing."""
+    """Return the mean and the half-width of its interval; a dash if they are missing."""
     return with_spread(found) if found else "–"
 
 
@@ -35,24 +35,24 @@ def difference_text(difference: Difference | None) -> str:
     text = f"{value:+.{decimals}f}"
     if float(text) == 0:
         text = text.replace("+", "").replace("-", "")
-    # A quantity that is always missing is missing for certain.
+    # The interval has no width if every run gives the same, e.g. that a value is missing.
     spread = f" ±{half:.{decimals}f}" if half else ""
     return f"{text}{spread}{' %' if relative else ''}{_of(difference)}"
 
 
 def _of(difference: Difference) -> str:
-    """The number of seeds, if it is not all."""
+    """Return the number of seeds behind a difference if some are missing; otherwise empty."""
     runs = getattr(difference, "runs", None)
     return f" ({difference.n} of {runs})" if runs is not None and difference.n < runs else ""
 
 
 def percent(share: float | None) -> str:
-    """A relative difference in percent, with its sign; a dash for what is missing."""
+    """Return a relative difference in percent, with its sign; a dash if it is missing."""
     if not share:
         return "–" if share is None else "0"
     return f"{100 * share:+.{_decimals(100 * abs(share))}f} %"
 
 
 def _decimals(size: float) -> int:
-    """As many decimals as are significant for a number of this size."""
+    """Return how many decimals are significant for a number of this size."""
     return 0 if size >= 10 else 1 if size >= 1 else 2 if size >= 0.1 else 3

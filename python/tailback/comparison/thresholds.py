@@ -18,7 +18,7 @@ class Threshold:
     text: str
     quantity: str
     name: str
-    """Name of the flow, link or class; empty: all that have the quantity."""
+    """Name of the flow, link or class; if empty, the limit is for all that have the quantity."""
     sign: str
     """`+` for a rise, `-` for a fall, empty for both."""
     limit: float
@@ -42,7 +42,7 @@ class Threshold:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The directions that the limit is for."""
+        """The directions that the limit forbids, as signs."""
         return (self.sign,) if self.sign else ("+", "-")
 
     @property

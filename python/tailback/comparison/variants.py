@@ -54,12 +54,12 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
 
 
 def toml_text(path: str, value: object) -> str:
-    """Return a value of Python's as TOML; leave the words for engine and kernel unchanged."""
+    """Return a Python value as TOML; the values of `engine` and `kernel` are plain words."""
     return str(value) if path in ("engine", "kernel") else toml.value(value)
 
 
 def values_of(sets: Mapping[str, str]) -> dict[str, object]:
-    """The values of the texts: TOML, where bare words are strings."""
+    """Parse values as TOML; a word without quotes is a string."""
     values: dict[str, object] = {}
     for path, text in sets.items():
         try:

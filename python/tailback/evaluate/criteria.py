@@ -1,7 +1,7 @@
 """Kinds of sections: a comparison with a reference, harm to others, a bound, text only.
 
-A section declares a scenario, what to measure in a run, and a limit. The scenario as it is runs by
-itself; the subject replaces what `subject_at` names.
+A section declares a scenario, what to measure in a run, and a limit. The unchanged scenario runs by
+itself; an evaluation puts the subject at the paths in `subject_at`.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ class Criterion(Protocol):
 
     @property
     def id(self) -> str:
-        """Its number."""
+        """The section's number."""
 
     @property
     def title(self) -> str:
-        """Its title."""
+        """The section's title."""
 
     @property
     def scenario(self) -> str:
-        """The file name of its scenario; empty without one."""
+        """The file name of the section's scenario; empty without one."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """The runs to make, each by a name of its own."""
+        """Return the runs to make, by a name for each."""
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """The verdict from the results of its jobs."""
+        """Return the verdict, from the results of the section's jobs."""
 
     def unsupported(self, why: str) -> SectionResult:
         """The verdict if the engine cannot run it."""
@@ -74,7 +74,7 @@ class Criterion(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What every section has."""
+    """The attributes that all kinds of sections share."""
 
     id: str
     title: str
@@ -91,12 +91,13 @@ class Asked:
     quick_seeds: int = QUICK_SEEDS
     seeds: int = SEEDS
     key: str = "name"
-    """The word for the subject's name in a table: `name` of a congestion control, `aqm`."""
+    """The key of the subject's name in a table: `name` of a congestion control, `aqm` of a queue.
+    """
 
     def job(
         self, folder: Path, request: Request, values: Mapping[str, object], **own: object
     ) -> Job:
-        """The scenario with these values."""
+        """Return a job: the scenario with these values replaced."""
         quick = self.quick if request.quick else {}
         seeds = request.run.seeds or (self.quick_seeds if request.quick else self.seeds)
         return Job(folder / self.scenario, {**self.fixed, **quick, **values, **own}, seeds)
@@ -154,7 +155,7 @@ class Asked:
         results: Mapping[str, Results],
         against: str = "",
     ) -> SectionResult:
-        """The section's result, with its figure."""
+        """Return the section's result from a decision, with the figure of its points."""
         note = _note(decision, points)
         result = self.result(
             decision.verdict, measure, decision.value, bound, decision.interval, note, results
@@ -182,7 +183,7 @@ def _note(decision: Decision, points: Sequence[PointOutcome]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Within(Asked):
-    """A requirement: what the subject does stays within a bound."""
+    """A requirement: a measure of the subject stays within a bound."""
 
     measure: str
     value: Measure
@@ -200,7 +201,7 @@ class Within(Asked):
         request: Request,
         results: Mapping[str, Results],
     ) -> SectionResult:
-        """Whether the bound holds at every point."""
+        """Decide whether the bound holds at every point."""
         sign = 1 if self.better == "less" else -1
         points = [self._outcome_of(group, subject, sign) for group in results["subject"].groups()]
         found = decide(
@@ -240,7 +241,7 @@ def _negated(decision: Decision) -> Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class Against(Asked):
-    """A comparison with a reference in the same place, seed by seed."""
+    """A comparison with a reference in the subject's place in the scenario, seed by seed."""
 
     measure: str
     value: Measure
@@ -249,7 +250,7 @@ class Against(Asked):
     share: bool = True
     """Whether the difference is a share of the larger value; otherwise it is absolute."""
     reference_name: str = "CUBIC"
-    """The name of the algorithm that the scenario itself has, which is the reference."""
+    """The name of the reference, which is the algorithm that the scenario file contains."""
     unit: str = ""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
@@ -305,7 +306,7 @@ class HarmTo(Asked):
 
     measure: str
     value: Measure
-    """Measured at the incumbent."""
+    """What to measure at the incumbent."""
     better: Better
     margin: float = MARGIN
     incumbents: tuple[str, ...] = ("cubic", "reno")
@@ -390,7 +391,7 @@ class TextOnly(Asked):
     """The text that the author has to write."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:  # noqa: ARG002
-        """Nothing."""
+        """Return no jobs."""
         return {}
 
     def outcome(
@@ -399,7 +400,7 @@ class TextOnly(Asked):
         request: Request,  # noqa: ARG002
         results: Mapping[str, Results],  # noqa: ARG002
     ) -> SectionResult:
-        """What to write."""
+        """Return the result: the text that the author has to write."""
         return self.unsupported(self.write)
 
 
@@ -427,7 +428,7 @@ def label_of(group: Sequence[Run]) -> str:
 
 
 def _short(path: str) -> str:
-    """The last words of a path, enough for a label."""
+    """Return the last parts of a path, which are enough for a label."""
     parts = path.replace("[", ".").replace("]", "").split(".")
     known = {"bottleneck", "links", "flows", "path", "traffic"}
     kept = [part for part in parts if part not in known and not part.isdigit()]

@@ -1,4 +1,4 @@
-"""From values at each seed to a verdict.
+"""Decides a verdict from the values of all seeds.
 
 A section may have several points, such as rates or buffers. Its intervals are simultaneous: with k
 points each has level 1 - 0.05/k (Bonferroni), so all of them hold together in 95 % of cases. The
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tailback.evaluate.model import SectionVerdict
 
 LEVEL = 0.05
-"""Share of sections in which an interval may miss the mean of all seeds."""
+"""Share of sections in which an interval may fail to contain the true mean."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ def decide(
     worst: bool = False,
     one_seed_decides: bool = False,
 ) -> Decision:
-    """The verdict for values of which none may be above the limit.
+    """Decide the verdict if no value may be above the limit.
 
-    `words` are the verdicts for values above and for values within the limit. A verdict needs the
-    whole interval on one side: that of one point above, or those of all points within. `worst`
-    takes the largest value over seeds, without an interval. `one_seed_decides` lets a single seed
-    decide, for requirements that no random number affects.
+    `words` are the verdicts for values above and for values within the limit. The first needs one
+    point whose whole interval is above. The second needs the intervals of all points within the
+    limit. `worst` takes the largest value over seeds, without an interval. `one_seed_decides` lets
+    a single seed decide, for requirements that no random number affects.
     """
     known = [point for point in points if point.values]
     if not known:

@@ -19,7 +19,7 @@ ROW_HEIGHT = 26
 def points_figure(
     section: str, measure: str, bound: float, points: Sequence[PointOutcome], against: str
 ) -> list[Block]:
-    """A dot with its interval for each point, beside the bound; and the numbers behind them."""
+    """Draw the value and the interval of each point beside the bound, and list the numbers."""
     known = [point for point in points if point.values]
     if not known:
         return []
@@ -74,7 +74,7 @@ COLOURS: dict[str, str] = {
 
 
 def matrix(evaluation: Evaluation) -> ReportFigure:
-    """Sections by verdicts: a mark in the column of the verdict."""
+    """Draw a row for each section, with a mark in the column of its verdict."""
     labels = [f"{one.id}  {one.title}" for one in evaluation.sections]
     frame = pl.DataFrame(
         {"section": labels, "verdict": [one.verdict for one in evaluation.sections]}

@@ -24,7 +24,7 @@ class Standard:
 
     suite: str
     kind: Literal["cc", "aqm"]
-    """What its subjects are."""
+    """What the suite evaluates: congestion controls or queues."""
     criteria: Sequence[Criterion]
     folder: Path
     """Where the scenarios are."""
@@ -50,9 +50,9 @@ def evaluate(
     request: Request,
     notes: Sequence[str] = (),
 ) -> Evaluation:
-    """Run the requested sections; stored runs are used again.
+    """Run the requested sections; runs that are already stored are not repeated.
 
-    A section that the engine rejects is not observable, with the reason.
+    A section that the engine rejects gets the verdict "not observable" and the reason.
     """
     chosen = [one for one in criteria if not request.parts or one.id in request.parts]
     jobs: dict[tuple[str, str], Job] = {}
@@ -98,7 +98,7 @@ def evaluate(
 
 
 def _rejection(jobs: Iterable[Job], request: Request) -> str:
-    """Why the engine cannot run a section; empty if it can."""
+    """Return why the engine cannot run a section; empty if it can."""
     runner = engines.get(request.run.engine)
     for job in jobs:
         try:
@@ -112,7 +112,7 @@ def _rejection(jobs: Iterable[Job], request: Request) -> str:
 def _with_failures(
     result: SectionResult, own: Iterable[Results], failures: Sequence[str]
 ) -> SectionResult:
-    """A section fails if one of its runs failed, because the subject then crashed or hung."""
+    """Make a section fail if one of its runs failed, because the subject then crashed or hung."""
     absent = {run_id for one in own for run_id in _absent(one)} if failures else set()
     lost = [failure for failure in failures if any(run_id in failure for run_id in absent)]
     if not lost:

@@ -1,4 +1,4 @@
-"""The measures of sections in a run. Every function returns None where a run has no value."""
+"""What sections measure in a run. Every function returns None if a run has no value."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def requests(name: str) -> Callable[[Run], float | None]:
 
 
 def of_link(path: str, link: str = "bottleneck") -> Callable[[Run], float | None]:
-    """A number of a link."""
+    """The number of a link at a path such as `delay_ms.mean`."""
     return lambda run: at(run.summary["queues"][link], path)
 
 
@@ -131,5 +131,5 @@ def last_before(samples: Sequence[tuple[float, float]], time: float) -> float | 
 
 
 def first_after(samples: Sequence[tuple[float, float]], time: float) -> float | None:
-    """The first value of a series from a time on."""
+    """The first value of a series at or after a time."""
     return next((value for when, value in samples if when >= time), None)

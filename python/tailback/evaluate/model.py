@@ -25,7 +25,7 @@ VERDICTS: tuple[SectionVerdict, ...] = (
     "not observable",
 )
 """`pass` and `fail` are for requirements with a bound; `worse` and `no worse` compare with a
-reference; `undecided`: the seeds cannot tell; `not observable`: nothing that runs can tell."""
+reference; `undecided`: the seeds cannot decide; `not observable`: no run can decide."""
 
 BAD: frozenset[SectionVerdict] = frozenset(("fail", "worse"))
 """Verdicts that make the command exit with status 1."""
@@ -50,7 +50,7 @@ class Request:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The options of the command line that decide about results, without `--part`."""
+        """The options of the command line that affect results, except `--part`."""
         words = ["--quick"] if self.quick else []
         words += ["--worst"] if self.worst else []
         words += [] if self.against is None else ["--against", self.against]
@@ -59,7 +59,7 @@ class Request:
 
     @property
     def how(self) -> tuple[str, ...]:
-        """The options that `tailback run` has, too: the engine and plugins."""
+        """The options that `tailback run` has too: the engine and plugins."""
         words = [] if self.run.engine == "sim" else ["--engine", self.run.engine]
         for folder in (*self.run.plugins, *asked.by_environment()):
             words += ["--with", str(folder)]
@@ -68,7 +68,7 @@ class Request:
 
 @dataclass(frozen=True)
 class SectionResult:
-    """The requirement of a section of a standard, and the finding."""
+    """A section of a standard: its requirement and the verdict."""
 
     id: str
     """The section's number, with a suffix if it has several criteria: `5.1.1`, `5.2-silence`."""
@@ -77,7 +77,7 @@ class SectionResult:
     """The document and its section: `RFC 9743 section 5.1.1`."""
     verdict: SectionVerdict
     measure: str
-    """What the number is, with its unit."""
+    """What `value` measures, with its unit."""
     value: float | None
     bound: float | None
     """The limit that `value` is compared with; None without a limit."""
@@ -151,7 +151,7 @@ class Evaluation:
     scenarios: Path | None = None
     """The folder of the scenario files."""
     notes: tuple[str, ...] = ()
-    """Plain sentences about the whole: seeds, margins, what the engine does not support."""
+    """Sentences about the whole evaluation: seeds, margins, what the engine does not support."""
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--json` prints."""
@@ -165,7 +165,7 @@ class Evaluation:
         }
 
     def of(self, *verdicts: SectionVerdict) -> list[SectionResult]:
-        """The sections with one of these verdicts."""
+        """Return the sections that have one of these verdicts."""
         return [section for section in self.sections if section.verdict in verdicts]
 
     def changes(self, before: Mapping[str, tuple[str, float | None]]) -> list[SectionChange]:

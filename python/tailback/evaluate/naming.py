@@ -1,4 +1,6 @@
-"""The words for a subject: `bbr3`, or `bbr3:draft=06,down_gain=0.8` with options."""
+"""Reads the name of a subject with its options: `bbr3`, or `bbr3:draft=06,down_gain=0.8` with
+options.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from tailback.errors import InputError
 
 
 def split(text: str, command: str) -> tuple[str, dict[str, Any]]:
-    """Name and options of a subject.
+    """Split a subject into its name and options.
 
     `command` begins the message. Raises `InputError` if an option has no value.
     """

@@ -79,7 +79,7 @@ _STANDARDS = {"cc": "RFC 9743", "queue": "RFC 7928", "bbr": "the appendix of dra
 
 
 def _standard(evaluation: Evaluation) -> str:
-    """The standard of the suite, or the sources of parts that are of none of its sections."""
+    """The standard of the suite. For parts that are not sections of it, their own sources."""
     own = _STANDARDS[evaluation.suite]
     sources = [re.split(", | sections? ", one.source)[0] for one in evaluation.sections]
     if evaluation.suite == "bbr" or own in sources:

@@ -19,20 +19,20 @@ COMMANDS = {"cc": "cc", "aqm": "queue"}
 
 @dataclass(frozen=True)
 class Subject:
-    """An algorithm that is evaluated, or that it is compared with."""
+    """An algorithm that is evaluated, or the reference."""
 
     name: str
     """The subject as the user wrote it, with options."""
     value: str | Mapping[str, object]
-    """Its name and options as a scenario writes them."""
+    """The name and options of the algorithm in the form of a scenario."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Its options by name, as the registry has them; empty if it is unknown there."""
+    """The algorithm's options by name, from the registry; empty for an unknown algorithm."""
 
     against: Subject | None = None
     """The reference to compare with; None: the reference of the suite."""
 
     def with_options(self, key: str, **options: object) -> Mapping[str, object] | str:
-        """What a scenario writes for it with options; `key` is the word for its name.
+        """Return the algorithm with options as a scenario has it; `key` is the key of its name.
 
         An option that the user set is kept.
         """
@@ -43,7 +43,7 @@ class Subject:
 
 
 def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
-    """The subject of a request, with what it is compared with.
+    """Return the subject of a request, with its reference.
 
     Raises `InputError` for a name that neither the registry nor a plugin has, and for an option
     that the algorithm does not have. With the kernel engine an unknown name is taken for an
@@ -72,12 +72,12 @@ def _named(
 
 
 def _may_be_a_kernels(name: str) -> bool:
-    """Whether a name can be one of the kernel's: letters, digits, underscores."""
+    """Whether the kernel could have an algorithm of this name: letters, digits, underscores."""
     return name.isascii() and name.replace("_", "").isalnum()
 
 
 def _added(kind: str, request: Request) -> list[dict[str, Any]]:
-    """The entries of plugins."""
+    """Return the registry entries that the request's plugins add."""
     from tailback.plugins import asked, copies
 
     folders = [*map(Path, request.run.plugins), *asked.by_environment()]

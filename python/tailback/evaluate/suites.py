@@ -12,11 +12,11 @@ from tailback.errors import InputErrors
 from tailback.evaluate.model import Evaluation, Request
 
 SUITES = ("cc", "queue", "bbr")
-"""Each is the name of a package beside this file, which has an `evaluate` and a `sections`."""
+"""Packages beside this file. Each has the functions `evaluate` and `sections`."""
 
 
 class Suite(Protocol):
-    """What the package of a suite offers."""
+    """The functions that the package of a suite has."""
 
     def evaluate(self, request: Request) -> Evaluation:
         """Run the requested sections of one subject.
@@ -52,5 +52,5 @@ def evaluate(suite: str, request: Request) -> Evaluation:
 
 
 def _is_in(section: str, part: str) -> bool:
-    """Whether a section is the part, or within it: 5.2.1 and 5.2-silence are within 5.2."""
+    """Whether a section is the part or within it: 5.2.1 and 5.2-silence are within 5.2."""
     return section == part or section.startswith((f"{part}.", f"{part}-"))

@@ -2,14 +2,14 @@
 
 | module | what |
 |---|---|
-| `account` | what the run recorded about it |
-| `flows`, `reductions` | where the time of a flow went; every reduction of its window |
-| `slow_start` | how its slow start ended |
-| `links` | what made a queue, and what its AQM did |
-| `latency` | what echoes and frames of media saw |
+| `account` | what the run recorded for an explanation |
+| `flows`, `reductions` | how a flow spent its time; every reduction of its window |
+| `slow_start` | how the slow start of a flow ended |
+| `links` | what filled a queue, and what its AQM did |
+| `latency` | the delay of echoes and of media frames |
 | `programs` | which programs have no explanation |
 | `between` | why two flows at one queue differ |
-| `series` | what only the series show |
+| `series` | findings that need the recorded series |
 | `variants` | which reasons differ between variants |
 """
 
@@ -61,7 +61,7 @@ class Explanation:
     notes: list[str]
 
     def parts(self) -> list[Part]:
-        """Everything in sentences."""
+        """The explanation in sentences: a part for each flow, link and so on."""
         named = [
             *((latency.title(source), source) for source in self.latency),
             *((_title(flow), flow) for flow in self.flows),

@@ -14,7 +14,7 @@ from tailback.store.run_folder import ACCOUNT, StoredRun
 
 FORMAT = 1
 STATES = 5
-"""Congestion states of Linux."""
+"""The number of congestion states of Linux."""
 
 _COUNTS = shape.each(shape.whole)
 _SENDER = {
@@ -29,7 +29,7 @@ _SENDER = {
         "from": [shape.whole],
         "to": [shape.whole],
     },
-    # Earlier versions did not record it.
+    # Runs of earlier versions do not have this key.
     "slow_start": shape.Absent(
         shape.maybe(
             {
@@ -95,9 +95,9 @@ def read(run: StoredRun) -> dict[str, Any] | None:
 
 
 def _stranger(account: dict[str, Any], summary: dict[str, Any]) -> str | None:
-    """A part that the run does not have, or an unknown name."""
+    """Describe a part that the run does not have, or an unknown name; None if all is known."""
     for kind, known in (("flows", summary["flows"]), ("links", summary["queues"])):
-        # Both in the order of the scenario.
+        # Account and summary list their parts in the order of the scenario.
         if len(account[kind]) != len(known):
             return kind
     sources = {source["name"] for source in summary["traffic"]}

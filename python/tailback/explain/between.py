@@ -7,19 +7,19 @@ from typing import Any
 from tailback.explain import reductions, words
 
 UNLIKE = 1.25
-"""Rates closer than this count as equal."""
+"""Rates whose ratio is below this count as equal."""
 DECISIVE = 0.2
-"""Steps of window reductions closer than this count as equal."""
+"""Window reductions count as equal if their steps differ by less than this share."""
 STATES = 0.2
-"""Two flows take turns if each leads for at least this share of the time. There are two states if,
-in addition, the time without a leader is shorter than the time of each lead.
+"""Two flows take turns if each leads for at least this share of the time. If the time without a
+leader is also shorter than each flow's lead, the pair has two states.
 """
 FLOOR = 2
-"""Segments: no congestion control reduces the window further."""
+"""The smallest window, in segments: no congestion control reduces it further."""
 
 
 def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) -> dict[str, Any]:
-    """Two flows: `first` has the higher throughput."""
+    """Return the facts about two flows; `first` has the higher throughput."""
     answers = [_answer(flow) for flow in (first, other)]
     high, low = first["throughput_mbit"], other["throughput_mbit"]
     turns = bool(lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES)
@@ -38,7 +38,7 @@ def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None
 
 
 def _answer(flow: dict[str, Any]) -> dict[str, Any]:
-    """What a flow gives up at each reduction, and how often."""
+    """Return how far a flow reduces its window at the queue's signals, and how often."""
     signals = (*words.MARKS, *words.LOSSES)
     groups = [g for g in flow["reductions"]["groups"] if g["reason"] in signals]
     main = groups[0] if groups else None

@@ -1,4 +1,4 @@
-"""Where the time of a flow went."""
+"""How a flow spent its time: what it waited for."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def _seconds(times: dict[str, int]) -> dict[str, float]:
 
 
 def _told(told: dict[str, Any]) -> dict[str, float]:
-    """By Linux's chrono; the rest is divided by its congestion states at the samples."""
+    """Divide the time by Linux's `tcp_chrono`: receive window, send buffer, busy, idle.
+
+    The remaining busy time is divided in proportion to the congestion states at the samples."""
     rwnd, sndbuf = told["rwnd_limited_ns"], told["sndbuf_limited_ns"]
     elapsed = max(told["elapsed_ns"], 1)
     busy = min(told["busy_ns"], elapsed)

@@ -1,4 +1,4 @@
-"""What the sources that measure latency saw: echoes and frames, over their whole routes."""
+"""What the sources that measure latency recorded: echoes and frames, over whole routes."""
 
 from __future__ import annotations
 

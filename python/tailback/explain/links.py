@@ -47,10 +47,10 @@ def of(
     minima = recorded["minima"]
     mean = summary["delay_ms"]["mean"]
     windows = minima["windows"]
-    # A mean over packets, as the delay is. Runs of earlier versions have the mean over time only.
+    # Prefer the mean over packets, as for the delay. Earlier versions recorded only one over time.
     over_time = minima["sum_ns"] / windows if windows else None
     least = minima.get("of_a_packet_ns", over_time)
-    # The delay is also of packets in the last window, which is not whole.
+    # The mean delay also counts packets of the last window, which is cut short, so it may be lower.
     standing = min(least / 1e6, mean) if least is not None and mean is not None else None
     held = recorded["held_byte_s"]
     whole = sum(held.values())
@@ -86,14 +86,14 @@ def _kind(
         return "none"
     if standing < STANDING * mean:
         return "bursts"
-    # A queue up to the AQM's target is not bloat: it keeps the link busy.
+    # A standing queue up to the AQM's target is intended: it keeps the link busy.
     return "held" if target is not None and standing <= target else "standing"
 
 
 def _events(
     recorded: dict[str, Any], summary: dict[str, Any], duration_s: float
 ) -> list[dict[str, Any]]:
-    """Drops and marks by cause: over the whole run, and those from the warm-up on."""
+    """Count drops and marks by cause: in the whole run, and after the warm-up."""
     width = recorded["width_ns"] / 1e9
     measured, packets = summary["causes"], summary["packets"]
     out = []

@@ -13,7 +13,7 @@ WHY = "nothing is recorded inside them"
 
 
 def of(summary: dict[str, Any], links: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The programs of a run, with the share of each in the bytes that waited at every link."""
+    """Return a run's programs, and each one's share of the bytes that waited at every link."""
     return [
         {
             "name": program["name"],
@@ -43,7 +43,7 @@ def sentence(found: Sequence[dict[str, Any]]) -> str:
 
 
 def refusal(name: str, summary: dict[str, Any]) -> str | None:
-    """Return why there is no explanation under this name; None if there is one."""
+    """Return why the flow of this name cannot be explained; None if it can."""
     known = [part["name"] for kind in ("flows", "traffic") for part in summary[kind]]
     if name in known:
         return None

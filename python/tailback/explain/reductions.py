@@ -8,7 +8,7 @@ from typing import Any
 from tailback.explain import words
 
 WHOLE = 0.9
-"""From this share of its earlier size on, a window counts as restored."""
+"""A window counts as restored if it reaches this share of its earlier size."""
 
 
 def of(recorded: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def of(recorded: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mark_undone(listed: list[dict[str, Any]]) -> None:
-    """The reduction that is undone is the last one caused by a loss."""
+    """Mark the reductions that were undone: an undo concerns the last reduction by a loss."""
     last: dict[str, Any] | None = None
     for reduction in listed:
         if reduction["reason"] in words.UNDONE:
@@ -71,22 +71,22 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
         "from": median([reduction["from"] for reduction in matches]),
         "to": median([reduction["to"] for reduction in matches]),
         "undone": sum(reduction.get("undone", False) for reduction in matches),
-        # Whether the window was back at its earlier size before the next reduction.
+        # How many windows were back at their earlier size, and in how many cases this is known.
         "followed": len(again),
         "restored": sum(after >= WHOLE * window for window, after in again),
     }
 
 
 def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
-    """Return after how many reductions for these reasons the window was restored at the next one,
-    and for how many that is known.
+    """Return how many reductions for these reasons were restored before the next reduction, and
+    for how many this is known.
     """
     own = [group for group in groups if group["reason"] in reasons]
     return sum(group["restored"] for group in own), sum(group["followed"] for group in own)
 
 
 def median(values: list[float] | list[int]) -> float | None:
-    """Return the median, the lower of two."""
+    """Return the median; of two middle values the lower."""
     return float(sorted(values)[(len(values) - 1) // 2]) if values else None
 
 
@@ -126,7 +126,7 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
             text += f", from {first} to {last}"
             step = "; median step"
         else:
-            # Later ones are only counted.
+            # Only the first reductions are listed; later ones are counted.
             several = f"; medians of the first {group['listed']}, from {first} up to {last}"
             text += several if group["listed"] > 1 else f"; the first at {first}"
             step = ", step"

@@ -15,13 +15,13 @@ LEAD = 2.0
 """A flow leads while its throughput is this many times that of the other."""
 SECOND = 1_000_000_000
 ROWS = 3_000_000
-"""Longer series are not read: `explain` answers at once."""
+"""The most rows of a series that is read, so that `explain` answers at once."""
 PLAIN = ("backlog_packets", "backlog_bytes")
 """These quantities exist for every link and are explained elsewhere."""
 
 
 def of(run: StoredRun) -> pl.DataFrame | None:
-    """The series, if there are any."""
+    """Read the series; None if the run has none or they are too long."""
     if not 0 < run.rows(SERIES) <= ROWS:
         return None
     return run.series()
@@ -49,7 +49,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
             {
                 "quantity": quantity,
                 "n": len(values),
-                # A counter: its total is reported elsewhere.
+                # A quantity that never falls is a counter; its total is reported elsewhere.
                 "grows": all(b >= a for a, b in pairwise(values)),
                 "mean": sum(values) / len(values),
                 "min": min(values),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 UNTOLD = "untold"
-"""Linux has a threshold, and neither a loss nor a mark was seen before."""
+"""Reason if Linux set a threshold although no loss and no mark was seen before."""
 
 WHY = words.REASONS | {
     "hystart_delay": "HyStart: the RTT of a round rose by an eighth (4 to 16 ms)",
@@ -29,7 +29,7 @@ WHY = words.REASONS | {
 
 
 def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
-    """The facts of the end of slow start; None where it did not end."""
+    """Return the facts about the end of slow start; None if it did not end."""
     end = recorded["slow_start"]
     if end is None:
         return None
@@ -46,7 +46,7 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | None:
-    """The same for a flow of Linux, as far as its samples show it: from its first threshold on."""
+    """Like `of`, for a flow of Linux. Its samples show when its first threshold was set."""
     import polars as pl
 
     samples = series.filter(pl.col("flow") == flow["name"])

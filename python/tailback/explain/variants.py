@@ -9,13 +9,13 @@ from typing import Any
 from tailback.explain import Explanation, words
 
 SHARE = 0.05
-"""Shares closer than this count as equal."""
+"""Shares that differ by less than this count as equal."""
 TIMES = 1.25
-"""Rates and times count as different from this ratio on."""
+"""Rates and times count as different if their ratio is at least this."""
 RATE = 0.1
-"""Fewer reductions a second are not compared."""
+"""Rates of reductions below this, per second, are not compared."""
 DELAY_MS = 0.5
-"""Smaller delays are not compared."""
+"""Delays below this are not compared."""
 
 Key = tuple[str, int, str, str]
 """Kind of object (flow, source or link), its index, its name, and the quantity."""
@@ -48,7 +48,7 @@ class Reason:
         }
 
     def text(self) -> str:
-        """In words."""
+        """Describe the reason in words."""
         what, show = described(self.quantity)
         base, *_ = self.values
         found = ", ".join(f"{show(self.values[name])} in {name}" for name in self.differ)
@@ -134,7 +134,7 @@ def differing(runs: Mapping[str, Sequence[Mapping[Key, float]]]) -> list[Reason]
 
 
 def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
-    """Whether the ranges of both do not overlap and the means differ by more than the smallest
+    """Whether the ranges over seeds do not overlap, and the means differ by more than the smallest
     difference that matters."""
     if not (max(one) < min(other) or max(other) < min(one)):
         return False
@@ -149,7 +149,7 @@ def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
 
 
 def _size(reason: Reason) -> float:
-    """Shares come first, the largest difference first."""
+    """The key to sort by: shares come first, and among them the largest difference."""
     values = list(reason.values.values())
     gap = max(values) - min(values)
     top = max(map(abs, values)) or 1.0

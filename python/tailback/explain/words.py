@@ -43,13 +43,13 @@ REASONS = {
     "undo_original": "undone: the original arrived (timestamp or F-RTO)",
     "unknown": "a cause that the samples do not show",
 }
-"""Why a window was reduced, or a reduction taken back."""
+"""Why a window was reduced, or a reduction undone."""
 
 KERNEL_REASONS = REASONS | {
     "rack": "a loss (fast recovery)",
     "ece": "CE marks (CWR)",
 }
-"""States that tcp_info distinguishes."""
+"""Reasons on the kernel engine, where tcp_info shows only the congestion state."""
 
 LOSSES = ("dupthresh", "rack", "rack_timer", "probe", "timeout")
 UNDONE = ("undo_dsack", "undo_original")
@@ -83,7 +83,7 @@ CAUSES = {
 
 
 def percent(share: float) -> str:
-    """A share."""
+    """Write a share in percent."""
     value = 100 * share
     if 0 < value < 0.1:
         return "under 0.1 %"
@@ -102,7 +102,7 @@ def seconds(value: float) -> str:
 
 
 def moment(value: float) -> str:
-    """A time of the run."""
+    """Write a time since the start of the run."""
     return f"{value:.3f} s"
 
 

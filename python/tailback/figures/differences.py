@@ -14,9 +14,9 @@ import polars as pl
 from tailback.figures.theme import INK, WIDTH, Chart, colour_scale, shape_scale
 
 ROW_HEIGHT = 15
-"""Height of a dot with the space around it."""
+"""Height of a row in pixels."""
 SAID = 150
-"""Width of the text at the right."""
+"""Width in pixels of the text at the right."""
 
 
 def differences(
@@ -59,7 +59,7 @@ def differences(
         .mark_rule(color=INK, strokeWidth=1)
         .encode(x=alt.X("at:Q", scale=x_scale))
     )
-    # Few ticks: at the width of a phone the figure is half as wide.
+    # Few ticks, because on a phone the figure is half as wide.
     x_axis = alt.Axis(tickCount=6, labelOverlap=True)
     x = alt.X("value:Q", title=x_title, scale=x_scale, axis=x_axis)
     tooltip = [

@@ -16,7 +16,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import vl_convert
 
-    # stdout is a pipe that only the other process reads.
+    # The other process reads SVG from stdout, so nothing else may write to it.
     with open(1, "w", encoding="ascii", closefd=False) as pipe:
         for line in sys.stdin:
             try:

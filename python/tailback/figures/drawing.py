@@ -20,7 +20,7 @@ from tailback.base import machine
 from tailback.figures import export
 
 ENOUGH = 40
-"""Marks in figures that take about twice the start-up time of another process to draw."""
+"""How many marks take about twice as long to draw as another process takes to start."""
 
 
 class Drawing:
@@ -107,7 +107,7 @@ def _helper() -> subprocess.Popen[str] | None:
     script = Path(__file__).with_name("drawer.py")
     if not sys.executable or not script.is_file():
         return None
-    # The folder of the script has modules whose names other packages use, too.
+    # -P keeps the script's folder off the path: its modules have names that other packages use.
     command = [sys.executable, "-P", str(script), export.VEGA_LITE]
     try:
         return subprocess.Popen(

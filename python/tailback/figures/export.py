@@ -26,8 +26,8 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     Raises `altair.MaxRowsError` if a dataset has more than `MAX_ROWS` rows.
     """
     with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
-        # Errors of a chart are reported where it is made and where it is drawn: Altair's check of
-        # the whole takes as long as everything else together.
+        # Altair's check of the whole is skipped, because it takes as long as everything else
+        # together. Errors of a chart also show when it is made or drawn.
         options: dict[str, Any] = (
             {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
         )
@@ -49,8 +49,8 @@ def svg_of(text: str) -> str:
 
 
 def numbered(drawn: str) -> str:
-    """An SVG whose gradients and clips are numbered from 0: Vega continues from one figure to the
-    next.
+    """Renumber the gradients and clips of an SVG from 0: Vega goes on counting from figure to
+    figure.
     """
     first: dict[str, int] = {}
     for kind, number in _MADE.findall(drawn):
@@ -80,7 +80,7 @@ def javascript() -> str:
         return kept.read_text(encoding="utf-8")
     except OSError:
         pass
-    # Inside <script> the parser ends at the first "</script", wherever it is.
+    # A <script> element ends at the first "</script", even inside a string.
     made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
     bundle = str(made).replace("</script", "<\\/script")
     try:
@@ -93,6 +93,6 @@ def javascript() -> str:
 
 
 def _cache_folder() -> Path:
-    """The folder where a program may store what it can make again (XDG)."""
+    """The user's cache folder (XDG)."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "tailback"

@@ -19,14 +19,14 @@ Row = dict[str, Any]
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 ROW_HEIGHT = 17
-"""Height of a value beside a name."""
+"""Height in pixels of a row with a name."""
 LABEL = 230
-"""Longest name beside an axis, pixels."""
+"""The largest width of a name beside an axis, pixels."""
 
 
 @dataclass(frozen=True)
 class Panels:
-    """What panels and colours distinguish, each in its order."""
+    """What the panels and the colours distinguish, in the order of display."""
 
     panels: Sequence[str] = ("",)
     panels_title: str = ""
@@ -35,12 +35,12 @@ class Panels:
     ordered: bool = False
     """Whether the series are values of a parameter."""
     columns: int = 0
-    """Panels in a row, if the number matters; 0: as many as fit."""
+    """Number of panels in a row; 0: as many as fit."""
 
 
 @dataclass(frozen=True)
 class FacetAxis:
-    """An axis: its title, the values that have ticks, its ends."""
+    """An axis: its title, the values with ticks, and its ends."""
 
     title: str
     ticks: Sequence[float] = ()
@@ -94,7 +94,7 @@ def over_numbers(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) ->
     colour = _colour(of)
     x_channel = {"field": "x", **x.spec()}
     y_channel = {"field": "y", **y.spec()}
-    # Points on the edge are drawn whole.
+    # The padding keeps points on the edge from being cut.
     x_channel["scale"] = {**x_channel["scale"], "padding": 8, "nice": False}
     tooltip = [
         *([_tip("series", of.series_title)] if len(of.series) > 1 else []),
@@ -187,7 +187,7 @@ def beside(charts: Sequence[Drawn], columns: int) -> Drawn:
 
 
 def _with_intervals(rows: Sequence[Row], layers: list[Spec]) -> list[Spec]:
-    """The layers without the first one, that of intervals, if there are none."""
+    """Drop the first layer, which draws intervals, if no row has one."""
     return layers if any("low" in row for row in rows) else layers[1:]
 
 

@@ -1,4 +1,4 @@
-"""A table as coloured cells with their numbers: the error of each."""
+"""Tables as coloured cells, each with its number, such as an error."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Tables:
     """
 
     table: Chart
-    """Without rows."""
+    """The chart of a table, without rows of data."""
     parts: Mapping[str, pl.DataFrame]
     columns: int
 
@@ -86,7 +86,7 @@ class Tables:
         datasets, tables = {}, []
         for title, part in self.parts.items():
             values = part.to_dicts()
-            # The hash of its content, as Altair names data.
+            # Altair names data by a hash of its content.
             text = json.dumps(values, sort_keys=True, default=str)
             name = f"data-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
             datasets[name] = values

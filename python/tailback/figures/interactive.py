@@ -1,8 +1,8 @@
 """The behaviour of a figure on a page: legends that select, curves that zoom and show their values.
 
-It is added to the specification of any figure, whatever made it. Figures in files and on paper do
-not have it. The page's script does the rest: it shows a value of the nearest curve as the pointer
-moves (`templates/report.js`), from the tooltip that each curve gets here.
+It is added to the specification of a figure for a page, but not to figures in files and on paper.
+The page's script (`templates/report.js`) does the rest: as the pointer moves, it shows a value of
+the nearest curve from the tooltip that is added here.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 Spec = dict[str, Any]
 
 AS_IT_IS = ("datasets", "config")
-"""These keys are not searched: most of a figure is data."""
+"""Keys that are copied without a search, because most of a figure is data."""
 
 FADED = 0.07
-"""Opacity of what is not selected in the legend."""
+"""Opacity of curves that are not selected in the legend."""
 
 CURVES = ("line", "trail")
 CLIPPED = (*CURVES, "area", "point", "rule", "tick")
@@ -66,12 +66,12 @@ def _mark(unit: Spec) -> str:
 
 
 def _channels(view: Spec, unit: Spec) -> Spec:
-    """The encoding of a unit, with what its layers share."""
+    """Return the encoding of a unit, including the part that it shares with other layers."""
     return {**view.get("encoding", {}), **unit.get("encoding", {})}
 
 
 def _titles(spec: Spec) -> dict[str, str]:
-    """The title of a field. Of panels above each other only the last has the title of x."""
+    """Map fields to titles. Of panels above each other, only the last has a title for x."""
     titles: dict[str, str] = {}
     for view in _views(spec):
         for unit in _units(view):
@@ -82,7 +82,7 @@ def _titles(spec: Spec) -> dict[str, str]:
 
 
 def _tooltip(channels: Spec, titles: Mapping[str, str]) -> list[Spec]:
-    """A curve's name, its place and its value."""
+    """Return the entries of a tooltip: name of the curve, x and y."""
     entries: list[Spec] = []
     for name in ("color", "strokeDash", "x", "y"):
         channel = channels.get(name)
@@ -178,10 +178,10 @@ def _add_legends(spec: Spec, numbers: Iterator[int]) -> None:
 
 
 def _field(view: Spec, unit: Spec) -> str | None:
-    """What the colours of a unit distinguish."""
+    """Return the field that the colours of a unit distinguish."""
     colour = _channels(view, unit).get("color")
     if not isinstance(colour, dict) or colour.get("type") not in ("nominal", "ordinal"):
         return None
     field = colour.get("field")
-    # An encoding that only its layers have is unknown to this unit.
+    # Without an encoding of its own, a unit gets the colour from the view.
     return field if isinstance(field, str) and "encoding" in unit else None

@@ -1,4 +1,4 @@
-"""Curves over a parameter: a line for each series, its confidence band, published points.
+"""Curves over a parameter: each series has a line and a confidence band, with published points.
 
 Several quantities over the same axis become panels under one another (`panels`).
 """
@@ -154,7 +154,7 @@ def _rules(spec: LinePanel, y_scale: alt.Scale, width: int) -> list[Any]:
 
 
 def _legend(title: str, points: bool) -> alt.Legend:
-    """Symbols of the legend look like the curves, not like their bands."""
+    """Return a legend whose symbols look like the curves, not like their bands."""
     if points:
         return alt.Legend(title=title or None, symbolOpacity=1)
     return alt.Legend(

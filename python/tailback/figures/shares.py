@@ -18,7 +18,7 @@ def shares(
     part_title: str,
     width: int = WIDTH - 120,
 ) -> Chart:
-    """A bar for each row, of its parts in the order of `parts`; the values are from 0 to 1."""
+    """Draw a bar for each row, divided in the order of `parts`; the values are from 0 to 1."""
     names = [part for part in parts if any(row.get(part, 0.0) > 0 for row in rows.values())]
     frame = pl.DataFrame(
         [

@@ -17,14 +17,14 @@ from typing import Any, Literal
 from tailback.figures.theme import INK, MUTED, WIDTH
 
 MARGIN = 66
-"""Room for the axis of the first column, pixels."""
+"""Width of the axis of the first column, pixels."""
 GAP = 12
 LETTER = 6.5
-"""Width of a letter of an axis, roughly."""
+"""Approximate width of a letter on an axis, pixels."""
 HEADING = 8
-"""The same for a heading."""
+"""Approximate width of a letter of a heading, pixels."""
 FLAG = "∗"
-"""The mark over values that differ by more than noise."""
+"""The sign over values that differ from the baseline by more than noise."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 Spec = dict[str, Any]
@@ -32,7 +32,7 @@ Spec = dict[str, Any]
 
 @dataclass(frozen=True)
 class Drawn:
-    """A specification in Vega-Lite, where a chart of Altair's is expected."""
+    """A Vega-Lite specification that can be used like a chart of Altair."""
 
     spec: Spec
 
@@ -72,14 +72,14 @@ class Look:
     x_title: str
     scale: Literal["linear", "log"] = "linear"
     floor: float | None = None
-    """On a logarithmic axis smaller values are drawn here."""
+    """Logarithmic axis: smaller values are drawn at this one."""
     zero: bool = True
-    """On a linear axis."""
+    """Linear axis: whether it begins at 0."""
     rule: float | None = None
-    """A horizontal line."""
+    """Where to draw a horizontal line."""
     height: int = 120
     dashes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Of curves, by series."""
+    """Dash patterns of curves, by series."""
 
 
 Panel = Callable[[str, str, "_Place"], list[Spec]]
@@ -191,7 +191,7 @@ def _panels(
 
 
 def _wrapped(name: str, wide: int, letter: float) -> list[str]:
-    """A title in as many lines as its column needs."""
+    """Break a title into as many lines as the width of its column needs."""
     lines: list[str] = []
     for word in re.findall(r"[^\s-]+-?|-", name):
         joint = "" if lines and lines[-1].endswith("-") else " "
@@ -322,7 +322,7 @@ def _domain(values: Iterable[float], look: Look) -> tuple[float, float]:
 
 
 def _ticks(domain: tuple[float, float]) -> list[float]:
-    """1 of every decade; also 2 and 5 if there are few decades."""
+    """Put a tick at 1 of every decade; also at 2 and 5 if the axis has few decades."""
     low, high = domain
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low < 60 else (1,)

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
-#: Any of Altair's charts. Its own annotations are unions that differ between releases and that its
-#: methods do not accept, so a chart is not checked further.
+#: Any chart of Altair. Its own annotations are unions that differ between releases and that its
+#: methods do not accept, so the type checker treats a chart as `Any`.
 Chart: TypeAlias = Any
 
 #: Okabe and Ito's palette without its yellow, which is too light on white.

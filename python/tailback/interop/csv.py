@@ -26,7 +26,7 @@ class Csv:
             raise InputError("--interface: only for --format pcapng; remove it")
         import polars as pl
 
-        # Formatted by digits: a quotient would give 0.30000000000000004 for 300 ms.
+        # Join whole and fraction as digits: a division would give 0.30000000000000004 for 300 ms.
         whole = (pl.col("time_ns") // 10**9).cast(pl.String)
         part = (pl.col("time_ns") % 10**9).cast(pl.String).str.zfill(9)
         time_s = pl.concat_str(whole, part, separator=".").alias("time_s")
@@ -49,12 +49,12 @@ Row = tuple[str, str, str, object]
 
 
 def _plain(program: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The summary without its 5-tuples, which are tables of their own."""
+    """Return a program's summary without its 5-tuples, which are nested tables."""
     return {key: value for key, value in program.items() if key != "tuples"}
 
 
 def _rows(summary: Mapping[str, Any]) -> Iterator[Row]:
-    """A row for each value of a summary; the first link is not repeated."""
+    """Yield a row for each value of a summary."""
     parts = [("flow", part["name"], part) for part in summary["flows"]]
     parts += [("link", name, part) for name, part in summary["queues"].items()]
     parts += [("traffic", part["name"], part) for part in summary["traffic"]]

@@ -91,9 +91,9 @@ class _Stream:
     mean: float | None
     """Throughput over the flow's measured time, Mbit/s."""
     raw: list[Raw]
-    """In order of time: `t`, with `val` and `dur`, and socket statistics if there are any."""
+    """Samples in order of time, with the keys `t`, `val`, `dur` and perhaps socket statistics."""
     columns: dict[str, list[float | None]]
-    """By key of `raw`, a value for each x."""
+    """For each key of `raw`, the value at each point of the time axis."""
 
 
 class _Export:
@@ -108,7 +108,7 @@ class _Export:
         self.point: dict[str, Any] = self.manifest["canonical"]
         self.interval: int = self.point["record"]["interval"]
         self.duration: int = self.point["duration"]
-        # A last interval that the end of the run shortens counts as one.
+        # The last interval counts even if the end of the run shortens it.
         self.steps: int = -(-self.duration // self.interval)
 
     @cached_property
@@ -176,7 +176,7 @@ class _Export:
         return BOTH_WAYS, names
 
     def _is_download(self, flow: str) -> bool:
-        """Whether a flow's data goes the way back."""
+        """Whether a flow's data uses the reverse direction."""
         plan = self._plan(flow)
         links = [self.point["links"][i]["name"] for i in plan["route"]]
         if links:
@@ -224,7 +224,7 @@ class _Export:
         if measured_from is not None and (measured_from > warmup or warmup == 0):
             begin = max(begin, measured_from)
         end = round(flow["to_s"] * NS) if flow.get("to_s") is not None else self.duration
-        # The summary has the end that the samples miss.
+        # The flow may end between two samples. The summary has its end.
         before = 0.0 if measured_from != warmup or warmup == 0 else total.get(warmup)
         if before is not None and flow.get("delivered_bytes") is not None:
             total = {at: value for at, value in total.items() if at < end}
@@ -237,7 +237,7 @@ class _Export:
         ]
 
     def _ping(self) -> Rows:
-        """The time that a ping would take: the path and, before it, the length of every queue.
+        """The time that a ping would take: the path's round trip plus the delay of every queue.
 
         On a path with a queue that keeps flows apart there is no value: a ping would be a flow of
         its own, and would wait for less than the whole queue.
@@ -263,7 +263,7 @@ class _Export:
         return [(at, base / 1e6 + wait) for at, wait in zip(times, waits, strict=True)]
 
     def _step(self, at: int) -> int:
-        """The first x that is not before a time."""
+        """Return the index of the first point of the time axis that is not before a time."""
         return min(-(-at // self.interval), self.steps)
 
     def _column(self, rows: Rows) -> list[float | None]:
@@ -300,8 +300,8 @@ class _Export:
             "HOSTS": ["receiver"],
             "LOCAL_HOST": f"tailback-{engine}",
             "DATA_FILENAME": self.name,
-            # Box and cumulative plots leave out this time at both ends of TOTAL_LENGTH: the warm-up
-            # at the beginning, nothing at the end.
+            # Flent's box and cumulative plots leave out DELAY at both ends of TOTAL_LENGTH. Adding
+            # it to TOTAL_LENGTH leaves out the warm-up, and nothing at the end.
             "DELAY": warmup,
             "LENGTH": length - warmup,
             "TOTAL_LENGTH": length + warmup,
@@ -313,7 +313,8 @@ class _Export:
                 **{
                     stream.series: {
                         "UNITS": "Mbits/s",
-                        # Like netperf's own result, which Flent's summary prefers.
+                        # Flent's summary prefers this to the samples: it is what netperf itself
+                        # reports.
                         "MEAN_VALUE": stream.mean,
                         "FLOW": stream.flow,
                         "CONG_CONTROL": stream.cc,
@@ -366,7 +367,7 @@ def _rate_at(rate: int | Mapping[str, Any], at: int) -> float:
 
 
 def _computed(test: str, streams: Sequence[_Stream]) -> dict[str, list[float | None]]:
-    """The series that Flent computes from those of the flows."""
+    """Compute the series that Flent derives from the flows: sums and means."""
     if test in (SINGLE, BIDIRECTIONAL):
         return {}
     series: dict[str, list[float | None]] = {}

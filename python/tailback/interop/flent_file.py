@@ -1,4 +1,4 @@
-"""Flent's data files: gzip-compressed JSON, and its required content."""
+"""Reads and checks Flent's data files, which are gzip-compressed JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERSION = 4
 """Version of the format that Flent 2 writes."""
 
 REQUIRED = ("NAME", "TITLE", "HOST", "LOCAL_HOST", "LENGTH", "STEP_SIZE")
-"""Metadata that every file of Flent's has."""
+"""Metadata that every data file of Flent has."""
 
 _NUMBERS = ("LENGTH", "STEP_SIZE")
 
@@ -28,7 +28,7 @@ MAX_PROBLEMS = 20
 """The most problems that are reported for one file."""
 
 MAX_TOGETHER = 256 << 20
-"""The most bytes of all compared files, unpacked: they are in memory together."""
+"""The most bytes, unpacked, of all compared files, because they are in memory together."""
 
 MAX_SECONDS = 1e12
 """The largest time: beyond it sums of times lose their milliseconds."""
@@ -39,7 +39,7 @@ bits.
 """
 
 MAX_VALUE = 1e15
-"""Of any sample."""
+"""The largest value of a sample."""
 
 _WHAT = f"a data file of Flent ({SUFFIX}), gzip-compressed JSON"
 
@@ -49,7 +49,7 @@ _COMPUTED = re.compile(r"\b(avg|sum|fairness|totals)$")
 
 @dataclass(frozen=True)
 class Sample:
-    """Payload of a flow over a time."""
+    """The throughput of a flow in one period."""
 
     begin: float
     """Seconds, on the same clock as `end`."""
@@ -68,7 +68,7 @@ class DataFile:
     size: int
     """Bytes of the file."""
     sha256: str
-    """Of the file."""
+    """Hash of the file."""
 
     @property
     def test(self) -> str:
@@ -96,7 +96,7 @@ class DataFile:
         return list(self._samples(flow))
 
     def _samples(self, flow: str) -> Iterator[Sample]:
-        """A sample without a duration reaches back to the one before it."""
+        """Yield the samples of a flow. One without a duration begins where the last one ends."""
         last: float | None = None
         for row in self.raw[flow]:
             value = row.get("val")
@@ -118,7 +118,7 @@ class DataFile:
 
     @cached_property
     def origin(self) -> float:
-        """When the load began: with the first flow's first sample.
+        """When the load began: at the first sample of any flow.
 
         In a file that tailback wrote it is the start of the run.
         """
@@ -128,7 +128,7 @@ class DataFile:
 
 
 def is_named_so(path: Path) -> bool:
-    """Whether a path is that of a data file, by its ending."""
+    """Whether a path has the ending of a data file."""
     return path.name.endswith(SUFFIX)
 
 
@@ -244,7 +244,7 @@ def _version(data: Mapping[str, Any]) -> str | None:
     if version == VERSION and not isinstance(version, bool | float):
         return None
     if not isinstance(version, int) or isinstance(version, bool):
-        # Files of the first version do not state it.
+        # Files of the first version do not have this key.
         said = "no format version" if value is None else "a format version that is not a number"
         return f"{said}; expected version {VERSION}"
     if version > VERSION:
@@ -324,8 +324,8 @@ def _is_flow(name: str) -> bool:
 
 
 def _order(name: str) -> list[tuple[int, int, str]]:
-    """Uploads come before downloads, 2 before 10."""
-    # Every second part is digits; more digits make no realistic number.
+    """The key to sort names by: uploads come before downloads, and 2 before 10."""
+    # Every second part is a number. More than nine digits are not taken as one number.
     parts = re.split(r"([0-9]{1,9})", name)
     order = [(0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts)]
     return [(0 if name.startswith("TCP upload") else 1, 0, ""), *order]

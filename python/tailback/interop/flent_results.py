@@ -36,11 +36,12 @@ class FlentRun(foreign.ForeignRun):
 
     file: DataFile
     warmup_s: float
-    """The time that is left out at the start of the load: the warm-up of the runs beside it."""
+    """The time that is left out after the load begins: the warm-up of the runs it is compared with.
+    """
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The part of a run's summary that it has."""
+        """The part of a run's summary that the file can give."""
         flows = [self._flow(name) for name in self.file.flows]
         rates = [flow["throughput_mbit"] for flow in flows]
         return {
@@ -57,7 +58,7 @@ class FlentRun(foreign.ForeignRun):
 
     def _flow(self, name: str) -> dict[str, Any]:
         since = self.file.origin + self.warmup_s
-        # A sample that began earlier by a rounding error belongs to it.
+        # A hundredth of a step of tolerance keeps a sample that begins early by a rounding error.
         samples = [s for s in self.file.throughput(name) if s.begin >= since - self.file.step / 100]
         time = sum(s.end - s.begin for s in samples)
         rtts = [rtt for at, rtt in self.file.statistic(name, "tcp_rtt") if at >= since]
@@ -70,7 +71,7 @@ class FlentRun(foreign.ForeignRun):
         }
 
     def _measured(self) -> float:
-        """From the end of the warm-up to the last sample, seconds."""
+        """The time from the end of the warm-up to the last sample, seconds."""
         ends = [self.file.throughput(flow)[-1].end for flow in self.file.flows]
         return float(max(0.0, round(max(ends) - self.file.origin - self.warmup_s, 3)))
 
@@ -124,7 +125,7 @@ class FlentSource:
 
 
 def is_source(path: Path) -> bool:
-    """Whether this belongs to Flent: a data file, or a folder that has some and no results."""
+    """Whether a path is a data file of Flent, or a folder with data files and without results."""
     if path.is_dir():
         ours = any((path / name).exists() for name in ("index.json", "manifest.json", "sweeps"))
         return not ours and any(map(is_named_so, path.iterdir()))
@@ -150,7 +151,7 @@ def read_sources(paths: Sequence[Path]) -> list[FlentSource]:
 
 
 def _strangers(source: FlentSource) -> list[str]:
-    """Files of a folder whose set-up differs from that of the first."""
+    """Return an error for each file whose set-up differs from that of the folder's first file."""
     first = source.files[0]
     return [
         f"{file.path}: {file.test} with {', '.join(file.flows)}; expected {first.test} with "

@@ -31,7 +31,7 @@ SCHEMAS = (
 )
 
 MS = 1e6
-"""Nanoseconds."""
+"""Nanoseconds in a millisecond."""
 
 Event = tuple[int, str, dict[str, Any]]
 """Time in ns, name without namespace, data."""
@@ -44,7 +44,7 @@ class Dialect:
     metrics: str
     congestion_state: str
     contained: bool
-    """One JSON object for the file, instead of a sequence of records."""
+    """Whether a file is one JSON object instead of a sequence of records."""
 
 
 CURRENT = Dialect("quic:recovery_metrics_updated", "quic:congestion_state_updated", False)
@@ -154,7 +154,7 @@ class _Flows:
 
     @property
     def description(self) -> str:
-        """Where it comes from."""
+        """The origin of the file: run, version, engine and seed."""
         return (
             f"Run {self.manifest['run_id']} of tailback {tailback.__version__}, engine "
             f"{self.manifest['engine']}, seed {self.manifest['seed']}: a TCP flow, windows in "
@@ -179,7 +179,8 @@ class _Flows:
         for at, flow, link, quantity, value in self.stored.series().iter_rows():
             if flow is not None:
                 found.setdefault(flow, []).append((at, link, quantity, value))
-        # Stored by quantity. Those of one time keep their order: the window before the state.
+        # The series is stored by quantity. The sort is stable: at one time the window precedes
+        # the state.
         for rows in found.values():
             rows.sort(key=lambda row: row[0])
         return found
@@ -212,7 +213,7 @@ def _state(state: State) -> Event:
 
 
 def _bytes(mss: int) -> dict[str, tuple[str, float]]:
-    """Recorded quantity, its name in qlog, and the factor to its unit."""
+    """Map a recorded quantity to its name in qlog and the factor to qlog's unit."""
     return {
         "cwnd": ("congestion_window", mss),
         "ssthresh": ("ssthresh", mss),
@@ -227,12 +228,12 @@ _WHOLE = ("congestion_window", "ssthresh", "bytes_in_flight", "pacing_rate")
 
 
 def _metrics(rows: Sequence[tuple[int, str | None, str, float]], mss: int) -> Iterator[Event]:
-    """An event for each time at which something has changed, with what has."""
+    """Yield an event for each time at which a metric changes, with the changed metrics."""
     wanted = _bytes(mss)
     at_once: dict[int, dict[str, Any]] = {}
     last: dict[str, float] = {}
     for at, _, quantity, value in rows:
-        # A gauge of 0 is a value that is not known yet.
+        # A smallest RTT of 0 is not known yet.
         if quantity not in wanted or (quantity == "min_rtt_ms" and value == 0):
             continue
         name, factor = wanted[quantity]

@@ -35,7 +35,7 @@ class Sender:
     last_ms: float
     """Times of the first and the last event."""
     acked: Samples | None
-    """Bytes of packets as they are acknowledged, once each."""
+    """Times of acknowledgement and bytes; each packet counts once."""
     lost: list[float] | None
     """Times at which packets were declared lost."""
     marked: Samples | None
@@ -44,7 +44,7 @@ class Sender:
 
 @dataclass
 class _Packets:
-    """The data from packets and ACKs."""
+    """Collects sizes, acknowledgements and losses of packets from the events of a log."""
 
     sizes: dict[int, float] = field(default_factory=dict)
     acked: Samples = field(default_factory=list)
@@ -53,10 +53,10 @@ class _Packets:
     first_ms: float = 0.0
     last_ms: float = 0.0
     seen: set[str] = field(default_factory=set)
-    """Kinds of events."""
+    """Names of the events that the log contains."""
 
     def add(self, now: float, name: str, data: Mapping[str, Any]) -> None:
-        """Note an event."""
+        """Take the data of one event."""
         kind = name.rpartition(":")[2]
         if not self.seen:
             self.first_ms = now
@@ -116,7 +116,7 @@ def is_named_so(path: Path) -> bool:
 def read(path: Path) -> Sender:
     """Read a file with the log of one sender.
 
-    Raises `InputError` if it is none.
+    Raises `InputError` if the file is not one.
     """
     data = foreign.read(path, limit=qlog.MAX_BYTES)
     logs = qlog.logs(data, path, _WORDS)

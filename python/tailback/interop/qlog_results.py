@@ -46,9 +46,9 @@ class QlogRun(foreign.ForeignRun):
 
     sender: Sender
     warmup_s: float
-    """The time that is left out at the start: the warm-up of the runs beside it."""
+    """The time that is left out at the start: the warm-up of the runs it is compared with."""
     unit_ms: float
-    """The unit of its RTTs."""
+    """The unit of the file's RTTs, in ms."""
 
     @property
     def _since_ms(self) -> float:
@@ -59,7 +59,7 @@ class QlogRun(foreign.ForeignRun):
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The part of a run's summary that it has."""
+        """The part of a run's summary that the file can give."""
         span = (self.sender.last_ms - self._since_ms) / 1e3
         return {
             "params": self.params,

@@ -14,7 +14,7 @@ from typing import Any
 SLOW_START, AVOIDANCE, RECOVERY = "slow_start", "congestion_avoidance", "recovery"
 
 CWR, FAST_RECOVERY, LOSS = 2, 3, 4
-"""Congestion states of Linux that are recovery."""
+"""The congestion states of Linux that count as recovery."""
 
 TRIGGERS = {CWR: "ecn", FAST_RECOVERY: "fast_recovery", LOSS: "timeout"}
 
@@ -62,7 +62,7 @@ def _of_bbr(rows: Sequence[Row]) -> list[tuple[int, str, str | None]]:
     for at, _, quantity, value in rows:
         if quantity not in ("mode", "phase"):
             continue
-        # Both are recorded at one time, the mode first.
+        # Mode and phase are recorded at the same time, the mode first.
         if mode is not None and at != at_last:
             found.append((at_last, bbr_state(mode, phase, version_3), None))
         at_last = at

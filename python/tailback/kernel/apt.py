@@ -1,4 +1,4 @@
-"""Debian packages without installing any: apt with a configuration of its own.
+"""Fetches Debian packages without installing them: runs apt with a separate configuration.
 
 It has its own sources, lists and cache, and an empty status file. The machine's settings for
 proxies, credentials and certificates stay in force. Root is not needed.
@@ -28,7 +28,7 @@ LISTS_LAST_S = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Entry:
-    """One source of packages, as the machine's own apt knows it."""
+    """One source of packages in the configuration of the machine's apt."""
 
     uri: str
     suites: tuple[str, ...]
@@ -51,7 +51,7 @@ class Deb:
 
 
 def parse_list(text: str) -> list[Entry]:
-    """The binary entries of a one-line-style sources.list."""
+    """Return the entries for binary packages of a sources.list in one-line style."""
     entries = []
     for line in text.splitlines():
         line = line.partition("#")[0].strip()
@@ -66,9 +66,9 @@ def parse_list(text: str) -> list[Entry]:
 
 
 def parse_deb822(text: str) -> list[Entry]:
-    """The binary entries of a .sources file."""
+    """Return the entries for binary packages of a .sources file."""
     entries = []
-    # A comment line does not end a stanza, nor its field.
+    # A comment line ends neither a stanza nor a field.
     plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for stanza in re.split(r"\n\s*\n", plain):
         fields: dict[str, str] = {}
@@ -261,7 +261,7 @@ Acquire::Retries "3";
         stamp.touch()
 
     def names(self, prefix: str) -> list[str]:
-        """Packages whose name begins so."""
+        """List the packages whose names begin with `prefix`."""
         return sorted(self._apt("apt-cache", "pkgnames", prefix))
 
     def versions(self, name: str) -> list[str]:
@@ -288,9 +288,9 @@ Acquire::Retries "3";
         return [f"{name}={urllib.parse.unquote(version)}" for name, version, _arch in words]
 
     def locate(self, packages: Sequence[str]) -> list[Deb]:
-        """The files of packages, each NAME or NAME=VERSION; in the order of the names."""
-        # A package that is missing in the downloads: apt prints nothing about files that exist
-        # already.
+        """Find the files of packages (each NAME or NAME=VERSION), in the order of the arguments."""
+        # apt runs in a folder without downloads, because it prints nothing about files that it
+        # finds there.
         lines = self._apt("apt-get", "-q", "--print-uris", "download", *packages, at=self._folder)
         found = {deb.name: deb for deb in parse_uris(lines)}
         names = [package.partition("=")[0] for package in packages]
@@ -349,9 +349,9 @@ Acquire::Retries "3";
 
 
 def unpack(deb: Path, into: Path) -> None:
-    """The files of a package, without its scripts; a link to a folder stays one."""
+    """Unpack the files of a package, without its scripts; a link to a folder stays a link."""
     into.mkdir(parents=True, exist_ok=True)
-    # dpkg-deb -x replaces a link to a folder (/bin) by a folder, where a package still has files
+    # dpkg-deb -x would replace a link to a folder (/bin) by a folder if a package still has files
     # there.
     words = "tar -xp --keep-directory-symlink -C"
     script = f'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | {words} "$2"'

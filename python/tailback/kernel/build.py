@@ -123,18 +123,18 @@ class Wanted:
     """Which kernel is to be built."""
 
     origin: Path | None
-    """The user's tree, tarball or package; None: Debian's."""
+    """The user's tree, tarball or package; None for a kernel of Debian."""
     release: str
-    """Otherwise Debian's, from these suites."""
+    """Debian's release, whose packages are in `suites`; only if `origin` is None."""
     suites: tuple[str, ...]
     fragments: Sequence[config.Fragment]
-    """Options on top of the kit's own."""
+    """Options in addition to the kit's own."""
     with_patch: bool
     """Whether tailback's patch for programs must apply to the user's tree."""
 
 
 def _built(cache: Path, release: str | None) -> Path | None:
-    """The kit that modules alone are built for, if it exists."""
+    """The kit for which modules are built if no kernel is, if it exists."""
     if release is not None and release != releases.NEWEST:
         found = [one for one in kit.all_kits() if one.release == release]
         return found[0].path if found else None
@@ -148,7 +148,7 @@ def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
 
 
 def kit_hash(identity: str, fragments: Sequence[config.Fragment], packages: dict[str, str]) -> str:
-    """The content of a kit: its kernel and the packages of its root."""
+    """The identity of a kit: its kernel and the packages of its root."""
     return _digest(
         {
             "kernel": kernel_hash(identity, fragments),
@@ -223,7 +223,7 @@ def _kit(
 
 
 def _archive(cache: Path, suites: tuple[str, ...], steps: Steps) -> apt.Apt:
-    """Debian's packages of some suites."""
+    """Return apt for the suites, with fresh lists of packages."""
     own = "apt" if suites == releases.NEWEST_SUITES else "apt-" + "-".join(suites)
     archive = apt.Apt(cache / own, suites, downloads=cache / "downloads")
     archive.update(steps)
@@ -245,7 +245,7 @@ def _compiled(folder: Path) -> bool:
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
-        # Older kernels did not record it; the manifest of their kit has it.
+        # Kernels of earlier versions did not record this hash; the manifest of their kit has it.
         expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
     except (InputError, KeyError, TypeError, AttributeError):
         return False
@@ -269,7 +269,7 @@ def _kernel(
         newest = tree.origin is None and releases.of(make.version) >= source.OLDEST
         final, lacks = configure(make, fragments, steps, lenient=not newest)
     except InputError:
-        # Start over: other options make another kernel, so an unfinished one is of no use.
+        # Start over: after a change of options an unfinished kernel is of no use.
         folders.remove(folder, inside=folder.parent)
         raise
     _compile(make, folder.parent, steps)
@@ -333,15 +333,16 @@ class Make:
 def configure(
     make: Make, fragments: Sequence[config.Fragment], steps: Steps, *, lenient: bool
 ) -> tuple[str, list[str]]:
-    """Configure, unless an earlier attempt has; return the .config, and our options that the tree
-    does not have.
+    """Configure the kernel, unless an earlier attempt has done so.
+
+    Returns the .config, and those of our options that the tree does not have.
     """
     dot_config = make.build / ".config"
     configured = make.build / ".tailback-configured"
     if not configured.exists():
         steps.step("configuring")
         make("tinyconfig")
-        # The last assignment of an option counts.
+        # If an option is assigned several times, the last assignment counts.
         with dot_config.open("a", encoding="utf-8") as file:
             for fragment in fragments:
                 file.write(fragment.text())
@@ -359,7 +360,7 @@ def _verify(
     lacks: list[str] = []
     for name, refused in config.refused(fragments, values).items():
         if name == fragments[0].name and lenient:
-            # A tree may be older than some of our queues.
+            # A tree may be older than some queues, and does not have their options.
             absent = [
                 text
                 for text in refused
@@ -432,8 +433,9 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
 
 
 def _prune(build: Path) -> None:
-    """Delete the files that no module needs, once the kernel is done; make would start over without
-    them.
+    """Delete the files that no module needs.
+
+    This is done only once the kernel is complete, because without them make would start over.
     """
     if (build / ".tailback-pruned").exists():
         return
@@ -458,7 +460,7 @@ def _choose(cache: Path, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(cache: Path, steps: Steps) -> Iterator[None]:
-    """One build at a time; the second waits, and then finds most of it done."""
+    """Allow one build at a time. A second one waits, and then finds most of its work done."""
     with (cache / "lock").open("w", encoding="utf-8") as file:
         while True:
             try:

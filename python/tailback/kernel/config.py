@@ -24,7 +24,7 @@ DEVELOPED = re.compile(r"CONFIG_(NET_SCH|TCP_CONG)_\w+")
 
 @dataclass(frozen=True)
 class Fragment:
-    """Options to be set."""
+    """A list of kernel options and their values."""
 
     name: str
     """Origin of the options: a path, or a name for ours."""
@@ -35,7 +35,7 @@ class Fragment:
     """Options that a tree may lack."""
 
     def text(self) -> str:
-        """The fragment in its plain form."""
+        """Return the fragment as text, in the form of .config."""
         return "".join(f"{option}={value}\n" for option, value in self.options.items())
 
 
@@ -64,7 +64,7 @@ def parse(text: str, name: str) -> Fragment:
 
 
 def load(path: Path) -> Fragment:
-    """A fragment of the user's."""
+    """Read a fragment of the user."""
     try:
         return parse(foreign.read(path, limit=MAX_FRAGMENT).decode(), str(path))
     except UnicodeDecodeError:
@@ -74,31 +74,31 @@ def load(path: Path) -> Fragment:
 
 
 def ours() -> Fragment:
-    """The kit's own fragment."""
+    """Read the kit's own fragment."""
     return parse(OURS.read_text(encoding="utf-8"), "the kit's configuration")
 
 
 def older(version: str) -> list[Fragment]:
-    """The options of the kit's own fragment under other names, for an older kernel."""
+    """Return fragments for an older kernel, which has other names for some of the kit's options."""
     options = {k: v for one in releases.helps(version) for k, v in one.options.items()}
     name = f"the kit's configuration for {releases.text(version)}"
     return [Fragment(name, options)] if options else []
 
 
 def recipe(fragments: Sequence[Fragment]) -> str:
-    """Everything that decides the configuration, for the hash of the kit."""
+    """Return everything that decides the configuration, as text for the hash of the kit."""
     return "".join(fragment.text() for fragment in fragments) + KCONFIG.read_text(encoding="utf-8")
 
 
 def kconfig(tree: str) -> str:
-    """Insert our menu into the top Kconfig of a tree, after the title, which has to stay first."""
+    """Insert our menu into the top Kconfig of a tree. The title must stay first."""
     lines = tree.splitlines(keepends=True)
     title = next((n for n, line in enumerate(lines) if line.startswith("mainmenu")), -1)
     return "".join([*lines[: title + 1], KCONFIG.read_text(encoding="utf-8"), *lines[title + 1 :]])
 
 
 def values(dot_config: str) -> dict[str, str]:
-    """The options of a finished .config; those not set have the value n."""
+    """Return the options of a finished .config; options that are not set have the value n."""
     return dict(parse(dot_config, ".config").options)
 
 

@@ -1,8 +1,8 @@
-"""Confines a guest: the launcher, and which walls it could set up on this machine.
+"""Confines a guest: starts it by the launcher, and finds which walls this machine supports.
 
-A guest's kernel is a process of this machine, and modules run in it. Whatever a module does, that
-process does. The launcher (launch/main.c) starts the process behind walls; a warning lists the
-walls that a machine does not have.
+A guest's kernel is a process of this machine, and modules run inside that process with its rights.
+The launcher (launch/main.c) therefore starts the process behind walls, such as namespaces and
+filters of system calls. A warning lists the walls that a machine does not have.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tailback.kernel import releases
 from tailback.kernel.kit import Kit
 
 VARIABLE = "TAILBACK_UNCONFINED"
-"""If it is 1, guests run even where no wall keeps them from this machine's files."""
+"""If this variable is 1, guests run even if no wall keeps them from this machine's files."""
 
 TRUST = "TAILBACK_TRUST_PROGRAMS"
-"""If it is 1, programs of scenarios run even where a wall is missing."""
+"""If this variable is 1, programs of scenarios run even if a wall is missing."""
 
 WALLS = {
     "user": "a user namespace",
@@ -56,31 +56,31 @@ READABLE = ("/etc/ld.so.cache", "/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Walls:
-    """The result of each wall."""
+    """Which walls the launcher could set up."""
 
     missing: dict[str, str]
-    """The walls that this machine does not have, with its reason."""
+    """The walls that could not be set up, each with the reason."""
 
     @classmethod
     def parse(cls, line: str) -> Walls:
-        """From the launcher's first line."""
+        """Read the launcher's first line."""
         found = dict(re.findall(r"(\w+)=(\d+)", line.removeprefix(SAYS)))
         errors = {name: int(found.get(name, "38")) for name in WALLS}
         return cls({name: os.strerror(error) for name, error in errors.items() if error})
 
     @property
     def refused(self) -> bool:
-        """Whether the launcher has not started the guest, because nothing kept it from files."""
+        """Whether the launcher refused to start the guest, because no wall kept it from files."""
         return {"mount", "landlock"} <= self.missing.keys() and not allowed()
 
     @property
     def lacks(self) -> str:
         """Name the missing walls that no other wall replaces; empty if none is missing."""
         lacks = dict(self.missing)
-        # Each also confines signals and sockets; before Linux 6.12 there are no scopes.
+        # Each of these also confines signals and sockets. Linux before 6.12 has no Landlock scopes.
         if not {"pid", "net"} & lacks.keys():
             lacks.pop("scopes", None)
-        # Other walls replace these.
+        # The user namespace only serves to make the others, so it is not missed if they exist.
         if "mount" not in lacks:
             lacks.pop("user", None)
         return ", ".join(f"{WALLS[name]} ({reason})" for name, reason in lacks.items())
@@ -111,7 +111,7 @@ def allowed() -> bool:
 def check_programs(kit: Kit) -> None:
     """Refuse to run programs of a scenario on a machine without a wall.
 
-    Programs are foreign code more often than modules are. The user may trust them.
+    Programs are foreign code more often than modules are. The user may allow them by `TRUST`.
     """
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return
@@ -130,7 +130,7 @@ _found: dict[Path, Walls] = {}
 
 
 def walls(kit: Kit) -> Walls:
-    """The walls of this machine: runs the launcher without a guest."""
+    """Find the walls of this machine by running the launcher without a guest."""
     if kit.launcher not in _found:
         with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
             done = subprocess.run(
@@ -153,7 +153,7 @@ def walls(kit: Kit) -> Walls:
 
 
 MOST_PLACES = 16
-"""Places of a run with programs: folders of a scenario, and package roots."""
+"""The most places of a run with programs: folders of the scenario, and package roots."""
 
 
 def command(
@@ -163,23 +163,25 @@ def command(
     boot: Sequence[str],
     readable: Iterable[Path] = (),
 ) -> list[str]:
-    """The command that starts the kernel, `boot`, in its workplace; it may read `readable` too."""
+    """Return the command that starts a kernel confined to its workplace.
+
+    `boot` is the kernel with its arguments; `readable` are further paths that it may read."""
     launcher = kit.launcher.resolve()
     linux = kit.linux.resolve()
-    # Libraries by the names that the loader looks for, which may be links.
+    # The loader looks for libraries by these names, which may be links, so they are not resolved.
     programs = [LOADER, *_libraries(linux), linux, kit.library.resolve()]
     shown = [*map(Path, READABLE), kit.root, kit.path / "modules", *readable]
     words = [word for path in shown for word in ("-r", str(path.resolve()))]
     words += [word for path in programs for word in ("-x", str(path))]
     words += ["-w", str(workplace.resolve())]
     confined = "unconfined" if allowed() else "confined"
-    # It must end when we end, for whatever reason.
+    # The launcher gets our process number, so that the guest ends when we end.
     start = [str(launcher), str(os.getpid()), str(memory_mib), confined, mode(kit)]
     return [*start, *words, "--", *boot]
 
 
 def mode(kit: Kit) -> str:
-    """How a kernel stops the processes of its guest at their calls: older ones by ptrace."""
+    """How a kernel intercepts the system calls of its guest's processes; older ones use ptrace."""
     return "seccomp" if releases.of(kit.version) >= releases.SECCOMP else "ptrace"
 
 

@@ -27,13 +27,13 @@ LONGEST_LINE = 1 << 16
 POLL_S = 0.2
 
 LONGEST_WAIT_S = 1.0
-"""If a poll took longer, it did not wait for the guest: this process or the machine was stopped."""
+"""A poll that took longer did not wait for the guest: this process or the machine was suspended."""
 
 FAILURE = re.compile(
     r"Kernel panic|Out of memory|\bBUG\b[: !]|\bOops\b"
     r"|general protection fault|stack is corrupted|KASAN|scheduling while atomic"
 )
-"""A kernel prints this when it fails; its measurements are then invalid."""
+"""What a kernel prints when it fails, which makes its measurements invalid."""
 
 WARNING = re.compile(
     r"WARNING: |possible (circular|recursive|irq)\b.*\b(lock|detected)|inconsistent lock state"
@@ -41,21 +41,21 @@ WARNING = re.compile(
     r"|suspicious RCU usage|UBSAN|refcount_t: |unregister_netdevice: waiting|corruption"
     r"|page allocation failure|soft lockup|hung_task|KCSAN|Object already free"
 )
-"""A kernel prints this if something in it is wrong, and continues."""
+"""What a kernel prints if it finds something wrong and continues."""
 
 VARYING = re.compile(r"\bCPU#?:?\s*\d+|\bPID:?\s*\d+|/\d+\b|\+?0x[0-9a-f]+|\d+ seconds|\s+")
-"""Parts of a warning that differ each time."""
+"""Parts of a warning that differ each time, so that repeated warnings are recognised."""
 
 TAINT_FAILED = 1 << 5 | 1 << 7
-"""Bits of the kernel's taint: a bad page, an oops."""
+"""Bits of the kernel's taint that mean a failure: a bad page, an oops."""
 TAINT_WARNED = 1 << 9 | 1 << 14
-"""Bits of the kernel's taint: a warning, a CPU that hung for a while."""
+"""Bits of the kernel's taint that mean a warning: a WARN, a CPU that hung for a while."""
 
 MOST_WARNINGS = 10
 """The most different warnings that are kept."""
 
 DOUBTFUL = re.compile(r"\s*\[<[0-9a-f]+>\] \? ")
-"""Lines of a stack trace that only show what lay on the stack."""
+"""Lines of a stack trace that the kernel itself marks as unreliable ("?")."""
 
 
 @dataclass
@@ -77,10 +77,10 @@ class Console:
     _texts: dict[str, str] = field(default_factory=dict)
 
     def line(self, text: str) -> None:
-        """Takes a line."""
+        """Process a line of the console."""
         text = shown(text)
         if self.walls is None and text.startswith(confine.SAYS):
-            # The first line, before a guest exists that could print it.
+            # This is the launcher's line: no guest exists yet that could forge it.
             self.walls = confine.Walls.parse(text)
         elif text.startswith(SAYS):
             self._own(text.removeprefix(SAYS))
@@ -149,9 +149,9 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
             waited, since = now - since, now
             if not ready:
                 if ended:
-                    # A process that the guest started holds the console, and prints nothing.
+                    # The guest has ended, but a process that it started holds the console open.
                     break
-                # Output from before its end may arrive only now.
+                # Output from before the guest's end may arrive only now, so poll once more.
                 ended = has_ended(child)
                 yield None, waited
                 continue
@@ -171,6 +171,6 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
 
 
 def has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Whether the process has ended. No one waits for this process, so that its number stays
+    """Whether the process has ended. It does not reap the process, so that its number stays
     reserved."""
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -1,4 +1,4 @@
-"""Content of files, as hashes: taken when a kit is built, compared when it is used.
+"""Hashes of files: computed when a kit is built, compared when it is used.
 
 A process reads a file once, and again only if it has changed since. Nothing is kept between
 processes: a user who may write to a kit could also write such a record, and reading a whole kit
@@ -24,7 +24,7 @@ SHOWN = 6
 """The most file names in a message."""
 
 _hashes: dict[tuple[object, ...], str] = {}
-"""By path, and by the ctime of the file: no program can restore it after a change."""
+"""Hashes by path, times and size. No program can restore a file's ctime after a change."""
 
 
 def sha256(path: Path) -> str:
@@ -46,10 +46,10 @@ def sha256(path: Path) -> str:
 
 
 def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """The files, links and folders of these names in a folder and all below them, by path."""
+    """Return the hashes of files, folders and links with these names and of all below, by path."""
     entries = {}
     for name in names:
-        # A whole kit may be behind links: their targets count.
+        # If a name is a link, as in a kit that consists of links, its target counts.
         top = folder / name
         for path in (top, *_below(top)) if top.exists() else ():
             entries[str(path.relative_to(folder))] = _what(path, top)
@@ -70,7 +70,7 @@ def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[
 
 
 def listed(said: list[str]) -> str:
-    """The first of them, for a message."""
+    """Join the first phrases for a message, and count the rest."""
     more = len(said) - SHOWN
     return ", ".join(said[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
@@ -88,5 +88,5 @@ def _what(path: Path, top: Path) -> str:
         return f"-> {os.readlink(path)}"
     if path.is_dir():
         return FOLDER
-    # Empty for a pipe, a device or anything else that is not a file.
+    # The hash is empty for a pipe, a device or anything else that is not a file.
     return sha256(path)

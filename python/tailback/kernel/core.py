@@ -17,10 +17,10 @@ from tailback.kernel import kit
 
 @contextlib.contextmanager
 def reserved() -> Iterator[int | None]:
-    """A core that no other guest of this user has until the block ends.
+    """Reserve a core that no other guest of this user gets until the block ends.
 
-    A lock on a file holds it, so that processes share the machine too. None if every core has a
-    guest already, or if the files cannot be made: then the scheduler decides.
+    A lock on a file reserves the core, so that several processes can share the machine. Yields None
+    if every core has a guest already, or if the files cannot be made: the scheduler then decides.
     """
     cores = sorted(os.sched_getaffinity(0))
     folder = kit.cache() / "cores"
@@ -30,12 +30,12 @@ def reserved() -> Iterator[int | None]:
 
 @contextlib.contextmanager
 def on(core: int | None) -> Iterator[None]:
-    """Processes that this thread starts within the block stay on this core; None: on any."""
+    """Keep processes that this thread starts within the block on this core; None: on any core."""
     if core is None:
         yield
         return
     before = os.sched_getaffinity(0)
-    # Linux applies it to this thread alone; a process that the thread starts inherits it.
+    # The affinity is that of this thread alone; a process that the thread starts inherits it.
     os.sched_setaffinity(0, {core})
     try:
         yield

@@ -30,7 +30,7 @@ from tailback.kernel.programs import said
 from tailback.kernel.programs.places import FOLDER, Places
 
 Clock = Literal["virtual", "real"]
-"""Virtual time, which is frozen while the guest works, or the machine's."""
+"""Virtual time, which stops while the guest computes, or the clock of the machine."""
 
 MEMORY_MIB = 2048
 """Memory of a guest; the machine only provides what the guest touches."""
@@ -44,13 +44,13 @@ programs read the date.
 """
 
 PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000", "tt-counter=1")
-"""For programs. After this many readings of the clock in a row, and after this many calls without
-waiting, each takes 2 us. A program that computes for 1 s of a processor is interrupted. The
-processor's counter shows programs the clock.
+"""Boot words for programs. After 64 readings of the clock in a row, and after 1000 calls without
+waiting, each further one takes 2 us. A program that computes for 1 s of a processor is interrupted.
+The processor's counter shows programs the virtual clock.
 """
 
 END_S = 10.0
-"""Wall time that a kernel has to end after the end of its console."""
+"""Wall time within which a kernel must end after it closed its console."""
 
 MEMORY = re.compile(r"memory|oom", re.IGNORECASE)
 
@@ -61,7 +61,7 @@ WRITTEN_FILES = 1000
 """Files that a guest may create."""
 
 LOOK_S = 1.0
-"""Wall time between two checks of what it has written."""
+"""Wall time between two checks of what a guest has written."""
 
 HERE = "/proc/self/cwd"
 """The workplace as the kernel's process sees it: the same in every run, and without a character
@@ -71,15 +71,15 @@ that is special in the boot line.
 
 @dataclass(frozen=True)
 class Finished:
-    """What a guest cost."""
+    """The resources that a guest used, and its warnings."""
 
     wall_s: float
     cpu_s: float
     memory_bytes: int
     warnings: list[str]
-    """Warnings of its kernel."""
+    """Warnings of the guest's kernel."""
     walls: confine.Walls
-    """The walls between it and the rest of this machine."""
+    """The walls between the guest and the rest of this machine."""
 
 
 def run(
@@ -161,7 +161,7 @@ def command(
     clock: Clock = "virtual",
     places: Places | None = None,
 ) -> list[str]:
-    """The boot line, for a process in its workplace."""
+    """Return the command that starts the kernel, as a process in `workplace`."""
     boot = boot_words(kit, memory_mib, seed, clock, places)
     readable = places.links().values() if places is not None else ()
     return confine.command(kit, workplace, memory_mib, boot, readable)
@@ -170,18 +170,17 @@ def command(
 def boot_words(
     kit: Kit, memory_mib: int, seed: int, clock: Clock, places: Places | None = None
 ) -> list[str]:
-    """The environment with which the kernel is started."""
+    """Return the words of the boot line."""
     start_ns = places.start_ns if places is not None else START_NS
     travel = ["time-travel=inf-cpu", f"time-travel-start={start_ns}"]
     if places is not None and kit.lets_time_pass:
         travel += PROGRAM_WORDS
     release = releases.of(kit.version)
-    # Without this option a kernel traces its processes; older kernels can do nothing else.
+    # Without this option a kernel traces its processes, which is all that older kernels can do.
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
-    # Without this option User-mode Linux wants a block device of its own, and older kernels search
-    # for it.
+    # Without this option User-mode Linux expects a block device, and older kernels search for it.
     root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
-    # random_init() mixes the boot line in: a seed, where the machine gives no random numbers.
+    # random_init() mixes in the boot line, which seeds kernels that do not use `HOST_RANDOM`.
     seeded = [f"TAILBACK_SEED={seed}"] if release < releases.HOST_RANDOM else []
     return [
         str(kit.linux.resolve()),
@@ -206,8 +205,8 @@ def boot_words(
 
 
 def environment(kit: Kit, seed: int) -> dict[str, str]:
-    """As small as possible: the part of our environment that the kernel's process sees could change
-    a run.
+    """Return the environment of the kernel's process. It is as small as possible, because our own
+    environment could change a run.
     """
     return {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
@@ -239,7 +238,7 @@ def _check_written(workplace: Path) -> None:
     size = count = 0
     places = str(workplace / FOLDER)
     for base, folders, files in os.walk(workplace):
-        # Links directly in the workplace and among the places are ours; any other link is an error.
+        # Links directly in the workplace and in the folder of places are ours; others are errors.
         for name in (*files, *(folders if base != str(workplace) else ())):
             try:
                 status = os.lstat(os.path.join(base, name))
@@ -262,7 +261,7 @@ def _check_written(workplace: Path) -> None:
 
 
 def _wait(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
-    """Wait for a guest that has closed its console; return what it used."""
+    """Wait for a guest that has closed its console; return the resources that it used."""
     late = time.monotonic() + END_S
     while not has_ended(child) and time.monotonic() < late:
         time.sleep(0.001)
@@ -274,7 +273,7 @@ def _wait(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the guest with all its processes, if it has not been waited for."""
+    """End the guest with all its processes, unless it was already reaped."""
     if child.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError, PermissionError):

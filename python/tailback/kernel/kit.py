@@ -5,7 +5,7 @@
     with_mine = kit.current().with_modules(["mycodel"])
     with_mine.load_order(qdiscs=["codel"], ccs=["cubic"])  # paths, first to last
 
-Reading only; `tailback.kernel.build` makes them.
+This module only reads kits; `tailback.kernel.build` makes them.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
         "launch/launch.h",
     ),
 }
-"""Programs of this machine in a kit, by file, and their sources beside this one."""
+"""The programs of a kit that run on this machine, by file name, and their source files here."""
 SCHEDULE = "tbsched"
-"""The queue discipline that marks and drops by packet number."""
+"""The module of the queue discipline that marks and drops by packet number."""
 OUTAGE = "sch_outage"
-"""The queue discipline that holds packets back while the rate of a link is 0."""
+"""The module of the queue discipline that holds packets back while a link's rate is 0."""
 FORMAT = 2
 OF_KIT = ("linux", "root")
-"""The files of a kit that are hashed whole when it is assembled."""
+"""The files and folders of a kit whose content is hashed when it is assembled."""
 HASHED = (
     "recipe",
     "files",
@@ -82,7 +82,7 @@ class Kit:
     linux: Path
     """The kernel: a program of this machine."""
     root: Path
-    """The guest's root. Shared between runs: not to be written to."""
+    """The guest's root. Runs share it, so nothing may be written there."""
     modules: dict[str, Path]
     """Module to its .ko file on this machine."""
     depends: dict[str, tuple[str, ...]]
@@ -104,13 +104,13 @@ class Kit:
 
     @property
     def library(self) -> Path:
-        """Preloaded library: makes random numbers follow from a seed, and provides anonymous
+        """The preloaded library, which derives random numbers from a seed, and provides anonymous
         memory."""
         return self.path / LIBRARY
 
     @property
     def launcher(self) -> Path:
-        """Starts the kernel so that it can reach nothing of this machine except its places."""
+        """The launcher, which starts the kernel so that it can reach only its own files."""
         return self.path / LAUNCHER
 
     def verify(self, modules: Iterable[str] = ()) -> None:
@@ -281,9 +281,9 @@ HASH_DIGITS = 6
 
 
 def named(name: str, in_use: Kit | None = None) -> Kit:
-    """A kit by its kernel's release or version, or by the beginning of its hash.
+    """Find a kit by its kernel's release or version, or by the beginning of its hash.
 
-    If several match, the one in use, else the one built last. The key `kernel` of a scenario
+    If several match, the kit in use wins, else the one built last. The key `kernel` of a scenario
     follows the same rule (`map::kits`).
     """
     kits = all_kits()
@@ -301,12 +301,12 @@ def named(name: str, in_use: Kit | None = None) -> Kit:
 
 
 def with_modules(chosen: Sequence[str]) -> Kit:
-    """The current kit with these modules."""
+    """Return the current kit with these modules chosen."""
     return current().with_modules(chosen)
 
 
 def load(folder: Path) -> Kit:
-    """The kit in a folder; `verify` checks its content."""
+    """Load the kit in a folder. Its content is not checked; `verify` does that."""
     found = foreign.read_json(folder / MANIFEST, limit=manifests.MAX_BYTES)
     linux, root = folder / "linux", folder / "root"
     known = isinstance(found, dict) and found.get("format") == FORMAT
@@ -334,13 +334,13 @@ def _stems(files: dict[str, str | None]) -> dict[str, str | None]:
 
 
 def content_hash(manifest: Mapping[str, Any]) -> str:
-    """The identity of a kit: everything that went into it, and every byte of the result."""
+    """Compute the identity of a kit: everything that went into it, and every byte of the result."""
     parts = {name: manifest[name] for name in HASHED if name in manifest}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def source_hash(texts: Iterable[str]) -> str:
-    """Hash of sources beside this file."""
+    """Hash the source files with these names beside this file."""
     together = "\n".join(f"{name} {contents.sha256(HERE / name)}" for name in texts)
     return hashlib.sha256(together.encode()).hexdigest()
 

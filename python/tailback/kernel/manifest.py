@@ -16,10 +16,10 @@ from tailback.base import foreign
 from tailback.errors import InputError
 
 MAX_BYTES = 4 << 20
-"""The largest size of a manifest: that of a kit with a thousand files has 150 kB."""
+"""The largest size of a manifest. For comparison: a kit with a thousand files needs 150 kB."""
 
 Check = Callable[[Any, str], Iterator[str]]
-"""Yields the errors of a value at a place, one phrase each."""
+"""A function that yields the errors of a value at a place, one phrase each."""
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}"
 HASH = r"[0-9a-f]{64}"
@@ -46,7 +46,7 @@ def write(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def text(pattern: str = r"[^\x00-\x1f\x7f]{0,4096}", *, what: str = "a line of text") -> Check:
-    """Text that has this pattern as a whole."""
+    """Check that a value is text that matches this pattern as a whole."""
 
     def check(value: Any, place: str) -> Iterator[str]:
         if not isinstance(value, str) or not re.fullmatch(pattern, value):
@@ -56,7 +56,7 @@ def text(pattern: str = r"[^\x00-\x1f\x7f]{0,4096}", *, what: str = "a line of t
 
 
 def optional(inner: Check) -> Check:
-    """Null, or something."""
+    """Check that a value is null or passes another check."""
 
     def check(value: Any, place: str) -> Iterator[str]:
         if value is not None:
@@ -66,7 +66,7 @@ def optional(inner: Check) -> Check:
 
 
 def each(key: Check, value: Check) -> Check:
-    """A table of equal entries."""
+    """Check that a value is a table whose keys and values each pass a check."""
 
     def check(table: Any, place: str) -> Iterator[str]:
         if not isinstance(table, dict):
@@ -80,7 +80,7 @@ def each(key: Check, value: Check) -> Check:
 
 
 def every(inner: Check) -> Check:
-    """A list of equal entries."""
+    """Check that a value is a list whose items pass a check."""
 
     def check(entries: Any, place: str) -> Iterator[str]:
         if not isinstance(entries, list):
@@ -93,13 +93,13 @@ def every(inner: Check) -> Check:
 
 
 def whole(value: Any, place: str) -> Iterator[str]:
-    """A whole number."""
+    """Check that a value is a whole number."""
     if type(value) is not int:
         yield f"{place}: expected a whole number"
 
 
 def table(shape: Mapping[str, Check]) -> Check:
-    """A table with these keys at least."""
+    """Check that a value is a table that has at least these keys."""
 
     def check(table: Any, place: str) -> Iterator[str]:
         if not isinstance(table, dict):
@@ -152,4 +152,4 @@ MODULE: Mapping[str, Check] = {
     "cc": KINDS,
     "modules": MODULES,
 }
-"""What module.json has."""
+"""The shape of module.json."""

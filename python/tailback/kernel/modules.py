@@ -1,4 +1,4 @@
-"""Kernel modules: their content, and building those that are not in the tree."""
+"""Reads compiled kernel modules, and builds modules that are not in the tree."""
 
 from __future__ import annotations
 
@@ -58,8 +58,9 @@ def depends(module: Path) -> list[str]:
 def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes) -> Kinds:
     """Return what a module of this file name registers.
 
-    `texts` are its C sources, the best evidence; then its aliases; then, if the object in `calls`
-    refers to the registering functions, its file name.
+    `texts` are its C sources, which are the best evidence. Without an answer there, its aliases
+    decide. The last resort is its file name, if the object code in `calls` refers to the
+    functions that register.
     """
     qdiscs: list[str] = []
     ccs: list[str] = []
@@ -79,15 +80,15 @@ def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes)
 
 
 def kinds_of(module: Path, sources: Sequence[Path]) -> Kinds:
-    """The algorithms that a compiled module registers."""
+    """Return the algorithms that a compiled module registers."""
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in sources]
     return kinds(module.stem, texts, modinfo(module).get("alias", []), module.read_bytes())
 
 
 def makefile(folder: Path) -> str | None:
-    """The Makefile for a folder that has none: every file that is a module, one module.
+    """Return a Makefile for a folder without one: each C file that is a module is built as one.
 
-    None if the folder has its own.
+    Returns None if the folder has a Makefile.
     """
     if any((folder / name).exists() for name in ("Makefile", "Kbuild")):
         return None
@@ -106,7 +107,7 @@ def makefile(folder: Path) -> str | None:
 
 
 def spelled(text: str) -> tuple[str, Path]:
-    """`NAME=DIR` or `DIR`, which is named after its folder."""
+    """Parse `NAME=DIR`, or `DIR`, whose name is that of the folder."""
     name, equals, path = text.partition("=")
     if not equals:
         name, path = "", text
@@ -123,7 +124,7 @@ def spelled(text: str) -> tuple[str, Path]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """The files of a module's folder, sorted, without products of a build."""
+    """Return the files of a module's folder, sorted, without products of a build."""
     files: dict[str, bytes] = {}
     for base, inner, names in os.walk(folder):
         inner[:] = sorted(name for name in inner if not name.startswith("."))
@@ -191,7 +192,7 @@ def _sound(shelf: Path) -> bool:
 
 
 def name_it(link: Path, target: str) -> None:
-    """The plain name stands for the version built last."""
+    """Let the plain name link to the version that was built last."""
     fresh = link.with_name(f".{link.name}.link")
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)
@@ -199,8 +200,8 @@ def name_it(link: Path, target: str) -> None:
 
 
 def check_place(kit: Path) -> None:
-    """The build folder of a kernel contains its own full path: after a move or copy with a cache,
-    it compiles modules into the wrong folder.
+    """Reject a build folder that was moved or copied. It contains its own full path, so it would
+    compile modules into the wrong folder.
     """
     makefile = kit / "build" / "Makefile"
     found = OUTPUT.search(makefile.read_text(encoding="utf-8"))
@@ -245,13 +246,13 @@ def _compile(
 
 
 def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
-    """The sources of a module: those of its name, or all of them if it is the only one."""
+    """Return the sources of a module: files with its name, or all if there is only one module."""
     own = [path for path in sources if path.stem == module.stem]
     return own or (list(sources) if count == 1 else [])
 
 
 def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[str, Any]:
-    """The part of a manifest about some modules: files, hashes, and the algorithms that they
+    """Return the part of a manifest about some modules: files, hashes, and the algorithms that they
     register."""
     modules: dict[str, Any] = {}
     qdiscs: dict[str, str] = {}
@@ -273,13 +274,13 @@ def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[s
 
 
 def diagnostics(lines: Sequence[str]) -> list[str]:
-    """The output of compiler and linker, without make's own lines."""
+    """Return the output of compiler and linker, without make's own lines."""
     quiet = re.compile(r"  [A-Z][A-Z ]*(\[M\])?  ?\S|make(\[\d+\])?: (Entering|Leaving|\*\*\*)")
     return [line for line in lines if not quiet.match(line)] or list(lines)
 
 
 def _registered(text: str, struct_name: str, function: str, field: str) -> list[str]:
-    """Names in the definitions of a struct that is passed to a function."""
+    """Return the names in the definitions of structs that are passed to a function."""
     names = []
     pattern = rf"struct\s+{struct_name}\s+(\w+)[^=;{{}}]*=\s*\{{(.*?)\n\}}\s*;"
     for match in re.finditer(pattern, text, re.DOTALL):
@@ -291,7 +292,7 @@ def _registered(text: str, struct_name: str, function: str, field: str) -> list[
 
 
 def _section(data: bytes, wanted: bytes) -> bytes:
-    """A section of a 64-bit little-endian ELF file; empty if it has none of that name."""
+    """Return a section of a 64-bit little-endian ELF file; empty if the file does not have it."""
     if data[:6] != b"\x7fELF\x02\x01":
         return b""
     [table] = struct.unpack_from("<Q", data, 40)

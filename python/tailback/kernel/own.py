@@ -1,8 +1,8 @@
-"""tailback's own parts of a kit.
+"""Builds the parts of a kit that are tailback's own.
 
-These are the program that starts the kit, the library that is preloaded to it, the schedule of
-marks and losses, the module that holds packets back in an outage, and congestion controls and queue
-disciplines that Linux does not have, or not with such options.
+These are the launcher, the preloaded library, the schedule of marks and losses, and the module that
+holds packets back in an outage. The others are congestion controls and queue disciplines that Linux
+does not have, or does not have with such options.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ it."""
 
 
 def names(version: str | None = None) -> tuple[str, ...]:
-    """Modules of tailback's own, those that a kernel of this version can have; each has a folder
+    """List tailback's own modules that a kernel of this version can have. Each has a folder
     beside this file."""
     found = [
         name
@@ -35,7 +35,7 @@ def names(version: str | None = None) -> tuple[str, ...]:
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
-    """Add parts that are missing, have changed since they were built, or have other sources.
+    """Build the parts that are missing or damaged, or whose sources have changed.
 
     A module that does not build for an older kernel is left out, and a scenario that needs it is
     rejected before boot.

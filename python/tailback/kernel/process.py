@@ -1,4 +1,4 @@
-"""Programs run by a build: in a process group of their own, killed with us."""
+"""Runs the programs of a build, each in its own process group, which ends with us."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tailback.errors import TailbackError
 
 GRACE_S = 5.0
 POLL_S = 0.25
-# Variables that would change what kbuild does. make sets the first ones for
-# everything below it, so a build started by `make test` meets them.
+# Variables that would change what kbuild does. make sets the first ones for its child processes,
+# so a build that `make test` starts would inherit them.
 KBUILD_VARIABLES = (
     "MAKEFLAGS",
     "MFLAGS",
@@ -65,7 +65,7 @@ def run(
     on_tick: Callable[[], None] | None = None,
     log: Path | None = None,
 ) -> list[str]:
-    """Runs a program, returns its lines (stdout and stderr as they come).
+    """Run a program and return the lines of its stdout and stderr as they come.
 
     If anything ends the wait, even an interrupt, the program and all processes that it started end
     as well.

@@ -1,4 +1,4 @@
-"""Releases of Linux: where Debian has their sources, and which features each does not have.
+"""Releases of Linux: where Debian keeps their sources, and which features each does not have.
 
 Each difference is declared in one of these tables. Start here to add a release.
 """
@@ -17,24 +17,24 @@ Release = tuple[int, int]
 NEWEST = "newest"
 
 NEWEST_SUITES = ("trixie", "trixie-backports", "sid")
-"""Suite of the newest source and of the packages of the guest's root."""
+"""The suites of the newest source and of the packages of the guest's root."""
 
 SUITES: dict[str, tuple[str, ...]] = {
     "5.10": ("bullseye",),
     "6.1": ("bookworm",),
     "6.12": ("trixie",),
 }
-"""Releases that a suite of Debian keeps, by their numbers."""
+"""For each release number, the suites of Debian that have its source."""
 
 SECCOMP: Release = (6, 16)
-"""First User-mode Linux that starts its processes with a filter of system calls (`seccomp=on`);
-before it the processes are traced."""
+"""First User-mode Linux that can intercept system calls of its processes with seccomp
+(`seccomp=on`); earlier ones use ptrace."""
 
 ROOT_WITHOUT_DEVICE: Release = (6, 6)
-"""First Linux that mounts a file system without a device whatever device is named."""
+"""First Linux that can mount a root file system without a device, whatever `root` names."""
 
 COMPAT: Release = (7, 1)
-"""First Linux for which modules are built unchanged; before it compat.h is included."""
+"""First Linux for which modules are built unchanged; for earlier ones compat.h is included."""
 
 HOST_RANDOM: Release = (5, 19)
 """First User-mode Linux that takes its entropy from this machine's getrandom()."""
@@ -45,12 +45,12 @@ class Help:
     """Changes that let an older kernel build and run like the newest."""
 
     before: Release
-    """The kernels it is for: those before this release."""
+    """The changes are for kernels before this release."""
     reason: str
     make: tuple[str, ...] = ()
-    """Words for make."""
+    """Additional arguments of make."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options of its configuration."""
+    """Additional options of the kernel's configuration."""
 
 
 HELPS: tuple[Help, ...] = (
@@ -80,12 +80,12 @@ def of(version: str) -> Release:
 
 
 def numbers(version: str) -> list[int]:
-    """The numbers of a version, for its order among others."""
+    """The numbers of a version, as a key to sort versions by."""
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def text(version: str) -> str:
-    """The release of a version, as it is written."""
+    """Return the release of a version as text, such as 6.1."""
     return ".".join(map(str, of(version)))
 
 
@@ -99,5 +99,5 @@ def suites(release: str) -> tuple[str, ...]:
 
 
 def helps(version: str) -> Sequence[Help]:
-    """Return everything that the build of this kernel needs."""
+    """Return the changes that the build of this kernel needs."""
     return [one for one in HELPS if of(version) < one.before]

@@ -17,7 +17,7 @@ RECIPE = 3
 PACKAGES = ("libc6", "iproute2", "busybox-static")
 """The programs that the guest runs; the libraries follow from iproute2's dependencies."""
 
-# The rest of iproute2's dependencies is only for installing it.
+# The other dependencies of iproute2 are needed only to install it.
 LIBRARY = re.compile(
     r"lib(?!debian-installer|c-gconv|newt|readline|slang|textwrap)(?!.*-bin).*\d.*|zlib1g"
 )
@@ -76,7 +76,7 @@ def assemble(debs: Sequence[Path], into: Path) -> None:
         folders.remove(into / name, inside=into)
     for name in EMPTY:
         (into / name).mkdir(exist_ok=True)
-        # World-writable folders and sticky bits of a package are of no use here.
+        # The guest needs neither world-writable folders nor sticky bits.
         (into / name).chmod(0o755)
     (into / "etc").mkdir()
     init = into / "init"
@@ -113,5 +113,5 @@ def missing_libraries(root: Path, program: str) -> list[str]:
         # The loader stops at the first library that it cannot find anywhere.
         return re.findall(r"libraries: (\S+):", str(error)) or [str(error)]
     found = re.findall(r"^\s*(\S+) => (\S+)", "\n".join(lines), re.MULTILINE)
-    # Without one in the root, the loader takes the machine's own.
+    # A library outside of the root is the machine's own, so the root does not have it.
     return [name for name, path in found if not Path(path).resolve().is_relative_to(root.resolve())]

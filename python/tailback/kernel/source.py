@@ -1,4 +1,4 @@
-"""Kernel sources: Debian's of a release, a tree, a tarball. Each is kept unpacked, once.
+"""Kernel sources: a release from Debian, a tree, or a tarball. Each is unpacked once and kept.
 
 Parts that User-mode Linux never compiles (other processors, graphics, sound) are left out, which
 saves a third of the size. Their Kconfig files stay, because the others refer to them.
@@ -43,7 +43,7 @@ NEVER_FOR_UML = {
     ),
     (".rst", ".txt", ".yaml", ".svg"): ("Documentation",),
 }
-"""Endings of names, and the folders under which such files are left out."""
+"""Files that are left out: for each ending of a name, the folders to which this applies."""
 
 PRODUCTS = (".o", ".a", ".ko", ".so", ".cmd", ".mod", ".mod.c", ".order", ".symvers")
 PRODUCT_FOLDERS = re.compile(r"(include|arch/\w+/include)/(config|generated)|.*/\.git|\.git")
@@ -55,16 +55,16 @@ class KernelSource:
     """A kernel tree in the cache."""
 
     identity: str
-    """Its exact identity: a package and its version, or a hash of the content."""
+    """The exact identity of the source: a package and its version, or a hash of the content."""
     folder: Path
-    """Its folder, which exists once `prepare` has run."""
+    """The folder of the tree, which exists once `prepare` has run."""
     package: dict[str, str] | None = None
-    """Debian package (name, version), if it is one."""
+    """Name and version of the Debian package that the source comes from, if any."""
     deb: Deb | None = None
     origin: Path | None = None
-    """The user's tree, tarball or package file, if it is one."""
+    """The user's tree, tarball or package file that the source comes from, if any."""
     patch: dict[str, str] = field(default_factory=dict)
-    """Patches of tailback's own that are applied to it, and their hashes."""
+    """The patches of tailback that are applied to the source, and their hashes."""
 
 
 def newest_package(apt: Apt) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def package_of(apt: Apt, release: str) -> tuple[str, str]:
 
 
 def debian(apt: Apt, cache: Path, release: str = releases.NEWEST) -> KernelSource:
-    """Debian's of a release."""
+    """Return Debian's source of a release."""
     name, version = package_of(apt, release)
     [deb] = apt.locate([f"{name}={version}"])
     return KernelSource(
@@ -108,7 +108,7 @@ def debian(apt: Apt, cache: Path, release: str = releases.NEWEST) -> KernelSourc
 
 
 def users(path: Path, cache: Path, steps: Steps) -> KernelSource:
-    """A tree, tarball or linux-source package file of the user's."""
+    """Return the source of a tree, tarball or linux-source package file of the user."""
     path = path.resolve()
     if path.is_dir():
         for needed in ("Makefile", "Kconfig", "arch/um/Kconfig"):

@@ -40,7 +40,7 @@ class Steps:
             self._task = self._bar.add_task(text, total=total)
 
     def at(self, completed: float) -> None:
-        """The share of the step that is done."""
+        """Show how much of the step is done, in units of its total."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=completed)
 

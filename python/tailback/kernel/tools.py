@@ -25,7 +25,7 @@ REQUIRED = {
     "apt-get": "apt",
     "dpkg-deb": "dpkg",
 }
-"""Program to the Debian package it is in."""
+"""Maps a required program to its Debian package."""
 
 FETCHABLE = {
     "flex": ("flex",),
@@ -36,8 +36,8 @@ FETCHABLE = {
     "patch": ("patch",),
 }
 """Maps a program to the packages to unpack for it: first its own, then libraries that a small
-machine may not have. The names of library packages differ between releases: the list has the names
-of all, and each release has some of these.
+machine may not have. The names of library packages differ between Debian's releases, so the list
+has the names of all releases; only those that exist are used.
 """
 
 Which = Callable[[str], str | None]
@@ -46,7 +46,7 @@ Which = Callable[[str], str | None]
 def missing_packages(
     which: Which = shutil.which, *, has_headers: Callable[[], bool] | None = None
 ) -> list[str]:
-    """Debian packages that have to be installed, each once."""
+    """Return the Debian packages that have to be installed, without repetition."""
     packages = [package for program, package in REQUIRED.items() if not which(program)]
     if which("gcc") and not (has_headers or _has_headers)():
         packages.append("libc6-dev")
@@ -56,7 +56,7 @@ def missing_packages(
 
 
 def missing_message(packages: Sequence[str]) -> str:
-    """One line that says how to get them all."""
+    """Return one line that says how to install all of them."""
     names = " ".join(packages)
     return f"the kernel build needs {', '.join(packages)}; run: sudo apt install {names}"
 
@@ -93,7 +93,7 @@ def _fetch(cache: Path, folder: Path, absent: Sequence[str], steps: Steps) -> No
     suite = apt.machine_suite()
     if suite is None:
         raise InputError(missing_message([FETCHABLE[program][0] for program in absent]))
-    # From the machine's own release: programs of a newer one may need a newer libc.
+    # Take packages of the machine's own release: newer programs may need a newer libc.
     source = apt.Apt(cache / "apt-tools", [suite], downloads=cache / "downloads")
     source.update(steps)
     wanted = sorted({package for program in absent for package in FETCHABLE[program]})
@@ -104,8 +104,8 @@ def _fetch(cache: Path, folder: Path, absent: Sequence[str], steps: Steps) -> No
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     libraries = [unpacked / "usr/lib/x86_64-linux-gnu", unpacked / "lib/x86_64-linux-gnu"]
     for program in absent:
-        # A wrapper, because the library path is only for the program: set for the whole build, it
-        # would reach gcc and make too.
+        # A wrapper script sets the library path for this program only. If it were set for the whole
+        # build, it would affect gcc and make too.
         path = folder / "bin" / program
         path.write_text(
             "#!/bin/sh\n"

@@ -1,6 +1,6 @@
 """Metrics: numbers computed from what runs recorded. `pooling` defines how runs are pooled.
 
-They see summaries, series and histograms, never an engine. Metrics that are plain fields of the
+Metrics read summaries, series and histograms, never an engine. Metrics that are plain fields of the
 summary are made from its declarations (`recorded`). A metric with a computation of its own is a
 file here and a line in `_COMPUTED`.
 """
@@ -27,7 +27,8 @@ from tailback.metrics.statistics import Estimate, estimate
 _COMPUTED = (throughput, gain, ratio, completion, requests, classes, harm)
 
 METRICS: tuple[Metric, ...] = tuple(
-    # A field with more than its declaration keeps its place.
+    # A computed metric replaces the plain field of the same path, at the field's place in the
+    # order.
     {
         (metric.on, metric.path): metric
         for metrics in (recorded.METRICS, *(module.METRICS for module in _COMPUTED))
@@ -40,9 +41,9 @@ ONS: tuple[On, ...] = ("link", "flow", "class", "run")
 
 
 def offered(word: str) -> list[Metric]:
-    """The metrics of a name or path, or of one after its scope (`link.drops`).
+    """Return the metrics of a name or path, which may follow a scope (`link.drops`).
 
-    `results.NAME` is a number out of the files of a program, whatever its name.
+    `results.NAME` is a number that a program wrote to a file; any name is accepted.
     """
     scope, dot, rest = word.partition(".")
     matches = [
@@ -57,7 +58,7 @@ def offered(word: str) -> list[Metric]:
 
 def find(name: str, on: On | None = None) -> Metric:
     """The metric of this name or path. `on` chooses among flow, link, class and run; without it, a
-    name that several have means the link's.
+    name that several parts have means the link's.
     """
     if matches := [metric for metric in offered(name) if on in (None, metric.on)]:
         return min(matches, key=lambda metric: ONS.index(metric.on))
@@ -65,7 +66,7 @@ def find(name: str, on: On | None = None) -> Metric:
 
 
 def unknown(name: str) -> InputError:
-    """A metric that does not exist."""
+    """Return the error for a metric that does not exist."""
     from tailback.base import names
 
     paths = [metric.path for metric in METRICS]

@@ -25,21 +25,21 @@ class BoundVerdict:
     """The flow, link or class; None: the whole run."""
     params: Mapping[str, Any]
     seed: int | None
-    """None: the mean over seeds."""
+    """The seed of the run; None for the mean over seeds."""
     value: float | None
-    """None: a run has no value, so there is no mean over all of them."""
+    """The value; None if the run, or any run of a mean, has no value."""
     side: Side
     bound: float
     n: int
-    """Runs with a value."""
+    """Number of runs with a value."""
     ci95: tuple[float, float] | None = None
     """The interval of a mean over several seeds."""
     without: str | None = None
-    """For harm: the competitor."""
+    """For harm: the name of the competitor."""
 
     @property
     def held(self) -> bool:
-        """Whether the value is within the bound; a missing value is not."""
+        """Whether the value is within the bound; False for a missing value."""
         if self.value is None:
             return False
         return self.value >= self.bound if self.side == "min" else self.value <= self.bound
@@ -63,7 +63,7 @@ class BoundVerdict:
 
 @dataclass(frozen=True)
 class Assertion:
-    """One table of a scenario."""
+    """One `[[assert]]` table of a scenario."""
 
     metric: str
     flow: str | None = None
@@ -72,7 +72,7 @@ class Assertion:
     max: float | None = None
     class_name: str | None = None
     without: str | None = None
-    """For harm: the competitor, whose absence the summaries know."""
+    """For harm: the name of the competitor. The summaries contain the run without it."""
 
     def failures(self, summary: Mapping[str, Any]) -> Iterator[str]:
         """A message for each value that is missing or out of bounds."""
@@ -99,7 +99,9 @@ class Assertion:
                 yield f"{self.metric}{subject} is {text}, expected {bounds} ({at})"
 
     def verdicts(self, summaries: Sequence[Mapping[str, Any]]) -> Iterator[BoundVerdict]:
-        """Whether each bound holds in each run of one point, then for their mean."""
+        """Yield whether each bound holds in each run of one point, then for the mean of the
+        runs.
+        """
         sides: list[tuple[Side, float]] = []
         if self.min is not None:
             sides.append(("min", self.min))
@@ -122,7 +124,7 @@ class Assertion:
                         *(self.metric, on, name, params, seed, value, side, bound, n),
                         without=self.without,
                     )
-                # A mean over some of the runs says nothing about the others.
+                # A mean counts only if every run has a value.
                 mean = pooled.mean if pooled.whole else None
                 ci95 = pooled.ci95 if pooled.whole else None
                 yield BoundVerdict(
@@ -133,7 +135,7 @@ class Assertion:
     def _readings(
         self, summary: Mapping[str, Any]
     ) -> Iterator[tuple[On, str, str | None, Reading]]:
-        """What each part is, in JSON and in words, its name, and its value."""
+        """Yield for each part: its kind in JSON, its kind in words, its name and its value."""
         metric = self._metric()
         match metric.on:
             case "flow":
@@ -152,8 +154,10 @@ class Assertion:
     def _flows(
         self, metric: Metric, summary: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """The objects with the metric: all of this name, or without a name all flows. In a run
-        without flows, or for a metric that no flow has, the programs, then the sources of traffic.
+        """Return the parts whose metric is asserted, each with its kind.
+
+        With a name, these are all parts of this name. Without a name, they are all flows. If no
+        flow has the metric, they are the programs, or else the sources of traffic.
         """
         kinds = [kind for kind in parts.LIKE_FLOWS if kind in metric.parts]
         if self.flow is not None:
@@ -163,7 +167,7 @@ class Assertion:
             own = metric.path.partition(".")[2]
             programs = parts.of(summary, "program")
             return [("program", part) for part in programs if own in part["results"]]
-        # A program that only probes does not count as a flow.
+        # `kinds` is in order: flows first, then programs, then sources of traffic.
         for kind in kinds:
             every = parts.of(summary, kind)
             if self.without is not None:
@@ -180,7 +184,7 @@ class Assertion:
         return metric
 
     def _on(self) -> On | None:
-        """The object of this name, if one is given; a name that several have is the link's."""
+        """Return the kind of object that the table names; None if it names none."""
         subjects: tuple[tuple[On, str | None], ...] = (
             ("flow", self.flow),
             ("link", self.link),

@@ -1,5 +1,5 @@
-"""A metric: a number computed from what a run recorded, and the rules that combine several such
-numbers.
+"""What a metric is: a number computed from what a run recorded, and rules that combine several
+such numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ On = Literal["flow", "link", "class", "run"]
 Weight = Literal[
     "count", "bytes", "packets", "samples", "requests", "time", "intervals", "flows", "once"
 ]
-"""The weight of each value within a run; `WEIGHTS` has it in words."""
+"""How values within a run are weighted; `WEIGHTS` explains each in words."""
 
 WEIGHTS: Mapping[Weight, str] = {
     "count": "a count of events",
@@ -39,7 +39,7 @@ class OfTwo:
 
     quantity: Metric
     between: Callable[[float, float], float | None]
-    """From the result without the competitor and the one with it."""
+    """Computes the metric from two values: without the competitor, and with it."""
 
 
 @dataclass(frozen=True)
@@ -47,43 +47,45 @@ class Metric:
     """A number about a flow, link, class of flows or run; `None` where it is not available.
 
     Over runs with different seeds every metric is pooled by the same rules, in `pooling`: the mean
-    with Student's t interval; a run without a value is left out and the estimate says of how many
-    runs the mean is, unless `at_least` knows a bound. Pairs are the seeds that have both values.
+    with Student's t interval. A run without a value is left out, unless `at_least` knows a bound;
+    the estimate says how many runs count. Paired comparisons use the seeds that have both values.
     """
 
     path: str
-    """Its name in the JSON and in `[[assert]]`, e.g. `rtt_ms.p99`."""
+    """The metric's name in the JSON and in `[[assert]]`, e.g. `rtt_ms.p99`."""
     on: On
     unit: str
     doc: str
     value: Callable[[Mapping[str, Any]], float | None]
-    """Takes the part of the summary of the flow, link or class, or the whole summary."""
+    """Computes the value from the summary of a flow, link or class, or from the whole summary."""
     weight: Weight = "once"
     """The weight of each value within a run."""
     at_least: Callable[[Mapping[str, Any]], float | None] | None = None
-    """If there is no value because it was still growing at the end: the bound that it exceeds."""
+    """For a value that was still growing at the end of the run: the bound that it exceeds."""
     most: float | None = None
-    """No value is larger, so intervals end here."""
+    """The largest possible value, at which intervals end."""
     better: Better | None = None
     """Which direction is better, if that matters."""
     only: tuple[str, ...] = ()
-    """For a metric of flows, the kinds of parts that have it, if not all do; see `parts`."""
+    """For a metric of flows that not all kinds of parts have: the kinds that do; see `parts`."""
     of_two: OfTwo | None = None
-    """For a metric of two results (`harm`), how it is computed; a single run has no value then."""
+    """How a metric of two results (`harm`) is computed. It has no value in a single run."""
 
     @property
     def name(self) -> str:
-        """Its name elsewhere, e.g. `rtt_p99_ms`."""
+        """The metric's name everywhere else, e.g. `rtt_p99_ms`."""
         return identifier(self.path)
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The kinds of parts that have it: programs and sources of traffic count as flows."""
+        """The kinds of parts that have the metric; programs and sources of traffic count as
+        flows.
+        """
         return self.only or (("flow", "program", "traffic") if self.on == "flow" else (self.on,))
 
     @property
     def title(self) -> str:
-        """Its name in tables: with its unit, unless the name ends in it."""
+        """The title in tables: the name and the unit, unless the name ends in the unit."""
         said = not self.unit or has_unit(self.name)
         return self.name if said else f"{self.name} ({self.unit})"
 
@@ -97,7 +99,7 @@ class Metric:
         return "left out, and n says so"
 
     def is_called(self, word: str) -> bool:
-        """Whether this is its name or its path."""
+        """Whether a word is the metric's name or its path."""
         return word in (self.name, self.path)
 
 

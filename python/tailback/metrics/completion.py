@@ -11,7 +11,7 @@ from tailback.metrics.base import field
 from tailback.metrics.groups import group_of
 
 UNFINISHED = "unfinished_s"
-"""For a transfer that has not finished: the time that it had taken at the end of its
+"""Key of a transfer that did not finish: the time from its start to the end of its
 observation."""
 
 METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFINISHED)),)
@@ -30,7 +30,7 @@ def add(summary: Mapping[str, Any], canonical: Mapping[str, Any]) -> None:
             if flow["bytes"] is not None
         }
     except (KeyError, TypeError):
-        # Another format; its sizes are unknown.
+        # A point of another version, in which the sizes of flows are unknown.
         return
     for flow in summary["flows"] if starts_s else ():
         latest_s = starts_s.get(flow["name"], starts_s.get(group_of(flow["name"])))

@@ -1,7 +1,7 @@
-"""Where a curve that falls or rises with a parameter crosses a level, from noisy values on a grid.
+"""Finds where a monotone curve crosses a level, from noisy values on a grid of a parameter.
 
 The values are first made monotone (isotonic regression, pool adjacent violators), then joined by
-straight lines: noise on a flat part cannot make several crossings.
+straight lines. So noise on a flat part cannot cause several crossings.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Crossing:
     weight: float
 
     def at(self, values: Sequence[float]) -> float:
-        """Another quantity of the same grid, interpolated at the crossing."""
+        """Interpolate another quantity of the same grid at the crossing."""
         return (1 - self.weight) * values[self.left] + self.weight * values[self.right]
 
 
 def monotone(values: Sequence[float], *, falling: bool) -> list[float]:
-    """The closest monotone sequence (least squares, equal weights)."""
+    """Compute the closest monotone sequence (least squares, equal weights)."""
     sign = -1.0 if falling else 1.0
     pools: list[tuple[float, int]] = []
     for value in values:
@@ -43,7 +43,7 @@ def monotone(values: Sequence[float], *, falling: bool) -> list[float]:
 def crossing(
     xs: Sequence[float], ys: Sequence[float], level: float = 0.0, *, falling: bool
 ) -> Crossing | None:
-    """Where the curve through (xs, ys), made monotone, has `level`; None if it stays on one side.
+    """Find where the monotone curve through (xs, ys) reaches `level`; None if it never does.
 
     `xs` ascends. If the monotone curve is on the level over several grid values, their middle
     counts.

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from tailback.metrics.statistics import t_quantile
 
 FALSE_DISCOVERY = 0.05
-"""A difference is flagged if its q is below this."""
+"""A difference is flagged if its q value is below this."""
 
 ROUNDING = 1e-9
-"""A spread below this share of the values is rounding of the arithmetic."""
+"""A spread below this share of the values counts as a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Difference:
     """How a variant differs from the baseline in one quantity."""
 
     n: int
-    """Pairs of runs; for unpaired runs the smaller number."""
+    """Number of pairs of runs; for unpaired runs the smaller number of both sides."""
     paired: bool
     absolute: float
     """Mean of the variant minus that of the baseline, in the quantity's unit."""
@@ -38,8 +38,8 @@ class Difference:
     method).
     """
     effect_size: float | None = None
-    """Cohen's d: `absolute` over the standard deviation, of the pairs' differences or, unpaired,
-    of both samples (root of the mean variance)."""
+    """Cohen's d: `absolute` over the standard deviation of the pairs' differences. For unpaired
+    runs the standard deviation is the root of the mean variance of both samples."""
     p: float | None = None
     """Probability of a difference at least as large by chance alone; `None` if unknown: for one
     run, and where nothing differs."""
@@ -48,8 +48,8 @@ class Difference:
 def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     """The difference of runs that are paired one by one; `None` without any pair.
 
-    A difference that is the same in all n pairs, and not 0, has no spread for a t test: its p is
-    that of the sign test, 2^(1 - n).
+    If all n pairs have the same difference, and it is not 0, a t test has no spread to work with.
+    The p value is then that of the sign test, 2^(1 - n).
     """
     n = len(base)
     if n != len(other):
@@ -70,7 +70,7 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     t = t_quantile(n - 1) / math.sqrt(n)
     ratio_ci95 = None
     if relative is not None:
-        # To first order the ratio of means varies as these do.
+        # Delta method: to first order, the ratio of means varies like these residuals.
         rests = [b - (1 + relative) * a for a, b in zip(base, other, strict=True)]
         ratio_ci95 = t * deviation(rests) / abs(mean)
     from scipy.stats import ttest_rel
@@ -82,8 +82,8 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
 def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     """The difference of independent runs; `None` without any.
 
-    Where neither sample has any spread the p of a difference is that of the permutation test: 2
-    over the number of ways to choose the baseline's runs among all.
+    If neither sample has any spread, the p value is that of the permutation test: 2 over the
+    number of ways to choose the baseline's runs among all runs.
     """
     n, m = len(base), len(other)
     if not n or not m:
@@ -109,12 +109,12 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
     effect = absolute / math.sqrt((a * a + b * b) / 2)
     from scipy.stats import ttest_ind_from_stats
 
-    # From the moments: of a sample without spread ttest_ind warns.
+    # Computed from the moments, because ttest_ind warns about a sample without spread.
     p = float(ttest_ind_from_stats(mean_other, b, m, mean, a, n, equal_var=False).pvalue)
     return Difference(min(n, m), False, absolute, relative, t * error, ratio_ci95, effect, p)
 
 
 def deviation(values: Sequence[float]) -> float:
-    """Standard deviation, of a sample."""
+    """The sample standard deviation."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))

@@ -7,7 +7,7 @@ from tailback.metrics import Estimate
 
 
 def mean_text(found: Estimate) -> str:
-    """A mean without its interval, or the bound that replaces it."""
+    """Format a mean without its interval, or the bound that replaces it."""
     return short(found.mean) if found.at_least is None else f"> {short(found.at_least)}"
 
 
@@ -17,7 +17,7 @@ def has_spread(found: Estimate) -> bool:
 
 
 def with_spread(estimate: Estimate, *, counted: bool = True) -> str:
-    """A mean and, if there is one, half of its interval to the same decimal place.
+    """Format a mean and the half-width of its interval, both to the same decimal place.
 
     `counted`: whether to print the number of runs if it is not all.
 
@@ -36,7 +36,7 @@ def _spread(estimate: Estimate) -> str:
     mean = short(estimate.mean)
     if estimate.half_width is None:
         return mean
-    # A whole mean has decimals too if its spread is not whole.
+    # A mean that is a whole number gets decimals too if its spread has some.
     if "." not in mean and estimate.mean is not None and estimate.half_width < 10:
         mean = f"{estimate.mean:.1f}"
     decimals = len(mean.partition(".")[2])
@@ -48,7 +48,7 @@ def _spread(estimate: Estimate) -> str:
         and estimate.mean is not None
         and estimate.ci95[1] - estimate.mean < estimate.half_width
     ):
-        # The interval ends where values do.
+        # The metric has a largest value, so the interval is shorter on that side.
         above = f"{estimate.ci95[1] - estimate.mean:.{decimals}f}"
         return f"{mean} −{half} +{above}" if above != half else f"{mean} ±{half}"
     return f"{mean} ±{half}"

@@ -1,5 +1,5 @@
-"""The fields of a run's summary, as `tailback_record::summary` declares them: the JSON type of
-each, and which metrics they are.
+"""The fields of a run's summary, as `tailback_record::summary` declares them, with the JSON type of
+each, and the metrics that are plain fields.
 
 A field is declared once, in Rust. This module only reads the declarations.
 """
@@ -21,15 +21,15 @@ class Field:
 
     name: str
     kind: str
-    """Its type in the words of the binding: `optional count`, `list`, `statistics` ..."""
+    """The field's type, as the Rust binding names it: `optional count`, `list`, `statistics` ..."""
     fields: Sequence[Field]
-    """Fields of the tables that it contains."""
+    """The fields of the tables that this field contains."""
     statistics: Sequence[str]
-    """For statistics, the fields that are written."""
+    """For statistics: the names of the numbers that are written."""
     may_lack: bool
     """Whether the key may be absent: there is no value, or an earlier version wrote the summary."""
     measured: bool
-    """Whether its numbers are metrics; otherwise it describes what was measured."""
+    """Whether the field's numbers are metrics; otherwise it describes what was measured."""
 
 
 @cache
@@ -67,20 +67,20 @@ def inside(*path: str) -> tuple[Field, ...]:
 
 
 def metrics() -> Sequence[Mapping[str, Any]]:
-    """The declarations of the metrics that are plain fields: on, parts, path, name, field (its
-    place in its part), doc, unit, weight, most, better."""
+    """Return the declarations of metrics that are plain fields, with the keys on, parts, path,
+    name, field (the path within the part), doc, unit, weight, most and better."""
     found: Sequence[Mapping[str, Any]] = _declared()["metrics"]
     return found
 
 
 def bins() -> tuple[tuple[str, int], ...]:
-    """Name and upper bound in bytes of each bin of sizes of requests."""
+    """Return the bins of request sizes, each with its name and its upper bound in bytes."""
     return tuple((name, upto_bytes) for name, upto_bytes in _declared()["bins"])
 
 
 @cache
 def names() -> Mapping[str, str]:
-    """The names of metrics by the paths of their fields, if these have another name: `requests` for
-    `completions.started`.
+    """Map fields to the names of their metrics, if these differ: `completions.started` is
+    `requests`.
     """
     return {one["field"]: one["name"] for one in metrics()}

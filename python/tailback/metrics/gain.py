@@ -1,4 +1,4 @@
-"""Gain of a flow over the same flow with the standard backoff, at another point of the sweep."""
+"""Gain in throughput of a flow over the same flow with the standard backoff."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add(summary: dict[str, Any], other: Mapping[str, Any]) -> None:
     """Put the gain of every flow into a summary; `other` is the summary of the run with the
     standard backoff.
 
-    A flow that sent nothing there has no gain over it.
+    A flow that sent nothing in the other run has no gain.
     """
     standard = {flow["name"]: flow["throughput_mbit"] for flow in other["flows"]}
     for flow in summary["flows"]:

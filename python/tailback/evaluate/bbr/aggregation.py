@@ -8,10 +8,10 @@ from tailback.evaluate.bbr.case import MSS
 from tailback.evaluate.bbr.trace import StateTrace
 
 ROUNDS = 10
-"""`BBR.ExtraAckedFilterLen`."""
+"""Rounds that the draft's filter remembers: `BBR.ExtraAckedFilterLen`."""
 
 NEW = 2
-"""Rounds that every implementation of the filter remembers."""
+"""The fewest rounds that an implementation of the filter may remember."""
 
 
 def samples(trace: StateTrace) -> list[float]:
@@ -35,7 +35,8 @@ def samples(trace: StateTrace) -> list[float]:
 def agreement(trace: StateTrace, wanted: Sequence[int], rounds: int) -> float:
     """Return the share of ACKs whose `extra_acked` is a maximum over the last rounds.
 
-    Windowed filters keep few samples, so it may be any maximum over 2 to `rounds` rounds.
+    Windowed filters keep few samples, so a maximum over any number of rounds from 2 to `rounds`
+    agrees.
     """
     extra = samples(trace)
     numbers = trace.values["round"]

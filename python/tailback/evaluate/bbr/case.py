@@ -32,7 +32,7 @@ class Finding:
     bound: float | None
     note: str
     at: int | None = None
-    """The sample that decides, for the table."""
+    """Index of the sample that decided; the table of the report shows the samples around it."""
     flow: str = FLOW
 
 
@@ -91,7 +91,7 @@ class Case:
     title: str
     measure: str
     needs: tuple[str, ...]
-    """Recorded quantities without which the case cannot be judged."""
+    """Recorded quantities that the verdict needs."""
     judge: Callable[[Observed], Finding]
     aim: Aim | None = None
     flows: tuple[str, ...] = (FLOW,)
@@ -100,7 +100,7 @@ class Case:
 
     @property
     def file(self) -> Path:
-        """The scenario."""
+        """The path of the scenario file."""
         return CASES / f"a{int(self.id.removeprefix('A.')):02d}.toml"
 
     @property
@@ -115,14 +115,14 @@ def payload_mbit(rate_mbit: float) -> float:
 
 
 def seconds(value: float) -> str:
-    """A time of a scenario."""
+    """Write a time in seconds as a scenario does."""
     return f"{round(value * 1e9)}ns"
 
 
 def entry_of(
     *states: str, nth: int = 0, since: float = 0.0
 ) -> Callable[[StateTrace], float | None]:
-    """Return a function that finds when one of these states is entered, just after that ACK."""
+    """Return a function that finds when one of these states is entered, just after the ACK."""
 
     def find(trace: StateTrace) -> float | None:
         spells = trace.of_state(*states, since=since)

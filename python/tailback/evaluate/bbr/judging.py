@@ -80,7 +80,7 @@ def _unseen(case: Case, lacking: Sequence[str], kernel: bool) -> CaseResult:
 
 
 def _result(case: Case, played: Sequence[Played]) -> CaseResult:
-    """Take the first of its seeds that fails, otherwise the first."""
+    """Return the result of a case: that of the first seed that fails, or of the first seed."""
     findings: list[tuple[Finding, Played]] = []
     for one in played:
         if one.lacks:
@@ -113,7 +113,7 @@ def _result(case: Case, played: Sequence[Played]) -> CaseResult:
 
 
 def _blocks(case: Case, rows: Sequence[dict[str, float | str]]) -> Sequence[Block]:
-    """The table of the report."""
+    """The table of the states around the decision, for the report."""
     from tailback.report.model import Column, Table
 
     if not rows:

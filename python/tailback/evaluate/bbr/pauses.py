@@ -5,11 +5,11 @@ from __future__ import annotations
 from tailback.evaluate.bbr.case import seconds
 
 EVERY_S = 0.02
-"""The application writes during half of it, and pauses during the other half."""
+"""Period of the pauses, s. The application writes during its first half only."""
 
 
 def pauses(since_s: float, span_s: float) -> list[list[str]]:
-    """Pauses of a time, as `flows.pause`."""
+    """Return the pauses from `since_s` on, for `span_s` seconds, as `flows.pause` has them."""
     count = round(span_s / EVERY_S)
     begins = [since_s + n * EVERY_S for n in range(count)]
     return [[seconds(at), seconds(at + EVERY_S / 2)] for at in begins]

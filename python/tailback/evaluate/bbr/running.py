@@ -1,4 +1,4 @@
-"""Runs the cases: first those whose event needs a time, without it; then all."""
+"""Runs the cases. If an event waits for a state of BBR, a first run without it finds the time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailback.running.options import RunOptions
 
 @dataclass(frozen=True)
 class Played:
-    """A case with one seed: what was observed, or why nothing was."""
+    """A case with one seed: what was observed, or why nothing could be observed."""
 
     case: Case
     seed: int
@@ -59,7 +59,7 @@ def play(
 
 
 def _time(case: Case, trace: StateTrace) -> float | None:
-    """When the event of a case happens."""
+    """Return when the event of a case is to happen, seconds; None if the case has no such event."""
     if case.aim is None or trace.lacks(("mode",)):
         return None
     return case.aim.find(trace)

@@ -10,7 +10,7 @@ BOUNDS = ("inflight_hi", "inflight_lo", "bw_lo_mbit")
 NEEDS = ("mode", "phase", "ca_state", *BOUNDS, "undone")
 
 GONE_ON = {"UP": ("UP", "REFILL"), "STARTUP": ("STARTUP",)}
-"""States that count as a return to a state: a probe restarts with REFILL."""
+"""For each state, the states that count as a return to it. A probe restarts with REFILL."""
 
 
 def judge(seen: Observed, state: int, word: str) -> Finding:

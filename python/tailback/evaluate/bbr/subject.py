@@ -20,7 +20,7 @@ class BbrSubject:
 
     @property
     def cc(self) -> dict[str, Any]:
-        """The value of `cc`."""
+        """The value of `cc` in a scenario."""
         return {"name": self.name, **self.options}
 
 

@@ -16,12 +16,12 @@ OF_INTERVALS = ("srtt_ns", "delivered_bytes")
 """Quantities that are sampled at the end of each record interval."""
 
 BOUNDS = ("inflight_hi", "inflight_lo", "bw_lo_mbit", "headroom")
-"""Gauges that are 0 where there is no bound."""
+"""Gauges in which 0 means that no bound is set."""
 
 
 @dataclass(frozen=True)
 class Spell:
-    """A time in one state: samples `first` to `last`."""
+    """A period in one state: samples `first` to `last`."""
 
     state: str
     first: int
@@ -33,7 +33,7 @@ class StateTrace:
 
     def __init__(self, times: Sequence[float], values: dict[str, list[float]]) -> None:
         self.times = times
-        """Seconds."""
+        """Time of each sample, seconds."""
         self.values = values
 
     @classmethod
@@ -48,7 +48,7 @@ class StateTrace:
                 pl.col("link").is_null(),
                 ~pl.col("quantity").is_in(OF_INTERVALS),
             )
-            # Several ACKs may arrive at one time; each quantity has them in order.
+            # Several ACKs may arrive at one time. The rows of a quantity are in order of arrival.
             .with_columns(nth=pl.int_range(pl.len()).over("time_ns", "quantity"))
             .pivot(on="quantity", index=["time_ns", "nth"], values="value")
             .sort("time_ns", "nth")
@@ -68,11 +68,11 @@ class StateTrace:
         return [name for name in names if name not in self.values]
 
     def at(self, index: int, name: str) -> float:
-        """A value after an ACK."""
+        """Return the value of a quantity after the ACK with this index."""
         return self.values[name][index]
 
     def bound(self, index: int, name: str) -> float:
-        """A bound after an ACK; infinity without one."""
+        """Return a bound after the ACK with this index; infinity if none is set."""
         value = self.values[name][index]
         return value if value > 0 else float("inf")
 
@@ -80,7 +80,7 @@ class StateTrace:
     def states(self) -> list[str]:
         """The state after each ACK."""
         modes = [MODES[int(mode)] for mode in self.values["mode"]]
-        # Version 1 has no named phases.
+        # BBR version 1 does not record named phases.
         if "inflight_hi" not in self.values or "phase" not in self.values:
             return modes
         phases = self.values["phase"]
@@ -91,7 +91,7 @@ class StateTrace:
 
     @cached_property
     def spells(self) -> list[Spell]:
-        """The states in order."""
+        """The periods in one state, in order of time."""
         found: list[Spell] = []
         first = 0
         for index in range(1, len(self.states) + 1):
@@ -115,19 +115,19 @@ class StateTrace:
         return (spells[0], self.after(spells[0])) if spells else (None, None)
 
     def of_state(self, *states: str, since: float = 0.0) -> list[Spell]:
-        """The spells in some states that begin at a time or later."""
+        """Return the spells in any of these states that begin at `since` or later."""
         return [s for s in self.spells if s.state in states and self.start(s) >= since]
 
     def between(self, since: float, until: float) -> Iterator[int]:
-        """The samples of a time, both ends included."""
+        """Yield the indices of the samples between two times, both ends included."""
         return (i for i, at in enumerate(self.times) if since <= at <= until)
 
     def inside(self, spell: Spell) -> range:
-        """The samples of a spell."""
+        """The indices of the samples of a spell."""
         return range(spell.first, spell.last + 1)
 
     def delivered(self, first: int, last: int) -> float:
-        """Payload acknowledged between two samples, Mbit/s."""
+        """The rate at which payload was acknowledged between two samples, Mbit/s."""
         span = self.times[last] - self.times[first]
         if span <= 0:
             return 0.0
@@ -145,10 +145,10 @@ SHOWN = (
     "round",
     "full_bw_rounds",
 )
-"""Quantities of the table around a decision."""
+"""The columns of the table around a decision."""
 
 AROUND = 3
-"""State changes before and after a decision that the table has."""
+"""How many state changes before and after a decision the table shows."""
 
 
 def around(trace: StateTrace, index: int) -> list[dict[str, float | str]]:

@@ -13,7 +13,7 @@ LOSS = 0.02
 """Largest share of segments sent again, beyond that of the reference, that counts as no worse."""
 
 _FEW = 5
-"""Seeds of the paths of 1 Gbit/s, where runs differ little and take long."""
+"""Number of seeds on paths of 1 Gbit/s, where runs differ little and take long."""
 
 _COEXIST = {
     "duration": "60s",

@@ -7,16 +7,17 @@ from tailback.evaluate.criteria import Within
 from tailback.store.results import Run
 
 FIRST = 10.0
-"""The initial window, which counts as the first flight, segments."""
+"""The initial window in segments; it counts as the first flight."""
 
 
 RATE_MBIT = 2.0
-"""What the application of the scenario writes."""
+"""The rate at which the scenario's application writes."""
 
 
 def _growth(run: Run) -> float | None:
-    """The largest window over what the rule allows, twice the largest flight; of a control that
-    estimates a rate, its mean estimate over twice the rate of the application.
+    """The largest window as a multiple of what the rule allows, which is twice the largest flight.
+
+    If the congestion control estimates a rate: its mean estimate over twice the application's rate.
     """
     if rates := measures.series(run, "bw_mbit"):
         late = [value for when, value in rates if when > run.summary["duration_s"] / 2]

@@ -1,4 +1,4 @@
-"""RFC 9743 section 5.1.5: short and long flows of one kind."""
+"""RFC 9743 section 5.1.5: short and long flows of the same congestion control."""
 
 from __future__ import annotations
 

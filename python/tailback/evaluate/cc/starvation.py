@@ -1,4 +1,4 @@
-"""RFC 9743 section 5.2: nobody starves."""
+"""RFC 9743 section 5.2: no flow starves."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from tailback.evaluate.criteria import Within
 from tailback.store.results import Run
 
 BACK_S, RTT_S = 12.0, 0.05
-"""When packets pass again in the scenario, and its round trip without queues."""
+"""When the scenario's outage ends, and its round-trip time without queues, both in seconds."""
 
 
 def _flight_after_outage(run: Run) -> float | None:

@@ -9,7 +9,7 @@ from tailback.evaluate.queue.placed import REFERENCE, QueueAgainst
 from tailback.store.results import Run
 
 APPLICATION = 0.1
-"""Largest increase of an application's time that counts as no worse, as a share."""
+"""Largest relative increase of an application's completion time that counts as no worse."""
 
 
 def _section(

@@ -23,7 +23,7 @@ def _dropped_share(run: Run) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Marks(QueueWithin):
-    """Only for queues that signal at all."""
+    """A requirement for queues that drop or mark early; a plain FIFO is not tested."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         """The scenario with the subject; nothing for a plain FIFO."""
@@ -32,7 +32,7 @@ class _Marks(QueueWithin):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Whether ECN-capable packets are marked."""
+        """Decide whether ECN-capable packets are marked."""
         if not results:
             return self.unsupported("A FIFO neither marks nor decides to drop.")
         found = super().outcome(subject, request, results)

@@ -23,7 +23,7 @@ STEPS = 60
 
 
 def figure(section: str, sides: Mapping[str, Results], rtt_ms: float) -> list[ReportFigure]:
-    """The ellipses of both sides, at every point of the sweep."""
+    """Draw the ellipses of the subject and the reference at every point of the sweep."""
     rows: list[dict[str, object]] = []
     centres: list[dict[str, object]] = []
     names = list(dict.fromkeys(sides))

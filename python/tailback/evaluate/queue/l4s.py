@@ -16,7 +16,7 @@ from tailback.store.results import Results, Run
 
 @dataclass(frozen=True, kw_only=True)
 class _Dual(QueueWithin):
-    """Only for queues with a coupling between two queues."""
+    """A requirement for dual queues with a coupling; other queues are not tested."""
 
     buffer: int = 1000
 
@@ -28,7 +28,7 @@ class _Dual(QueueWithin):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Whether the bound holds."""
+        """Decide whether the bound holds."""
         if not results:
             return self.unsupported("For dual queues with coupling only.")
         return super().outcome(subject, request, results)
@@ -39,14 +39,14 @@ def _of_class(run: Run, name: str, path: str) -> float | None:
 
 
 def _ratio(run: Run) -> float | None:
-    """The larger of both throughputs over the smaller."""
+    """The larger throughput of the two flows over the smaller."""
     rates = [at(flow, "throughput_mbit") for flow in run.summary["flows"]]
     known = [rate for rate in rates if rate]
     return max(known) / min(known) if len(known) == 2 else None
 
 
 def _packets_beyond_threshold(run: Run) -> float | None:
-    """The delay of the L4S queue above its threshold of 1 ms, over the time of a full packet."""
+    """The delay of the L4S queue beyond its threshold of 1 ms, in times of a full packet."""
     delay = _of_class(run, "L", "delay_ms.p99")
     rate = run.manifest["canonical"]["links"][0]["rate"]
     return None if delay is None else (delay - 1.0) / (FRAME * 8e3 / rate)
@@ -89,7 +89,7 @@ BATTERY = (
         bound=3.0,
     ),
 )
-"""The grid of the battery; the file has it for `tailback run`."""
+"""The grid of rates and RTTs of the battery. The scenario file contains it for `tailback run`."""
 
 CRITERIA = (
     _Dual(

@@ -27,9 +27,9 @@ REFERENCE = "FIFO"
 class _Placed(Asked):
     subject_at: tuple[str, ...] = ("bottleneck.queue",)
     buffer: int = BUFFER
-    """Limit of the subject, if it has one, in packets: that of the FIFO."""
+    """Limit of the subject in packets, if it has one. It equals the FIFO's."""
     ecn: bool = False
-    """Whether marks are switched on."""
+    """Whether the subject marks ECN-capable packets, if it has such an option."""
 
     def placed(self, subject: Subject) -> dict[str, object]:
         """The values that put a queue into the scenario."""
@@ -97,7 +97,7 @@ def pair(
     fixed: Mapping[str, object] | None = None,
     rtt_ms: float | None = 100.0,
 ) -> tuple[QueueAgainst, QueueAgainst]:
-    """A section's two verdicts: its queue delay and its goodput against the FIFO's."""
+    """Return two criteria for a section: queue delay and goodput, both against the FIFO."""
     delay = QueueAgainst(
         id=number,
         title=f"{title}: delay",

@@ -19,10 +19,10 @@ from tailback.kernel.source import KernelSource
 from tailback.kernel.steps import Steps
 
 PROGRAMS = Path(__file__).parent / "programs.patch"
-"""For programs in virtual time: `[[programs]]`."""
+"""The patch that lets programs (`[[programs]]`) run in virtual time."""
 
 OPTIONS = ("--strip=1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch")
-"""The arguments of patch: no questions, no guesses."""
+"""The arguments of patch: it asks nothing, and applies a change only where it fits exactly."""
 
 
 def sha256() -> str:
@@ -31,7 +31,7 @@ def sha256() -> str:
 
 
 def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bool) -> KernelSource:
-    """The tree with the patch, in a folder of its own; the unchanged tree, if the patch does not
+    """Return a patched copy of the tree, or the unchanged tree if the patch does not
     fit.
 
     Raises `InputError` in that case if the patch is required.
@@ -60,7 +60,7 @@ def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bo
     steps.step("applying the patch for programs")
     begun = folder.with_name(folder.name + ".part")
     folders.remove(begun, inside=begun.parent)
-    # Share the files that do not change: a tree has 1 GB.
+    # A tree has 1 GB, so files that do not change are shared by hard links.
     process.run(["cp", "-al", tree.folder, begun])
     for name in _changed():
         if (begun / name).exists():
@@ -72,5 +72,5 @@ def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bo
 
 
 def _changed() -> list[str]:
-    """The files that the patch names."""
+    """List the files that the patch changes."""
     return re.findall(r"^\+\+\+ b/(\S+)$", PROGRAMS.read_text(encoding="utf-8"), re.MULTILINE)

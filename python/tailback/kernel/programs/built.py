@@ -46,22 +46,23 @@ class BuildRecipe:
 
     folder: str
     compiler: tuple[str, ...] = ()
-    """Command that prints the compiler's version: another version may make another program."""
+    """Command that prints the compiler's version, because another version may make another program.
+    """
     origin: str = ""
     """Where to get the compiler, for users who do not have it."""
     words: tuple[str, ...] = ()
-    """Command that compiles it. The work folder is appended; `made` is then in that folder."""
+    """Command that compiles the program. The work folder is appended, and gets the file `made`."""
     made: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     besides: Mapping[str, str] = field(default_factory=dict)
     """Other programs that the build needs, and how to install them."""
     tools: Callable[[Path], dict[str, str]] | None = None
-    """Puts the files that we can provide into a folder, and returns the environment variables that
-    name the folder."""
+    """Function that puts tools which tailback can provide into a folder, and returns environment
+    variables with which the build finds them."""
 
 
 def _go(folder: str) -> BuildRecipe:
-    # Static, so that it needs no file of the guest's root.
+    # A static program needs no file of the guest's root.
     return BuildRecipe(
         folder,
         compiler=("go", "version"),
@@ -101,14 +102,14 @@ def _wheels(requirements: str | Path) -> tuple[str, ...]:
 
 
 def _wheel(folder: str) -> BuildRecipe:
-    """A package of Python's index that does not depend on the machine."""
+    """Return the recipe of a Python package whose wheel does not depend on the machine."""
     return BuildRecipe(folder, words=_wheels("requirements.txt"), made=".")
 
 
 def _bindings(folder: Path) -> dict[str, str]:
-    """For BoringSSL: CMake, and the library of Clang that reads its headers."""
+    """Provide what BoringSSL needs: CMake, and the library of Clang that reads headers."""
     process.run([*_wheels(HERE / "rust/tools.txt"), folder])
-    # That library comes without the headers of a compiler; gcc's work.
+    # Clang's library comes without a compiler's own headers; those of gcc work.
     headers = process.run(["gcc", "-print-file-name=include"])[0]
     return {
         "CMAKE": str(folder / "cmake/data/bin/cmake"),
@@ -125,7 +126,7 @@ RECIPES: Mapping[str, BuildRecipe] = {
     "quinn": _rust("rust", "quinn"),
     "s2n-quic": _rust("rust", "s2n-quic"),
 }
-"""Every program; one without a compiler is a script, taken as it is."""
+"""The recipe of every program. A program without a compiler is a script, which is copied."""
 
 
 def all_names() -> list[str]:
@@ -152,7 +153,7 @@ def check(wanted: Iterable[str]) -> None:
 
 
 def find(name: str) -> Path:
-    """The folder of a program's files; `InputError` if it is not built, or has changed since."""
+    """Return the folder of a program; `InputError` if it is not built or has changed since."""
     if name not in RECIPES:
         raise InputError(names.unknown("program", name, all_names()))
     link = kit.cache() / "programs" / name
@@ -221,7 +222,7 @@ def _make(name: str, recipe: BuildRecipe, work: Path) -> None:
         shutil.copy2(source / PROGRAM, target)
         target.chmod(0o755)
         return
-    # In a folder of its own: nothing is written beside the sources.
+    # Build in a separate folder, so that nothing is written beside the sources.
     build = work / "build"
     shutil.copytree(source, build / "source")
     (build / "made").mkdir()
@@ -250,7 +251,7 @@ def _version(recipe: BuildRecipe) -> str:
 def _digest(name: str, tool: str, with_comments: bool = False) -> str:
     """Hash of everything that a program is built from, without comments."""
     recipe = RECIPES[name]
-    # The path of the interpreter does not count.
+    # The identity of a recipe does not depend on where the interpreter is.
     words = [word for word in recipe.words if word != sys.executable]
     total = hashlib.sha256(f"{name} {tool} {words} {sorted(recipe.env.items())}".encode())
     for path, what in contents.of(HERE, [recipe.folder]).items():

@@ -1,4 +1,4 @@
-"""Finds what is wrong with a program before anything boots, everything at once."""
+"""Finds all that is wrong with a program before anything boots."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ LONGEST_SHEBANG = 255
 
 @dataclass(frozen=True)
 class Image:
-    """A root of the scenario's own."""
+    """A root file system that the scenario brings."""
 
     path: Path
     cwd: str = "/"
     """The working folder in it."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Environment of this side alone."""
+    """Environment variables of this side only."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """An entry of a scenario."""
+    """A program of a scenario."""
 
     name: str
     runs: Mapping[str, Sequence[str]]
-    """The words of each side that runs something."""
+    """The command of each side that runs something, as words."""
     packages: Sequence[str] = ()
     files: Sequence[Path] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
-    """Its place in the plan: programs[0]."""
+    """The path of its table in the plan: programs[0]."""
     images: Mapping[str, Image] = field(default_factory=dict)
     """The root of a side that replaces packages."""
 
@@ -51,7 +51,7 @@ class Problem(NamedTuple):
     """Something wrong with a program."""
 
     path: str
-    """The key, as in the plan."""
+    """The path of the key in the plan."""
     text: str
 
 
@@ -74,7 +74,7 @@ def problems(program: Program, root: Root, archive: Callable[[], Collection[str]
             if said := _no_folder(image):
                 faults.append(Problem(f"{program.path}.{side}.cwd", said))
                 continue
-        # A missing file was reported already.
+        # If the file is missing, this has been reported already.
         if words and os.path.basename(words[0]) not in missing:
             path_of = f"{program.path}.{side}.run"
             faults += [Problem(path_of, text) for text in checked.runs(words[0])]
@@ -97,7 +97,7 @@ class _Check:
     archive: Callable[[], Collection[str]]
 
     def runs(self, word: str) -> Iterator[str]:
-        """Check a word that is to be run."""
+        """Check the first word of a command, which names the program to run."""
         found = self.view.program(word)
         if found is None:
             yield self._not_found(word)
@@ -146,7 +146,7 @@ class _Check:
                     yield f"{shown} needs {line(name)}{self._by(seen, place)}, {self._where(name)}"
                     continue
                 at, file = library
-                # Libraries of packages are dependencies of their packages.
+                # A library of a package needs no check: its package depends on what it needs.
                 if not file.is_relative_to(self.root.path):
                     with_header = elf.read(file)
                     if with_header is not None and with_header.runs_here:
@@ -165,11 +165,11 @@ class _Check:
 
     @cached_property
     def _configured(self) -> Sequence[str]:
-        """Folders where the loader also looks."""
+        """Further folders in which the loader looks."""
         return ()
 
     def _by(self, seen: Mapping[str, str], place: str) -> str:
-        """Return that a library needs it, rather than the program."""
+        """Name the library that needs another one; empty if the program itself needs it."""
         name = os.path.basename(place)
         return f" (for {line(name)})" if name in seen else ""
 
@@ -243,7 +243,7 @@ def _no_folder(image: Image) -> str:
 
 @dataclass
 class _InImage(_Check):
-    """A side whose root is an image, which has everything that it needs."""
+    """Checks a side whose root is an image, which must contain everything that the side needs."""
 
     @classmethod
     def of(cls, program: Program, image: Image, files: Mapping[str, Path]) -> _InImage:

@@ -31,13 +31,13 @@ class Elf:
     """An executable or a library."""
 
     machine: str
-    """Its processor, in words."""
+    """The processor that the file is for, in words."""
     runs_here: bool
-    """Whether it is for the guest's processor: x86-64."""
+    """Whether the file is for the guest's processor, x86-64."""
     interpreter: str = ""
-    """Its loader; empty if it is linked statically, and for libraries."""
+    """The loader that the file names; empty if it is linked statically or is a library."""
     needed: tuple[str, ...] = ()
-    """Libraries, by the names that the loader looks for."""
+    """The libraries that the file needs, by the names that the loader looks for."""
     paths: tuple[str, ...] = ()
     """The folders that the file asks the loader to search first."""
 
@@ -47,7 +47,7 @@ class Damaged(ValueError):
 
 
 def read(path: Path) -> Elf | None:
-    """Read a file; None if it is no ELF file. Raises `Damaged`, and `OSError`."""
+    """Read a file; None if it is not an ELF file. Raises `Damaged`, and `OSError`."""
     with path.open("rb") as file:
         if file.read(4) != MAGIC:
             return None

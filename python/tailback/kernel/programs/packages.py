@@ -1,4 +1,4 @@
-"""Which Debian package has a program or a library, without an index of their files.
+"""Finds the Debian package of a program or a library, without an index of all files.
 
 The index of all files has 100 MB. Debian names the packages of libraries by a rule, so the
 archive's list of names answers most questions. Tables have the exceptions to the rule, and programs
@@ -23,7 +23,7 @@ PROGRAMS = {
     **{"sshd": "openssh-server", "tracepath": "iputils-tracepath", "tshark": "tshark"},
     **{"unbound": "unbound", "ITGSend": "d-itg", "ITGRecv": "d-itg", "flent": "flent"},
 }
-"""Programs by name whose package does not follow from the name."""
+"""Map programs to their packages, if the package has another name."""
 
 INTERPRETERS = re.compile(r"(python3|perl|ruby|php|lua)[\d.]*")
 
@@ -42,7 +42,7 @@ LIBRARIES = {
     "libpython3.13.so.1.0": "libpython3.13",
     "libbz2.so.1.0": "libbz2-1.0",
 }
-"""Libraries that do not follow the rule."""
+"""Map libraries to their packages, if the package does not follow the rule."""
 
 LOADERS = {
     "ld-linux-x86-64.so.2": "libc6",
@@ -50,7 +50,7 @@ LOADERS = {
 }
 
 GONE = {"libssl.so.1.1": "OpenSSL 1.1", "libcrypto.so.1.1": "OpenSSL 1.1"}
-"""Packages that Debian no longer has."""
+"""Libraries that Debian no longer has, and what they belong to."""
 
 
 def of_program(name: str, archive: Collection[str]) -> str | None:

@@ -1,8 +1,8 @@
-"""The files of this machine that a guest with programs gets, and their places in the guest.
+"""Maps files of this machine to paths in a guest with programs.
 
 Each package root, image and folder of a scenario is a place: a link in the workplace of the run,
-which the guest mounts under /programs (root.INIT), read-only. Its files are copied to a place of
-their own: hostfs mounts folders only.
+which the guest mounts read-only under /programs (root.INIT). Single files are copied into one more
+place, because hostfs mounts only folders.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tailback.kernel.programs.check import Program
 from tailback.kernel.programs.roots import Root
 
 FOLDER = "programs"
-"""Folders of the workplace, and of the guest's root."""
+"""The folder of all places, both in the workplace and in the guest's root."""
 
 COPIES = "files"
-"""The place of files."""
+"""The name of the place for single files."""
 
 UPTIME_S = 60
 """Time between the start of the kernel and time 0: some programs assume that a machine that has
@@ -36,16 +36,16 @@ class Places:
     """All places of a run."""
 
     roots: Mapping[str, Root]
-    """Package roots, by the requested packages, joined by spaces."""
+    """Package roots. The key is the list of requested packages, joined by spaces."""
     files: tuple[Path, ...]
     date_s: int
     """What the guest's clock shows at time 0, seconds since 1970."""
     images: tuple[Path, ...] = ()
-    """Roots of the scenario's own."""
+    """Root file systems that the scenario brings."""
 
     @classmethod
     def of(cls, programs: Iterable[Program], roots: Mapping[str, Root], date_s: int) -> Places:
-        """Those of a point."""
+        """Collect the places that the programs of a point need."""
         given = tuple(programs)
         asked = sorted({key(program) for program in given})
         files = tuple(sorted({path for program in given for path in program.files}))
@@ -82,14 +82,14 @@ class Places:
         return json.dumps(mapping)
 
     def manifest(self) -> dict[str, dict[str, object]]:
-        """The package roots for the manifest of a run, by the request."""
+        """Return the package roots for the manifest of a run, by the requested packages."""
         return {
             asked: {"hash": root.identity, "packages": root.packages}
             for asked, root in self.roots.items()
         }
 
     def make(self, workplace: Path) -> None:
-        """Put all of this into the workplace of a run, with the list of it that the guest's init
+        """Put all places into the workplace of a run, with a list of them that the guest's init
         reads."""
         top = workplace / FOLDER
         (top / COPIES).mkdir(parents=True)
@@ -107,5 +107,5 @@ class Places:
 
 
 def key(program: Program) -> str:
-    """The key of a package root."""
+    """Return the key of a program's package root in `roots`."""
     return " ".join(program.packages)

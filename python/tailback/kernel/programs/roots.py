@@ -1,13 +1,13 @@
 """Package roots: the file systems of programs, from Debian's packages and without files of this
 machine.
 
-    roots/pins/HASH.json    in the cache of kits: what some names of packages stand for
+    roots/pins/HASH.json    in the cache of kits: the versions chosen for some names of packages
     roots/HASH/root/        those packages, unpacked
-    roots/HASH/root.json    what they are, and every file by its hash
+    roots/HASH/root.json    their names and versions, and the hash of every file
 
-Packages are unpacked and never installed. None of their scripts run, so the only alternatives,
-users and generated files are those made here. The versions for some names are chosen once for a
-kit; `tailback kernel build` asks Debian's archive again.
+Packages are unpacked and never installed. None of their scripts run, so this module makes the few
+links and files that scripts would generate. The versions for some names are chosen once for a kit;
+`tailback kernel build` asks Debian's archive again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FOLDER = "roots"
 MANIFEST = "root.json"
 
 BASE = ("libc6", "libgcc-s1", "libstdc++6", "ca-certificates", "busybox-static")
-"""In every root: the libraries that most programs are linked to, certificates (OpenSSL comes with
+"""The packages of every root: the libraries of most programs, certificates (OpenSSL comes with
 them), and a shell with the common tools.
 """
 
@@ -47,7 +47,7 @@ FOR_INSTALLING = frozenset(
         *("libpam-modules", "libpam-modules-bin", "libsemanage-common", "login.defs", "passwd"),
     }
 )
-"""Dependencies of packages' scripts; in a root only if they are requested."""
+"""Packages that only installation scripts need; a root has them only if they are requested."""
 
 TO_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 SUPERFLUOUS = tuple(
@@ -86,15 +86,15 @@ class Root:
     """An unpacked root."""
 
     path: Path
-    """The folder that is / for its programs."""
+    """The folder that programs see as /."""
     packages: dict[str, str]
-    """Its packages and their versions."""
+    """The root's packages and their versions."""
     identity: str
-    """Hash of its inputs."""
+    """Hash of the root's inputs."""
 
 
 def get(packages: Iterable[str], steps: Steps) -> Root:
-    """The root with these packages and the base; it is made if it does not exist.
+    """Return the root with these packages and the base; make it if it does not exist.
 
     Raises `InputError` for packages that Debian does not have, all at once.
     """
@@ -108,7 +108,8 @@ def get(packages: Iterable[str], steps: Steps) -> Root:
         identity = _identity(debs)
         folder = cache / identity[:16]
         if not _sound(folder, identity):
-            # The lists may be gone by now, but the packages are not.
+            # The lists may have been deleted since the versions were chosen; the packages are
+            # still there.
             files = _archive().fetch(debs, steps)
             steps.step(f"unpacking {len(files)} packages for {', '.join(asked) or 'programs'}")
             _make(folder, files, identity, apt.versions_of(debs))
@@ -128,13 +129,13 @@ def verify(root: Root) -> None:
 
 
 def forget() -> None:
-    """Look up names of packages in Debian's archive again."""
+    """Forget the chosen versions, so that names of packages are looked up in the archive again."""
     for path in (kit.cache() / FOLDER / "pins").glob("*.json"):
         path.unlink(missing_ok=True)
 
 
 def archive_names() -> list[str]:
-    """The packages of the lists, if there are lists."""
+    """Return the names of all packages in the archive's lists; empty without lists."""
     with contextlib.suppress(process.CommandFailed):
         return _archive().names("")
     return []
@@ -231,7 +232,7 @@ def _assemble(files: Sequence[Path], root: Path) -> None:
 
 
 def _tools(root: Path) -> None:
-    """sh and the common tools from busybox, if no package has them."""
+    """Add sh and the common tools from busybox, if no package has them."""
     for line in process.run([root / BUSYBOX, "--list-full"]):
         path = root / "usr" / line.removeprefix("usr/")
         is_tool = re.fullmatch(r"(usr/)?s?bin/[a-zA-Z0-9_.\[-]+", line)
@@ -240,7 +241,7 @@ def _tools(root: Path) -> None:
 
 
 def _certificates(root: Path) -> None:
-    """The bundle of certificates that the script of ca-certificates would make."""
+    """Write the bundle of certificates that the script of ca-certificates would make."""
     texts = [path.read_bytes() for path in sorted((root / CERTIFICATES).rglob("*.crt"))]
     bundle = root / BUNDLE
     bundle.parent.mkdir(parents=True, exist_ok=True)
@@ -257,7 +258,9 @@ def _plain_mode(path: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(cache: Path, steps: Steps) -> Iterator[None]:
-    """One at a time; the second finds the result of the first."""
+    """Let one process make roots at a time. A second one waits, and finds the result of the
+    first.
+    """
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w", encoding="utf-8") as file:
         try:

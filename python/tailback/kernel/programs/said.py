@@ -1,8 +1,8 @@
 """Warnings of the guest's kernel about programs, as warnings of the run.
 
 At its end the kernel reports how much virtual time each program took for itself, and why. It
-reports at once when a program computes without ever entering the kernel. programs.patch has the
-other side.
+reports at once when a program computes without ever entering the kernel. programs.patch contains
+the kernel's part.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ COMPUTES = re.compile(r'time-travel: "(.*)" computes without system calls')
 SEEN = "time-travel: the processor's counter cannot be trapped"
 
 SHARE = 0.01
-"""Share of a run's duration: a program that takes more is named in a warning."""
+"""A program that takes more than this share of a run's duration gets a warning."""
 
 SPINS = 10_000
 """A program with this many calls that did not wait gets a warning; a start-up makes fewer."""
 
 READINGS = 1000
-"""A program with this many readings of the processor's counter gets a warning. The start-up
-has fewer: the dynamic linker makes ten each time.
+"""A program with this many readings of the processor's counter gets a warning. A start-up makes
+fewer: the dynamic linker reads the counter ten times.
 """
 
 CALLS = {
@@ -41,23 +41,23 @@ CALLS = {
     **{281: "epoll_pwait", 299: "recvmmsg", 307: "sendmmsg", 309: "getcpu", 318: "getrandom"},
     **{426: "io_uring_enter", 441: "epoll_pwait2"},
 }
-"""Calls that programs poll with, by number (x86-64)."""
+"""System calls by which programs poll, by number (x86-64)."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """The virtual time that a program took."""
+    """How much virtual time a program took, and why."""
 
     program: str
     ns: int
     spins: int
     """Number of calls that cost virtual time, because no process had waited for a long time."""
     call: int
-    """The most frequent of these calls."""
+    """The most frequent of these calls, by number."""
     interrupts: int
-    """Number of interruptions while it computed."""
+    """How often the program was interrupted while it computed."""
     readings: int
-    """How often it read the processor's counter."""
+    """How often the program read the processor's counter."""
 
 
 @dataclass
@@ -131,7 +131,7 @@ OTHER_PATCH = (
 
 
 def of_kit(kit: Kit) -> list[str]:
-    """Return the warnings of any run with programs on a kit."""
+    """Return the warnings that every run with programs on this kit gets."""
     if not kit.lets_time_pass:
         return [WITHOUT_PATCH]
     same = kit.manifest["patches"][patches.PROGRAMS.stem] == patches.sha256()
@@ -139,7 +139,7 @@ def of_kit(kit: Kit) -> list[str]:
 
 
 def hung(said: Said, kit: Kit) -> str:
-    """Why a run with programs may make no progress; empty if the reason is not known."""
+    """Explain why a run with programs may make no progress; empty if the reason is not known."""
     if said.computing:
         return f': program "{said.computing}" computes without system calls'
     if not kit.lets_time_pass:

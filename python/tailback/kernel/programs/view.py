@@ -1,4 +1,4 @@
-"""The files that a program will see, as paths of this machine.
+"""Resolves the paths that a program will see to files of this machine.
 
 Links are followed as in the guest: an absolute one leads into the root of the packages, not into
 that of this machine.
@@ -27,7 +27,7 @@ LIBRARY_PATH = (
 
 @dataclass(frozen=True)
 class View:
-    """A root with the files of a scenario."""
+    """A root file system together with the files of a scenario."""
 
     root: Path
     """The root of the packages, or of an image."""
@@ -54,7 +54,7 @@ class View:
             here = self._here(at / part)
             if here is None:
                 return None
-            # A path that a scenario names is used directly; for a link, its target.
+            # A link in the root is followed. A file that the scenario names may be a link itself.
             if here.is_symlink() and here not in self.files.values():
                 links += 1
                 if links > MOST_LINKS:
@@ -66,7 +66,9 @@ class View:
         return found if found is not None and found.exists() else None
 
     def program(self, word: str) -> tuple[str, Path] | None:
-        """Return the target of a word to run, and the path by which the guest finds it."""
+        """Find a program by its name: return its path in the guest, and its file on this
+        machine.
+        """
         places = [f"{self.cwd}/{word}"] if "/" in word else [f"{at}/{word}" for at in self.path()]
         if word.startswith("/"):
             places = [word]
@@ -82,7 +84,7 @@ class View:
         return [FILES, *folders, *self.search]
 
     def programs(self) -> Iterator[str]:
-        """The names that may be run."""
+        """Yield the names of all programs that can be run without a path."""
         for name, path in self.files.items():
             yield name
             if path.is_dir():

@@ -12,7 +12,7 @@ PLATEAU = 3
 def judge(seen: Observed) -> Finding:
     """A round with much loss leads to DRAIN although the samples are application-limited."""
     trace = seen.trace
-    # DRAIN and DOWN are over at once if little is in flight.
+    # DRAIN and DOWN end at once if little is in flight, so the next state may be seen instead.
     ends = trace.of_state("DRAIN", "DOWN", "CRUISE")
     if not ends:
         return Finding("fail", MEASURE, None, BOUND, "STARTUP never ended.", len(trace.times) - 1)

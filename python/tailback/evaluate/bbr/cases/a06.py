@@ -37,7 +37,7 @@ def judge(seen: Observed) -> Finding:
         f"UP led to {after.state} by {'a plateau' if plateau else 'loss'}; inflight_longterm is "
         f"{'not set' if hi == float('inf') else f'{hi:.0f} segments'} afterwards."
     )
-    # DOWN is over at once if little is in flight.
+    # DOWN ends at once if little is in flight, so CRUISE may be seen instead.
     ok = after.state in ("DOWN", "CRUISE") and not plateau and share > BOUND
     return Finding(passed(ok), MEASURE, share, BOUND, note, at)
 

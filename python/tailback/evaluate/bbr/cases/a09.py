@@ -9,7 +9,7 @@ MEASURE = "time in DOWN (s)"
 BOUND = 3.0
 LEAST_S = 2.0
 SLACK_S = 0.2
-"""An RTT with its queue: DOWN ends on an ACK."""
+"""DOWN can end only on an ACK: up to one RTT, with its queue, later than the limit."""
 
 
 def after_up(trace: StateTrace) -> float | None:

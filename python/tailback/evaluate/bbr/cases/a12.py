@@ -9,7 +9,7 @@ MEASURE = "max_bw when STARTUP ends (% of the link's rate)"
 BOUND = 95.0
 RATE_MBIT = 20.0
 RIGHT = 0.95
-"""Share of ACKs with the extra_acked that the draft defines."""
+"""The least share of ACKs at which `extra_acked` is what the draft defines."""
 EVERY = 7
 """One ACK in this many is checked."""
 

@@ -17,7 +17,7 @@ BOUND = 3 * log2(RATE_MBIT * 1e6 * RTT_S / 8 / FRAME)
 DOUBLE = 1.5
 """A step is at least this many times the previous one."""
 DOUBLINGS = 3
-"""The number of first steps that must grow like this; later the window is not always the limit."""
+"""How many of the first steps must grow like this. Later the window is not always the limit."""
 
 
 def steps(trace: StateTrace, up: Spell) -> list[float]:

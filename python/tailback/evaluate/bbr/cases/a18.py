@@ -1,4 +1,4 @@
-"""A.18: a spurious fast recovery leaves no trace."""
+"""A.18: a spurious fast recovery is undone completely."""
 
 from __future__ import annotations
 

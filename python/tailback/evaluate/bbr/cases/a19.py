@@ -1,4 +1,4 @@
-"""A.19: a spurious timeout leaves no trace."""
+"""A.19: a spurious timeout is undone completely."""
 
 from __future__ import annotations
 

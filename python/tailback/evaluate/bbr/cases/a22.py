@@ -1,4 +1,4 @@
-"""A.22: low samples of an application limit in REFILL do not lower max_bw."""
+"""A.22: low samples do not lower max_bw if the application is the limit in REFILL."""
 
 from __future__ import annotations
 
