@@ -1,9 +1,10 @@
-//! Endpoints of your own: the trait by which the network runs a transport stack that is not part of
-//! this tree, such as QUIC, in virtual time.
+//! Foreign endpoints: the trait by which the network runs a transport stack that is not part of
+//! this repository, such as QUIC, in virtual time.
 //!
 //! Endpoints are attached to both ends of an entry of `[[programs]]`
 //! ([`crate::network::Network::attach`]). An endpoint exchanges datagrams with its peer and asks to
-//! be woken. It does no I/O, reads no clock and draws no randomness of its own: the same calls then
+//! be woken. It does no I/O, reads no clock and draws no randomness of its own. So the same calls
+//! give the same run.
 //! give the same run.
 
 use std::any::Any;
@@ -11,43 +12,43 @@ use std::any::Any;
 use crate::packet::Ecn;
 use crate::units::Time;
 
-/// Frame bytes of a UDP datagram over IPv4 besides its payload: Ethernet 14, IP 20, UDP 8.
+/// Bytes of a frame in addition to the payload of a UDP datagram over IPv4: Ethernet 14, IP 20, UDP
+/// 8.
 pub const UDP_IPV4: u16 = 42;
 
-/// One end of a connection, or of several.
+/// One end of one or more connections.
 ///
 /// The network calls [`Endpoint::wake`] once when the entry starts, and then at every time that
 /// [`Endpoint::next`] returned. After each `wake` and each `receive` it calls `transmit` until that
 /// returns `None`, and then `next`.
 pub trait Endpoint: Any + Send {
-    /// Handles what is due: timers, or the start.
+    /// Handles timers that are due, and the start.
     fn wake(&mut self, now: Time);
 
-    /// Takes a datagram that has arrived, with the ECN field that it arrived with.
+    /// Handles a datagram that has arrived, with the ECN field that it arrived with.
     fn receive(&mut self, now: Time, datagram: &[u8], ecn: Ecn);
 
-    /// Writes the next datagram to `datagram`, which is empty, or returns `None` if there is nothing
+    /// Writes the next datagram to `datagram`, which is empty. Returns `None` if there is nothing
     /// to send now.
     fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Transmit>;
 
-    /// When to call [`Endpoint::wake`] next. A time in the past means at once; `None` means not
-    /// before a datagram arrives.
+    /// Returns when to call [`Endpoint::wake`] next. A time in the past means at once. `None` means
+    /// not before a datagram arrives.
     fn next(&mut self) -> Option<Time>;
 
-    /// Whether its work is done. The first time that it returns true is when this
-    /// side of the entry ended. It still receives datagrams and is woken after that.
+    /// Whether the endpoint's work is done. This side of the entry ends when it first returns true.
+    /// The endpoint still receives datagrams and is woken after that.
     fn is_done(&self) -> bool {
         false
     }
 
-    /// The state of its sender, which series record at every record interval.
+    /// Returns the state of the endpoint's sender, for the series at every record interval.
     fn state(&self) -> EndpointState {
         EndpointState::default()
     }
 
-    /// Bytes of a frame in addition to the datagram; links and queues count both. A stack that
-    /// makes
-    /// IP packets by itself returns 14, for Ethernet.
+    /// Bytes of a frame in addition to the datagram, which links and queues count. A stack that
+    /// makes IP packets by itself returns 14, for Ethernet.
     fn header_bytes(&self) -> u16 {
         UDP_IPV4
     }
@@ -58,8 +59,8 @@ pub trait Endpoint: Any + Send {
 pub struct Transmit {
     /// The ECN field.
     pub ecn: Ecn,
-    /// The buffer holds several datagrams of this many bytes, the last of which may be shorter, as
-    /// with GSO; `None`: it holds one datagram.
+    /// Set if the buffer holds several datagrams of this many bytes, the last of which may be
+    /// shorter, as with GSO. `None` if it holds one datagram.
     pub segment_size: Option<usize>,
 }
 
@@ -73,7 +74,7 @@ impl Transmit {
     }
 }
 
-/// The state of an endpoint's sender; `None`: not known.
+/// The state of an endpoint's sender. `None` means that a value is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EndpointState {
     /// Congestion window, in full datagrams.
@@ -89,14 +90,14 @@ pub struct EndpointState {
 /// One side of an entry of `[[programs]]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Its datagrams pass the route.
+    /// The side whose datagrams take the route.
     Sender,
-    /// Its datagrams pass the way back.
+    /// The side whose datagrams take the way back.
     Receiver,
 }
 
 impl Side {
-    /// Its name in scenarios.
+    /// The name of the side in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Side::Sender => "sender",
@@ -105,32 +106,33 @@ impl Side {
     }
 }
 
-/// A mistake of an endpoint. The network neither wakes it again nor hands it datagrams.
+/// A mistake of an endpoint. After it, the network neither wakes the endpoint nor hands it
+/// datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointFault {
     /// Index among the entries of `[[programs]]`.
     pub entry: usize,
-    /// Which side.
+    /// The side with the endpoint.
     pub side: Side,
-    /// When.
+    /// Time of the mistake.
     pub at: Time,
-    /// What it did.
+    /// The kind of mistake.
     pub kind: FaultKind,
 }
 
-/// What an endpoint did wrong.
+/// A kind of mistake that an endpoint can make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// It asked to be woken this many times within a millisecond.
     Spins(u32),
     /// It sent this many datagrams within a millisecond.
     Floods(u32),
-    /// Its entry has this many bytes of datagrams in the network.
+    /// Its entry has datagrams of this many bytes in the network.
     Fills(u64),
 }
 
 impl FaultKind {
-    /// What happened, and what to do about it.
+    /// Describes what happened, and what to do about it.
     pub fn describe(self) -> String {
         match self {
             FaultKind::Spins(wakes) => format!(

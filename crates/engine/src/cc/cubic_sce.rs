@@ -1,5 +1,5 @@
-//! CUBIC-SCE: CUBIC that answers SCE marks, after the kernel tree
-//! github.com/chromi/sce (`tcp_cubic_sce.c`; not in the draft of 2019).
+//! CUBIC-SCE: CUBIC that responds to SCE marks, after the kernel tree github.com/chromi/sce
+//! (`tcp_cubic_sce.c`; not in the draft of 2019).
 //!
 //! Before the first epoch an ACK with ESCE ends slow start, with ssthresh at half of the window.
 //! Afterwards such an ACK has two effects. It moves the inflection point of the curve towards the
@@ -9,8 +9,8 @@
 //!
 //! Deviations: when its inflection point moves, the curve continues from its present value. The
 //! kernel tree computes that level with a wrong sign, and from a time that has been reset already.
-//! Without `unit_quirk` segments, not bytes, are compared with the root. The window does not react
-//! to ESCE while it is being reduced. The rest of CUBIC is that of Linux 7.3.
+//! Without `unit_quirk` segments, not bytes, are compared with the root. The window does not
+//! respond to ESCE while it is being reduced. All else is CUBIC as in Linux 7.3.
 
 use super::abe::Backoff;
 use super::contract::{Build, CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
@@ -23,7 +23,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 
-/// Scale of the factors.
+/// The number that represents a factor of 1.
 const SCALE: f64 = 1024.0;
 
 /// The registry entry.
@@ -76,13 +76,13 @@ pub const ENTRY: Entry<Build> = Entry {
 /// The congestion control.
 #[derive(Debug)]
 pub struct CubicSce {
-    /// The congestion control without SCE.
+    /// CUBIC without SCE.
     cubic: Cubic,
     /// Factor after a loss or ECN-Echo, 1/1024.
     beta: u32,
-    /// The same with recent SCE, 1/1024.
+    /// Factor after a loss or ECN-Echo with recent SCE, 1/1024.
     beta_sce: u32,
-    /// Option of that name, bytes; 0 is the MSS.
+    /// The option `unit_quirk`, bytes; 0 means the MSS.
     unit_quirk: i64,
     /// The largest number whose square is below the window.
     root: u32,
@@ -93,14 +93,15 @@ pub struct CubicSce {
 }
 
 impl CubicSce {
-    /// Moves the inflection point of the curve towards the present, by `share` times `root`.
+    /// Moves the inflection point of the curve towards the present. The time between them shrinks
+    /// by `share`/`root`.
     fn level_off(&mut self, start: u64, now: u64, share: u64) {
         let root = u64::from(self.root);
         let left = root.saturating_sub(share);
         let epoch = &mut self.cubic.epoch;
         let t = ticks(now.saturating_sub(start));
         if t < epoch.k {
-            // The window is still below that point: the remaining time shrinks.
+            // The inflection point is still to come: the time left until then shrinks.
             let rest = epoch.k - t;
             let shorter = (rest * left).checked_div(root).unwrap_or(0);
             epoch.start = Some(now);
@@ -108,7 +109,7 @@ impl CubicSce {
             let lower = rise(rest) - rise(shorter);
             epoch.origin = epoch.origin.saturating_sub(lower);
         } else {
-            // Beyond it: the time that has passed since shrinks.
+            // The inflection point is in the past: the time since then shrinks.
             let since = t - epoch.k;
             let later = if left > 0 {
                 since * share / root
@@ -170,7 +171,7 @@ impl CongestionControl for CubicSce {
     }
 
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
-        // As in the kernel tree: also after a loss.
+        // As in the kernel tree, recent SCE also changes the factor after a loss.
         let beta = if self.recent_sce > 0 {
             self.beta_sce
         } else {

@@ -2,23 +2,23 @@
 //! and 2019, and the original patch for Linux 2.6 and 3.2. The modifications of "Using Data Center
 //! TCP (DCTCP) in the Internet" (Kühlewind et al. 2014) can be set one by one.
 //!
-//! The sender keeps alpha, the moving average of the fraction of segments
-//! that were marked, and on ECN-Echo cuts the window by alpha/2, once a round.
+//! The sender keeps alpha, the moving average of the fraction of marked segments. On ECN-Echo it
+//! cuts the window by alpha/2, once a round.
 //!
 //! Deviations of Linux from RFC 8257, all kept:
-//! - alpha has 10 bits, and is 0 once it would fall below 16/1024 (section 3.3 step 6 has real
+//! - alpha has 10 bits, and is 0 once it would fall below 16/1024 (section 3.3 step 6 uses real
 //!   numbers). The window is cut by (cwnd * alpha) >> 11 segments. A window of 21 is therefore not
 //!   cut at all below an alpha of 98/1024.
-//! - PRR brings the window down over the round of the reduction, not at once (section 3.3 step 9),
+//! - PRR reduces the window over the round of the reduction, not at once (section 3.3 step 9),
 //!   and the window does not grow in that round.
 //!
 //! Deviations from Linux: alpha counts delivered segments in every version. Kernels before 5.5 and
 //! the original patch counted bytes of acknowledged data, which differs while losses are being
 //! repaired. After a spurious reduction every version restores what today's Linux restores.
 //!
-//! The paper left three things open, which are decided here. The moving average of modification (c)
-//! takes the ECN-Echo of an ACK as a fraction of 0 or 1, however many segments it acknowledges. An
-//! ACK with ECN-Echo never grows the window. A window of 2 keeps an ssthresh of 2.
+//! The paper leaves three points open, which are decided here. The moving average of modification
+//! (c) uses the ECN-Echo of an ACK as a fraction of 0 or 1, however many segments it acknowledges.
+//! An ACK with ECN-Echo never grows the window. A window of 2 keeps an ssthresh of 2.
 
 mod kernel;
 #[cfg(test)]
@@ -186,7 +186,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The exponent k of a g of 2^-k.
+/// The exponent k, if g is 2^-k.
 fn shift_of(g: f64) -> Option<u32> {
     (0..=20).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
@@ -272,7 +272,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Response to a loss; see the option.
+/// Response to a loss (option `loss`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
     Halve,
@@ -281,7 +281,7 @@ enum Loss {
     None,
 }
 
-/// How the window comes down on marks; see the option.
+/// How marks reduce the window (option `reduction`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reduction {
     Prr,
@@ -289,7 +289,7 @@ enum Reduction {
     Progressive,
 }
 
-/// When the window is cut; see the option.
+/// When the window is cut (option `cut`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
     Echo,
@@ -300,38 +300,37 @@ enum Cut {
 /// The congestion control.
 #[derive(Debug)]
 pub struct Dctcp {
-    /// Binary digits of alpha.
+    /// Number of binary digits of alpha.
     bits: u32,
     /// g is 2^-shift_g.
     shift_g: u32,
-    /// alpha at the start, in 2^-bits.
+    /// alpha at the start, in units of 2^-bits.
     alpha_init: u64,
-    /// An alpha too small to be lowered by g is lowered to 0.
+    /// Whether an alpha that is too small for g to lower it becomes 0.
     decay_to_zero: bool,
-    /// alpha is updated on every ACK, not once a window.
+    /// Whether alpha is updated on every ACK instead of once a window.
     per_ack: bool,
-    /// The weight of an ACK is its share of the segments in flight.
+    /// Whether the weight of an ACK is its share of the segments in flight.
     normalise: bool,
     /// Response to a loss.
     loss: Loss,
-    /// How the window comes down on marks.
+    /// How marks reduce the window.
     reduction: Reduction,
-    /// Distance of ssthresh below the reduced window, segments.
+    /// How many segments ssthresh is below the reduced window.
     below: u32,
     /// When the window is cut.
     cut: Cut,
-    /// Growth in CWR.
+    /// Whether the window grows in CWR.
     grow_in_cwr: bool,
-    /// The echo that the receiver is asked for.
+    /// The kind of echo that the sender needs from the receiver.
     receiver: CeEcho,
-    /// Moving average of the marked fraction, in 2^-bits.
+    /// Moving average of the marked fraction, in units of 2^-bits.
     alpha: u64,
-    /// The window of the next update ends when this segment is the first
-    /// unacknowledged one.
+    /// The next update of alpha is due when this segment is the first unacknowledged one.
     next_seq: u64,
-    /// Segments delivered when the window of the next update began.
+    /// Segments delivered at the last update of alpha.
     old_delivered: u64,
-    /// The same for segments delivered with ECN-Echo.
+    /// Segments delivered with ECN-Echo at the last update of alpha.
     old_delivered_ce: u64,
     /// Window when CWR began, segments.
     max_cwnd: u32,
@@ -340,14 +339,14 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// `cwnd` less alpha/2 of it (RFC 8257 section 3.3 step 9).
+    /// Returns `cwnd` reduced by alpha/2 of it (RFC 8257 section 3.3 step 9).
     fn reduced(&self, cwnd: u32) -> u32 {
         let cut = (u64::from(cwnd) * self.alpha) >> (self.bits + 1);
         (cwnd - cut as u32).max(2)
     }
 
-    /// alpha = (1 - weight) alpha + weight F (RFC 8257 section 3.3 step 6);
-    /// `fall` and `rise` are weight alpha and weight F.
+    /// Updates alpha = (1 - weight) alpha + weight F (RFC 8257 section 3.3 step 6). `fall` is
+    /// weight times alpha, and `rise` is weight times F.
     fn average(&mut self, fall: u64, rise: u64) {
         let fall = if fall == 0 && self.decay_to_zero {
             self.alpha
@@ -411,7 +410,7 @@ impl CongestionControl for Dctcp {
             let full = if ack.ece { 1 << self.bits } else { 0 };
             if self.normalise {
                 let in_flight = u64::from(ack.prior_in_flight.max(1));
-                // A duplicate ACK stands for one segment.
+                // A duplicate ACK counts as one segment.
                 let acked = u64::from(ack.acked).clamp(1, in_flight);
                 let share = |of: u64| (of * acked / in_flight) >> self.shift_g;
                 self.average(share(self.alpha), share(full));
@@ -419,7 +418,7 @@ impl CongestionControl for Dctcp {
                 self.average(self.alpha >> self.shift_g, full >> self.shift_g);
             }
         } else if view.flight.una >= self.next_seq {
-            // RFC 8257 section 3.3 steps 3 to 7; this ACK is counted already.
+            // RFC 8257 section 3.3 steps 3 to 7. The counters include this ACK.
             let delivered = view.delivered - self.old_delivered;
             let marked = view.delivered_ce - self.old_delivered_ce;
             let rise = (marked << (self.bits - self.shift_g)) / delivered.max(1);
@@ -436,7 +435,7 @@ impl CongestionControl for Dctcp {
     }
 
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
-        // From Open and Disorder, `ssthresh` has just been asked.
+        // On entering Recovery from Open or Disorder, the stack has just called `ssthresh`.
         let again = new == CaState::Recovery && view.ca_state == CaState::Cwr;
         if again && self.loss == Loss::Halve {
             self.loss_cwnd = window.cwnd;

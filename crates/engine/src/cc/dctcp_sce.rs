@@ -1,8 +1,8 @@
-//! DCTCP-SCE: DCTCP with SCE as its signal, as in the kernel tree github.com/chromi/sce of June
+//! DCTCP-SCE: DCTCP that responds to SCE marks, as in the kernel tree github.com/chromi/sce of June
 //! 2019 (`tcp_dctcp_sce.c`).
 //!
-//! There is no alpha: every segment acknowledged with ESCE takes half a segment
-//! off the window. The rest, with the deviations, is in `sce.rs`.
+//! There is no alpha: every segment acknowledged with ESCE takes half a segment off the window.
+//! `sce.rs` describes all else, including the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
@@ -39,7 +39,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The response is in proportion to the window.
+/// A response in proportion to the window.
 #[derive(Debug)]
 struct Window;
 

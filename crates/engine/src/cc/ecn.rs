@@ -5,8 +5,8 @@ use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
 use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
-/// Decides whether a flow negotiates ECN, as `given` or else as its congestion control needs it,
-/// and says what is wrong with that. `control`: name and options of a registered congestion
+/// Decides whether a flow negotiates ECN: as `given`, or else as its congestion control needs. Also
+/// returns what is wrong with that choice. `control`: name and options of a registered congestion
 /// control.
 pub fn negotiated(
     control: Option<(&'static str, &Options)>,
@@ -35,7 +35,7 @@ pub fn negotiated(
         let name = entry.name;
         findings.extend((entry.rules.checks)(&Chosen { name, options, ecn }));
     }
-    // ESCE has become a bit of the counter of Accurate ECN.
+    // Accurate ECN uses the bit of ESCE for its counter.
     let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
     let sce =
         need == EcnNeed::Sce || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
@@ -50,13 +50,13 @@ pub fn negotiated(
     (ecn, findings)
 }
 
-/// Whether packets of a congestion control carry ECT(1) where ECN is negotiated; `None`: it is not
-/// registered.
+/// Whether packets of a congestion control carry ECT(1) where ECN is negotiated. `None` if the
+/// congestion control is not registered.
 pub fn sends_ect1(control: &Algorithm) -> Option<bool> {
     Some(need(control)? == EcnNeed::Accurate)
 }
 
-/// The ECN needs of a congestion control; `None`: it is not registered.
+/// The ECN needs of a congestion control. `None` if it is not registered.
 pub fn need(control: &Algorithm) -> Option<EcnNeed> {
     let (name, options) = control.known()?;
     let entry = find(TABLE.entries(), name)?;

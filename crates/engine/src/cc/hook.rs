@@ -12,10 +12,10 @@ macro_rules! hooks {
         }
 
         impl Hook {
-            /// All of them, in the order of the trait.
+            /// All hooks, in the order of the trait.
             pub const ALL: &[Hook] = &[$(Hook::$name,)*];
 
-            /// Its name in Rust.
+            /// The hook's name in Rust.
             pub const fn name(self) -> &'static str {
                 match self { $(Hook::$name => $word,)* }
             }
@@ -44,7 +44,7 @@ hooks! {
     GaugeNames = "gauge_names";
 }
 
-/// Probes under way: none during a run.
+/// Number of probes under way. It is 0 during a run.
 static PROBES: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -54,13 +54,13 @@ thread_local! {
 /// The result of a probe.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
-    /// Hooks whose defaults were called.
+    /// Hooks whose default implementations were called.
     pub defaults: Vec<Hook>,
-    /// Congestion controls of this tree that were made.
+    /// Congestion controls of this repository that were built.
     pub made: Vec<&'static str>,
 }
 
-/// Called by the default of a hook.
+/// Notes a call of a hook's default implementation.
 #[inline]
 pub(super) fn default_of(hook: Hook) {
     if PROBES.load(Ordering::Relaxed) > 0 {
@@ -68,7 +68,7 @@ pub(super) fn default_of(hook: Hook) {
     }
 }
 
-/// Called where a congestion control of this tree is made.
+/// Notes that a congestion control of this repository is built.
 #[inline]
 pub(super) fn made(name: &'static str) {
     if PROBES.load(Ordering::Relaxed) > 0 {
@@ -76,7 +76,7 @@ pub(super) fn made(name: &'static str) {
     }
 }
 
-/// Returns the result of `work`, and the defaults that it called on this thread.
+/// Returns the result of `work`, and the notes that it made on this thread.
 pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
     NOTES.take();
     PROBES.fetch_add(1, Ordering::Relaxed);

@@ -1,20 +1,20 @@
-//! Growth of the window while the application, not the window, is the limit
+//! Growth of the window while the application, and not the window, limits the rate
 //! (draft-ietf-ccwg-ratelimited-increase).
 //!
-//! Linux does not let the window grow then: in slow start not beyond twice the segments that were
-//! outstanding in the last round, afterwards not at all (`tcp_is_cwnd_limited`). RFC 5681 lets every
-//! ACK count. The draft is between these two: it bounds the window by the largest flight since the
-//! last reduction, to twice this flight in slow start and to one segment more afterwards. The first
-//! window counts as the first flight.
+//! In this state Linux bounds the window in slow start by twice the segments that were outstanding
+//! in the last round. In congestion avoidance the window does not grow (`tcp_is_cwnd_limited`). RFC
+//! 5681 lets every ACK count. The draft is between these two: it bounds the window by the largest
+//! flight since the last reduction. The bound is twice this flight in slow start, and one segment
+//! more than it afterwards. The first window counts as the first flight.
 //!
-//! The flight is counted in segments, as it was before an ACK arrived.
+//! The flight is the number of segments before an ACK arrived.
 
 use super::contract::{CongestionControl, CwndEvent, Signal};
 use super::view::{Ack, View};
 use super::window::Window;
 use crate::registry::{Kind, Opt, Options};
 
-/// The option of the congestion controls that have it.
+/// The option `limited_growth`, for the congestion controls that have it.
 pub(super) const GROWTH: Opt = Opt {
     name: "limited_growth",
     doc: "What keeps the window from growing while the application limits the rate: Linux's test of whether it was used (\"linux\"), draft-ietf-ccwg-ratelimited-increase (\"draft\"), or nothing, as in RFC 5681 (\"none\").",
@@ -23,7 +23,8 @@ pub(super) const GROWTH: Opt = Opt {
     tc: None,
 };
 
-/// Wraps a congestion control unless `limited_growth` is Linux's rule, which it has itself.
+/// Wraps a congestion control, unless `limited_growth` selects Linux's rule, which every congestion
+/// control follows itself.
 pub(super) fn around(
     options: &Options,
     inner: Box<dyn CongestionControl>,
@@ -39,14 +40,14 @@ pub(super) fn around(
     }
 }
 
-/// A congestion control whose window grows even if it was not used.
+/// A congestion control whose window also grows when the window was not used.
 struct Limited {
     inner: Box<dyn CongestionControl>,
-    /// Whether the draft's bound applies; otherwise nothing bounds the growth.
+    /// Whether the draft's bound applies. Otherwise the growth is not bounded.
     bounded: bool,
     /// The largest flight since the last reduction, segments (the draft's maxFS).
     largest: u32,
-    /// The window after the last change seen here.
+    /// The window after its last change that this wrapper saw.
     window: u32,
 }
 
@@ -84,7 +85,7 @@ impl CongestionControl for Limited {
     }
 
     fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
-        // After a pause the window starts again.
+        // After a pause, the first flight is the restart window.
         if matches!(event, CwndEvent::TxStart) && window.cwnd < self.window {
             self.largest = window.cwnd;
         }
@@ -101,7 +102,7 @@ mod tests {
     use crate::plan::Growth;
     use crate::registry::Value;
 
-    /// Grows by RFC 5681 if the window was the limit.
+    /// A congestion control that grows as in RFC 5681 if the window was the limit.
     struct Standard;
 
     impl CongestionControl for Standard {
@@ -183,7 +184,7 @@ mod tests {
         }
     }
 
-    /// The draft's appendix A: bursts of 4, 8, 4 and 20 segments.
+    /// The draft's appendix A: bursts of 4, 8, 4 and 20 segments in turn.
     #[test]
     fn the_bursts_of_the_appendix() {
         for (growth, windows) in [
@@ -196,8 +197,8 @@ mod tests {
         }
     }
 
-    /// Flights before a reduction do not count; the window grows to one segment beyond the largest
-    /// flight since.
+    /// Flights before a reduction do not count. The window grows to one segment beyond the largest
+    /// flight since the reduction.
     #[test]
     fn congestion_avoidance_goes_one_segment_beyond() {
         let mut host = host("draft");

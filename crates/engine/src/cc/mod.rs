@@ -1,4 +1,4 @@
-//! Congestion controls: the contract, and one file for each.
+//! Congestion controls: the contract with the stack, and one file for each congestion control.
 
 mod contract;
 mod forward;
@@ -32,7 +32,7 @@ pub use window::{INFINITE_SSTHRESH, MAX_CWND, Window};
 use crate::registry::kernel::{Kernel, Module};
 use crate::registry::{Entry, Table};
 
-/// The congestion controls of this tree: one line each.
+/// The congestion controls of this repository, one line each.
 #[rustfmt::skip]
 pub const ENTRIES: &[&Entry<Build>] = &[
     &bbr::ENTRY,
@@ -49,7 +49,8 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every congestion control, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// The face of a congestion control that Linux, or a module of tailback's own, calls by this name.
+/// Returns how the kernel engine runs the congestion control that Linux, or a module of tailback's
+/// own, calls by this name.
 pub fn face(name: &str) -> Option<&'static Module> {
     let mut faces = TABLE
         .entries()

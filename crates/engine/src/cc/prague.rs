@@ -7,14 +7,13 @@
 //! so that short flows do not wait. A reduction, on marks or a loss, takes one segment with each
 //! ACK. If the other end does not support Accurate ECN, Prague is Reno without ECN.
 //!
-//! Version 0.6 spans a year of commits. Some of those with the window as a fraction also pace by
-//! the fraction. The default here is to pace by whole packets, as before and in 0.7 (option
-//! `pace`).
+//! Version 0.6 comprises a year of commits. Some of those that keep the window as a fraction also
+//! pace by the fraction. The default here is to pace by whole packets, as in the commits before and
+//! in 0.7 (option `pace`).
 //!
-//! Deviations: slow start takes the fraction along, as in 0.7. An undone reduction restores the
-//! fraction as it was (the module repeats the subtraction instead). The MTU that pacing counts with
-//! is that of IPv4 with timestamps. Bursts are counted in segments that leave at once, and are not
-//! made by TSO.
+//! Deviations: slow start keeps the fraction, as in 0.7. An undone reduction restores the fraction
+//! as it was (the module repeats the subtraction instead). Pacing counts the MTU of IPv4 with
+//! timestamps. Bursts are counted in segments that leave at once, and are not made by TSO.
 
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
@@ -158,7 +157,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The exponent k of a g of 2^-k.
+/// The exponent k, if g is 2^-k.
 fn shift_of(g: f64) -> Option<u32> {
     (0..=10).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
@@ -189,23 +188,24 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 
 /// Smallest window that a reduction leaves, segments.
 const MIN_CWND: u32 = 2;
-/// Binary digits of the fraction of the window.
+/// Number of binary digits of the fraction of the window.
 const CWND_SHIFT: u32 = 20;
-/// A segment.
+/// One segment, in units of 2^-20 segments.
 const ONE: i64 = 1 << CWND_SHIFT;
-/// Half of one, to round.
+/// Half of a segment, added to round.
 const HALF: u128 = 1 << (CWND_SHIFT - 1);
 /// RTTs are scaled in units of 2^7 us.
 const RTT_SHIFT: u32 = 7;
-/// No scaling above this RTT, in those units.
+/// Largest RTT that is scaled, in units of 2^7 us.
 const MAX_SCALED_RTT: u64 = 100_000;
 /// Headers of IPv4 and TCP with timestamps, bytes.
 const HEADERS: u64 = 52;
-/// Where "scalable" reaches one segment per RTT, and where it begins to grow, in units of 2^7 us.
+/// The RTT at which "scalable" reaches one segment per RTT, and the RTT from which it grows faster,
+/// in units of 2^7 us.
 const SCALABLE_R0: u64 = (1 << 14) >> RTT_SHIFT;
 const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) >> RTT_SHIFT;
 
-/// How the increase depends on the RTT; see the option.
+/// How the increase depends on the RTT (option `rtt_scaling`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scaling {
     Off,
@@ -217,31 +217,31 @@ enum Scaling {
 /// The congestion control.
 #[derive(Debug)]
 pub struct Prague {
-    /// RTT scaling.
+    /// How the increase depends on the RTT.
     scaling: Scaling,
-    /// Its target, in units of 2^7 us.
+    /// Target RTT of the scaling, in units of 2^7 us.
     target: u64,
-    /// Rounds until it begins.
+    /// Number of rounds before the scaling begins.
     transition: u64,
-    /// Binary digits of alpha.
+    /// Number of binary digits of alpha.
     bits: u32,
     /// g is 2^-shift_g.
     shift_g: u32,
-    /// alpha at the start, in 2^-bits.
+    /// alpha at the start, in units of 2^-bits.
     alpha_init: u64,
-    /// The first segments are paced.
+    /// Whether the first segments of the connection are paced.
     pace_iw: bool,
-    /// The window is the fraction rounded up.
+    /// Whether the window is the fraction, rounded up.
     fraction: bool,
-    /// The pacing rate follows the fraction.
+    /// Whether the pacing rate follows the fraction.
     pace_fraction: bool,
     /// Bursts last up to 2^-burst_shift s.
     burst_shift: u32,
-    /// Segments in a burst at least.
+    /// Smallest number of segments in a burst.
     min_burst: u32,
-    /// No Accurate ECN: it is Reno.
+    /// Whether it behaves as Reno, because Accurate ECN is not supported.
     reno: bool,
-    /// Moving average of the marked fraction over g, in 2^-bits.
+    /// Moving average of the marked fraction divided by g, in units of 2^-bits.
     upscaled_alpha: u64,
     /// When alpha was last updated.
     alpha_stamp: Time,
@@ -257,33 +257,33 @@ pub struct Prague {
     loss_cwnd: u32,
     /// Segments delivered when the round began.
     old_delivered: u64,
-    /// The same for marked segments.
+    /// Marked segments delivered when the round began.
     old_delivered_ce: u64,
     /// The round ends when this segment is the first unacknowledged one.
     next_seq: u64,
     /// Rounds since slow start.
     round: u64,
-    /// A mark has come: there is an AQM on the path.
+    /// Whether a mark has come, so that the path has an AQM.
     saw_ce: bool,
-    /// Between a loss and the next time in Open: the window does not grow.
+    /// Whether a loss was found since the state was last Open. The window does not grow then.
     in_loss: bool,
 }
 
 impl Prague {
-    /// RTT scaling is on and has begun.
+    /// Whether RTT scaling is on and has begun.
     fn is_scaled(&self, window: &Window) -> bool {
         self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }
 
-    /// The window to which a relative change applies, in 2^-20 segments, with its fraction if the
-    /// module keeps one.
+    /// The window that a relative change applies to, in 2^-20 segments. It includes the fraction if
+    /// the module keeps one.
     fn window(&self, window: &Window) -> u64 {
         let whole = i64::from(window.cwnd) << CWND_SHIFT;
         let carry = if self.fraction { self.carry } else { 0 };
         (whole + carry).max(0) as u64
     }
 
-    /// srtt in units of 2^7 us.
+    /// The smoothed RTT in units of 2^7 us.
     fn rtt(view: View<'_>) -> u64 {
         (view.srtt.ns() / 1000) >> RTT_SHIFT
     }
@@ -295,13 +295,13 @@ impl Prague {
         }
     }
 
-    /// Whether the target has passed since `stamp`.
+    /// Whether the target RTT has passed since `stamp`.
     fn target_elapsed(&self, view: View<'_>, stamp: Time) -> bool {
         view.now.since(stamp).ns() / 1000 >= self.target(view) << RTT_SHIFT
     }
 
-    /// Increase per window: RTT over target, which gives one segment per target RTT, and the same
-    /// factor once more, for equal rates.
+    /// Sets the increase per window: RTT over target, which gives one segment per target RTT, times
+    /// the same factor again, for equal rates.
     fn rescale(&mut self, view: View<'_>) {
         let one = ONE as u64;
         let rtt = Prague::rtt(view);
@@ -316,7 +316,7 @@ impl Prague {
                 if rtt >= target {
                     return;
                 }
-                // With a target of many hours the increase is 0.
+                // With a target of many hours the increase becomes 0.
                 let square = target.saturating_mul(target);
                 (one * rtt * rtt + (square >> 1)) / square
             }
@@ -349,13 +349,13 @@ impl Prague {
                     return self.rescale(view);
                 }
             }
-            // The window that a reduction under way will end at.
+            // Use the window at which a reduction under way will end.
             let cwnd = (self.window(window).div_ceil(ONE as u64)).max(1);
             let increase = (u64::from(acked) * self.increase + (cwnd >> 1)) / cwnd;
             self.carry += increase.max(u64::from(acked)) as i64;
         }
         if self.fraction {
-            // Here the carry is the distance of the fraction from the window.
+            // In this mode the carry is the fraction minus the window.
             let floor = -i64::from(window.cwnd) << CWND_SHIFT;
             self.carry = self.carry.max(floor + ONE);
             if self.carry <= -ONE && window.cwnd > MIN_CWND {
@@ -402,7 +402,7 @@ impl Prague {
         self.begin_round(view, window);
     }
 
-    /// cwnd/srtt of whole packets, twice that in early slow start.
+    /// Sets the pacing rate to cwnd/srtt in whole packets, and to twice that in early slow start.
     fn update_pacing(&self, view: View<'_>, window: &mut Window) {
         let srtt = view.srtt.ns();
         if srtt == 0 {
@@ -436,7 +436,7 @@ impl Prague {
         self.cwr_stamp = view.now;
         let alpha = u128::from(self.upscaled_alpha >> self.shift_g);
         let window = u128::from(self.window(window));
-        // Rounded to the nearest.
+        // Round to the nearest.
         self.carry -= ((alpha * window + (1 << self.bits)) >> (self.bits + 1)) as i64;
     }
 }
@@ -475,7 +475,7 @@ impl CongestionControl for Prague {
         }
     }
 
-    /// Only used as Reno.
+    /// Grows the window as Reno. The stack only calls this if Prague behaves as Reno.
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
         super::reno::cong_avoid(view, window, acked);
     }
@@ -515,8 +515,8 @@ impl CongestionControl for Prague {
     fn gauges(&self, _view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         let alpha = self.upscaled_alpha >> self.shift_g;
         out.push(alpha as f64 / (1_u64 << self.bits) as f64);
-        // The carry may demand more than the window has: the window stops at its floor. Reno has no
-        // carry.
+        // The carry may reduce by more than the window holds, and the window then stops at its
+        // floor. Reno does not have a carry.
         let floor = if self.fraction { 1 } else { MIN_CWND };
         let carry = if self.reno { 0 } else { self.carry };
         let window = f64::from(window.cwnd) + carry as f64 / ONE as f64;

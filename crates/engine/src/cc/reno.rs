@@ -1,8 +1,9 @@
 //! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`, with ABE (RFC 8511; see `abe`) as an option.
 //!
-//! Deviations from the RFCs, as in Linux: the window counts segments; the reduction is from cwnd,
-//! not from FlightSize; growth is per acknowledged segment (in RFC 3465's terms, L is the whole
-//! ACK). Linux fixes the factors at one half; any other is applied in millionths and rounded down.
+//! Deviations from the RFCs, as in Linux: the window counts segments, and reductions are from cwnd,
+//! not from FlightSize. Growth is per acknowledged segment (in RFC 3465's terms, L is the whole
+//! ACK). Linux fixes the factors at one half. Any other factor is applied in millionths and rounded
+//! down.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
@@ -67,20 +68,20 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Reno's growth, which DCTCP shares.
+/// Grows the window as Reno does. DCTCP uses this, too.
 #[inline]
 pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, acked: u32) {
     grow(view, window, acked, &mut SlowStart::Standard);
 }
 
-/// The same with the algorithm that ends slow start.
+/// Grows the window as Reno does, with the algorithm that ends slow start.
 #[inline(always)] // which this is, is known at each of its two places
 fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowStart) {
     if !view.is_cwnd_limited(window) {
         return;
     }
-    // RFC 5681 section 3.1: slow start below ssthresh; segments that an ACK acknowledges beyond it
-    // count for congestion avoidance.
+    // RFC 5681 section 3.1: slow start below ssthresh. Segments that an ACK acknowledges beyond
+    // ssthresh count for congestion avoidance.
     if window.in_slow_start() {
         acked = window.slow_start(start.counted(view, window, acked));
         if acked == 0 {
@@ -92,12 +93,12 @@ fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowSta
     window.cong_avoid_ai(window.cwnd, acked);
 }
 
-/// The congestion control: nearly all of its state is the connection's.
+/// The congestion control. The connection holds nearly all of its state.
 #[derive(Debug)]
 pub struct Reno {
-    /// Its factors.
+    /// The factors of a reduction.
     backoff: Backoff,
-    /// What ends slow start.
+    /// The algorithm that ends slow start.
     start: SlowStart,
 }
 
@@ -175,7 +176,7 @@ mod tests {
         let abe = [("beta_ecn", Value::Float(0.8))];
         assert_eq!(ssthresh(&abe, 20, true), 16);
         assert_eq!(ssthresh(&abe, 20, false), 10);
-        // 0.57 * 100 is 56.99... in floats: the factor is exact in millionths.
+        // 0.57 * 100 is 56.99... in floats, but 57 in millionths.
         assert_eq!(ssthresh(&[("beta_ecn", Value::Float(0.57))], 100, true), 57);
     }
 
@@ -188,7 +189,7 @@ mod tests {
             host.round();
             windows.push(host.window.cwnd);
         }
-        // The second doubling ends at ssthresh exactly.
+        // The second doubling ends exactly at ssthresh.
         assert_eq!(windows, [20, 40, 41, 42, 43]);
     }
 }

@@ -1,9 +1,9 @@
-//! Reno-SCE: Reno that answers SCE marks by the square root of its window, as in the kernel tree
-//! github.com/chromi/sce of June 2019 (`tcp_reno_sce.c`).
+//! Reno-SCE: Reno that responds to SCE marks by the square root of its window, as in the kernel
+//! tree github.com/chromi/sce of June 2019 (`tcp_reno_sce.c`).
 //!
-//! A window of ACKs with ESCE lowers the window by its square root, in segments. That root is not
-//! computed: it follows the window a step at a time from 1. It is therefore too small at the end of
-//! slow start, as in the kernel tree. The rest, with the deviations, is in `sce.rs`.
+//! A window of ACKs with ESCE lowers the window by its square root, in segments. The root is not
+//! computed: it follows the window in single steps from 1. So it is too small at the end of slow
+//! start, as in the kernel tree. `sce.rs` describes all else, including the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
@@ -40,7 +40,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Follows the square root of the window.
+/// The square root of the window, which follows the window in single steps.
 #[derive(Debug)]
 struct Root(u64);
 

@@ -1,32 +1,32 @@
-//! What reno-sce and dctcp-sce share: a sender that answers SCE (Some Congestion Experienced,
-//! draft-morton-tsvwg-sce) as in the kernel tree github.com/chromi/sce of June 2019,
+//! The common part of reno-sce and dctcp-sce: a sender that responds to SCE (Some Congestion
+//! Experienced, draft-morton-tsvwg-sce) as in the kernel tree github.com/chromi/sce of June 2019,
 //! `tcp_reno_sce.c` and `tcp_dctcp_sce.c`.
 //!
-//! A counter takes the bytes of every ACK. It counts upwards in congestion avoidance. Where the ACK
-//! carries ESCE it counts downwards, times the response of the congestion control. Each time it
-//! passes a window of data, the window moves by a segment. ECN-Echo and losses reduce the window as
-//! well; an ACK with both echoes does not count as ESCE.
+//! A counter sums up the bytes of ACKs. It counts upwards in congestion avoidance. For an ACK with
+//! ESCE it counts downwards, by the bytes times the response of the congestion control. Each time
+//! the counter passes a window of data, the window changes by a segment. ECN-Echo and losses reduce
+//! the window as well. An ACK with both echoes does not count as ESCE.
 //!
 //! Two unintended effects in that tree are off by default:
 //! - Its counters count bytes and wrap at `rcv_mss` for each segment of the window. A host that
 //!   only sends never measures `rcv_mss`, so it stays at 536. The window then grows, and responds
 //!   to marks, 1448/536 = 2.7 times as much as intended (`unit_quirk`).
-//! - A congestion control applies its factor at the end of CWR and of Recovery. The stack has by
-//!   then brought the window to ssthresh, half of it, so both reductions apply (`cwr_quirk`). ACKs
+//! - A congestion control applies its factor at the end of CWR and of Recovery. By then the stack
+//!   has reduced the window to ssthresh, half of it, so both reductions apply (`cwr_quirk`). ACKs
 //!   with ESCE in between lower ssthresh further.
 //!
-//! Deviations: counters do not wrap at 2^31; bytes are counted as full segments; without
-//! `cwr_quirk` the window neither reacts to ESCE nor grows while it is being reduced.
+//! Deviations: counters do not wrap at 2^31, and bytes are counted as full segments. Without
+//! `cwr_quirk` the window neither responds to ESCE nor grows while it is being reduced.
 
 use super::contract::{CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
 use super::window::{MAX_CWND, Window};
 use crate::registry::{Kind, Opt, Options};
 
-/// Parts of a whole in which factors are counted.
+/// The number that represents a factor of 1.
 const WHOLE: u64 = 1_000_000;
 
-/// Unit of the counters.
+/// Option: the bytes that count as a segment of the window.
 pub(super) const UNIT_QUIRK: Opt = Opt {
     name: "unit_quirk",
     doc: "Bytes for which a segment of the window counts; an acknowledged segment counts for 1448. 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
@@ -38,7 +38,7 @@ pub(super) const UNIT_QUIRK: Opt = Opt {
     tc: None,
 };
 
-/// How ESCE and reductions set ssthresh.
+/// Option: how ESCE and reductions set ssthresh.
 pub(super) const SSTHRESH: Opt = Opt {
     name: "ssthresh",
     doc: "ssthresh after ESCE: half of the window before it (\"half-loss-cwnd\", the kernels of 2019), or that unless ssthresh is larger already (\"max\", later ones). With \"max\" SCE does not end the first slow start.",
@@ -47,7 +47,7 @@ pub(super) const SSTHRESH: Opt = Opt {
     tc: None,
 };
 
-/// Factor after a loss.
+/// Option: the factor after a loss.
 pub(super) const BETA: Opt = Opt {
     name: "beta",
     doc: "Factor of the window after a loss.",
@@ -59,7 +59,7 @@ pub(super) const BETA: Opt = Opt {
     tc: None,
 };
 
-/// Factor after ECN-Echo.
+/// Option: the factor after ECN-Echo.
 pub(super) const BETA_ECN: Opt = Opt {
     name: "beta_ecn",
     doc: "Factor of the window after ECN-Echo.",
@@ -71,7 +71,7 @@ pub(super) const BETA_ECN: Opt = Opt {
     tc: None,
 };
 
-/// Factor after ECN-Echo with recent SCE.
+/// Option: the factor after ECN-Echo with recent SCE.
 pub(super) const BETA_SCE: Opt = Opt {
     name: "beta_sce",
     doc: "Factor of the window after ECN-Echo if one of the last ACKs carried ESCE: the number of ACKs that count is the number of segments of the window.",
@@ -83,7 +83,7 @@ pub(super) const BETA_SCE: Opt = Opt {
     tc: None,
 };
 
-/// Applies two reductions where one is intended.
+/// Option: whether two reductions apply where one is intended.
 pub(super) const CWR_QUIRK: Opt = Opt {
     name: "cwr_quirk",
     doc: "As in the kernels of 2019: ECN-Echo and losses halve the window by PRR, and then beta_ecn or beta_sce is applied to the halved window.",
@@ -92,28 +92,28 @@ pub(super) const CWR_QUIRK: Opt = Opt {
     tc: None,
 };
 
-/// How many bytes ESCE takes off the counter for each byte acknowledged.
+/// How many bytes ESCE takes off the counter for each acknowledged byte.
 pub(super) trait Response: Send {
     /// The multiplier of acknowledged bytes, before `response` scales it.
     fn of(&self, cwnd: u32) -> u64;
-    /// The window has grown by one to this.
+    /// Notes that the window has grown by one segment, to `cwnd`.
     fn grown(&mut self, _cwnd: u32) {}
-    /// The window has shrunk by one to this.
+    /// Notes that the window has shrunk by one segment, to `cwnd`.
     fn shrunk(&mut self, _cwnd: u32) {}
-    /// The window was reduced to this at once.
+    /// Notes that the window was reduced to `cwnd` at once.
     fn reduced(&mut self, _cwnd: u32) {}
 }
 
 /// The congestion control.
 #[derive(Debug)]
 pub(super) struct Sce<R> {
-    /// How ESCE counts.
+    /// The response to ESCE.
     response: R,
     /// Share of the response that is applied, millionths.
     gain: u64,
-    /// Option of that name; 0 is the MSS.
+    /// The option `unit_quirk`, bytes; 0 means the MSS.
     unit_quirk: u16,
-    /// ESCE never lowers ssthresh.
+    /// Whether ESCE may not lower ssthresh.
     keep_larger: bool,
     /// Factor after a loss, millionths.
     beta: u64,
@@ -121,11 +121,11 @@ pub(super) struct Sce<R> {
     beta_ecn: u64,
     /// Factor after ECN-Echo with recent SCE, millionths.
     beta_sce: u64,
-    /// Option of that name.
+    /// The option `cwr_quirk`.
     cwr_quirk: bool,
     /// Bytes counted towards the next change of the window.
     cnt: i64,
-    /// Window at the last ESCE or reduction, or the largest since, segments.
+    /// The window at the last ESCE or reduction, or the largest window since then, segments.
     loss_cwnd: u32,
     /// ACKs for which SCE counts as recent.
     recent_sce: u32,
@@ -160,7 +160,7 @@ impl<R: Response> Sce<R> {
         })
     }
 
-    /// ssthresh that goes with `loss_cwnd`.
+    /// Returns the ssthresh that belongs to `loss_cwnd`.
     fn half(&self, window: &Window) -> u32 {
         let half = (self.loss_cwnd / 2).max(2);
         if self.keep_larger {
@@ -170,13 +170,13 @@ impl<R: Response> Sce<R> {
         }
     }
 
-    /// `cwnd` minus at least one segment, but not below two.
+    /// Returns `cwnd` reduced by beta and by at least one segment, but not below two.
     fn reduced(cwnd: u32, beta: u64) -> u32 {
         let cut = (u64::from(cwnd) * (WHOLE - beta) / WHOLE).max(1) as u32;
         cwnd.saturating_sub(cut).max(2)
     }
 
-    /// Factor after ECN-Echo.
+    /// The factor after ECN-Echo, which depends on recent SCE.
     fn factor(&self) -> u64 {
         if self.recent_sce > 0 {
             self.beta_sce
@@ -185,7 +185,7 @@ impl<R: Response> Sce<R> {
         }
     }
 
-    /// A reduction on top of the stack's (`cwr_quirk`).
+    /// Reduces the window in addition to the stack's reduction (`cwr_quirk`).
     fn reduce(&mut self, window: &mut Window, beta: u64) {
         self.loss_cwnd = window.cwnd;
         self.cnt = 0;
@@ -196,7 +196,7 @@ impl<R: Response> Sce<R> {
         self.response.reduced(window.cwnd);
     }
 
-    /// Moves the window by a segment for each `over` bytes counted.
+    /// Changes the window by a segment for each `over` bytes counted.
     fn spend(&mut self, window: &mut Window, over: i64) {
         while self.cnt <= -over {
             if window.cwnd <= 2 {
@@ -249,17 +249,18 @@ impl<R: Response> CongestionControl for Sce<R> {
 
     fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let unit = self.unit(view);
-        // A duplicate counts as a segment of the size that the receiving half assumes.
+        // A duplicate ACK counts as a segment of the size that the receiving half of the host
+        // assumes.
         let bytes = match view.flight.una - self.prior_una {
             0 => unit,
             segments => segments as i64 * i64::from(view.mss),
         };
         self.prior_una = view.flight.una;
         let reducing = matches!(view.ca_state, CaState::Cwr | CaState::Recovery);
-        // From the window before anything changes.
+        // Use the window before this ACK changes it.
         let over = unit * i64::from(window.cwnd);
         if reducing && !self.cwr_quirk {
-            // PRR has the window.
+            // PRR controls the window.
         } else if ack.esce && !ack.ece {
             let response = u128::from(self.response.of(window.cwnd)) * u128::from(self.gain);
             let bytes = response * bytes as u128 / u128::from(WHOLE);
@@ -281,7 +282,7 @@ impl<R: Response> CongestionControl for Sce<R> {
     }
 
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
-        // The counter does congestion avoidance.
+        // In congestion avoidance, the counter grows the window.
         if view.is_cwnd_limited(window) && window.in_slow_start() {
             let left = window.slow_start(acked);
             self.cnt += i64::from(left) * self.unit(view);
@@ -291,7 +292,7 @@ impl<R: Response> CongestionControl for Sce<R> {
     fn cwnd_event(&mut self, _view: View<'_>, window: &mut Window, event: CwndEvent) {
         match (event, self.cwr_quirk) {
             (CwndEvent::CompleteCwr, true) => self.reduce(window, self.factor()),
-            // The stack sets the window after this.
+            // The stack sets the window after this event.
             (CwndEvent::Loss, true) => self.reduce(window, self.beta),
             (CwndEvent::CompleteCwr | CwndEvent::Loss, false) => {
                 self.cnt = 0;
@@ -337,7 +338,7 @@ mod tests {
         host.gauges()[0] as i64
     }
 
-    /// ACK by ACK, by hand: (segments, ESCE) -> (count, cwnd, ssthresh).
+    /// Plays ACKs of (segments, ESCE). Returns (count, cwnd, ssthresh) after each.
     fn play(host: &mut Host, acks: &[(u32, bool)]) -> Vec<(i64, u32, u32)> {
         acks.iter()
             .map(|&(segments, esce)| {
@@ -353,9 +354,9 @@ mod tests {
 
     #[test]
     fn a_marked_segment_costs_dctcp_half_a_segment() {
-        // Units of the MSS: a window is 10 x 1448 = 14480. Two segments without
-        // ESCE add 2896; two with it take 2896 x 10/2 = 14480; four with it
-        // take twice a window: two segments.
+        // In units of the MSS, a window is 10 x 1448 = 14480. Two segments without ESCE add 2896.
+        // Two segments with ESCE subtract 2896 x 10/2 = 14480. Four segments with ESCE subtract two
+        // windows, which costs two segments.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 10);
         let acks = [(2, false), (2, true), (1, true), (4, true), (2, false)];
         assert_eq!(
@@ -364,7 +365,7 @@ mod tests {
                 (2_896, 10, 10),
                 (-11_584, 10, 5),
                 (-4_344, 9, 5),
-                // 4 x 1448 x 9/2 = 26064: -30408 is two windows of 13032.
+                // 4 x 1448 x 9/2 = 26064 is subtracted, and -30408 holds two windows of 13032.
                 (-4_344, 7, 4),
                 (-1_448, 7, 4),
             ]
@@ -373,8 +374,8 @@ mod tests {
 
     #[test]
     fn the_unit_of_2019_makes_all_of_it_larger() {
-        // Two segments of 1448 against a window of 10 x 536 = 5360; the
-        // response of two is 14480: 2.7 windows.
+        // A window is only 10 x 536 = 5360, and two segments of 1448 add 2896. Two segments with
+        // ESCE subtract 14480, which is 2.7 windows.
         let set = [("unit_quirk", Value::Int(536))];
         let mut h = host(&dctcp_sce::ENTRY, &set, 10, 10);
         let acks = [(2, false), (2, false), (2, true), (0, false)];
@@ -383,9 +384,10 @@ mod tests {
             [
                 (2_896, 10, 10),
                 (432, 11, 10),
-                // 2896 x 11/2 = 15928; 432 - 15928 + 2 x 5896.
+                // 2896 x 11/2 = 15928 is subtracted, and the window falls by two: 432 - 15928 + 2 x
+                // 5896.
                 (-3_704, 9, 5),
-                // A duplicate counts as a segment of 536.
+                // A duplicate ACK counts as a segment of 536 bytes.
                 (-3_168, 9, 5),
             ]
         );
@@ -395,16 +397,16 @@ mod tests {
     fn a_marked_window_costs_reno_its_root() {
         let mut h = host(&reno_sce::ENTRY, &[], 2, 2);
         // While the window grows by a segment a round, the root follows: 1 below 3, 2 from 3 to 5
-        // and so on. It is one step late, because it moves only with the steps.
+        // and so on. It is one step late, because it changes only when the window does.
         for _ in 0..60 {
             h.round();
         }
         let cwnd = h.window.cwnd;
         h.sce_round(cwnd);
         let cost = cwnd - h.window.cwnd;
-        // 8 windows of bytes, minus what was counted towards the next increase.
+        // The response is 8 windows of bytes, minus those counted towards the next increase.
         assert_eq!((cwnd, cost), (62, 7));
-        // With half of the response, half of the cost.
+        // Half of the response costs half as much.
         let set = [("response", Value::Float(0.5))];
         let mut h = host(&reno_sce::ENTRY, &set, 2, 2);
         for _ in 0..60 {
@@ -414,7 +416,7 @@ mod tests {
         assert_eq!(h.window.cwnd, 59);
     }
 
-    /// The two ways to set ssthresh: one ends slow start, the other does not.
+    /// The two rules for ssthresh: one ends slow start, the other does not.
     #[test]
     fn slow_start_and_sce() {
         for (word, ssthresh) in [
@@ -432,8 +434,8 @@ mod tests {
         assert_eq!((h.window.cwnd, count(&h)), (11, 2 * 1448));
     }
 
-    /// 100 segments: CE leaves 75, or 87 (100 - 12.5, rounded down) after an ESCE; a loss leaves
-    /// 50.
+    /// With a window of 100 segments CE leaves 75, or 87 (100 - 12.5, rounded down) after an ESCE.
+    /// A loss leaves 50.
     #[test]
     fn factors_of_marks_and_losses() {
         let after = |set: &Set, act: fn(&mut Host)| {
@@ -447,7 +449,7 @@ mod tests {
             h.ack_esce(1);
             h.marked_round(1);
         };
-        // A round has made it 101: 101 - 25, 101 - 12, 101 - 50.
+        // The first round has grown the window to 101: 101 - 25, 101 - 12, 101 - 50.
         assert_eq!(after(&[], |h| h.marked_round(1)), (76, 76));
         assert_eq!(after(&[], recent), (89, 89));
         assert_eq!(
@@ -457,18 +459,19 @@ mod tests {
             }),
             (51, 51)
         );
-        // Half of loss_cwnd first, 101/2, and then a quarter of those.
+        // The stack halves loss_cwnd, 101/2 = 50, and a quarter of that is cut, too.
         let quirk = [("cwr_quirk", Value::Bool(true))];
         assert_eq!(after(&quirk, |h| h.marked_round(1)), (39, 50));
         let later = [
             ("cwr_quirk", Value::Bool(true)),
             ("ssthresh", Value::Word("max")),
         ];
-        // The later rule: ssthresh stays at 100, then a quarter is cut, and ssthresh becomes half.
+        // With the later rule ssthresh stays at 100. Then a quarter is cut, and ssthresh becomes
+        // half.
         assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
     }
 
-    /// recent_sce lasts for a window of ACKs, that with ECN-Echo included.
+    /// recent_sce lasts for a window of ACKs, including the ACK with ECN-Echo.
     #[test]
     fn recent_is_a_window_of_acks() {
         let reduced = |acks: u32| {
@@ -480,12 +483,12 @@ mod tests {
             h.ack_ece(1);
             h.window.ssthresh
         };
-        // 20 - 20/8 and 20 - 20/4.
+        // After 18 ACKs SCE is recent, 20 - 20/8. After 19 ACKs it is not, 20 - 20/4.
         assert_eq!(reduced(18), 18);
         assert_eq!(reduced(19), 15);
     }
 
-    /// SCE on an ACK with ECN-Echo is not answered.
+    /// The sender does not respond to SCE on an ACK with ECN-Echo.
     #[test]
     fn ce_is_answered_first() {
         let mut h = host(&dctcp_sce::ENTRY, &[], 20, 20);
@@ -509,11 +512,11 @@ mod tests {
             h.ack_esce(2);
         }
         assert_eq!(h.window.cwnd, 2);
-        // A reduction that did not fit is dropped, not carried over.
+        // The part of a reduction that is not possible is dropped, not carried over.
         assert!(count(&h) > -2 * 1448);
     }
 
-    /// Windows round by round: 20 segments, every fourth round this many marked.
+    /// Windows round by round: of 20 segments, every fourth round has as many marks as its number.
     #[test]
     fn rounds() {
         let quirk = ("unit_quirk", Value::Int(536));

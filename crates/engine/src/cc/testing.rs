@@ -1,9 +1,9 @@
 //! A sender without a network, to drive congestion controls in tests. It always has data,
 //! acknowledges in order, and reduces its window as Linux does (PRR in CWR and Recovery). For a
-//! congestion control that measures delivery rates, a window is delivered per RTT. Shared by the
-//! unit tests and `tests/`.
+//! congestion control that measures delivery rates, a window is delivered per RTT. The unit tests
+//! and `tests/` use it.
 
-// Each user of this file needs a different part of it.
+// Each user of this file needs only a part of it.
 #![allow(dead_code)]
 
 use tailback_engine::cc::{
@@ -14,7 +14,7 @@ use tailback_engine::plan::Growth;
 use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::units::Time;
 
-/// The complete options of an entry with some set.
+/// Returns the complete options of an entry, with some values set.
 pub fn options(entry: &Entry<Build>, set: &[(&'static str, Value)]) -> Options {
     let mut options = registry::defaults(entry.options);
     for (name, value) in set {
@@ -32,12 +32,12 @@ enum Echo {
     Esce,
 }
 
-/// A window of this many segments and no threshold.
+/// A window of `cwnd` segments without a slow-start threshold.
 pub fn window(cwnd: u32) -> Window {
     Window::new(cwnd, INFINITE_SSTHRESH, Growth::Segments)
 }
 
-/// With this number of segments in flight.
+/// A state with this number of segments in flight.
 pub fn flight(segments: u32) -> Flight {
     Flight {
         nxt: u64::from(segments),
@@ -47,16 +47,16 @@ pub fn flight(segments: u32) -> Flight {
 
 /// The stack's side of the contract, to be set by hand.
 pub struct Stack {
-    /// What is read.
+    /// Clocks, counters and state, which the congestion control reads.
     pub conn: Conn,
-    /// Segments.
+    /// Segments in flight, which the congestion control reads.
     pub flight: Flight,
-    /// What is written.
+    /// The window, which the congestion control writes.
     pub window: Window,
 }
 
 impl Stack {
-    /// A connection that was limited so far by its window of `cwnd` segments.
+    /// A connection that its window of `cwnd` segments has limited so far.
     pub fn new(cwnd: u32) -> Stack {
         Stack {
             conn: Conn {
@@ -82,19 +82,19 @@ pub fn ssthresh(cc: &mut dyn CongestionControl, cwnd: u32, out: u32, signal: Sig
 
 /// The sender.
 pub struct Host {
-    /// What is under test.
+    /// The congestion control under test.
     pub cc: Box<dyn CongestionControl>,
-    /// What it reads.
+    /// The connection that the congestion control reads.
     pub conn: Conn,
-    /// Its segments: none is lost or sacked.
+    /// Segments of the connection. No segment is lost or selectively acknowledged.
     pub flight: Flight,
-    /// What it writes.
+    /// The window that the congestion control writes.
     pub window: Window,
-    /// What it needs.
+    /// The needs of the congestion control.
     pub needs: Needs,
     /// RTT of every segment.
     pub rtt: Time,
-    /// A reduction ends when something beyond this segment is acknowledged.
+    /// A reduction ends when a segment beyond this one is acknowledged.
     high_seq: u64,
     /// Window when the last reduction began.
     prior_cwnd: u32,
@@ -131,13 +131,13 @@ impl Host {
         host
     }
 
-    /// The congestion control, what it reads and what it writes.
+    /// The congestion control, the connection that it reads, and the window that it writes.
     pub fn hooks(&mut self) -> (&mut dyn CongestionControl, View<'_>, &mut Window) {
         let view = self.conn.view(&self.flight);
         (&mut *self.cc, view, &mut self.window)
     }
 
-    /// Its gauges.
+    /// The gauges of the congestion control.
     pub fn gauges(&self) -> Vec<f64> {
         let mut out = Vec::new();
         let view = self.conn.view(&self.flight);
@@ -161,32 +161,32 @@ impl Host {
         self.conn.now += time;
     }
 
-    /// An ACK of `n` segments (no more than are in flight).
+    /// Delivers an ACK of `n` segments. At most as many as are in flight count.
     pub fn ack(&mut self, n: u32) {
         self.on_ack(n, Echo::None);
     }
 
-    /// The same with ECN-Echo.
+    /// Delivers an ACK of `n` segments with ECN-Echo.
     pub fn ack_ece(&mut self, n: u32) {
         self.on_ack(n, Echo::Ece);
     }
 
-    /// The same with the echo of SCE.
+    /// Delivers an ACK of `n` segments with the echo of SCE.
     pub fn ack_esce(&mut self, n: u32) {
         self.on_ack(n, Echo::Esce);
     }
 
-    /// A round trip: every segment in flight is acknowledged on its own, evenly spaced.
+    /// Plays a round trip: every segment in flight is acknowledged on its own, evenly spaced.
     pub fn round(&mut self) {
         self.marked_round(0);
     }
 
-    /// A round trip whose first `marked` ACKs carry ECN-Echo.
+    /// Plays a round trip whose first `marked` ACKs carry ECN-Echo.
     pub fn marked_round(&mut self, marked: u32) {
         self.echoed_round(marked, Echo::Ece);
     }
 
-    /// A round trip whose first `marked` ACKs carry the echo of SCE.
+    /// Plays a round trip whose first `marked` ACKs carry the echo of SCE.
     pub fn sce_round(&mut self, marked: u32) {
         self.echoed_round(marked, Echo::Esce);
     }
@@ -200,7 +200,7 @@ impl Host {
         }
     }
 
-    /// A segment is found lost: fast recovery.
+    /// Notes that a segment is lost, which starts fast recovery.
     pub fn lose(&mut self) {
         if self.conn.ca_state >= CaState::Recovery {
             return;
@@ -223,7 +223,7 @@ impl Host {
         }
     }
 
-    /// The retransmission timer fires: all is lost, one segment is sent again.
+    /// Fires the retransmission timer: all segments are lost, and one is sent again.
     pub fn timeout(&mut self) {
         if self.conn.ca_state <= CaState::Disorder || self.high_seq <= self.flight.una {
             self.prior_cwnd = self.window.cwnd;
@@ -238,7 +238,7 @@ impl Host {
         self.send();
     }
 
-    /// The last reduction was spurious.
+    /// Undoes the last reduction, which was spurious.
     pub fn undo(&mut self) {
         let prior = self.prior_cwnd;
         let (cc, view, window) = self.hooks();
@@ -281,8 +281,8 @@ impl Host {
         let (cc, view, window) = self.hooks();
         cc.pkts_acked(view, window, &ack);
 
-        // CWR lasts until its bit must have reached the receiver: until
-        // something sent after it is acknowledged; the other two end at it.
+        // CWR ends when something sent after its bit is acknowledged, as the receiver then has the
+        // bit. Recovery and Loss end when everything sent before them is acknowledged.
         let (una, high) = (self.flight.una, self.high_seq);
         let over = match self.conn.ca_state {
             CaState::Cwr => una > high,
@@ -346,7 +346,7 @@ impl Host {
         self.ask_ssthresh(signal);
     }
 
-    /// RFC 6937 section 3.
+    /// Proportional rate reduction, as in RFC 6937 section 3.
     fn prr(&mut self, delivered: u32) {
         let (in_flight, ssthresh) = (self.flight.in_flight(), self.window.ssthresh);
         self.prr_delivered += delivered;
@@ -360,7 +360,7 @@ impl Host {
         self.window.cwnd = in_flight + sent.max(u32::from(self.prr_out == 0));
     }
 
-    /// Fills the window.
+    /// Sends segments until the window is full.
     fn send(&mut self) {
         let n = self.window.cwnd.saturating_sub(self.flight.in_flight());
         self.flight.nxt += u64::from(n);

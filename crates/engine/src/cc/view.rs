@@ -1,5 +1,5 @@
-//! What a congestion control reads: its connection ([`View`]) and what an ACK
-//! brought ([`Ack`]).
+//! The values that a congestion control reads: its connection ([`View`]) and the content of an ACK
+//! ([`Ack`]).
 
 use std::ops::Deref;
 
@@ -9,29 +9,29 @@ use crate::units::Time;
 /// The congestion state of a sender (RFC 5681 and Linux `tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaState {
-    /// Nothing unusual.
+    /// Nothing unusual has happened.
     #[default]
     Open,
-    /// Duplicate ACKs or SACKs, no loss decided yet.
+    /// Duplicate ACKs or SACKs have come, but no segment counts as lost yet.
     Disorder,
     /// The window is being reduced after ECN-Echo, or a loss that a probe repaired.
     Cwr,
     /// Fast recovery.
     Recovery,
-    /// After a retransmission timeout.
+    /// A retransmission timeout has happened.
     Loss,
 }
 
 impl CaState {
-    /// The window is being reduced (Linux `tcp_in_cwnd_reduction`).
+    /// Whether the window is being reduced (Linux `tcp_in_cwnd_reduction`).
     #[inline]
     pub fn is_reduction(self) -> bool {
         matches!(self, CaState::Cwr | CaState::Recovery)
     }
 }
 
-/// Segments of a sender by their state (names as in Linux's `tcp_sock`). The
-/// scoreboard counts; nobody else writes.
+/// Segments of a sender by their state (names as in Linux's `tcp_sock`). Only the scoreboard writes
+/// it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flight {
     /// First unacknowledged segment.
@@ -40,7 +40,7 @@ pub struct Flight {
     pub nxt: u64,
     /// Selectively acknowledged segments.
     pub sacked_out: u32,
-    /// Segments decided lost (retransmitted or not).
+    /// Segments that count as lost (retransmitted or not).
     pub lost_out: u32,
     /// Retransmissions in flight.
     pub retrans_out: u32,
@@ -60,7 +60,7 @@ impl Flight {
     }
 }
 
-/// Clocks, counters and state of a connection. Written by the stack only.
+/// Clocks, counters and state of a connection. Only the stack writes it.
 #[derive(Clone, Debug)]
 pub struct Conn {
     /// The time of the event being processed.
@@ -69,12 +69,12 @@ pub struct Conn {
     pub ca_state: CaState,
     /// Segments delivered so far, retransmissions included.
     pub delivered: u64,
-    /// Segments delivered by ACKs that carried ECN-Echo; with Accurate ECN:
-    /// marked segments that have arrived, as far as is known.
+    /// Segments delivered by ACKs that carried ECN-Echo. With Accurate ECN, marked segments that
+    /// are known to have arrived.
     pub delivered_ce: u64,
-    /// Most segments that were sent and not acknowledged in the last window.
+    /// Largest number of segments that were unacknowledged in the last window.
     pub max_packets_out: u32,
-    /// Whether the window was the limit in the last window.
+    /// Whether the congestion window limited sending in the last window of data.
     pub cwnd_limited: bool,
     /// Smoothed RTT; zero before the first sample.
     pub srtt: Time,
@@ -84,8 +84,8 @@ pub struct Conn {
     pub mss: u16,
     /// Time of the last data transmission (Linux `lsndtime`).
     pub last_sent: Time,
-    /// What the last ACK shows about the delivery rate; only for a congestion
-    /// control that needs rate samples.
+    /// What the last ACK shows about the delivery rate. Only set for a congestion control that
+    /// needs rate samples.
     pub rate: RateSample,
 }
 
@@ -108,7 +108,7 @@ impl Default for Conn {
 }
 
 impl Conn {
-    /// The connection and its segments, to be read.
+    /// Returns the connection and its segments for reading.
     #[inline]
     pub fn view<'a>(&'a self, flight: &'a Flight) -> View<'a> {
         View { conn: self, flight }
@@ -119,7 +119,7 @@ impl Conn {
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     conn: &'a Conn,
-    /// Its segments.
+    /// Segments of the connection, by their state.
     pub flight: &'a Flight,
 }
 
@@ -140,66 +140,66 @@ impl View<'_> {
     }
 }
 
-/// What an ACK brought.
+/// The content of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
-    /// Segments newly delivered by it (acknowledged or selectively acknowledged).
+    /// Segments newly delivered by this ACK (acknowledged or selectively acknowledged).
     pub delivered: u32,
     /// Segments newly acknowledged cumulatively.
     pub acked: u32,
-    /// ECN-Echo was set.
+    /// Whether ECN-Echo was set.
     pub ece: bool,
-    /// The echo of SCE was set.
+    /// Whether the echo of SCE was set.
     pub esce: bool,
-    /// Segments that it reports as marked: exact with Accurate ECN, else all that it delivered if
-    /// it carries ECN-Echo.
+    /// Segments that this ACK reports as marked. The number is exact with Accurate ECN. Otherwise
+    /// it is all that the ACK delivered, if it carries ECN-Echo.
     pub ce: u32,
-    /// Segments in flight before it.
+    /// Segments in flight before this ACK.
     pub prior_in_flight: u32,
-    /// RTT of the newest segment it acknowledged, if that was sent once (Linux
-    /// `ack_sample.rtt_us`). `in_ack_event` does not know it yet.
+    /// RTT of the newest segment that this ACK acknowledged, if that was sent only once (Linux
+    /// `ack_sample.rtt_us`). Not yet known in `in_ack_event`.
     pub rtt: Option<Time>,
-    /// Segments found lost on it. Known to `cong_control` and `cwr_ack`.
+    /// Segments found lost because of this ACK. Known in `cong_control` and `cwr_ack`.
     pub losses: u32,
 }
 
 /// What an ACK shows about the delivery rate (Linux `rate_sample`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
-    /// Time over which it was measured, us: the longer of sending and
-    /// acknowledging; 0: the ACK does not show the rate.
+    /// Time over which the rate was measured, us: the longer of the times for sending and for
+    /// acknowledging. 0 if the ACK does not show the rate.
     pub interval_us: u64,
     /// Segments delivered in that time.
     pub delivered: u32,
-    /// The part of them that ACKs with ECN-Echo delivered.
+    /// Those of `delivered` that ACKs with ECN-Echo delivered.
     pub delivered_ce: u32,
-    /// [`Conn::delivered`] when the newest segment acknowledged was sent.
+    /// [`Conn::delivered`] when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
     /// Segments found lost since that segment was sent.
     pub lost: u32,
-    /// Segments in flight once it was sent, itself included.
+    /// Segments in flight once that segment was sent, including itself.
     pub tx_in_flight: u32,
-    /// There was nothing to send at some time in between.
+    /// Whether the application had nothing to send at some time in between.
     pub app_limited: bool,
-    /// What the last tail loss probe sent again is now acknowledged.
+    /// Whether this ACK acknowledges the segment that the last tail loss probe sent again.
     pub probe_acked: bool,
     /// Time of the last ACK that delivered something.
     pub delivered_at: Time,
     /// Segments found lost since the connection began.
     pub lost_total: u64,
-    /// No packet leaves before this (pacing).
+    /// Earliest time at which pacing lets the next packet leave.
     pub next_send: Time,
 }
 
-/// A segment found lost, as it was when it was last sent.
+/// A segment that was found lost, as it was when it was last sent.
 #[derive(Clone, Copy, Debug)]
 pub struct LostSegment {
-    /// Segments in flight once it was sent, itself included.
+    /// Segments in flight once the segment was sent, including itself.
     pub tx_in_flight: u32,
-    /// Segments found lost since then, itself included.
+    /// Segments found lost since the segment was sent, including itself.
     pub lost: u32,
-    /// There was nothing to send at some time before.
+    /// Whether the application had nothing to send at some time before.
     pub app_limited: bool,
-    /// Its number in the connection, from 0.
+    /// Number of the segment in the connection, from 0.
     pub seq: u64,
 }

@@ -1,8 +1,8 @@
-//! What a congestion control writes: [`Window`].
+//! [`Window`], which a congestion control writes.
 
 use crate::plan::Growth;
 
-/// `TCP_INFINITE_SSTHRESH`.
+/// Slow-start threshold of a connection that has none yet (Linux `TCP_INFINITE_SSTHRESH`).
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// The largest window, segments.
 pub const MAX_CWND: u32 = u32::MAX / 2;
@@ -17,21 +17,22 @@ pub struct Window {
     pub ssthresh: u32,
     /// Acknowledged segments counted towards the next increase.
     pub cwnd_cnt: u32,
-    /// Rate at which packets are paced, bytes/s; 0: not yet known.
+    /// Rate at which packets are paced, bytes/s; 0 before it is known.
     pub pacing_rate: u64,
-    /// Segments that may leave together where packets are paced (TSO autosizing).
+    /// Number of segments that may leave together if packets are paced (TSO autosizing).
     pub pacing_burst: u32,
-    /// The first segments of the connection are paced, too (`tcp_pace_iw` of the L4S team).
+    /// Whether the first segments of the connection are paced, too (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
-    /// The congestion control does not set the rate any more: packets are paced as the scenario says.
+    /// Whether the congestion control no longer sets the rate. Packets are then paced as the
+    /// scenario demands.
     pub paced_by_stack: bool,
     /// Until this many segments are delivered, samples of the delivery rate do not show the
-    /// capacity of the path, because there was nothing to send; 0: they do show it (Linux
-    /// `app_limited`). Written by the stack, and by a model of the path that keeps its window small
-    /// on purpose.
+    /// capacity of the path, because the application had nothing to send. 0 means that they do show
+    /// it (Linux `app_limited`). The stack writes it. A congestion control that keeps its window
+    /// small on purpose writes it, too.
     pub app_limited: u64,
     /// Why the congestion control itself has ended slow start, in one or a few words
-    /// ("hystart_delay"); `None` if losses and marks end it. Only `tailback explain` uses it.
+    /// ("hystart_delay"). `None` if losses and marks end it. Only `tailback explain` uses this.
     pub left_slow_start: Option<&'static str>,
     growth: Growth,
 }
@@ -67,7 +68,7 @@ impl Window {
         self.growth == Growth::Acks
     }
 
-    /// Slow start as the stack defines it: below ssthresh; Linux 3.2 included it.
+    /// Whether the stack is in slow start: below ssthresh, and in Linux 3.2 also at ssthresh.
     #[inline]
     pub fn in_slow_start(&self) -> bool {
         match self.growth {
@@ -76,7 +77,7 @@ impl Window {
         }
     }
 
-    /// Linux `tcp_slow_start`: grows up to ssthresh and returns what is left of `acked`.
+    /// Linux `tcp_slow_start`: grows up to ssthresh, and returns the unused part of `acked`.
     #[inline]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = (self.cwnd + acked).min(match self.growth {
@@ -89,8 +90,8 @@ impl Window {
     }
 
     /// Linux `tcp_cong_avoid_ai`: one segment more for every `w` acknowledged. Credit left over
-    /// from a larger `w` is applied first, gently. Linux 3.2 used up one more ACK for each
-    /// increase: one segment more for `w + 1` ACKs.
+    /// from a larger `w` is applied first, at most one segment at a time. Linux 3.2 used up one
+    /// more ACK for each increase: one segment more for `w + 1` ACKs.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
         if self.growth == Growth::Acks {

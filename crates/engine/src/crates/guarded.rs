@@ -1,8 +1,7 @@
-//! A congestion control of a plugin, with checks so that a mistake in it does not lead to a wrong
-//! number. A window of 0 ends the run, and a hook that never returns can be named
-//! ([`Whereabouts`]).
+//! Checks around a plugin's congestion control, so that a mistake in it does not lead to wrong
+//! results. A window of 0 ends the run. A hook that never returns can be named ([`Whereabouts`]).
 //!
-//! tailback's own congestion controls are called without it.
+//! tailback's own congestion controls are called without these checks.
 
 use super::installed;
 use super::whereabouts::Whereabouts;
@@ -14,11 +13,11 @@ use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The message of a deliberate panic: a mistake in the code of a plugin, in plain words.
+/// The message of a deliberate panic: it describes a mistake in the code of a plugin.
 #[derive(Debug)]
 pub struct Fault(pub String);
 
-/// A congestion control in a run.
+/// Builds a congestion control for a run.
 pub fn build(
     entry: &'static Entry<cc::Build>,
     options: &crate::registry::Options,

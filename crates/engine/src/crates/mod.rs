@@ -1,13 +1,13 @@
-//! Plugins: crates that bring algorithms of their own and are compiled in beside those of this tree.
+//! Plugins: crates with algorithms of their own that are compiled in together with this repository.
 //!
 //! A plugin has a function `register` that hands its entries to a [`Registry`]. A program that
 //! compiles plugins in calls [`install`] before anything else.
 //!
 //! | file | what |
 //! |---|---|
-//! | `guarded` | their congestion controls in a run: a window of 0 ends it |
-//! | `whereabouts` | which hook of them is at work, for another thread to read |
-//! | `wrapping` | hooks that a wrapper of another congestion control has forgotten |
+//! | `guarded` | checks around a plugin's congestion control: a window of 0 ends the run |
+//! | `whereabouts` | the hook of a plugin that is running, for another thread to read |
+//! | `wrapping` | finds hooks that a wrapper of another congestion control has forgotten |
 
 mod guarded;
 mod whereabouts;
@@ -26,7 +26,7 @@ use crate::registry::{Entry, find};
 use crate::traffic::{self, Transport};
 use crate::{aqm, cc};
 
-/// What plugins register.
+/// The entries that plugins register.
 #[derive(Default)]
 pub struct Registry {
     cc: Vec<&'static Entry<cc::Build>>,
@@ -37,11 +37,11 @@ pub struct Registry {
 
 /// A plugin that is compiled in.
 pub struct Crate {
-    /// Its name.
+    /// The name of the plugin.
     pub name: &'static str,
-    /// A hash of its sources: part of the engine's version.
+    /// A hash of the plugin's sources, which is part of the engine's version.
     pub hash: &'static str,
-    /// Its function of this name.
+    /// The plugin's function `register`.
     pub register: fn(&mut Registry),
 }
 
@@ -87,11 +87,11 @@ impl Registry {
         self.cc.len() + self.aqm.len() + self.traffic.len()
     }
 
-    /// The algorithms that these plugins register, or what is wrong with them.
+    /// Returns the algorithms that these plugins register.
     ///
     /// # Errors
-    /// A sentence for each plugin that registers nothing, for each name that is taken and for
-    /// each that cannot be a name.
+    /// A sentence for each plugin that registers nothing, for each name that is taken and for each
+    /// name that is not valid.
     pub fn of(crates: &[Crate]) -> Result<Registry, Vec<String>> {
         let mut registry = Registry::default();
         let mut problems = Vec::new();
@@ -126,7 +126,7 @@ impl Registry {
     }
 }
 
-/// What is wrong with the name of an entry.
+/// Returns what is wrong with the name of an entry.
 fn problem_of<B>(
     noun: &str,
     entry: &Entry<B>,
@@ -147,10 +147,10 @@ fn problem_of<B>(
     })
 }
 
-/// Makes the entries of plugins known, as [`Registry::of`] has checked them.
+/// Makes the entries of plugins known, after [`Registry::of`] has checked them.
 ///
 /// # Panics
-/// The second time.
+/// On the second call.
 pub fn install(crates: &'static [Crate], registry: &Registry) {
     if crates.is_empty() {
         return;
@@ -164,7 +164,7 @@ pub fn install(crates: &'static [Crate], registry: &Registry) {
     );
 }
 
-/// The plugins that are compiled in.
+/// Returns the plugins that are compiled in.
 pub fn installed() -> &'static [Crate] {
     INSTALLED.get().copied().unwrap_or_default()
 }

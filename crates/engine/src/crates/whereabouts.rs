@@ -1,5 +1,5 @@
-//! Where the code of a plugin is at work, for another thread to read: code that never returns cannot
-//! say so itself.
+//! The hook of a plugin that is running, for another thread to read: code that never returns cannot
+//! report this itself.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cc::{self, Hook};
 
-/// Bits of the number that say which hook; the others count entries, from 1 on.
+/// Number of bits for the hook. The higher bits are the index of the entry plus 1.
 const HOOK_BITS: u32 = 8;
 
-/// The hook, and its congestion control of a plugin, that a thread has called and not returned
-/// from.
+/// The hook that a thread has called and that has not returned, with the plugin's congestion
+/// control that it belongs to.
 #[derive(Clone, Debug, Default)]
 pub struct Whereabouts(Arc<AtomicU32>);
 
@@ -20,33 +20,33 @@ thread_local! {
 }
 
 impl Whereabouts {
-    /// The whereabouts of this thread from now on: plugins that are built on this thread write
-    /// here.
+    /// Starts new whereabouts for this thread. Plugins that are built on this thread from now on
+    /// write to them.
     pub fn begin() -> Whereabouts {
         let new = Whereabouts::default();
         OF_THREAD.set(new.clone());
         new
     }
 
-    /// The whereabouts of this thread.
+    /// Returns the whereabouts of this thread.
     pub(super) fn here() -> Whereabouts {
         OF_THREAD.with_borrow(Clone::clone)
     }
 
-    /// A congestion control is called; `place` is its place in the table.
+    /// Notes a call of a hook. `place` is the index of the congestion control in the table.
     #[inline]
     pub(super) fn enter(&self, place: u32, hook: Hook) {
         let number = (place + 1) << HOOK_BITS | hook as u32;
         self.0.store(number, Ordering::Relaxed);
     }
 
-    /// It has returned.
+    /// Notes that the hook has returned.
     #[inline]
     pub(super) fn leave(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// The congestion control that is at work, and its hook.
+    /// Returns the name of the congestion control that is running, and of its hook.
     pub fn hook(&self) -> Option<(&'static str, &'static str)> {
         let number = self.0.load(Ordering::Relaxed);
         let place = (number >> HOOK_BITS).checked_sub(1)?;

@@ -1,7 +1,7 @@
-//! Finds hooks that congestion controls of plugins forget when they wrap one of this tree.
+//! Finds hooks that a plugin's congestion control forgets when it wraps one of this repository.
 //!
-//! A hook that a wrapper does not write is the trait's default, which mostly does nothing. The
-//! congestion control inside then never gets ACKs or losses, and its numbers are wrong without a
+//! A hook that a wrapper does not implement has the trait's default, which mostly does nothing. The
+//! congestion control inside then never gets ACKs or losses, and its results are wrong without a
 //! warning. So each hook is called once on a dummy sender, and defaults report that they were
 //! called.
 
@@ -17,8 +17,8 @@ use crate::registry::{Entry, complete_defaults, find};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The congestion control that it wraps, and the hooks that it neither implements nor forwards.
-/// `None` if it wraps nothing of this tree.
+/// Returns the congestion controls that `entry` wraps, and the hooks that it neither implements nor
+/// forwards. `None` if it wraps nothing of this repository.
 pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>, Vec<Hook>)> {
     let (mut control, notes) = probe(|| (entry.build)(&complete_defaults(entry)));
     let mut inside = notes.made;
@@ -39,17 +39,17 @@ pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>,
     Some((inside, missing))
 }
 
-/// Whether forgetting the hook does no harm, except that less is recorded.
+/// Whether a forgotten hook does no harm, except that less is recorded.
 fn is_harmless(hook: Hook) -> bool {
     matches!(hook, Hook::Gauges | Hook::GaugeNames)
 }
 
-/// The hooks that a congestion control leaves to their defaults.
+/// Returns the hooks that a congestion control leaves to their defaults.
 pub(crate) fn left_out(control: &mut dyn CongestionControl) -> Vec<Hook> {
     let mut defaults = Vec::new();
     for hook in Hook::ALL {
         let ((), notes) = probe(|| {
-            // A hook that panics has code of its own.
+            // A hook that panics has code of its own, so it is not a default.
             _ = catch_unwind(AssertUnwindSafe(|| call(control, *hook)));
         });
         defaults.extend(notes.defaults);
@@ -59,7 +59,7 @@ pub(crate) fn left_out(control: &mut dyn CongestionControl) -> Vec<Hook> {
     defaults
 }
 
-/// Calls a hook of a sender that has ten segments in flight.
+/// Calls a hook with the state of a sender that has ten segments in flight.
 fn call(control: &mut dyn CongestionControl, hook: Hook) {
     let conn = Conn {
         now: Time::from_ms(100),
@@ -94,7 +94,7 @@ fn call(control: &mut dyn CongestionControl, hook: Hook) {
         Hook::Randomise => control.randomise(Stream::new(1, "probe", "cc")),
         Hook::EcnRefused => _ = control.ecn_refused(),
         Hook::Init => control.init(view, &mut window),
-        // A congestion control without one of these does not compile.
+        // These have no defaults, so every congestion control implements them.
         Hook::Ssthresh | Hook::CongAvoid => {}
         Hook::CongControl => control.cong_control(view, &mut window, &ack),
         Hook::OnLost => control.on_lost(view, &window, &lost),
@@ -118,7 +118,7 @@ mod tests {
     use crate::cc::{Build, Signal, View, cubic, dctcp, reno};
     use crate::registry::Options;
 
-    /// A wrapper by hand, which has forgotten all hooks but these.
+    /// A wrapper that is written by hand and has forgotten all hooks but these.
     struct ByHand(Box<dyn CongestionControl>);
 
     impl CongestionControl for ByHand {
@@ -130,11 +130,11 @@ mod tests {
             self.0.cong_avoid(view, window, acked);
         }
 
-        /// Does nothing, on purpose.
+        /// Does nothing on purpose.
         fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {}
     }
 
-    /// A wrapper that forwards all hooks by one line.
+    /// A wrapper that forwards all hooks with one line.
     struct ByLine {
         inner: Box<dyn CongestionControl>,
     }
@@ -143,7 +143,7 @@ mod tests {
         crate::forward_hooks!(inner);
     }
 
-    /// The same with one of its own.
+    /// A wrapper that forwards with one line, and implements two hooks itself.
     struct Gentler {
         inner: Box<dyn CongestionControl>,
     }
@@ -197,7 +197,7 @@ mod tests {
                 Hook::LossInCwr,
             ]
         );
-        // DCTCP depends on `in_ack_event`, which is written here and left empty on purpose.
+        // DCTCP depends on `in_ack_event`. `ByHand` implements this hook, so it is not missing.
         let (_, missing) = found(|_| Box::new(ByHand(inner(DCTCP)))).expect("dctcp");
         assert!(missing.contains(&Hook::Needs) && !missing.contains(&Hook::InAckEvent));
     }

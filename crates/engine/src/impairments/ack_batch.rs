@@ -1,5 +1,5 @@
 //! ACKs that arrive together, or thinned out. Wi-Fi, cable and cellular links gather ACKs and send
-//! them at once; some of them keep only the newest ACK of each flow.
+//! them at once. Some of these links keep only the newest ACK of each flow.
 //!
 //! Thinning ignores the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) and FIN flags. The
 //! ACKs that it removes count as `ack_filter` drops.
@@ -77,16 +77,16 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 struct AckBatch {
-    /// ACKs of a batch.
+    /// Number of ACKs in a full batch.
     size: u64,
     wait: Time,
     thins: bool,
-    /// ACKs of the present batch, including those removed by thinning.
+    /// Number of ACKs in the present batch, including those removed by thinning.
     gathered: u64,
-    /// When the present batch closes at the latest.
+    /// Latest time at which the present batch closes.
     until: Time,
     held: VecDeque<(Packet, Way)>,
-    /// How many of `held`, the oldest, belong to a batch that is closed.
+    /// Number of ACKs at the front of `held` that belong to a closed batch.
     leaving: usize,
 }
 
@@ -101,8 +101,8 @@ impl AckBatch {
 
 impl Impairment for AckBatch {
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
-        // A SYN-ACK opens a connection, and a datagram on the way back is not an ACK: links gather
-        // neither.
+        // A SYN-ACK opens a connection, and a datagram on the way back is not an ACK. Links do not
+        // gather these.
         if !packet.has(flags::ACK) || packet.has(flags::SYN | flags::DATAGRAM) {
             return Fate::Goes;
         }
@@ -116,7 +116,7 @@ impl Impairment for AckBatch {
             false => None,
         };
         let fate = match older {
-            // The newer ACK takes the place of the older one, which is lost.
+            // The newer ACK replaces the older one, which is lost.
             Some((held, held_way)) => {
                 std::mem::swap(held, packet);
                 *held_way = *way;

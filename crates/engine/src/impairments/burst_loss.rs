@@ -1,13 +1,13 @@
-//! Loss in bursts: the model of Gilbert and Elliott, as in Linux `sch_netem`.
+//! Loss in bursts by the model of Gilbert and Elliott, as in Linux `sch_netem`.
 //!
-//! A channel is good or bad. A good channel turns bad with probability `p` at each packet, and a bad
-//! one turns good with probability `r`. The packet is lost with the probability of the state that
-//! it found.
+//! A channel is good or bad. At each packet, a good channel turns bad with probability `p`, and a
+//! bad one turns good with probability `r`. A packet is lost with the probability of the state in
+//! which it found the channel.
 //!
 //! Gilbert's simpler model loses every packet in the bad state and none in the good one. It has two
 //! parameters: the mean loss, and the mean length of a burst in packets. The bad state then lasts
-//! `burst` packets on average, so `r = 1/burst`. A share `loss` of the packets finds it, so
-//! `p = r * loss / (1 - loss)`.
+//! `burst` packets on average, so `r = 1/burst`. A share `loss` of the packets finds the bad state,
+//! so `p = r * loss / (1 - loss)`.
 //!
 //! Deviations: outside the windows of `during` the channel keeps its state. On the kernel engine it
 //! starts each window in the good state.
@@ -94,7 +94,7 @@ impl Chain {
         }
         let loss = float(options, "loss").unwrap_or(0.01);
         let r = 1.0 / float(options, "burst").unwrap_or(4.0);
-        // Every packet is lost: the channel turns bad and stays bad.
+        // If every packet is lost, the channel turns bad and stays bad.
         if loss >= 1.0 {
             let (p, r) = (1.0, 0.0);
             return Chain {
@@ -108,13 +108,13 @@ impl Chain {
         Chain { p, r, bad, good }
     }
 
-    /// The mean over both states, in which the channel stays for `1 / p` and `1 / r` packets in
+    /// The mean over both states. The channel stays in them for `1 / p` and `1 / r` packets in
     /// turn.
     fn long_run(self) -> LongRun {
         let Chain { p, r, bad, good } = self;
         let in_bad = if p > 0.0 { p / (p + r) } else { 0.0 };
         let in_good = 1.0 - in_bad;
-        // A visit to the bad state that loses anything is one burst.
+        // Each visit to the bad state that loses packets counts as one burst.
         let begins = if bad > 0.0 { in_good * p } else { 0.0 };
         let lost = in_bad * bad + in_good * good;
         LongRun {

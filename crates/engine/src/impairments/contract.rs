@@ -1,5 +1,4 @@
-//! What an impairment implements, and what the simulator and the kernel engine need to know about
-//! it.
+//! The trait of impairments, and what the simulator and the kernel engine need to know about them.
 
 use tailback_record::Cause;
 
@@ -9,33 +8,33 @@ use crate::registry::kernel::Refused;
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 
-/// Where a packet is on its way over a link.
+/// Times of a packet on its way over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Now: when the packet left the queue, or when the impairment before released it.
+    /// The current time: when the packet left the queue, or when the impairment before released it.
     pub now: Time,
-    /// When the packet reaches the far end; not before `now`.
+    /// When the packet reaches the far end. Never before `now`.
     pub due: Time,
 }
 
 /// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It goes on.
+    /// The packet goes on.
     Goes,
-    /// It goes on, together with a copy of it.
+    /// The packet goes on, together with a copy.
     Twice,
-    /// It is marked CE if it is ECN-capable, and lost otherwise.
+    /// The packet is marked CE if it is ECN-capable, and lost otherwise.
     Marked,
-    /// It is lost.
+    /// The packet is lost.
     Lost(Cause),
-    /// The impairment holds it.
+    /// The impairment holds the packet.
     Held,
 }
 
 /// An impairment of one link in one run.
 pub trait Impairment: Send {
-    /// A packet arrives.
+    /// Decides about a packet that arrives.
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate;
 
     /// Returns a held packet that goes on now, with its `Way` from the time at which it was held.
@@ -43,8 +42,8 @@ pub trait Impairment: Send {
         None
     }
 
-    /// The time at which a packet is released even if no other arrives; [`Time::NEVER`] while no
-    /// packet is held.
+    /// The time at which a packet is released even if no other packet arrives. [`Time::NEVER`]
+    /// while no packet is held.
     fn deadline(&self) -> Time {
         Time::NEVER
     }
@@ -58,11 +57,12 @@ pub trait Impairment: Send {
 /// The arguments of netem over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netem {
-    /// Each time with the arguments from then on, the first at 0; empty while netem does nothing.
+    /// Times, each with the arguments that hold from then on. The first time is 0. Empty if netem
+    /// does nothing.
     pub words: Vec<(Time, String)>,
-    /// Whether it draws random numbers, and so needs a seed.
+    /// Whether netem draws random numbers, and so needs a seed.
     pub random: bool,
-    /// Whether it loses packets.
+    /// Whether netem loses packets.
     pub loses: bool,
 }
 
@@ -77,7 +77,7 @@ impl Netem {
     }
 }
 
-/// What an impairment does to data in the long run. Estimates of cost need it; runs do not.
+/// What an impairment does to data in the long run. Only estimates of cost need this.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LongRun {
     /// Share of packets that are lost.
@@ -93,7 +93,7 @@ pub struct LongRun {
 }
 
 impl LongRun {
-    /// Of independent losses.
+    /// The effect of independent losses with this probability.
     pub fn losing(share: f64) -> LongRun {
         LongRun {
             lost: share,
@@ -103,16 +103,17 @@ impl LongRun {
     }
 }
 
-/// How an impairment is built, and what it is on Linux.
+/// How an impairment is built for the simulator and for Linux.
 pub struct Build {
-    /// The constructor, from the options and a random stream.
+    /// Builds the impairment from its options and a random stream.
     pub make: fn(&Options, Stream) -> Box<dyn Impairment>,
-    /// netem's arguments, or why Linux cannot do it.
+    /// Returns the arguments of netem, or why Linux does not support the options.
     pub netem: fn(&Options) -> Result<Netem, Refused>,
-    /// The longest time that it adds to a packet's way. The estimate of memory needs it.
+    /// The longest time by which the impairment delays a packet. The estimate of memory needs it.
     pub longest: fn(&Options) -> Time,
-    /// Its effect on data that is ECN-capable, or on data that is not.
+    /// The effect on data in the long run. The second argument tells whether the data is
+    /// ECN-capable.
     pub long_run: fn(&Options, bool) -> LongRun,
-    /// Whether it duplicates packets.
+    /// Whether the impairment duplicates packets.
     pub copies: bool,
 }

@@ -58,7 +58,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The steps: times, each with the delay from then on.
+/// Reads the steps: times, each with the delay that holds from then on.
 fn steps(options: &Options) -> Vec<(Time, Time)> {
     let pairs = options.pairs(STEPS).iter();
     let steps = pairs.map(|(at, value)| match value {
@@ -70,10 +70,10 @@ fn steps(options: &Options) -> Vec<(Time, Time)> {
 
 struct Delay {
     steps: Vec<(Time, Time)>,
-    /// Index of the step that applies.
+    /// Index of the step that applies now.
     current: usize,
     keep_order: bool,
-    /// When the last packet is due.
+    /// When the packet before is due.
     last: Time,
 }
 

@@ -1,14 +1,14 @@
 //! Jitter: a random delay for each packet, from a distribution.
 //!
-//! A path whose delays are independent from packet to packet, and which lets packets overtake each
-//! other, reorders nearly all of them. No network does that. By default, therefore, packets keep
-//! their order. `coherence` correlates their delays: the correlation of two delays decays as
-//! `exp(-t/coherence)` with the time `t` between them. A normal process (AR(1), sampled when
-//! packets arrive) makes the draws, and the quantiles of the distribution turn them into delays.
-//! The distribution is therefore exact at any correlation.
+//! A path with independent delays that lets packets overtake each other reorders nearly all of
+//! them. No network does that. By default, therefore, packets keep their order. `coherence`
+//! correlates their delays: the correlation of two delays decays as `exp(-t/coherence)` with the
+//! time `t` between them. A normal process (AR(1), sampled when packets arrive) makes the draws,
+//! and the quantiles of the distribution turn them into delays. The distribution is therefore exact
+//! at any correlation.
 //!
-//! Deviations: the normal distribution is cut at 3 deviations. netem's normal distribution ends at
-//! 4 deviations, which affects 0.27 % of the packets on the kernel engine.
+//! Deviations: the normal distribution is cut at 3 standard deviations. netem's normal distribution
+//! ends at 4, which affects 0.27 % of the packets on the kernel engine.
 
 mod distribution;
 
@@ -193,7 +193,7 @@ struct Jitter {
     stream: Stream,
     /// The last draw of the normal process, and its time.
     z: Option<(f64, Time)>,
-    /// When the last packet is due.
+    /// When the packet before is due.
     last: Time,
 }
 
@@ -210,10 +210,10 @@ impl Jitter {
         }
     }
 
-    /// The normal process at a time.
+    /// Returns the value of the normal process at a time.
     fn normal(&mut self, now: Time) -> f64 {
         let fresh = match self.z {
-            // Packets of the same time have the same delay.
+            // Packets that arrive at the same time have the same delay.
             Some((z, at)) if self.coherence > 0.0 && at >= now => return z,
             Some((z, at)) if self.coherence > 0.0 => {
                 let kept = libm::exp(-(now.since(at).ns() as f64) / self.coherence);

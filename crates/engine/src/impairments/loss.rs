@@ -64,7 +64,7 @@ pub const ENTRY: Entry<Build> = Entry {
             })
         },
         longest: no_time,
-        // Steps do not say how long each lasts: their mean is an estimate.
+        // Steps do not state how long each lasts, so their mean is an estimate.
         long_run: |options, _| {
             let steps = steps(options);
             let sum: f64 = steps.iter().map(|step| step.1).sum();
@@ -74,7 +74,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The probability from each time on.
+/// Reads the steps: times, each with the probability that holds from then on.
 fn steps(options: &Options) -> Vec<(Time, f64)> {
     if options.get(STEPS).is_none() {
         return vec![(Time::ZERO, options.float("probability"))];
@@ -86,7 +86,7 @@ fn steps(options: &Options) -> Vec<(Time, f64)> {
 
 struct Loss {
     steps: Vec<(Time, f64)>,
-    /// Index of the step that applies.
+    /// Index of the step that applies now.
     current: usize,
     stream: Stream,
 }

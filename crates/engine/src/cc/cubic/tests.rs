@@ -1,4 +1,4 @@
-//! CUBIC against the curve of RFC 9438, and by hand.
+//! CUBIC against the curve of RFC 9438, and against values that were computed by hand.
 
 use super::curve::cubic_root;
 use super::*;
@@ -21,7 +21,7 @@ fn host(set: &[(&'static str, Value)], cwnd: u32, rtt: Time) -> Host {
     host
 }
 
-/// The same without the box, to look inside.
+/// The congestion control without the box, for tests that read its state.
 fn cubic() -> Cubic {
     Cubic::new(Backoff::same(717, BETA_SCALE))
 }
@@ -65,8 +65,8 @@ fn time_to_the_inflection_point() {
     }
 }
 
-/// Windows at the end of each round after a reduction on a mark, with
-/// their time since growth began.
+/// Windows at the end of each round after a reduction on a mark. Each has the time since growth
+/// began, s.
 fn epoch(set: &[(&'static str, Value)], cwnd: u32, rtt: Time, rounds: u32) -> Vec<(f64, u32)> {
     let mut host = host(set, cwnd, rtt);
     host.marked_round(1);
@@ -96,14 +96,14 @@ fn follows_the_curve() {
                 "W_max {w_max}, RTT {ms} ms, {t} s: {cwnd}, not {expected}"
             );
         }
-        // The run covers the concave and the convex part.
+        // The run is long enough for the concave and the convex part.
         assert!(curve.last().unwrap().0 > 1.3 * k);
     }
 }
 
 #[test]
 fn fast_convergence() {
-    // Reductions at 500 and, before the maximum was reached again, at 400.
+    // The window is reduced at 500, and again at 400, before it has reached the maximum of 500.
     let after = |set: &[_], seconds: u64| {
         let mut cc = build(set);
         let mut stack = Stack::new(500);
@@ -121,22 +121,22 @@ fn fast_convergence() {
         }
         stack.window.cwnd
     };
-    // W_max = 400 (1024 + 717) / 2048 = 340 is reached after cbrt(60/C) =
-    // 5.3 s; W_max = 400 would be after 6.7 s: 400 - 0.4 1.69^3 = 400
-    // - 1.9, of which Linux takes off whole segments.
+    // W_max = 400 (1024 + 717) / 2048 = 340 is reached after cbrt(60/C) = 5.3 s. Without fast
+    // convergence, W_max = 400 would be reached after 6.7 s. At 5 s the window is 400 - 0.4 1.69^3
+    // = 400 - 1.9, which Linux computes in whole segments.
     assert_eq!(after(&[], 5), 340);
     assert_eq!(after(&[("fast_convergence", OFF)], 5), 399);
 }
 
 #[test]
 fn reno_friendly() {
-    // RTT 40 ms, from 20 to 14: Reno with beta 0.7 gains 8/15 segments per
-    // RTT and is back at 20 after 0.45 s; the curve needs K = 2.5 s.
+    // With an RTT of 40 ms, Reno with beta 0.7 gains 8/15 segments per RTT. From 14 it is back at
+    // 20 after 0.45 s; the curve needs K = 2.5 s.
     let rtt = Time::from_ms(40);
     for (t, cwnd) in epoch(&[], 20, rtt, 60) {
         let reno = 14.0 + 8.0 / 15.0 * t / 0.04;
         let behind = reno - f64::from(cwnd);
-        // W_est and the window are whole segments, one after the other.
+        // W_est and the window are whole segments, and both lose a fraction.
         assert!((-0.5..2.0).contains(&behind), "{t} s: {cwnd}, not {reno}");
     }
     let (_, cwnd) = epoch(&[("tcp_friendliness", OFF)], 20, rtt, 12)[11];
@@ -148,21 +148,21 @@ fn friendly_growth_of_one_beyond_the_last_maximum() {
     let rtt = Time::from_ms(40);
     let linux = epoch(&[], 20, rtt, 50);
     let rfc = epoch(&[("friendly_alpha_one", ON)], 20, rtt, 50);
-    // RFC 9438 section 4.3: the same up to cwnd_prior = 20, 11 rounds.
+    // RFC 9438 section 4.3: both are the same up to cwnd_prior = 20, which takes 11 rounds.
     assert_eq!(linux[..11], rfc[..11]);
     let gained = |curve: &[(f64, u32)]| curve[49].1 - curve[19].1;
-    // Thirty rounds: 30 * 8/15; and 30, less a segment as the window is
-    // larger at the end of a round than what the round acknowledges.
+    // In thirty rounds Linux gains 30 * 8/15 segments. RFC 9438 gains 30, less one segment because
+    // the window is larger at the end of a round than what the round acknowledges.
     assert_eq!((gained(&linux), gained(&rfc)), (16, 29));
 }
 
 #[test]
 fn growth_is_bounded() {
-    // Nothing known of the bandwidth: 5 % per RTT.
+    // Nothing is known of the bandwidth, so the window grows by 5 % per RTT.
     let mut first = host(&[("tcp_friendliness", OFF)], 100, Time::from_ms(20));
     first.round();
     assert_eq!(first.window.cwnd, 105);
-    // An epoch that has lasted long: half a window per RTT.
+    // In an epoch that has lasted long, the window grows by half of it per RTT.
     let mut late = host(&[], 100, Time::from_ms(20));
     late.marked_round(1);
     late.round();
@@ -184,7 +184,7 @@ fn factors() {
     };
     let abe = [("beta_ecn", Value::Float(0.85))];
     assert_eq!(after(&[], 100), [70, 70]);
-    // 870/1024
+    // The factor of 0.85 is 870/1024.
     assert_eq!(after(&abe, 100), [70, 84]);
     assert_eq!(after(&[], 2), [2, 2]);
 }
@@ -201,7 +201,7 @@ fn spurious_reductions_are_undone() {
     assert_eq!(host.window.cwnd, 100);
 }
 
-/// A sender in slow start with a window of 20 or more, the RTT known.
+/// A sender in slow start with a window of 20 segments and a known RTT.
 fn slow_start(set: &[(&'static str, Value)], rtt: Time) -> Host {
     let mut host = Host::new(build(set), 10, rtt);
     host.round();
@@ -211,8 +211,8 @@ fn slow_start(set: &[(&'static str, Value)], rtt: Time) -> Host {
 
 #[test]
 fn hystart_leaves_on_delay() {
-    // 20 ACKs of 100 ms are no train. An RTT up by more than an eighth
-    // ends slow start on the ninth ACK of the round, before it counts.
+    // 20 ACKs in 100 ms are too far apart for a train. An RTT that rises by more than an eighth
+    // ends slow start on the ninth ACK of the round, before that ACK counts.
     let end = |rtt: Time| {
         let mut host = slow_start(&[], Time::from_ms(100));
         host.rtt = rtt;
@@ -221,11 +221,11 @@ fn hystart_leaves_on_delay() {
     };
     assert_eq!(end(Time::from_us(112_500)), INFINITE_SSTHRESH);
     assert_eq!(end(Time::from_us(112_501)), 28);
-    // The rise is at least 4 ms (here at an RTT of 20 ms), at most 16.
+    // The rise that counts is at least 4 ms (here at an RTT of 20 ms) and at most 16 ms.
     let least = |us| {
         let mut host = slow_start(&[("hystart_ack_delay", OFF)], Time::from_ms(20));
         host.rtt = Time::from_us(us);
-        // Too far apart for a train.
+        // The ACKs are too far apart for a train.
         for _ in 0..9 {
             host.wait(Time::from_ms(3));
             host.ack(1);
@@ -238,9 +238,9 @@ fn hystart_leaves_on_delay() {
 
 #[test]
 fn hystart_leaves_on_a_train() {
-    // 20 ACKs 0.4 ms apart, the round beginning with the first. They have
-    // lasted more than half of 8 ms on the twelfth; with 1 ms for bursts,
-    // more than 4.5 ms on the thirteenth. That one does not yet count.
+    // 20 ACKs come 0.4 ms apart. On the twelfth they have lasted more than half of the RTT of 8 ms.
+    // With 1 ms allowed for bursts, they have lasted more than 4.5 ms on the thirteenth. The ACK
+    // that ends slow start does not count.
     let end = |set: &[_]| {
         let mut host = slow_start(set, Time::from_ms(8));
         host.round();
@@ -275,14 +275,14 @@ fn smallest_delay() {
     stack.with(|view, window| cc.init(view, window));
     assert_eq!(sample(&mut cc, &mut stack, 30), 30_000);
     assert_eq!(sample(&mut cc, &mut stack, 40), 30_000);
-    // Not within a second after growth began again.
+    // Within a second after growth began again, samples are not used.
     stack.conn.now = Time::from_ms(5_000);
     stack.with(|view, window| cc.cong_avoid(view, window, 1));
     stack.conn.now = Time::from_ms(5_999);
     assert_eq!(sample(&mut cc, &mut stack, 20), 30_000);
     stack.conn.now = Time::from_ms(6_000);
     assert_eq!(sample(&mut cc, &mut stack, 20), 20_000);
-    // A timeout forgets it.
+    // A timeout forgets the smallest delay.
     stack.with(|view, window| cc.set_state(view, window, CaState::Loss));
     assert_eq!(sample(&mut cc, &mut stack, 50), 50_000);
 }
@@ -301,7 +301,7 @@ fn the_curve_waits_while_the_application_is_silent() {
     stack.conn.now = Time::from_secs(10);
     stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::TxStart));
     assert_eq!(cc.epoch.start, Some(8_000));
-    // Never into the future.
+    // The start never moves into the future.
     stack.conn.last_sent = Time::ZERO;
     stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::TxStart));
     assert_eq!(cc.epoch.start, Some(10_000));

@@ -1,4 +1,4 @@
-//! DCTCP as in Linux, and tailback's own module for versions that Linux no longer has or never had.
+//! DCTCP as in Linux, and tailback's own module for versions that Linux does not have.
 
 use super::shift_of;
 use crate::registry::Value;
@@ -6,7 +6,7 @@ use crate::registry::kernel::{
     Gauge, Module, Parameter, Reading, StandIn, THIS_LINUX, digits, flag_digit,
 };
 
-/// The kernel face.
+/// How the kernel engine runs DCTCP.
 pub(super) const KERNEL: Module = Module {
     version: Some(THIS_LINUX),
     parameters: &[
@@ -118,7 +118,7 @@ const AS_IT_WAS: &[Parameter] = &[
     },
 ];
 
-/// The place of a word among those that the module counts.
+/// The index of a word, as the module counts the words.
 fn place(value: &Value, words: &[&str]) -> Result<u64, (&'static str, &'static str)> {
     let at = match value {
         Value::Word(word) => words.iter().position(|known| known == word),

@@ -4,7 +4,7 @@ use super::*;
 use crate::cc::testing::{Host, options};
 use crate::registry::Value;
 
-/// Segments by which the window grows in an RTT.
+/// Number of segments by which the window grows in an RTT.
 fn growth(scaling: &'static str, rtt: Time) -> f64 {
     let set = [
         ("rtt_scaling", Value::Word(scaling)),
@@ -13,7 +13,7 @@ fn growth(scaling: &'static str, rtt: Time) -> f64 {
     let cc = (ENTRY.build)(&options(&ENTRY, &set));
     let mut host = Host::new(cc, 1_000, rtt);
     host.window.ssthresh = 1_000;
-    // The first round still has the increase of the start.
+    // The first round still has the initial increase.
     host.round();
     let before = host.window.cwnd;
     for _ in 0..100 {
@@ -46,8 +46,9 @@ fn growth_follows_the_scaling() {
     }
 }
 
-/// `prague_update_pacing_rate`: packets of 1500 bytes, the window or what is in flight, over srtt;
-/// twice of it below half of ssthresh. Bursts are a quarter of a millisecond (2^-12 s), two at least.
+/// `prague_update_pacing_rate`: the rate is the window or the flight in packets of 1500 bytes, over
+/// srtt. It is twice that below half of ssthresh. Bursts last a quarter of a millisecond (2^-12 s),
+/// and have two segments at least.
 #[test]
 fn pacing_by_packets() {
     let cc = || (ENTRY.build)(&options(&ENTRY, &[]));
@@ -55,12 +56,12 @@ fn pacing_by_packets() {
         (100, 100, Time::from_ms(20), 7_500_000, 2),
         (100, 200, Time::from_ms(20), 7_500_000, 2),
         (100, 202, Time::from_ms(20), 15_000_000, 2),
-        // 100,000 packets a second are 24 in 2^-12 s.
+        // At 100,000 packets a second, 24 packets leave in 2^-12 s.
         (100, 100, Time::from_ms(1), 150_000_000, 24),
     ] {
         let mut host = Host::new(cc(), cwnd, rtt);
         host.window.ssthresh = ssthresh;
-        // The window does not change: as much remains in flight.
+        // The window does not change, so the flight stays the same.
         host.conn.cwnd_limited = false;
         host.ack(0);
         let found = (host.window.pacing_rate, host.window.pacing_burst);

@@ -1,5 +1,5 @@
 //! Careful Resume (RFC 9959): a connection jumps to half of the window that an earlier connection
-//! over the same path had, and undoes the jump unless the path carries it.
+//! over the same path had. It undoes the jump if the path does not carry it.
 //!
 //! | phase | what happens |
 //! |---|---|
@@ -8,14 +8,14 @@
 //! | Validating | slow start goes on from the packets in flight, until the last unvalidated one is acknowledged |
 //! | Safe Retreat | after a loss or a mark in the two phases before: the window is half of PipeSize, the segments that the path has carried so far; at the end, ssthresh is half of PipeSize |
 //!
-//! Deviations: windows count segments. PRR brings the window down in Safe Retreat, where the RFC sets it at
-//! once. Parameters do not expire, as a scenario states them.
+//! Deviations: windows count segments. In Safe Retreat PRR reduces the window, where the RFC sets
+//! it at once. Saved parameters do not expire, because a scenario sets them.
 
 use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Largest RTT that confirms the saved one, as a multiple of it (section 4.2).
+/// Largest ratio of the RTT to the saved one at which the path counts as the same (section 4.2).
 const MAX_RTT_RATIO: u64 = 10;
 /// Smallest window after a reduction, segments (RFC 5681).
 const MIN_WINDOW: u32 = 2;
@@ -23,15 +23,15 @@ const MIN_WINDOW: u32 = 2;
 /// The phases of RFC 9959.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Waits for the ACK of the initial window, which ends at this segment.
+    /// Waits for the ACK of the initial window. `end` is the segment after it.
     Reconnaissance { end: u64 },
-    /// Sends the jump: its first segment and its start.
+    /// Sends the jump. `first` is its first segment, `since` its start.
     Unvalidated { first: u64, since: Time },
-    /// Waits for the ACK of everything below this segment.
+    /// Waits for the ACK of everything below `end`.
     Validating { end: u64 },
-    /// The same, after a reduction.
+    /// Waits for the ACK of everything below `end`, after a reduction.
     SafeRetreat { end: u64 },
-    /// Nothing is left to do.
+    /// Careful Resume is over.
     Normal,
 }
 
@@ -77,7 +77,7 @@ impl CarefulResume {
             }
             Phase::Unvalidated { first, since } => {
                 self.pipe += ack.delivered;
-                // Before this ACK.
+                // The flight before this ACK.
                 let sent = view.flight.packets_out() + ack.acked >= window.cwnd;
                 if una > first || sent || view.now.since(since) > view.srtt {
                     self.validate(view, window);
@@ -100,8 +100,8 @@ impl CarefulResume {
         }
     }
 
-    /// Begins the Unvalidated phase, unless the window is at the jump already or the application
-    /// does not fill it.
+    /// Begins the Unvalidated phase, unless the window is already as large as the jump, or the
+    /// application does not fill the window.
     fn jump(&mut self, view: View<'_>, window: &mut Window) {
         let jump = self.saved_window / 2;
         if jump <= window.cwnd || !view.is_cwnd_limited(window) {
@@ -116,7 +116,7 @@ impl CarefulResume {
         window.pacing_rate = super::over_rtt(view, jump);
     }
 
-    /// Ends the Unvalidated phase: the window is what was sent in it.
+    /// Ends the Unvalidated phase. The window becomes the amount that was sent in it.
     fn validate(&mut self, view: View<'_>, window: &mut Window) {
         let flight = view.flight.packets_out();
         window.paced_by_stack = true;
@@ -135,7 +135,7 @@ impl CarefulResume {
         window.paced_by_stack = true;
     }
 
-    /// Returns the ssthresh of a reduction, where `otherwise` applies in the other phases.
+    /// Returns the ssthresh of a reduction. `otherwise` applies outside the phases of the jump.
     pub fn ssthresh(&mut self, view: View<'_>, otherwise: u32) -> u32 {
         if !matches!(
             self.phase,
@@ -153,7 +153,7 @@ impl CarefulResume {
         (self.pipe / 2).max(MIN_WINDOW)
     }
 
-    /// The window does not grow while it is unvalidated.
+    /// Returns the segments that growth counts: 0 while the window is unvalidated.
     pub fn counted(&self, acked: u32) -> u32 {
         match self.phase {
             Phase::Unvalidated { .. } => 0,

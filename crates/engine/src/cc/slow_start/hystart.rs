@@ -1,16 +1,16 @@
 //! HyStart: slow start ends on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011), as in
-//! Linux's CUBIC. [`Train`] decides; CUBIC keeps the smallest RTT itself, for its curve, every
+//! Linux's CUBIC. [`Train`] decides. CUBIC keeps the smallest RTT itself, for its curve. Every
 //! other congestion control uses a [`HyStart`].
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// The smallest window that HyStart looks at, segments.
+/// The smallest window at which HyStart acts, segments.
 const HYSTART_LOW_WINDOW: u32 = 16;
 /// Samples of the RTT before HyStart's delay detection decides.
 const HYSTART_MIN_SAMPLES: u8 = 8;
-/// ACKs closer than this are one train, us.
+/// ACKs that are closer together than this belong to one train, us.
 const HYSTART_ACK_DELTA: u64 = 2_000;
 /// Bounds of the delay increase that ends slow start, us.
 const HYSTART_DELAY: (u32, u32) = (4_000, 16_000);
@@ -44,9 +44,10 @@ impl Train {
         };
     }
 
-    /// Time that bursts may add to a train of ACKs, us: four of the largest bursts, at most 1 ms.
-    /// Their rate is the rate at which Linux would pace (twice the window per RTT in slow start,
-    /// 1.2 times it later).
+    /// Time that bursts may add to a train of ACKs, us: that of the four largest bursts, at most 1
+    /// ms. The bursts leave at the rate at which Linux would pace: twice the window per RTT in slow
+    /// start,
+    /// 1.2 times it later.
     fn burst_delay(view: View<'_>, window: &Window) -> u64 {
         let percent = if window.cwnd < window.ssthresh / 2 {
             200
@@ -66,8 +67,8 @@ impl Train {
         (GSO_MAX_SIZE * 4 * 1_000_000 / rate).min(1_000)
     }
 
-    /// Why this ACK ends slow start, if it does. `delay` is its RTT and `delay_min` the smallest,
-    /// us; `ack_delay`: bursts are allowed for.
+    /// Returns why this ACK ends slow start, if it does. `delay` is its RTT and `delay_min` the
+    /// smallest RTT, us. `ack_delay`: whether a train may be longer by the time of bursts.
     #[inline(always)] // CUBIC calls it at one place, for every ACK in slow start
     pub fn ends_slow_start(
         &mut self,
@@ -91,7 +92,7 @@ impl Train {
             if ack_delay {
                 threshold += Train::burst_delay(view, window);
             }
-            // Pacing spreads the packets of a round over half an RTT already.
+            // Pacing already spreads the packets of a round over half an RTT.
             if window.pacing_rate == 0 {
                 threshold /= 2;
             }
@@ -111,13 +112,14 @@ impl Train {
     }
 }
 
-/// HyStart for a congestion control that keeps no RTT of its own.
+/// HyStart for a congestion control that does not keep the smallest RTT itself.
 #[derive(Debug, Default)]
 pub(in crate::cc) struct HyStart {
     train: Train,
-    /// Smallest RTT since the connection began or the last timeout, us; 0: none yet.
+    /// Smallest RTT since the connection began or since the last timeout, us; 0 before the first
+    /// one.
     delay_min: u32,
-    /// Whether it has ended a slow start since then.
+    /// Whether HyStart has ended a slow start since then.
     found: bool,
 }
 

@@ -1,14 +1,14 @@
 //! HyStart++ (RFC 9406): a rise of the RTT does not end slow start at once. It slows slow start
 //! down for five rounds; if the RTT falls again in that time, slow start continues as before.
 //!
-//! Windows count segments here; quarters of a segment are carried over to the next ACK.
-//! As section 4.3 advises, it acts only in the first slow start.
+//! Windows count segments here. Quarters of a segment are carried over to the next ACK. As section
+//! 4.3 advises, HyStart++ acts only in the first slow start.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Bounds of the rise of the RTT that counts, and its divisor (section 4.2).
+/// Bounds of the rise of the RTT that counts (section 4.2).
 const THRESHOLD: (Time, Time) = (Time::from_ms(4), Time::from_ms(16));
 const MIN_RTT_DIVISOR: u64 = 8;
 /// RTT samples that a round needs before it can be compared.
@@ -17,7 +17,7 @@ const SAMPLES: u32 = 8;
 const CSS_GROWTH_DIVISOR: u32 = 4;
 /// Rounds of conservative slow start, including the one in which it begins.
 const CSS_ROUNDS: u32 = 5;
-/// Largest number of segments that one ACK counts for if packets are not paced (`L`).
+/// Most segments that one ACK counts for if packets are not paced (`L`).
 const MOST_UNPACED: u32 = 8;
 
 /// The phase, and the RTTs of the rounds.
@@ -25,23 +25,23 @@ const MOST_UNPACED: u32 = 8;
 pub(in crate::cc) struct HyStartPlusPlus {
     /// ssthresh of the first slow start.
     first_ssthresh: u32,
-    /// The round is over once this segment, the first sent after it began, is acknowledged.
+    /// The first segment that was sent in this round. Its ACK ends the round.
     round_end: u64,
-    /// Smallest RTT of the last round and of this one; `NEVER`: none yet.
+    /// Smallest RTT of the last round and of this one; `NEVER` before the first sample.
     last_rtt: Time,
     current_rtt: Time,
     samples: u32,
-    /// Conservative slow start.
+    /// State of conservative slow start, while it lasts.
     conservative: Option<Conservative>,
 }
 
 #[derive(Debug)]
 struct Conservative {
-    /// The RTT from before the rise: a later RTT below it ends conservative slow start.
+    /// The RTT before the rise. A later RTT below it ends conservative slow start.
     baseline: Time,
-    /// Rounds that are over.
+    /// Number of finished rounds.
     rounds: u32,
-    /// Segments acknowledged that growth has not used.
+    /// Acknowledged segments that growth has not used yet.
     left: u32,
 }
 

@@ -1,4 +1,5 @@
-//! How slow start ends before a loss or a mark ends it: the option `slow_start` of Reno and CUBIC.
+//! Algorithms that end slow start before a loss or a mark does: the option `slow_start` of Reno and
+//! CUBIC.
 //!
 //! | word | ends slow start | growth meanwhile |
 //! |---|---|---|
@@ -9,8 +10,8 @@
 //! | `rapid-start` | never; the first reduction depends on what is delivered ([`rapid_start`]) | triples, then doubles |
 //! | `search` | when deliveries lag behind what was sent a round trip before ([`search`]) | doubles, then drains |
 //!
-//! All except HyStart act only in the first slow start, while ssthresh has its initial value: later
-//! slow starts know where the last loss was. HyStart acts in each, as in Linux.
+//! All except HyStart act only in the first slow start, while ssthresh has its initial value. In
+//! later slow starts, ssthresh shows where the last loss was. HyStart acts in each, as in Linux.
 
 mod careful_resume;
 pub(super) mod hystart;
@@ -30,7 +31,7 @@ use hystart_plus_plus::HyStartPlusPlus;
 use rapid_start::RapidStart;
 use search::Search;
 
-/// The option.
+/// The option `slow_start`.
 pub(super) const fn option(default: Option<&'static str>, doc: &'static str) -> Opt {
     Opt {
         name: "slow_start",
@@ -48,7 +49,7 @@ pub(super) const fn option(default: Option<&'static str>, doc: &'static str) -> 
     }
 }
 
-/// What Careful Resume remembers: the window.
+/// Option: the window that Careful Resume remembers.
 pub(super) const SAVED_WINDOW: Opt = Opt {
     name: "saved_window",
     doc: "Congestion window of an earlier connection, segments, for slow_start = \"careful-resume\" (RFC 9959).",
@@ -60,7 +61,7 @@ pub(super) const SAVED_WINDOW: Opt = Opt {
     tc: None,
 };
 
-/// What Careful Resume remembers: the RTT.
+/// Option: the RTT that Careful Resume remembers.
 pub(super) const SAVED_RTT: Opt = Opt {
     name: "saved_rtt",
     doc: "Smallest RTT of an earlier connection, for slow_start = \"careful-resume\" (RFC 9959).",
@@ -71,7 +72,7 @@ pub(super) const SAVED_RTT: Opt = Opt {
     tc: None,
 };
 
-/// Checks that Careful Resume has its saved values, and that no other slow start has them.
+/// Checks that Careful Resume has its saved values, and that no other algorithm has them.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let resumes = options.get("slow_start") == Some(&Value::Word("careful-resume"));
     let error = |option| {
@@ -103,8 +104,8 @@ fn over_rtt(view: View<'_>, segments: u32) -> u64 {
         .unwrap_or(0) as u64
 }
 
-/// Reconciles CUBIC's `slow_start` with its older option `hystart`, Linux's switch between
-/// `hystart` and `none`. Equal settings get one spelling, and so one run.
+/// Reconciles CUBIC's `slow_start` with its older option `hystart`, which selects `hystart` or
+/// `none` as in Linux. Equal settings get one spelling, and so one run.
 pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>> {
     finish(options)?;
     let Some(Value::Word(word)) = options.get("slow_start") else {
@@ -119,7 +120,7 @@ pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>
                     .to_owned(),
         }]);
     }
-    // HyStart's switch has no effect if slow start ends in another way.
+    // The switch `hystart` has no effect if another algorithm ends slow start.
     options.set("hystart", Value::Bool(word != "none"));
     if matches!(word, "hystart" | "none") {
         options.remove("slow_start");
@@ -127,10 +128,10 @@ pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>
     Ok(())
 }
 
-/// What ends slow start, with its state.
+/// The algorithm that ends slow start, with its state.
 #[derive(Debug, Default)]
 pub(super) enum SlowStart {
-    /// A loss or a mark.
+    /// Only a loss or a mark ends slow start.
     #[default]
     Standard,
     /// HyStart.
@@ -146,7 +147,7 @@ pub(super) enum SlowStart {
 }
 
 impl SlowStart {
-    /// From complete options.
+    /// Creates the algorithm that complete options select.
     pub fn of(options: &Options) -> SlowStart {
         match options.get("slow_start") {
             Some(Value::Word("hystart")) => SlowStart::HyStart(Box::default()),
@@ -162,7 +163,7 @@ impl SlowStart {
         }
     }
 
-    /// The hook of that name: the first slow start begins.
+    /// Forwards the hook `init`, at which the first slow start begins.
     #[inline]
     pub fn init(&mut self, view: View<'_>, window: &mut Window) {
         match self {
@@ -175,7 +176,7 @@ impl SlowStart {
         }
     }
 
-    /// The hook of that name: may set ssthresh, and then gives the reason.
+    /// Forwards the hook `pkts_acked`. It may set ssthresh, and then states the reason.
     #[inline]
     pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         match self {
@@ -188,7 +189,7 @@ impl SlowStart {
         }
     }
 
-    /// The number of an ACK's segments that slow start counts.
+    /// The number of segments that slow start counts for an ACK.
     #[inline]
     pub fn counted(&mut self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         match self {
@@ -199,18 +200,18 @@ impl SlowStart {
         }
     }
 
-    /// Whether the window is on its way down to ssthresh and must not grow.
+    /// Whether the window is being lowered to ssthresh and must not grow.
     #[inline]
     pub fn drains(&self) -> bool {
         matches!(self, SlowStart::Search(search) if search.drains())
     }
 
-    /// Whether packets are paced at rates that it sets.
+    /// Whether the algorithm paces packets.
     pub fn paces(&self) -> bool {
         matches!(self, SlowStart::CarefulResume(_) | SlowStart::RapidStart(_))
     }
 
-    /// Returns ssthresh after a reduction; `otherwise` if the slow start does not decide it.
+    /// Returns ssthresh after a reduction. `otherwise` applies if the algorithm does not decide it.
     #[inline]
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         match self {
@@ -228,7 +229,7 @@ impl SlowStart {
         }
     }
 
-    /// A timeout: slow start begins again.
+    /// Notes a timeout: slow start begins again.
     pub fn timeout(&mut self, view: View<'_>, window: &mut Window) {
         match self {
             SlowStart::HyStart(hystart) => hystart.restart(view),

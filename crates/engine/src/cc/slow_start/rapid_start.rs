@@ -1,18 +1,19 @@
 //! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026): the window triples each round as long as no queue
 //! builds up, and the first reduction leaves beta times what the path delivers in a round trip.
 //!
-//! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt, at which a
-//!   window that triples has as many segments in flight as it allows.
-//! - A queue builds up if the smallest RTT of a round exceeds the connection's by more than 10 %, or by more
-//!   than 4 ms. The window doubles then.
-//! - In the first recovery, ssthresh begins at (beta + K (1 - beta)) of the window, K = 2/3. Each segment
-//!   delivered lowers it by K (1 - beta), each segment lost by beta + K (1 - beta), down to beta / 3 of the
-//!   window, until everything that was in flight is delivered or lost. CUBIC then uses twice the
-//!   estimate of the path as its last maximum (once, without fast convergence).
+//! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt. At this
+//!   rate, a window that triples has as many segments in flight as it allows.
+//! - A queue builds up if the smallest RTT of a round exceeds the connection's by more than 10 %,
+//!   or by more than 4 ms. The window then doubles instead.
+//! - In the first recovery, ssthresh begins at (beta + K (1 - beta)) of the window, with K = 2/3.
+//!   Each segment delivered lowers it by K (1 - beta), each segment lost by beta + K (1 - beta).
+//!   It falls to at least beta / 3 of the window, until everything that was in flight is delivered
+//!   or lost. CUBIC then uses twice the estimate of the path as its last maximum (once, without
+//!   fast convergence).
 //!
-//! Deviations: windows count segments. ssthresh has the value that the draft gives the window;
-//! Linux's PRR brings the window there, so that it does not pause first. A mark has the factor of
-//! the option `beta_ecn`.
+//! Deviations: windows count segments. ssthresh has the value that the draft gives the window.
+//! Linux's PRR reduces the window to it, so that sending does not pause first. A mark has the
+//! factor of the option `beta_ecn`.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
@@ -25,16 +26,16 @@ const PACE: (u64, u64) = (5, 3);
 /// Smallest window, segments.
 const MIN_WINDOW: u64 = 2;
 
-/// Segments of a window that were delivered or lost since the first reduction.
+/// Counts the segments of a window that were delivered or lost since the first reduction.
 #[derive(Clone, Copy, Debug)]
 struct Convergence {
     /// Window at the reduction, segments.
     before: u64,
-    /// beta times that.
+    /// beta times the window at the reduction, segments.
     reduced: u64,
     /// [`crate::cc::Conn::delivered`] at the reduction.
     delivered: u64,
-    /// Segments in flight then.
+    /// Segments in flight at the reduction.
     flight: u64,
     /// Segments lost, and how many were marked lost at the last ACK.
     lost: u64,
@@ -44,7 +45,7 @@ struct Convergence {
 impl Convergence {
     /// ssthresh after this many segments were delivered and lost.
     fn ssthresh(&self, delivered: u64, lost: u64) -> u32 {
-        // Thirds of a segment times the window, so that only the result is rounded.
+        // Count in thirds of a segment times the window, so that only the result is rounded.
         let cut = self.before - self.reduced;
         let silence = 3 * self.reduced + 2 * cut;
         let (all, less) = (silence * self.before, 2 * cut * delivered + silence * lost);
@@ -53,7 +54,7 @@ impl Convergence {
     }
 }
 
-/// The phases.
+/// The phases of Rapid Start.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// The first slow start.
@@ -64,19 +65,19 @@ enum Phase {
     Normal,
 }
 
-/// What each round shows, and the phase.
+/// The phase, and the RTTs of the current round.
 #[derive(Debug)]
 pub(in crate::cc) struct RapidStart {
     phase: Phase,
     /// ssthresh of the first slow start.
     first_ssthresh: u32,
-    /// The round is over once this segment, the first sent after it began, is acknowledged.
+    /// The first segment that was sent in this round. Its ACK ends the round.
     round_end: u64,
-    /// Whether the first window is still on its way.
+    /// Whether the first window is still in flight.
     first_round: bool,
-    /// Smallest RTT of this round; `NEVER`: none yet.
+    /// Smallest RTT of this round; `NEVER` before its first sample.
     floor: Time,
-    /// Estimate of the path, segments, until CUBIC has taken it.
+    /// Estimate of the path's capacity, segments, until CUBIC has taken it.
     path: Option<u32>,
 }
 
@@ -135,7 +136,7 @@ impl RapidStart {
                 let lost = convergence.lost;
                 window.ssthresh = convergence.ssthresh(delivered, lost);
                 if delivered + lost >= convergence.flight || !view.ca_state.is_reduction() {
-                    // What remains is beta times the path.
+                    // ssthresh is now beta times the path.
                     let path = u64::from(window.ssthresh) * convergence.before
                         / convergence.reduced.max(1);
                     self.path = Some(path as u32);
@@ -150,7 +151,7 @@ impl RapidStart {
         window.paced_by_stack = true;
     }
 
-    /// Returns the ssthresh of the first reduction, where `otherwise` would be beta times the window.
+    /// Returns the ssthresh of the first reduction. `otherwise` is beta times the window.
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         if !self.is_active(window) {
             return otherwise;
@@ -168,7 +169,7 @@ impl RapidStart {
         convergence.ssthresh(0, lost)
     }
 
-    /// Segments that growth counts of those that an ACK acknowledges.
+    /// Number of segments that growth counts for an ACK of `acked` segments.
     pub fn counted(&self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         if !self.is_active(window) || self.floor == Time::NEVER {
             return acked;
@@ -181,12 +182,12 @@ impl RapidStart {
         }
     }
 
-    /// Takes the estimate of the path, segments, once the first recovery has shown it.
+    /// Takes the estimate of the path's capacity, segments, once the first recovery has shown it.
     pub fn take_path(&mut self) -> Option<u32> {
         self.path.take()
     }
 
-    /// A timeout: the window begins at one segment and ssthresh is beta times the window before.
+    /// Ends Rapid Start at a timeout. ssthresh becomes beta times the window before.
     pub fn timeout(&mut self, window: &mut Window) {
         if let Phase::Convergence(convergence) = self.phase {
             window.ssthresh = convergence.reduced.max(MIN_WINDOW) as u32;

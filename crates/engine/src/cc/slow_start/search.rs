@@ -3,35 +3,38 @@
 //! trip later. Once the path has no more capacity, a part stays in the queue.
 //!
 //! Sent and delivered segments are summed up in bins of 0.35 of the first RTT. At the end of a bin
-//! the last ten bins of deliveries are compared with the ten bins of sending that end one RTT (the
-//! latest) earlier; a lag of 26 % or more ends slow start. The window then drains to what was
-//! delivered in the last first-RTT, at least the initial window.
+//! the last ten bins of deliveries are compared with ten bins of sending. These end one RTT
+//! earlier, by the latest RTT. A lag of 26 % or more ends slow start. The window then drains to
+//! what was delivered in the last first-RTT, and at least to the initial window.
 //!
-//! Readings of the draft:
-//! - The ten bins of sending lie between bins where the RTT is not a multiple of one: the fraction
-//!   of a bin is subtracted, because the bins are one RTT earlier (the draft's pseudo-code adds
-//!   it).
-//! - Bins are forgotten when more than ten pass without an ACK: the draft leaves this open.
-//! - While the window drains, one segment leaves for two that are delivered. A reduction ends it.
+//! Choices where the draft is open or was changed:
+//! - If the RTT is not a multiple of a bin, the ten bins of sending begin and end within bins. The
+//!   fraction of a bin is subtracted, because the bins are one RTT earlier (the draft's pseudo-code
+//!   adds it).
+//! - Bins are forgotten when more than ten pass without an ACK. The draft leaves this open.
+//! - While the window drains, one segment leaves for two that are delivered. A reduction ends the
+//!   drain.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Bins of the window that is compared.
+/// Number of bins that are compared.
 const BINS: u64 = 10;
-/// Bins of sending beyond it: how far the RTT may grow before nothing can be compared.
+/// Number of further bins of sending. They bound how far the RTT may grow before a comparison is
+/// impossible.
 const EXTRA_BINS: u64 = 15;
 const KEPT: usize = (BINS + EXTRA_BINS + 2) as usize;
-/// A bin is 3.5 / 10 of the first RTT.
+/// Length of a bin: 3.5 / 10 of the first RTT.
 const BIN: (u64, u64) = (35, 100);
 /// The lag that ends slow start.
 const THRESHOLD: f64 = 0.26;
 
-/// The bins.
+/// The bins of sent and delivered segments.
 #[derive(Debug)]
 pub(in crate::cc) struct Search {
-    /// ssthresh of the first slow start, and its window, which the drain leaves.
+    /// ssthresh of the first slow start, and its first window, which is the least that the drain
+    /// leaves.
     first_ssthresh: u32,
     first_cwnd: u32,
     /// The first RTT; zero before the first ACK.
@@ -64,7 +67,7 @@ impl Default for Search {
     }
 }
 
-/// A bin of those kept.
+/// Returns the bin with this number.
 fn at(bins: &[u64; KEPT], index: u64) -> u64 {
     bins[(index % KEPT as u64) as usize]
 }
@@ -101,7 +104,7 @@ impl Search {
         }
     }
 
-    /// The first RTT is known: so is the length of a bin.
+    /// Starts the first bin, when the first RTT is known.
     fn begin(&mut self, rtt: Time, view: View<'_>) {
         let (part, whole) = BIN;
         self.first_rtt = rtt;
@@ -117,7 +120,7 @@ impl Search {
         self.delivered[i] = view.delivered;
     }
 
-    /// Ends one or more bins; returns whether they allow a comparison.
+    /// Ends one or more bins. Returns whether they allow a comparison.
     fn turn(&mut self, view: View<'_>) -> bool {
         let passed = (view.now - self.end).ns() / self.bin.ns() + 1;
         if passed > BINS {
@@ -135,8 +138,8 @@ impl Search {
         true
     }
 
-    /// How far deliveries lag behind the segments sent one RTT earlier; None if the bins do not
-    /// reach back so far.
+    /// The share by which deliveries lag behind the segments sent one RTT earlier. `None` if the
+    /// bins do not reach back so far.
     fn lag(&self, rtt: Time) -> Option<f64> {
         let back = rtt.ns() / self.bin.ns();
         let before = self.index.checked_sub(back)?;
@@ -151,7 +154,7 @@ impl Search {
         (sent > 0.0).then(|| (sent - delivered) / sent)
     }
 
-    /// Ends slow start: ssthresh is what was delivered in the last first-RTT.
+    /// Ends slow start. ssthresh becomes what was delivered in the last first-RTT.
     fn leave(&mut self, window: &mut Window) {
         let bins = self.first_rtt.ns().div_ceil(self.bin.ns()).min(BINS);
         let delivered = at(&self.delivered, self.index) - at(&self.delivered, self.index - bins);
@@ -165,7 +168,7 @@ impl Search {
     }
 
     fn drain(&mut self, target: u32, view: View<'_>, window: &mut Window, ack: &Ack) {
-        // A reduction has its own idea of the window.
+        // After a reduction, the reduction sets the window.
         if window.ssthresh != target || view.ca_state.is_reduction() {
             self.target = None;
             return;

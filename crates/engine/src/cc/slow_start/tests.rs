@@ -1,5 +1,5 @@
-//! HyStart++ by hand against RFC 9406 section 4, SEARCH against its arithmetic, and what the two
-//! entries make of the option.
+//! HyStart++ by hand against RFC 9406 section 4, SEARCH against its arithmetic, and how Reno and
+//! CUBIC read the option.
 
 use super::*;
 use crate::cc::testing::{Host, options};
@@ -16,7 +16,7 @@ const WORDS: [&str; 6] = [
     "none",
 ];
 
-/// Complete options of Reno with a word, and with saved parameters where it needs them.
+/// Complete options of Reno with this `slow_start`, and with saved parameters if it needs them.
 fn reno_with(word: &'static str, saved: (i64, u64)) -> Options {
     let mut set = vec![("slow_start", Value::Word(word))];
     if word == "careful-resume" {
@@ -41,8 +41,8 @@ fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
     rtts.iter().map(|rtt| round(host, *rtt)).collect()
 }
 
-/// RttThresh is an eighth of the last round's least RTT: 5 ms of 40, and CSS grows by a quarter.
-/// The eighth sample of a round decides; the seven ACKs before it count in full.
+/// RttThresh is 1/8 of the last round's smallest RTT: 5 ms of 40 ms. CSS grows by a quarter. The
+/// eighth sample of a round decides. The seven ACKs before it count in full.
 #[test]
 fn a_rise_by_an_eighth_slows_down() {
     let mut below = host("hystart++", 40);
@@ -52,7 +52,7 @@ fn a_rise_by_an_eighth_slows_down() {
         "4.999 ms are no rise"
     );
     let mut rise = host("hystart++", 40);
-    // 40 ACKs: 7 count in full, 33 a quarter each.
+    // Of 40 ACKs, 7 count in full and 33 count a quarter each.
     assert_eq!(
         windows(&mut rise, &[40_000, 40_000, 45_000]),
         [20, 40, 40 + 7 + 33 / 4]
@@ -84,7 +84,8 @@ fn eight_samples_decide() {
     assert_eq!(grown, [1, 6, 0, 1, 0]);
 }
 
-/// Five rounds of conservative slow start, the first of them partial; then ssthresh is the window.
+/// Conservative slow start lasts five rounds, the first of them partial. Then ssthresh is the
+/// window.
 #[test]
 fn five_conservative_rounds_end_slow_start() {
     let mut host = host("hystart++", 40);
@@ -100,7 +101,7 @@ fn five_conservative_rounds_end_slow_start() {
             "a quarter a round"
         );
     }
-    // The first ACK of the sixth round finds five that are over.
+    // The first ACK of the sixth round finds that five rounds are over.
     host.ack(1);
     assert_eq!(host.window.left_slow_start, Some("hystart++"));
     assert!(host.window.ssthresh.abs_diff(expected) <= 1);
@@ -109,20 +110,20 @@ fn five_conservative_rounds_end_slow_start() {
     assert!(host.window.cwnd <= end + 1, "congestion avoidance");
 }
 
-/// The RTT falls below the baseline: the rise was jitter, and slow start goes on.
+/// If the RTT falls below the baseline, the rise was jitter, and slow start goes on.
 #[test]
 fn a_rise_that_passes_was_none() {
     let mut host = host("hystart++", 40);
     let windows = windows(&mut host, &[40_000, 40_000, 46_000, 45_999, 45_999]);
-    // Seven of 55 ACKs are in conservative slow start: the eighth shows that the RTT did not rise.
-    // One was left over.
+    // In the fourth round seven of 55 ACKs are in conservative slow start, and one is left over
+    // from the third. The eighth sample shows that the RTT did not rise.
     assert_eq!(windows[..3], [20, 40, 55]);
     assert_eq!(windows[3], 55 + (1 + 7) / 4 + 48);
     assert_eq!(windows[4], 2 * windows[3]);
     assert_eq!(host.window.left_slow_start, None);
 }
 
-/// After the first reduction it no longer affects slow start (section 4.3).
+/// After the first reduction, HyStart++ no longer affects slow start (section 4.3).
 #[test]
 fn only_in_the_first_slow_start() {
     let mut host = host("hystart++", 40);
@@ -138,7 +139,7 @@ fn only_in_the_first_slow_start() {
     assert_eq!(windows(&mut host, &rtts), plain);
 }
 
-/// An ACK counts for eight segments at most where packets are not paced.
+/// An ACK counts for at most eight segments if packets are not paced.
 #[test]
 fn a_stretched_ack_counts_for_eight() {
     let grown = |rate: u64, word| {
@@ -153,7 +154,7 @@ fn a_stretched_ack_counts_for_eight() {
 }
 
 /// A path that delivers `room` segments in 100 ms, with an unlimited queue. It delivers each window
-/// within a round trip until the window exceeds `room`; then the queue grows.
+/// within a round trip until the window exceeds `room`. Then the queue grows.
 fn path(word: &'static str, room: u32) -> Host {
     let mut host = host(word, 100);
     for _ in 0..12 {
@@ -176,12 +177,12 @@ fn search_ends_at_what_the_path_holds() {
         let host = path("search", room);
         assert_eq!(host.window.left_slow_start, Some("search"), "{room}");
         let share = f64::from(host.window.ssthresh) / f64::from(room);
-        // A bin is 0.35 RTT: three of them are 1.05 of the first RTT.
+        // A bin is 0.35 of the first RTT, so three bins are 1.05 of it.
         assert!((share - 1.05).abs() < 0.06, "{room}: {share}");
     }
 }
 
-/// While the window drains one segment leaves for two that arrive, and nothing grows.
+/// While the window drains, one segment leaves for two that arrive, and the window does not grow.
 #[test]
 fn search_drains_by_half() {
     let mut host = path("search", 1_000);
@@ -209,7 +210,7 @@ fn search_waits_for_the_path() {
     );
 }
 
-/// HyStart of Reno is CUBIC's: both leave at the same window.
+/// Reno's HyStart is that of CUBIC: both end slow start at the same window.
 #[test]
 fn reno_has_the_hystart_of_cubic() {
     let leave = |entry: &Entry<crate::cc::Build>, rtts: &[u64]| {
@@ -255,7 +256,7 @@ fn cubic_has_one_spelling_of_each() {
     assert_eq!(errors[0].option, "slow_start");
 }
 
-/// A Reno connection of 100 ms that remembers a window and an RTT, after one round.
+/// A Reno connection with an RTT of 100 ms that remembers a window and an RTT, after one round.
 fn resumed(saved: (i64, u64)) -> Host {
     let options = reno_with("careful-resume", saved);
     let mut host = Host::new((reno::ENTRY.build)(&options), 10, Time::from_ms(100));
@@ -263,13 +264,14 @@ fn resumed(saved: (i64, u64)) -> Host {
     host
 }
 
-/// The window jumps to half of the saved one once the first window is acknowledged, paced over an RTT.
+/// Once the first window is acknowledged, the window jumps to half of the saved one, paced over an
+/// RTT.
 #[test]
 fn careful_resume_jumps_to_half_of_the_saved_window() {
     let mut host = resumed((1_000, 100));
     assert_eq!(host.window.cwnd, 500);
     assert_eq!(host.window.pacing_rate, 500 * 1448 * 10);
-    // The host sends all of it at once: the phase ends at the next ACK, with what is in flight.
+    // The host sends the whole window at once, so the phase ends at the next ACK.
     host.ack(1);
     assert!(host.window.paced_by_stack);
     assert!(
@@ -286,13 +288,13 @@ fn careful_resume_jumps_to_half_of_the_saved_window() {
     );
 }
 
-/// An RTT of at most half, or of more than ten times the saved one, is another path.
+/// An RTT of at most half, or of more than ten times the saved one, means another path.
 #[test]
 fn careful_resume_wants_the_saved_rtt() {
     for (saved, window) in [(200, 20), (199, 500), (10, 500), (9, 20)] {
         assert_eq!(resumed((1_000, saved)).window.cwnd, window, "{saved} ms");
     }
-    // Nothing to gain: slow start has more already.
+    // The jump would gain nothing, as slow start already has a larger window.
     assert_eq!(resumed((40, 100)).window.cwnd, 20);
 }
 
@@ -303,7 +305,7 @@ fn careful_resume_retreats_to_half_of_the_pipe() {
     host.ack(1);
     host.ack(20);
     host.lose();
-    // 18 segments in flight at the jump, and 21 acknowledged since.
+    // 18 segments were in flight at the jump, and 21 have been acknowledged since.
     assert_eq!(host.window.ssthresh, (18 + 21) / 2);
 }
 
@@ -329,7 +331,7 @@ fn careful_resume_needs_what_it_remembers() {
     assert_eq!(finish(&[word, window, rtt]), [""; 0]);
 }
 
-/// Three times the window each round; twice from a rise of more than a tenth of the RTT, or 4 ms, on.
+/// The window triples each round. It doubles if the RTT rises by more than a tenth, or by 4 ms.
 #[test]
 fn rapid_start_triples_without_a_queue() {
     let mut host = host("rapid-start", 20);
@@ -354,8 +356,9 @@ fn rapid_start_paces() {
     assert_eq!(host.window.pacing_rate, before * 1448 * 10 * 5 / 3);
 }
 
-/// The first reduction of a window that is `over` times what the path delivers ends at beta times
-/// that, whatever is lost; a window of more than three times is taken for one of three times.
+/// The window of the first reduction is up to three times what the path delivers. The reduction
+/// ends at beta times what the path delivers, whatever is lost. A larger window counts as three
+/// times.
 #[test]
 fn rapid_start_ends_at_beta_times_the_path() {
     for (window, delivered, expected) in [
@@ -390,7 +393,8 @@ fn rapid_start_ends_at_beta_times_the_path() {
     }
 }
 
-/// A timeout halves the window, not by the first recovery's factors, and leaves two segments.
+/// A timeout halves the window, without the factors of the first recovery, and leaves at least two
+/// segments.
 #[test]
 fn rapid_start_ends_at_a_timeout() {
     for (window, expected) in [(100, 50), (1, 2)] {
@@ -402,7 +406,7 @@ fn rapid_start_ends_at_a_timeout() {
     }
 }
 
-/// Every word of the option is known to the constructors.
+/// The constructors know every word of the option.
 #[test]
 fn every_word_makes_its_own() {
     let Kind::Word(words) = option(None, "").kind else {

@@ -15,7 +15,7 @@ pub(super) enum Distribution {
     Wifi { collisions: f64 },
 }
 
-/// Where a normal distribution is cut, deviations.
+/// Where a normal distribution is cut, in standard deviations.
 const CUT: f64 = 3.0;
 
 /// The smallest share of a tail, so that no delay is infinite.
@@ -62,9 +62,9 @@ impl Distribution {
         }
     }
 
-    /// The delay at a draw of the standard normal distribution, ns.
+    /// Maps a draw of the standard normal distribution to a delay, ns.
     pub fn at(&self, z: f64) -> f64 {
-        // Shares below and above, each precise in its own tail.
+        // The shares of the distribution below and above `z`. Each is precise in its own tail.
         let below = || 0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2);
         let above = || (0.5 * libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)).max(LEAST_TAIL);
         match self {
@@ -84,7 +84,7 @@ impl Distribution {
     }
 }
 
-/// A draw of the Poisson distribution, by Knuth's method: the mean is small.
+/// Draws from the Poisson distribution by Knuth's method, which is fast because the mean is small.
 fn poisson(stream: &mut Stream, mean: f64) -> f64 {
     let least = libm::exp(-mean);
     let (mut product, mut count) = (stream.uniform(), 0.0);
@@ -95,8 +95,8 @@ fn poisson(stream: &mut Stream, mean: f64) -> f64 {
     count
 }
 
-/// The delay of a packet on a busy Wi-Fi channel, ns: it waits for the medium for some milliseconds,
-/// and sometimes it collides a dozen times.
+/// Draws the delay of a packet on a busy Wi-Fi channel, ns. The packet waits for the medium for
+/// some milliseconds, and sometimes it collides a dozen times.
 pub(super) fn wifi(stream: &mut Stream, collisions: f64) -> f64 {
     let medium = poisson(stream, 1.0);
     let part = stream.uniform();
