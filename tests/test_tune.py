@@ -485,7 +485,7 @@ def test_no_number_covers_another() -> None:
         for other in placed[:i]:
             room = 6.5 * (len(one.text) + len(other.text)) / 2
             assert abs(one.x - other.x) >= room or abs(one.y - other.y) >= labels.SIZE
-    # In a corner only one direction has space for the label; a point without text needs none.
+    # In a corner only one direction has space for the label; a point without text is not placed.
     corner, none = labels.place([("3", 518, 2), ("", 400, 200)], 520, 300)
     assert corner is not None
     assert (corner.x < 518, corner.y > 2) == (True, True)

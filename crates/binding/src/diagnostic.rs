@@ -4,32 +4,32 @@ use pyo3::prelude::*;
 use tailback_record::foreign::shown;
 use tailback_scenario::{Diagnostic as Problem, Place};
 
-/// Something that is wrong with a scenario, or unusual. Its text is the message that the user
-/// reads.
+/// An error in a scenario, or an unusual setting in it. Its text is the message for the user.
 #[pyclass(frozen, eq, hash, get_all, module = "tailback._native")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
-    /// Where, as the user reads it: `FILE:LINE:COLUMN`, a path of a table, an option; may be empty.
+    /// The place as shown to the user: `FILE:LINE:COLUMN`, the path of a table, or an option; may
+    /// be empty.
     place: String,
-    /// The file as it was named, or the option (`--set a=b`); empty without one.
+    /// The file as the caller named it, or the option (`--set a=b`); empty without a file.
     file: String,
-    /// Line, from 1; 0: there is no file.
+    /// Line, from 1; 0 without a file.
     line: usize,
-    /// Column in characters, from 1; 0: there is no file.
+    /// Column in characters, from 1; 0 without a file.
     column: usize,
-    /// Number of characters to mark from there on, on this line.
+    /// Number of characters to mark on this line, from the column on.
     width: usize,
-    /// The line.
+    /// The text of the line.
     source: String,
-    /// The text of a `--set`, `a=b`; `None`: the error is in the file.
+    /// The text of a `--set`, `a=b`; `None` if the error is in the file.
     option: Option<String>,
-    /// What is wrong.
+    /// The message.
     message: String,
-    /// What was expected.
+    /// The kind of value that was expected.
     expected: Option<String>,
     /// The nearest valid name.
     nearest: Option<String>,
-    /// What to do about it, an imperative.
+    /// How to correct the error, an imperative.
     help: Option<String>,
     /// Message and hints in one line.
     text: String,
@@ -49,7 +49,7 @@ impl From<&Problem> for Diagnostic {
 }
 
 impl Diagnostic {
-    /// A message at a place of a file.
+    /// Returns a message at a place of a file.
     pub fn of(at: &Place, text: String) -> Diagnostic {
         Diagnostic {
             place: format!("{}:{}:{}", shown(&at.file), at.line, at.column),
@@ -70,7 +70,7 @@ impl Diagnostic {
 
 #[pymethods]
 impl Diagnostic {
-    /// A message that comes from Python, with its place if it has one.
+    /// Makes a message that comes from Python, with its place if it has one.
     #[new]
     #[pyo3(signature = (message, place = ""))]
     fn new(message: String, place: &str) -> Diagnostic {
@@ -90,7 +90,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same message with another place for the user to read; the place in the file is kept.
+    /// Returns the same message with another place to show; the place in the file is kept.
     fn at(&self, place: String) -> Diagnostic {
         Diagnostic {
             place,

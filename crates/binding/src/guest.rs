@@ -11,7 +11,7 @@ pub fn kit(text: &str) -> PyResult<Kit> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("kit: {e}")))
 }
 
-/// Reads from JSON where the programs of a point find their packages and files.
+/// Reads from JSON where the guest finds the packages and files of a point's programs.
 pub fn places(text: &str) -> PyResult<Places> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("places: {e}")))
 }
@@ -26,13 +26,13 @@ fn mapped(point: &Point, kit: &Kit, places: &Places) -> PyResult<Job> {
     })
 }
 
-/// The job of a point, as JSON for the guest.
+/// Returns the job of a point as JSON for the guest.
 pub fn job(point: &Point, kit: &Kit, places: &Places) -> PyResult<String> {
     serde_json::to_string(&mapped(point, kit, places)?)
         .map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// The lines of `ip` and `tc` of a job, for a person to read.
+/// Returns the job's lines of `ip` and `tc`, for a person to read.
 pub fn script(point: &Point, kit: &Kit) -> PyResult<String> {
     Ok(mapped(point, kit, &Places::default())?.to_string())
 }

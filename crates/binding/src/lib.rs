@@ -24,31 +24,31 @@ pyo3::import_exception!(tailback.errors, EnginePanic);
 pyo3::import_exception!(tailback.errors, InputError);
 pyo3::import_exception!(tailback.errors, ScenarioError);
 
-/// Release and hash of the engine's sources, and the plugins that are compiled in.
+/// Returns release and hash of the engine's sources, and the plugins that are compiled in.
 #[pyfunction]
 fn engine_version() -> String {
     tailback_run::crates::versioned(tailback_run::VERSION)
 }
 
-/// Every congestion control, queue and traffic source with its options, as JSON.
+/// Returns every congestion control, queue and traffic source with its options, as JSON.
 #[pyfunction]
 fn registry_json() -> String {
     tailback_scenario::registry::json().to_string()
 }
 
-/// The fields of the summary of a run, and its metrics, as JSON.
+/// Returns the fields of a run's summary, and its metrics, as JSON.
 #[pyfunction]
 fn summary_json() -> String {
     tailback_scenario::registry::summary().to_string()
 }
 
-/// A path of the JSON as an identifier with its unit last: `rtt_p99_ms` for `rtt_ms.p99`.
+/// Converts a path of the JSON to an identifier with its unit last: `rtt_p99_ms` for `rtt_ms.p99`.
 #[pyfunction]
 fn identifier(path: &str) -> String {
     tailback_record::summary::metric::identifier(path)
 }
 
-/// A queue of a canonical point as `tc qdisc show` prints it; from JSON.
+/// Returns a queue of a canonical point, given as JSON, as `tc qdisc show` prints it.
 #[pyfunction]
 fn tc_line(queue: &str) -> PyResult<String> {
     let queue = serde_json::from_str(queue);
@@ -56,13 +56,14 @@ fn tc_line(queue: &str) -> PyResult<String> {
     Ok(tailback_scenario::registry::tc_line(&queue))
 }
 
-/// JSON Schema of scenario files.
+/// Returns the JSON Schema of scenario files.
 #[pyfunction]
 fn json_schema() -> String {
     tailback_scenario::json_schema().to_string()
 }
 
-/// Every key of scenario files by its path, as JSON: shell completion offers these for `--set`.
+/// Returns every key of scenario files by its path, as JSON: shell completion offers these for
+/// `--set`.
 #[pyfunction]
 fn keys_json() -> String {
     let paths = tailback_scenario::key_paths();
@@ -70,7 +71,7 @@ fn keys_json() -> String {
     serde_json::Value::from_iter(paths).to_string()
 }
 
-/// Adds everything to a module, with these plugins compiled in.
+/// Adds all functions and classes to a module, with these plugins compiled in.
 ///
 /// # Errors
 /// `InputError` with all errors in the algorithms that the plugins register.

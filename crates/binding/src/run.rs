@@ -12,7 +12,7 @@ use crate::shape::Shape;
 use crate::stored::is_held;
 use crate::{Cancelled, EnginePanic};
 
-/// Folder of runs; removes the leftovers of killed processes when opened.
+/// A folder of runs. Opening it removes the leftovers of killed processes.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Store {
     pub(crate) inner: tailback_record::folder::Store,
@@ -27,13 +27,13 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Whether a run is finished and every file of it is as it was written.
+    /// Whether a run is finished and every file of it is unchanged since it was written.
     fn contains(&self, py: Python<'_>, run_id: &str) -> PyResult<bool> {
         py.detach(|| self.inner.contains(run_id)).map_err(os_error)
     }
 
-    /// Returns which of these runs are finished, have all files as they were written, and have a
-    /// summary of the expected shape. Checks several runs at a time and ignores the others.
+    /// Returns which of these runs are finished, have unchanged files, and have a summary of the
+    /// expected shape. Checks several runs in parallel.
     fn held(
         &self,
         py: Python<'_>,
@@ -74,13 +74,13 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Creates a folder for temporary files of a run. The caller has to remove it; otherwise it is
-    /// removed after this process has ended.
+    /// Creates a folder for temporary files of a run. The caller has to remove it; if the caller
+    /// does not, a later process does so after this process has ended.
     fn workplace(&self, run_id: &str) -> PyResult<PathBuf> {
         self.inner.workplace(run_id).map_err(os_error)
     }
 
-    /// Folder of a run, whether it is finished or not.
+    /// Returns the folder of a run, whether the run is finished or not.
     fn path(&self, run_id: &str) -> PathBuf {
         self.inner.path(run_id)
     }
@@ -94,7 +94,8 @@ pub struct Control {
 
 #[pymethods]
 impl Control {
-    /// The control of a run that may use this many cores. With `fail` the run panics halfway, so
+    /// Makes the control of a run that may use this many cores. With `fail` the run panics halfway,
+    /// so
     /// that tests can check what a panic costs.
     #[new]
     #[pyo3(signature = (*, cores = 1, fail = false))]
@@ -113,38 +114,38 @@ impl Control {
         self.inner.cancel();
     }
 
-    /// Whether it was asked to stop.
+    /// Whether the run was asked to stop.
     #[getter]
     fn cancelled(&self) -> bool {
         self.inner.is_cancelled()
     }
 
-    /// Sets the progress of the run, from 0 to 1: for engines that are not compiled in.
+    /// Sets the progress of the run, from 0 to 1, for an engine that runs outside of this module.
     fn progress(&self, fraction: f64) {
         self.inner.progress(fraction);
     }
 
-    /// The plugin's congestion control that is running at this moment, and its hook.
+    /// Returns the plugin's congestion control that is running at this moment, and its hook.
     #[getter]
     fn at_work(&self) -> Option<(&'static str, &'static str)> {
         self.inner.at_work()
     }
 
-    /// The simulated part of the duration, from 0 to 1.
+    /// Returns the simulated part of the duration, from 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
         self.inner.fraction()
     }
 }
 
-/// Keeps messages of panics outside of runs from now on instead of printing them: for a program
-/// that reports them in its own way.
+/// From now on keeps messages of panics outside of runs instead of printing them, for a program
+/// that reports these in its own way.
 #[pyfunction]
 pub fn keep_panics() {
     panics::keep_all();
 }
 
-/// The last panic message that was kept, with its place in the code.
+/// Returns the last panic message that was kept, with its place in the code.
 #[pyfunction]
 pub fn kept_panic() -> Option<String> {
     panics::kept()

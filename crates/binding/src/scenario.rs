@@ -101,8 +101,8 @@ pub fn load(
         })
 }
 
-/// The folders that a scenario names as plugins. Each has a diagnostic at its place which says that
-/// the folder does not exist. The other arguments are those of `load`.
+/// Returns the folders that a scenario names as plugins. Each has a diagnostic at its place, which
+/// says that the folder does not exist. The other arguments are those of `load`.
 #[pyfunction]
 pub fn named_plugins(
     text: &[u8],
@@ -126,19 +126,19 @@ fn sets(overrides: Vec<(String, String)>) -> Vec<Override> {
 
 #[pymethods]
 impl Scenario {
-    /// Title; empty if the file has none.
+    /// Title of the scenario; empty if the file has none.
     #[getter]
     fn title(&self) -> &str {
         &self.inner.title
     }
 
-    /// The engine it was loaded for: "sim" or "kernel".
+    /// The engine that the scenario was loaded for: "sim" or "kernel".
     #[getter]
     fn engine(&self) -> &'static str {
         self.inner.engine.name()
     }
 
-    /// Version of that engine; if its points have several versions, each once.
+    /// Version of that engine; if points have different versions, each version once.
     #[getter]
     fn engine_version(&self) -> &str {
         &self.inner.engine_version
@@ -208,7 +208,7 @@ impl Scenario {
         &self.inner.source.text
     }
 
-    /// The overrides (`--set`): paths and values, in order.
+    /// The overrides (`--set`), as paths and values in their order.
     #[getter]
     fn overrides(&self) -> Vec<(String, String)> {
         let sets = self.inner.source.overrides.iter();
@@ -216,19 +216,19 @@ impl Scenario {
             .collect()
     }
 
-    /// The requested number of seeds, if one was requested.
+    /// The number of seeds, if the caller requested one.
     #[getter]
     fn seeds(&self) -> Option<u64> {
         self.inner.source.seeds
     }
 
-    /// The folder that its files are relative to.
+    /// The folder that relative paths in the scenario refer to.
     #[getter]
     fn folder(&self) -> PathBuf {
         self.folder.clone()
     }
 
-    /// The traces that it names, spelled as in the file.
+    /// The traces that the scenario names, spelled as in the file.
     #[getter]
     fn files(&self) -> Vec<String> {
         self.inner.source.files.clone()
@@ -240,7 +240,7 @@ impl Scenario {
         &self.inner.source.sweep
     }
 
-    /// Whether a point runs programs.
+    /// Whether any point runs programs.
     #[getter]
     fn runs_programs(&self) -> bool {
         let mut points = self.inner.points.iter();
@@ -253,8 +253,8 @@ impl Scenario {
         !installed().is_empty()
     }
 
-    /// The same scenario with other engine versions, by the kernel that a point names (`None`: it
-    /// names no kernel). Raises `ValueError` for a kernel without a version.
+    /// Returns the same scenario with other engine versions, by the kernel that a point names
+    /// (`None` if it names no kernel). Raises `ValueError` for a kernel without a version.
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
             .into_iter()
@@ -291,21 +291,21 @@ impl Scenario {
             .map_err(failed)
     }
 
-    /// The job that the guest of the kernel engine runs for a point, as JSON. `kit` has the
-    /// features of its kernel, and `places` the paths of packages and files for its programs, both
-    /// as JSON.
+    /// Returns the job that the guest of the kernel engine runs for a point, as JSON. `kit` has the
+    /// features of its kernel, and `places` has the paths of packages and files for its programs.
+    /// Both are JSON.
     #[pyo3(signature = (index, kit, places = "{}"))]
     fn guest_job(&self, index: usize, kit: &str, places: &str) -> PyResult<String> {
         guest::job(self.at(index)?, &guest::kit(kit)?, &guest::places(places)?)
     }
 
-    /// The same job as lines of `ip` and `tc`, for a person to read.
+    /// Returns the same job as lines of `ip` and `tc`, for a person to read.
     fn guest_script(&self, index: usize, kit: &str) -> PyResult<String> {
         guest::script(self.at(index)?, &guest::kit(kit)?)
     }
 
-    /// Stores the content of the guest's result folder, with the numbers of its programs by program
-    /// and name; returns the guest's warnings.
+    /// Stores the content of the guest's result folder and the numbers of its programs, by program
+    /// and name. Returns the guest's warnings.
     #[pyo3(signature = (index, store, results, *, environment, wall_s, cpu_s, memory_bytes, numbers = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn store_guest(
@@ -385,8 +385,8 @@ impl Point {
         &self.point().run_id
     }
 
-    /// Identity of the run with the same seed in which every flow has its standard backoff, if the
-    /// sweep has such a run.
+    /// Identity of the baseline run, which has the same seed and in which every flow has its
+    /// standard backoff; `None` if the sweep does not have such a run.
     #[getter]
     fn baseline(&self) -> Option<&str> {
         let points = &self.scenario.points;
@@ -394,7 +394,7 @@ impl Point {
         Some(&baseline.run_id)
     }
 
-    /// The point with every default filled in, in base units, as JSON.
+    /// The point with all defaults filled in, in base units, as JSON.
     #[getter]
     fn canonical(&self) -> &str {
         &self.point().canonical
@@ -417,9 +417,9 @@ impl Point {
         map::modules(&self.point().plan).into_iter().collect()
     }
 
-    /// Its entries of programs: name, kind, packages, files (absolute paths), what runs on the
-    /// sender's and on the receiver's host, the guest's date (seconds since 1970), and the numbers
-    /// to read from their output files.
+    /// The point's entries of programs: name, kind, packages, files (absolute paths), what runs on
+    /// the sender's and on the receiver's host, the guest's date (seconds since 1970), and the
+    /// numbers to read from their output files.
     #[getter]
     fn programs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let programs = self.point().plan.programs.iter();
@@ -434,19 +434,19 @@ impl Point {
         self.point().plan.duration.ns()
     }
 
-    /// Estimate of the memory the run needs, bytes.
+    /// Estimated memory that the run needs, bytes.
     #[getter]
     fn memory(&self) -> u64 {
         tailback_scenario::estimate_memory(&self.point().plan)
     }
 
-    /// Estimate of the packets that pass the links of the run; a packet counts once at every link.
+    /// Estimated number of packets that pass the links of the run; a packet counts at every link.
     #[getter]
     fn packets(&self) -> u64 {
         tailback_scenario::estimate_packets(&self.point().plan)
     }
 
-    /// Rough size of the run in packets, 1 at least. It serves to order runs and to estimate the
+    /// Rough size of the run in packets, at least 1. It is used to order runs and to estimate the
     /// time left, and does not affect results.
     #[getter]
     fn cost(&self) -> f64 {

@@ -1,9 +1,8 @@
 //! Checks whether JSON has a given shape without building Python objects.
 //!
-//! Python declares the shapes (`tailback.store.shape`) and also reports what is wrong with a file
-//! that does not fit. Whatever fits here, Python would accept, too. Where there are two ways to
-//! read a number or a text, this module takes the narrower one, and Python checks again what it
-//! rejects.
+//! Python declares the shapes (`tailback.store.shape`), and reports what is wrong with a file that
+//! does not fit. This module accepts nothing that Python would reject. Where a number or a text
+//! can be read in two ways, this module is strict, and Python checks again what is rejected here.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::Value;
 use tailback_record::stored::is_id;
 
-/// Floats from here on may be whole numbers that are too large.
+/// Floats at least this large may come from whole numbers that are too large for 64 bits.
 const LARGE: f64 = 1.8e19;
 
 /// A shape of JSON, with the greatest permitted depth and size.
@@ -50,7 +49,7 @@ impl Shape {
 }
 
 impl Shape {
-    /// As in Python.
+    /// Whether JSON has this shape; false is not final.
     pub fn fits(&self, data: &[u8]) -> bool {
         let left = Cell::new(self.values);
         let whole = Fit {
@@ -66,16 +65,16 @@ impl Shape {
     }
 }
 
-/// A part of a shape.
+/// The shape of one part of the JSON.
 enum Node {
     Any,
     Text,
     Whole,
     Number,
     Identity,
-    /// Null, or this.
+    /// Null, or a value of this shape.
     Maybe(Box<Node>),
-    /// A table of any keys.
+    /// A table with any keys, whose values have this shape.
     Each(Box<Node>),
     List(Box<Node>),
     /// A table with these keys, at most 64; each has a name, a shape, and whether it is required.
@@ -121,7 +120,7 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    /// The shape of a value that is not null.
+    /// Returns the shape of the value, given that it is not null.
     fn bare(&self) -> &'a Node {
         match self.node {
             Node::Maybe(inner) => inner,
@@ -129,7 +128,7 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// The check of a value inside this one.
+    /// Returns the check of a value inside this one.
     fn inner<E: Error>(&self, node: &'a Node) -> Result<Fit<'a>, E> {
         let left = self.left.get().checked_sub(1);
         let depth = self.depth.checked_sub(1);

@@ -19,8 +19,8 @@ fn raised(fault: Fault) -> PyErr {
     }
 }
 
-/// The folder of a run. It returns only files that are as they were written. Raises
-/// `DamagedResults` for any other file, `OSError` for a file that it cannot read.
+/// The folder of a run. It returns a file only if the file is unchanged since it was written.
+/// Raises `DamagedResults` for a changed file, `OSError` for a file that it cannot read.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct RunFolder {
     inner: stored::RunFolder,
@@ -30,19 +30,19 @@ pub struct RunFolder {
 
 #[pymethods]
 impl RunFolder {
-    /// Reads the manifest and checks it.
+    /// Opens the folder, and reads and checks the manifest.
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<RunFolder> {
         py.detach(|| RunFolder::open(&path)).map_err(raised)
     }
 
-    /// Identity of the run, as its manifest has it.
+    /// Identity of the run according to its manifest.
     #[getter]
     fn run_id(&self) -> &str {
         &self.run_id
     }
 
-    /// Seed of the run, as its manifest has it.
+    /// Seed of the run according to its manifest.
     #[getter]
     fn seed(&self) -> u64 {
         self.seed
@@ -54,7 +54,7 @@ impl RunFolder {
         self.inner.manifest()
     }
 
-    /// Wall and CPU time as JSON.
+    /// Wall and CPU time of the run, as JSON.
     #[getter]
     fn timing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.inner.timing()).map_err(raised)?;
@@ -66,13 +66,14 @@ impl RunFolder {
         self.inner.has(name)
     }
 
-    /// The bytes of a file; a table only if it can be read in bounded memory.
+    /// Returns the bytes of a file; of a table, only if it can be read in bounded memory.
     fn read<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.inner.read(name)).map_err(raised)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The JSON of the summary with at most this many flows, and how many flows are omitted.
+    /// Returns the JSON of the summary with at most this many flows, and how many flows are
+    /// omitted.
     fn brief<'py>(&self, py: Python<'py>, most: usize) -> PyResult<(Bound<'py, PyBytes>, usize)> {
         let found = py.detach(|| self.inner.brief(most)).map_err(raised)?;
         Ok((PyBytes::new(py, &found.0), found.1))
@@ -103,7 +104,7 @@ impl RunFolder {
     }
 }
 
-/// Identity and seed in a manifest or summary.
+/// Returns the identity and seed in a manifest or summary.
 fn of_run(json: &[u8]) -> Option<(String, u64)> {
     #[derive(serde::Deserialize)]
     struct OfRun {
@@ -114,7 +115,8 @@ fn of_run(json: &[u8]) -> Option<(String, u64)> {
     Some((found.run_id, found.seed))
 }
 
-/// Whether a run folder is intact and its summary has the given shape. False is not final.
+/// Whether a run folder is intact and its summary has the given shape. False is not final: Python
+/// may still accept the folder.
 pub fn is_held(path: &Path, summary: &Shape) -> bool {
     stored::check(path).is_ok()
         && RunFolder::open(path).is_ok_and(|run| run.fits(summary).is_ok_and(|fits| fits))
@@ -132,7 +134,7 @@ pub fn is_id(name: &str) -> bool {
     stored::is_id(name)
 }
 
-/// The text of a JSON object with its own SHA-256 as last entry.
+/// Returns the text of a JSON object with its own SHA-256 as last entry.
 #[pyfunction]
 pub fn seal<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &tailback_record::seal::seal(text))
@@ -163,7 +165,7 @@ impl Scratch {
         })
     }
 
-    /// Where it is.
+    /// Path of the folder.
     #[getter]
     fn path(&self) -> PathBuf {
         self.path.clone()

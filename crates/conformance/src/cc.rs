@@ -7,7 +7,7 @@ use tailback_engine::units::Time;
 
 use crate::testing::Host;
 
-/// Something that happens to a sender; times in us.
+/// Something that happens to a sender. Times are in us.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Ack(u32),
@@ -27,7 +27,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (1_000..=2_000_000_u32).prop_map(Op::Ack),
         4 => (1..=100_u32).prop_map(Op::AckEce),
         4 => (1..=100_u32).prop_map(Op::AckEsce),
-        // Duplicate ACKs.
+        // Duplicate ACKs: they acknowledge no new segment.
         1 => Just(Op::AckEce(0)),
         1 => Just(Op::AckEsce(0)),
         2 => Just(Op::Lose),
@@ -39,8 +39,8 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The complete defaults of an entry, and variants with a single option changed: every word, both
-/// bools, both ends of its range. Variants that the entry rejects are left out.
+/// Returns the complete defaults of an entry, and variants with a single option changed: to every
+/// word, to both bools, or to both ends of its range. Omits variants that the entry rejects.
 fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     let mut variants = vec![complete_defaults(entry)];
     for opt in entry.options {
@@ -76,7 +76,7 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
             }
         }
     }
-    // `abe` is rejected without further options.
+    // `abe` is only accepted together with other options.
     if entry.options.iter().any(|opt| opt.name == "abe") {
         for (reading, further) in [("rfc8511", false), ("freebsd", false), ("freebsd", true)] {
             for beta in [0.001, 0.8, 0.999] {
@@ -143,8 +143,9 @@ pub fn conforms(entry: &'static Entry<Build>) {
     }
 }
 
-/// Random ACKs, marks, losses, timeouts and pauses, with every option at every word and at both
-/// ends of its range. The window stays within bounds, and a second run does the same.
+/// Plays random ACKs, marks, losses, timeouts and pauses, with every option at every word and at
+/// both ends of its range. The window stays within bounds, and a second run gives the same
+/// windows.
 pub fn survives_anything_and_repeats_it(entry: &'static Entry<Build>) {
     let config = ProptestConfig {
         failure_persistence: None,
@@ -162,8 +163,9 @@ pub fn survives_anything_and_repeats_it(entry: &'static Entry<Build>) {
     });
 }
 
-/// The window that one mark leaves of 100 segments, within its round. Without marks it grows again.
-/// `None` for a model of the path, which does not take a single mark for congestion.
+/// Returns the window that one mark leaves of 100 segments, within the round of the mark; without
+/// marks it has to grow again. Returns `None` for a model of the path, which does not take a single
+/// mark for congestion.
 pub fn after_a_mark(entry: &'static Entry<Build>) -> Option<u32> {
     let cc = (entry.build)(&complete_defaults(entry));
     let mut host = Host::new(cc, 100, Time::from_ms(20));

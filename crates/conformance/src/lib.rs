@@ -53,7 +53,7 @@ macro_rules! tests {
     };
 }
 
-/// The registry that a function fills; each call returns the same one.
+/// Returns the registry that a function fills; every call returns the same one.
 ///
 /// # Panics
 /// If the function registers nothing, or a name that is taken.

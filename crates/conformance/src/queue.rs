@@ -47,10 +47,10 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 1..400)
 }
 
-/// A value that an option allows. Small values are more likely, as they make queues act.
+/// Draws a value that an option allows. Small values are more likely, as they make queues drop.
 fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
     match random_value_of(opt.kind, rng) {
-        // Options for the period of a timer: shorter ones only take longer to test.
+        // Limit the periods of timers: longer ones only take longer to test.
         Value::Time(t) if matches!(opt.name, "tupdate" | "max_rtt" | "typical_rtt") => {
             Value::Time(t.max(Time::from_us(600)))
         }
@@ -121,7 +121,7 @@ fn random_options(opts: &'static [Opt], rng: &mut Stream) -> Options {
     options
 }
 
-/// Random options that are valid together, or the defaults.
+/// Draws random options that are valid together, or returns the defaults.
 fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
     let mut rng = Stream::new(seed, entry.name, "options");
     if seed.is_multiple_of(4) {
@@ -136,7 +136,7 @@ fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
     complete_defaults(entry)
 }
 
-/// The order in which a queue with these options releases packets.
+/// Returns the order in which a queue with these options releases packets.
 fn order(entry: &Entry<Build>, options: &Options) -> Order {
     let Kernel::Qdisc(face) = entry.kernel else {
         panic!("{} has no face of a queue", entry.name);
@@ -153,14 +153,14 @@ fn order(entry: &Entry<Build>, options: &Options) -> Order {
 /// A queue under test and a model of its expected content.
 struct Bench {
     name: &'static str,
-    /// The order of packets that its kernel face declares for these options.
+    /// The order of packets that the entry declares for these options.
     order: Order,
     queue: Box<dyn Queue>,
     sink: Sink,
     now: Time,
     timer: Option<Time>,
-    /// Numbers of the packets of each flow that are inside, in order of arrival. For
-    /// [`Order::Classes`], of each flow and ECN field.
+    /// Numbers of the packets in the queue, by flow and in order of arrival; for
+    /// [`Order::Classes`], by flow and ECN field.
     inside: Vec<VecDeque<(u64, Ecn)>>,
     arrived: u64,
     left: u64,
@@ -233,7 +233,7 @@ impl Bench {
         self.check();
     }
 
-    /// Asks for a packet. Returns false if none came.
+    /// Asks the queue for a packet. Returns false if it gives none.
     fn leave(&mut self) -> bool {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
         loop {
@@ -266,12 +266,12 @@ impl Bench {
         }
         let inside = &mut self.inside[place];
         if self.order == Order::None {
-            // No packet before this one is known to be dropped.
+            // Packets before this one may still be in the queue, so none is known to be dropped.
             if let Ok(index) = inside.binary_search_by_key(&packet.seq, |(seq, _)| *seq) {
                 inside.make_contiguous()[..=index].rotate_right(1);
             }
         }
-        // Where order holds, every packet of the flow before this one was dropped.
+        // Where the order holds, all earlier packets of the flow were dropped.
         let before = loop {
             let (seq, ecn) = inside.pop_front().unwrap_or_else(|| {
                 panic!("{}: packet {} out of order or twice", self.name, packet.seq)

@@ -16,7 +16,7 @@ pub fn conforms(entry: &'static Entry<Build>) {
     has_every_packet_somewhere(entry);
 }
 
-/// The first steps that are not waits, and when they are due.
+/// Returns the first steps that are not waits, with the times when they are due.
 fn steps(entry: &'static Entry<Build>, seed: u64) -> Vec<(Time, Step)> {
     let options = complete_defaults(entry);
     let stream = Stream::new(seed, "source", "traffic");
@@ -76,7 +76,7 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
             (step, _) => panic!("{}: {step:?}", entry.name),
         }
     }
-    // Over the whole, not faster than it declares.
+    // On average the source sends no faster than it declares.
     let last = all[all.len() - 1].0.since(all[0].0).as_secs_f64();
     match entry.build.transport {
         Transport::Datagrams(of) => {
@@ -89,7 +89,7 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
             let least = datagrams.rate.time_for(sent).as_secs_f64();
             assert!(last >= least * 0.999, "{}", entry.name);
         }
-        // A source that loads and probes a path declares the least gap of its probes.
+        // A source that loads and probes a path declares the least gap between its probes only.
         Transport::Connections { .. } if all.iter().any(|(_, step)| *step == Step::Load) => {}
         Transport::Connections { gap, .. } => {
             let mean = gap(&options).as_secs_f64() * 999.0;

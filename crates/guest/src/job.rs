@@ -13,10 +13,10 @@ use tailback_record::{ClassPlan, meter};
 /// Version of this format; host and agent come from the same build.
 pub const FORMAT: u32 = 1;
 
-/// One run.
+/// The input of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// [`FORMAT`].
+    /// Version of this format, [`FORMAT`].
     pub format: u32,
     /// Length of the run, ns.
     pub duration_ns: u64,
@@ -28,13 +28,13 @@ pub struct Job {
     pub record: Record,
     /// Modules to load, in order.
     pub modules: Vec<Module>,
-    /// Values to write first, in the first namespace, by path below `/proc/sys`.
+    /// Values to write first in the first namespace; the keys are paths below `/proc/sys`.
     pub sysctls: Vec<(String, String)>,
     /// Network namespaces.
     pub namespaces: Vec<Namespace>,
     /// Pairs of devices between them.
     pub veths: Vec<Veth>,
-    /// Whether the devices segment and merge (TSO, GSO, GRO).
+    /// Whether the devices segment and merge packets (TSO, GSO, GRO).
     pub offloads: bool,
     /// Lines for `ip -batch` and `tc -batch`, run in this order.
     pub setup: Vec<Batch>,
@@ -57,15 +57,15 @@ pub struct Job {
 /// The hardware address of every device.
 pub const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
-/// A device that receives from a host of programs, with the frames that the kernel lets in there.
+/// A device that receives from a host of programs, with the frames that the kernel accepts there.
 /// The filter is needed because a program can send anything, by any device of its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     /// The device.
     pub device: Device,
-    /// Index of the entry whose host it receives from, and which host of the entry that is.
+    /// Index of the entry whose host the device receives from, and which host of the entry that is.
     pub host: (usize, usize),
-    /// Sources and destinations of the packets that pass; all others are dropped.
+    /// Source and destination of the packets that pass; all others are dropped.
     pub pairs: Vec<(IpAddr, IpAddr)>,
 }
 
@@ -79,15 +79,15 @@ impl Gate {
 pub struct Record {
     /// Interval of samples, ns.
     pub interval_ns: u64,
-    /// Whether samples become rows of the series (they always count in the means).
+    /// Whether samples become rows of the series; they always count in the means.
     pub series: bool,
     /// Whether the sender is sampled after every ACK, to find changes of its window.
     pub changes: bool,
-    /// Whether the sender's state is recorded after every ACK and every timer of its own.
+    /// Whether the sender's state is recorded after every ACK and every timer of TCP.
     pub acks: bool,
     /// Whether every drop and mark becomes an event.
     pub events: bool,
-    /// Interval of the samples for statistics, ns; 0: none.
+    /// Interval of the samples for statistics, ns; 0 without statistics.
     pub statistics_ns: u64,
     /// Whether packets are captured before and behind the queues.
     pub captures: bool,
@@ -109,17 +109,17 @@ pub struct Module {
 pub struct Namespace {
     /// Name, for messages.
     pub name: String,
-    /// Values to write in it, by path below `/proc/sys`.
+    /// Values to write in the namespace; the keys are paths below `/proc/sys`.
     pub sysctls: Vec<(String, String)>,
 }
 
-/// A pair of devices. Both ends have the same hardware address and no ARP, so
-/// that nothing but the scenario's packets is on the wire.
+/// A pair of devices. Both ends have the same hardware address and no ARP, so that only the
+/// scenario's packets are on the wire.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Veth {
     /// One end.
     pub a: Device,
-    /// The other.
+    /// The other end.
     pub b: Device,
     /// IP bytes of the longest packet.
     pub mtu: u32,
@@ -128,13 +128,13 @@ pub struct Veth {
 /// A device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
-    /// Namespace, by its place in [`Job::namespaces`].
+    /// Index of the namespace in [`Job::namespaces`].
     pub namespace: usize,
-    /// Name in it.
+    /// Name in the namespace.
     pub name: String,
 }
 
-/// The program a line is for.
+/// The program that runs a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
@@ -142,29 +142,29 @@ pub enum Tool {
     Ip,
     /// iproute2's `tc`.
     Tc,
-    /// No tool: the agent starts the timer of adaptive RED below a device.
+    /// The agent itself: it starts the timer of adaptive RED below a device.
     Adapt,
-    /// None: the agent makes or changes a queue discipline that tc does not know.
+    /// The agent itself: it makes or changes a queue discipline that tc does not know.
     Qdisc,
 }
 
 /// Lines for one program in one namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Where.
+    /// Index of the namespace.
     pub namespace: usize,
     /// The program.
     pub tool: Tool,
-    /// Its arguments, one call a line.
+    /// The arguments of the program; each line is a call.
     pub lines: Vec<String>,
 }
 
 /// A line that is run during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// When, ns.
+    /// Time of the change, ns.
     pub at_ns: u64,
-    /// What.
+    /// The lines to run.
     pub batch: Batch,
 }
 
@@ -175,7 +175,7 @@ pub struct Flow {
     pub name: String,
     /// Name of the congestion control in results.
     pub cc: String,
-    /// Name by which the kernel knows it.
+    /// The kernel's name of the congestion control.
     pub kernel_cc: String,
     /// Whether ECN is negotiated.
     pub ecn: bool,
@@ -189,11 +189,11 @@ pub struct Flow {
     pub receiver_address: Ipv4Addr,
     /// The receiver's port; the sender's is the same.
     pub port: u16,
-    /// When it connects, including the seed's random offset, ns.
+    /// Time at which the sender connects, including the seed's random offset, ns.
     pub start_ns: u64,
-    /// No new data from this time on, ns.
+    /// Time from which the flow sends no new data, ns.
     pub stop_ns: Option<u64>,
-    /// Payload to send; `None`: unlimited.
+    /// Payload to send; `None` for a flow without end.
     pub bytes: Option<u64>,
     /// Payload of a full segment, bytes.
     pub mss: u16,
@@ -201,23 +201,23 @@ pub struct Flow {
     pub header: u16,
     /// The send buffer, bytes as `SO_SNDBUF` counts.
     pub send_buffer: u32,
-    /// The largest receive window that it offers, bytes.
+    /// The largest receive window that the receiver offers, bytes.
     pub window: u32,
-    /// Whether TCP paces at its pacing rate.
+    /// Whether TCP paces, at a rate that it computes itself.
     pub pacing: bool,
-    /// Whether the receiver uses up its quick ACKs at the start.
+    /// Whether the receiver sends all its quick ACKs before the flow starts to delay ACKs.
     pub quickack: bool,
-    /// Constant delay between the sender and the first capture on its way, ns: send time is capture
-    /// time minus this delay.
+    /// Constant delay between the sender and the first capture on its way, ns. The time of sending
+    /// is the capture time minus this delay.
     pub access_delay_ns: u64,
-    /// The links its data passes.
+    /// The links that the data passes.
     pub route: Vec<usize>,
-    /// The links its ACKs pass.
+    /// The links that the ACKs pass.
     pub back: Vec<usize>,
     /// Differentiated services codepoint of its packets.
     #[serde(default)]
     pub dscp: u8,
-    /// Its application, where that limits the flow.
+    /// The flow's application, if it limits the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Application>,
 }
@@ -225,9 +225,9 @@ pub struct Flow {
 /// The application of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
-    /// Payload rate at which it writes, bit/s.
+    /// Payload rate at which the application writes, bit/s.
     pub rate_bit: Option<u64>,
-    /// The chunks that it writes.
+    /// The chunks that the application writes.
     pub chunks: Option<Chunks>,
     /// Begin and end of each pause, ns.
     pub pauses: Vec<[u64; 2]>,
@@ -236,13 +236,13 @@ pub struct Application {
 /// The chunks that the application of a flow writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunks {
-    /// Payload of each, bytes.
+    /// Payload of a chunk, bytes.
     pub bytes: u64,
-    /// How many; `None`: without end.
+    /// Number of chunks; `None` for chunks without end.
     pub count: Option<u64>,
-    /// From one to the next, ns.
+    /// Interval from one chunk to the next, ns.
     pub every_ns: Option<u64>,
-    /// If the receiver requests them: how long it waits before each request, ns.
+    /// If the receiver requests the chunks: how long it waits before each request, ns.
     pub think_ns: Option<u64>,
     /// Payload of a request, bytes.
     pub request: u16,
@@ -259,7 +259,7 @@ pub struct Source {
     pub name: String,
     /// Kind in the registry.
     pub kind: String,
-    /// Its options as text that the registry's grammar reads, complete.
+    /// The options in full, as text that the registry's grammar reads.
     pub options: Vec<(String, String)>,
     /// Namespace of the sender.
     pub sender: usize,
@@ -271,35 +271,35 @@ pub struct Source {
     pub receiver_address: Ipv4Addr,
     /// The receiver's port; the sender's is the same.
     pub port: u16,
-    /// Time before which it sends nothing, including the seed's random offset, ns.
+    /// Time before which the source sends nothing, including the seed's random offset, ns.
     pub start_ns: u64,
-    /// It sends nothing from this time on, ns.
+    /// Time from which the source sends nothing more, ns.
     pub stop_ns: Option<u64>,
-    /// The links its packets pass.
+    /// The links that its packets pass.
     pub route: Vec<usize>,
     /// Differentiated services codepoint of its packets.
     #[serde(default)]
     pub dscp: u8,
-    /// For TCP instead of UDP: its connections.
+    /// The connections of a source over TCP; `None` for UDP.
     #[serde(default)]
     pub connections: Option<Connections>,
 }
 
-/// The TCP connections of a source. The server, at the end that sends, listens at
-/// the source's port; each client has a port of its own.
+/// The TCP connections of a source. The server, at the end that sends, listens at the source's
+/// port. Each client has its own port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connections {
-    /// The settings that a connection shares with a flow; a connection has its own port and size.
+    /// The settings that connections share with flows; port and size differ for each connection.
     pub flow: Flow,
     /// The first port of clients.
     pub first_port: u16,
-    /// Most clients at a time, each with a port.
+    /// Largest number of simultaneous clients; each has a port.
     pub limit: u16,
     /// Rate of the slowest link of the route, bit/s.
     pub rate_bit: u64,
     /// Round-trip time without queues, ns.
     pub rtt_ns: u64,
-    /// The largest size, bytes.
+    /// The largest size of a response, bytes.
     pub most_bytes: u64,
 }
 
@@ -320,20 +320,20 @@ pub struct Program {
     pub receiver_addresses: (Ipv4Addr, Ipv6Addr),
     /// The program on the sender's host, and the one on the receiver's.
     pub sides: [Option<Side>; 2],
-    /// Environment in addition to that of every program.
+    /// Environment variables in addition to those of every program.
     pub env: Vec<(String, String)>,
-    /// Where its packages are unpacked: a folder of the guest's root.
+    /// The folder of the guest's root in which its packages are unpacked.
     pub root: String,
-    /// Its files: name below `/files`, and where they are in the guest's root.
+    /// Its files: the name below `/files`, and the path in the guest's root.
     pub files: Vec<(String, String)>,
     /// Names of both hosts, if the scenario sets them.
     #[serde(default)]
     pub host_names: Option<[String; 2]>,
-    /// When the sides that are not servers start, including the seed's random offset, ns.
+    /// Time at which the sides that are not servers start, including the seed's random offset, ns.
     pub start_ns: u64,
-    /// When it is asked to end, ns.
+    /// Time at which the programs are asked to end, ns.
     pub stop_ns: Option<u64>,
-    /// Expected exit status of a side that ends of its own accord.
+    /// Expected exit status of a side that ends by itself.
     pub expect: i32,
     /// Constant delay between the sender's host and the first capture on its way, ns.
     pub access_delay_ns: u64,
@@ -345,7 +345,7 @@ pub struct Program {
     pub back: Vec<usize>,
     /// Differentiated services codepoint of the packets of both hosts.
     pub dscp: u8,
-    /// For endpoints of the QUIC interop runner: the files that both sides find.
+    /// The files that both sides share, for endpoints of the QUIC interop runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interop: Option<Interop>,
 }
@@ -362,15 +362,15 @@ pub struct Interop {
 pub struct Side {
     /// The program and its arguments.
     pub run: Vec<String>,
-    /// For a server: it is started before the run, which waits until this holds.
+    /// The sign that a server is ready. A server starts before the run, which waits for this sign.
     pub ready: Option<Ready>,
-    /// Its root, if that is not made of packages: a folder of the guest's root.
+    /// The folder of the guest's root that is the side's root, if that is not made of packages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// Its working folder, if the scenario sets one.
+    /// Its working folder, if the scenario sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Environment in addition to that of the entry.
+    /// Environment variables in addition to those of the entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
 }
@@ -379,20 +379,20 @@ pub struct Side {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
-    /// Something listens at this TCP port of its host.
+    /// A process listens at this TCP port of the host.
     Tcp(u16),
-    /// A socket is bound to this UDP port of its host.
+    /// A socket is bound to this UDP port of the host.
     Udp(u16),
-    /// Its standard output contains this text.
+    /// The server's standard output contains this text.
     Stdout(String),
     /// This much time has passed, ns.
     After(u64),
 }
 
 impl Job {
-    /// The flow, source or program of each number in a packet. Flows and sources with their
-    /// connections have one port each, in the order of these numbers. Programs have no such port:
-    /// the addresses of their hosts identify their packets.
+    /// Returns the flow, source or program of each number in a packet. Flows, sources and their
+    /// connections have one port each, in the order of these numbers. Programs do not have such a
+    /// port: the addresses of their hosts identify their packets.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.sources.iter().map(|source| &source.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
@@ -408,33 +408,33 @@ pub struct Link {
     pub name: String,
     /// Name of the queue discipline in results.
     pub aqm: String,
-    /// Its kind in tc's terms, to find its statistics.
+    /// tc's name for the kind of queue discipline, to find its statistics.
     pub kind: String,
-    /// The namespace of the queue, which is in front of the device [`Link::device`]. Packets are
-    /// captured as they come in through any other device of this namespace.
+    /// The namespace of the queue, which is in front of [`Link::device`]. Packets that enter the
+    /// queue are captured as they come in through the other devices of this namespace.
     pub namespace: usize,
-    /// The device behind the queue; packets are captured as they go out there.
+    /// The device behind the queue. Packets that leave the queue are captured as they go out there.
     pub device: String,
-    /// Rates (bit/s), each from its time (ns) on; times ascend from 0.
+    /// Rates in bit/s, each with the time in ns from which it holds; times ascend from 0.
     pub rates: Vec<(u64, u64)>,
-    /// How much the queue may hold, to distinguish a full buffer from the algorithm's drops.
+    /// How much the queue may hold. This distinguishes a full buffer from the algorithm's drops.
     pub limit: Limit,
     /// Where the algorithm drops.
     pub drops_at: DropsAt,
-    /// Whether packets leave in the order in which they came, across flows.
+    /// Whether packets of all flows leave in the order in which they came.
     pub in_order: bool,
-    /// Whether packets of a flow leave in the order in which they came.
+    /// Whether packets of each flow leave in the order in which they came.
     pub keeps_order: bool,
-    /// The namespace behind the queue whose `in` and `out` are the ends of a lossy wire.
+    /// The namespace behind the queue with a lossy wire between its devices `in` and `out`.
     pub loss_namespace: Option<usize>,
     /// Numbers of data packets, from 1, that are marked whatever the queue does.
     pub scheduled_marks: Vec<u64>,
     /// Numbers of data packets, from 1, that are dropped whatever the queue does.
     pub scheduled_drops: Vec<u64>,
-    /// Where packets are captured as they arrive at the schedule: a namespace of its own before
-    /// that of the queue.
+    /// The namespace of the schedule, in front of that of the queue. Packets are captured as they
+    /// come in there.
     pub schedule_namespace: Option<usize>,
-    /// Classes of flows whose members pass this link first.
+    /// Classes of flows whose first link this is.
     pub classes: Vec<ClassPlan>,
 }
 
@@ -442,11 +442,11 @@ pub struct Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
-    /// Packets.
+    /// A number of packets.
     Packets(u64),
-    /// Frame bytes.
+    /// A number of frame bytes.
     Bytes(u64),
-    /// Not known.
+    /// The limit is not known.
     Unknown,
 }
 
@@ -454,8 +454,8 @@ pub enum Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DropsAt {
-    /// As packets arrive.
+    /// It drops packets as they arrive.
     Enqueue,
-    /// When packets leave the queue.
+    /// It drops packets as they leave the queue.
     Dequeue,
 }

@@ -1,4 +1,4 @@
-//! The kernel engine: a plan on the real Linux TCP stack and queue disciplines.
+//! The kernel engine: runs a plan on the real Linux TCP stack and queue disciplines.
 //!
 //! | module | where it runs | what |
 //! |---|---|---|

@@ -2,7 +2,7 @@
 //!
 //! It reads `/job/job.json`, runs the job and leaves its result in `/results`. Its messages go to
 //! the console, one line each, and begin with `tailback:`; the host reads these lines. The agent
-//! also starts itself again, to make the host of a program and be the first process there.
+//! also starts itself again, to set up the host of a program and to be the first process there.
 
 mod agent;
 

@@ -1,4 +1,4 @@
-//! The result of the guest, as one file of postcard.
+//! The result of the guest, stored in one file in the postcard format.
 
 use serde::{Deserialize, Serialize};
 use tailback_record::Outcome;
@@ -9,11 +9,11 @@ pub const FILE: &str = "result.postcard";
 /// A finished run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GuestResult {
-    /// What was measured.
+    /// The measurements.
     pub outcome: Outcome,
     /// The environment of the run, for the manifest.
     pub environment: Environment,
-    /// The warnings about programs, for the authors of these programs.
+    /// Warnings about programs, addressed to the authors of these programs.
     pub about_programs: Vec<String>,
 }
 
@@ -28,14 +28,14 @@ pub struct Environment {
     pub qdiscs: Vec<(String, String)>,
     /// Statistics of the queues under test at the end, `tc -s qdisc show`, by link.
     pub statistics: Vec<(String, String)>,
-    /// Sysctls of TCP as they were, by namespace: path and value.
+    /// TCP sysctls during the run, by namespace: path and value.
     pub sysctls: Vec<(String, String, String)>,
-    /// Offload settings: device and what is on.
+    /// Offload settings: each device, and which offloads are on.
     pub offloads: Vec<(String, String)>,
     /// Doubts about the run, e.g. memory pressure or a lost capture.
     pub warnings: Vec<String>,
     /// Captured packets, before and behind the queues.
     pub captured: u64,
-    /// Packets the capture rings had no room for.
+    /// Packets that did not fit into the capture rings.
     pub capture_lost: u64,
 }

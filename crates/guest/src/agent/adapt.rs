@@ -28,7 +28,7 @@ const TCA_RED_MAX_P: u16 = 3;
 /// Bytes of `struct tc_red_qopt`.
 const PARMS: usize = 16;
 
-/// Sets the flags of the RED below a device of the current namespace again.
+/// Sets the RED options below a device of the current namespace again, with the flags.
 pub fn start(device: &str) -> Result<(), String> {
     let what = |e: io::Error| format!("red of {device}: {e}");
     let index = sys::device_index(device).map_err(what)?;
@@ -44,7 +44,7 @@ pub fn start(device: &str) -> Result<(), String> {
     };
     let mut nested = Vec::new();
     put(&mut nested, TCA_RED_PARMS, &parms[..PARMS.min(parms.len())]);
-    // The table of how the average decays while idle; RED below a shaper never sees an idle time.
+    // The table says how the average decays while idle. RED below a shaper never sees an idle time.
     put(&mut nested, TCA_RED_STAB, &[0; 256]);
     put(&mut nested, TCA_RED_MAX_P, max_p);
     let mut body = tcmsg;
@@ -63,7 +63,7 @@ pub fn start(device: &str) -> Result<(), String> {
     }
 }
 
-/// The handle (`struct tcmsg`) and the options of the RED of a device.
+/// Returns the handle (`struct tcmsg`) and the options of the RED of a device.
 fn shown(socket: &Socket, device: i32) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
     send(
         socket,

@@ -7,14 +7,14 @@ use tailback_engine::units::{Rate, Time};
 use tailback_guest::job::{Application as Plan, Chunks, Flow};
 use tailback_record::{Completion, Completions};
 
-/// An application at work.
+/// The state of a flow's application.
 pub struct Application<'a> {
     plan: &'a Plan,
     machine: Machine,
     warmup_ns: u64,
-    /// Bytes that were handed to TCP, or will be when it has room.
+    /// Bytes that were handed to TCP, or will be as soon as TCP has room.
     pub handed_over: u64,
-    /// Whether it pauses.
+    /// Whether the application pauses.
     held: bool,
     /// When each chunk under way was written or requested.
     begun: VecDeque<u64>,
@@ -26,7 +26,7 @@ pub struct Application<'a> {
 }
 
 impl<'a> Application<'a> {
-    /// Builds the application of a flow, if the flow has one.
+    /// Builds the application of a flow; `None` if the flow has no application.
     pub fn of(flow: &'a Flow, warmup_ns: u64) -> Option<Application<'a>> {
         let plan = flow.application.as_ref()?;
         let writes = match (&plan.chunks, plan.rate_bit) {
@@ -63,7 +63,7 @@ impl<'a> Application<'a> {
         })
     }
 
-    /// Returns its chunks, if it writes in chunks.
+    /// Returns the settings of its chunks, if it writes in chunks.
     pub fn chunks(&self) -> Option<&'a Chunks> {
         self.plan.chunks.as_ref()
     }

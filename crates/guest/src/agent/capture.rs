@@ -22,12 +22,12 @@ use super::wire::{LossTap, OnWire, Wire};
 /// Longest time between two reads of the captures, ns.
 const DRAIN_NS: u64 = 50_000_000;
 
-/// Smallest and largest number of packets that a ring has room for. A small ring stays in the
-/// processor's cache, and its pages need not be mapped.
+/// Smallest and largest capacity of a ring, packets. A small ring stays in the processor's cache,
+/// and its pages need not be mapped.
 const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 
-/// Mean frame size that rings are dimensioned for, bytes: a sixth of a full frame, so that there is
-/// room for bursts.
+/// Mean frame size that rings are dimensioned for, bytes. It is a sixth of a full frame, so that
+/// bursts fit too.
 const SMALL_FRAME: u64 = 256;
 
 /// Packets that pass the fastest link in [`DRAIN_NS`], in both directions.
@@ -38,8 +38,8 @@ fn passing(job: &Job) -> u64 {
     2 * bytes / SMALL_FRAME
 }
 
-/// Room for the packets that pass the fastest link between two reads. The packets of programs are
-/// unknown, so with programs the rings are as large as allowed.
+/// Returns the capacity of a ring: the packets that pass the fastest link between two reads. The
+/// packets of programs are unknown, so with programs the rings are as large as allowed.
 fn ring_packets(job: &Job) -> usize {
     let [least, most] = RING_PACKETS;
     if !job.programs.is_empty() {
@@ -48,8 +48,8 @@ fn ring_packets(job: &Job) -> usize {
     (passing(job) as usize).clamp(least, most)
 }
 
-/// The time between two reads of the captures, ns. It is shorter where the rings would otherwise
-/// have to hold too much.
+/// Returns the time between two reads of the captures, ns. It is shorter where a ring could not
+/// hold the packets of [`DRAIN_NS`].
 pub fn drain_ns(job: &Job) -> u64 {
     let [_, most] = RING_PACKETS;
     match passing(job) {
@@ -169,23 +169,23 @@ struct FlowTap {
 /// All captures of a run.
 pub struct Captures {
     links: Vec<LinkTap>,
-    /// One for each link.
+    /// The queue of each link.
     pub queues: Vec<Queue>,
     senders: Vec<Ring>,
     /// Sender namespace of each ring in `senders`.
     sender_namespaces: Vec<usize>,
     flows: Vec<FlowTap>,
-    /// The hosts of programs, if the job has programs.
+    /// The captures at the hosts of programs, if the job has programs.
     taps: Option<Taps>,
-    /// Which frames of their hosts the kernel lets in.
+    /// Which frames from hosts of programs the kernel lets in.
     gates: Gates,
-    /// Namespaces of each link: of its schedule, its queue and its wire.
+    /// Three namespaces of each link: of its schedule, its queue and its wire.
     places: Vec<[usize; 3]>,
-    /// Flow or source by port, from the first one.
+    /// The port of the first flow; the others follow, and then the sources.
     first_port: u16,
     plan: Vec<Flow>,
     n_lanes: usize,
-    /// Whether a port is that of a source's server.
+    /// By port, whether it belongs to a source's server.
     servers: Vec<bool>,
     /// Difference between the captures' clock and the time of the run, ns.
     origin_ns: u64,
@@ -193,14 +193,14 @@ pub struct Captures {
     end_ns: u64,
     /// Packets captured before and behind queues.
     pub captured: u64,
-    /// Packets each ring has room for.
+    /// Capacity of each ring, packets.
     room: usize,
     on: bool,
     /// Packets of programs that the rings at their hosts had no room for.
     lost_at_hosts: u64,
     /// The packet file, if the job asks for one.
     packets: Option<Packets>,
-    /// Why writing it ended early.
+    /// The error that ended writing the packet file early.
     broken: Option<io::Error>,
 }
 
@@ -251,7 +251,8 @@ impl Captures {
         }
         let mut snaplen = SNAPLEN;
         if let Some(taps) = &mut captures.taps {
-            // Also without captures of the queues: nothing else measures programs.
+            // Programs are measured even without captures at the queues, because nothing else
+            // measures them.
             taps.open(job, namespaces)?;
             snaplen = PROGRAM_SNAPLEN;
         }
@@ -293,7 +294,7 @@ impl Captures {
             .zip(self.senders.iter().map(Ring::fd))
     }
 
-    /// Takes everything captured so far, up to `now_ns`.
+    /// Reads all frames captured so far, up to `now_ns`.
     pub fn drain(&mut self, now_ns: u64) {
         let (links, queues, _, mut sorter) = self.sorter();
         for (index, (tap, queue)) in links.iter_mut().zip(queues).enumerate() {
@@ -309,7 +310,7 @@ impl Captures {
             }
         }
         self.write_packets(now_ns);
-        // After the links: the segments an ACK covers have been seen there.
+        // Links come first, so that the segments that an ACK covers have been seen there.
         let (_, _, senders, mut sorter) = self.sorter();
         for ring in senders {
             sorter.drain_sender(ring);
@@ -358,8 +359,8 @@ impl Captures {
         }
     }
 
-    /// Ends the run for the wire behind a link. Returns how many packets it lost, given that its
-    /// netem still holds `queued`; `None`: the wire was not captured.
+    /// Ends the run for the wire behind a link, given that the wire's netem still holds `queued`
+    /// packets. Returns how many packets the wire lost, or `None` if it was not captured.
     pub fn finish_wire(&mut self, link: usize, queued: u64) -> Option<u64> {
         let wire = &mut self.links.get_mut(link)?.loss.as_mut()?.wire;
         let queue = &mut self.queues[link];
@@ -369,8 +370,8 @@ impl Captures {
         Some(wire.lost())
     }
 
-    /// Completes the file of the packets, after the queues; returns how many packets it holds, if
-    /// any.
+    /// Completes the packet file after the queues are finished. Returns how many packets it holds,
+    /// if there is a file.
     pub fn finish_packets(&mut self) -> io::Result<Option<PacketCount>> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -386,12 +387,12 @@ impl Captures {
         packets.finish().map(Some)
     }
 
-    /// The meter of each link, after [`Captures::finish_packets`].
+    /// Returns the meter of each link; call it after [`Captures::finish_packets`].
     pub fn take_meters(&mut self) -> impl Iterator<Item = Meter> {
         self.queues.drain(..).map(|queue| queue.meter)
     }
 
-    /// The RTT samples of a flow.
+    /// Returns the RTT samples of a flow.
     pub fn take_rtt(&mut self, flow: usize) -> Histogram {
         std::mem::take(&mut self.flows[flow].rtt)
     }
@@ -403,8 +404,8 @@ impl Captures {
         }
     }
 
-    /// The measurements of the programs, after the queues have been finished. `ends` says how the
-    /// sides of each program ended.
+    /// Returns the measurements of the programs, after the queues have been finished. `ends` says
+    /// how the sides of each program ended.
     pub fn take_programs(
         &mut self,
         ends: &[[Option<Ended>; 2]],
@@ -420,7 +421,8 @@ impl Captures {
         taps.finish(ends, self.end_ns, series)
     }
 
-    /// Packets that the rings had no room for, after [`Captures::take_programs`].
+    /// Returns how many packets did not fit into the rings; call it after
+    /// [`Captures::take_programs`].
     pub fn lost(&self) -> u64 {
         let schedules = self
             .links
@@ -438,7 +440,8 @@ impl Captures {
         rings.map(Ring::lost).sum::<u64>() + self.lost_at_hosts
     }
 
-    /// Whether this many packets more than the links let through may fill the rings.
+    /// Whether the rings may overflow if this many packets come in addition to those that the links
+    /// let through.
     pub fn fills(&self, packets: u64) -> bool {
         self.watches() && packets as usize > self.room / 8
     }
@@ -454,7 +457,7 @@ impl Captures {
     }
 }
 
-/// A packet was lost behind a link.
+/// Records a packet that was lost behind a link.
 fn lose((link, queue): (usize, &mut Queue), packets: &mut Option<Packets>, (packet, head): OnWire) {
     queue.count(&packet, Cause::Loss, packet.time_ns);
     if let (Some(packets), Some(head)) = (packets, head) {
@@ -584,8 +587,8 @@ struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
-    /// Returns `None` for a packet that is not of the scenario, not let into the namespace, or
-    /// outside the time of the run.
+    /// Returns the packet of a frame. Returns `None` if the packet does not belong to the scenario,
+    /// was not let into the namespace, or is outside the time of the run.
     fn packet(
         &self,
         (namespace, gates): (usize, &Gates),
@@ -662,8 +665,8 @@ impl Lanes<'_> {
         }
     }
 
-    /// A data segment passes the first link of its route. The sender sent it one access delay
-    /// earlier.
+    /// Notes a data segment that passes the first link of its route. The sender sent it one access
+    /// delay earlier.
     fn note_sent(&self, link: usize, packet: &Packet, frame: &Frame, flows: &mut [FlowTap]) {
         let index = packet.lane / 2;
         let Some(flow) = self.plan.get(index) else {

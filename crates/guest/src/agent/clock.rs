@@ -12,7 +12,7 @@ use super::sys;
 pub struct Clock {
     /// Start of the run on the monotonic clock, ns.
     pub origin_ns: u64,
-    /// Whether time does not advance while anything works.
+    /// Whether time stops while any process works.
     pub virtual_time: bool,
 }
 
@@ -26,13 +26,13 @@ impl Clock {
         }
     }
 
-    /// The time now that a timer set to `at_ns` has expired, ns. In virtual time that is `at_ns`,
-    /// without reading the clock.
+    /// Returns the time after a timer set to `at_ns` has expired, ns. In virtual time that is
+    /// `at_ns`, without reading the clock.
     pub fn after(self, at_ns: u64) -> u64 {
         if self.virtual_time { at_ns } else { self.now() }
     }
 
-    /// The time now, ns; 0 before the start.
+    /// Returns the current time, ns; 0 before the start.
     pub fn now(self) -> u64 {
         sys::monotonic_ns().saturating_sub(self.origin_ns)
     }

@@ -1,5 +1,5 @@
-//! Socket information of many flows, read for all flows of a host together. One call for each flow
-//! would cost more than handling its packets.
+//! Reads the socket information of many flows, with one call for all flows of a host. A call for
+//! each flow would cost more than handling its packets.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,26 +10,26 @@ use super::diag::{Asked, Diag};
 use super::setup::Namespaces;
 use super::tcp::Info;
 
-/// Number of flows from which on this is cheaper.
+/// From this number of flows on, reading them together is cheaper.
 const CROWD: usize = 16;
 
-/// A host.
+/// The sockets of a host.
 struct Host {
     diag: Diag,
     asked: Asked,
-    /// For each socket in `asked`: its flow, and its end (0: sender, 1: receiver).
+    /// For each socket in `asked`: its flow, and its end (0 is the sender, 1 the receiver).
     ends: Vec<(usize, usize)>,
 }
 
-/// Hosts, and the socket information of the flows there.
+/// The hosts, and the latest socket information of their flows.
 pub struct Crowd {
     hosts: Vec<Host>,
-    /// For each flow the sender's and the receiver's.
+    /// For each flow, the information of the sender and of the receiver.
     infos: Vec<[Option<Info>; 2]>,
 }
 
 impl Crowd {
-    /// Returns `None` if there are so few flows that they are asked one by one.
+    /// Opens the hosts' sockets; `None` if there are so few flows that each is read by itself.
     pub fn open(job: &Job, namespaces: &Namespaces) -> Result<Option<Crowd>, String> {
         if job.flows.len() < CROWD {
             return Ok(None);
@@ -64,7 +64,7 @@ impl Crowd {
         Ok(Some(Crowd { hosts, infos }))
     }
 
-    /// Asks the kernel for all of them.
+    /// Reads the information of all flows from the kernel.
     pub fn look(&mut self) -> io::Result<()> {
         self.infos.fill([None; 2]);
         let infos = &mut self.infos;

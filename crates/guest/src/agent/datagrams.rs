@@ -1,4 +1,4 @@
-//! A source of datagrams that is running, and its sink.
+//! A running source of datagrams, and its sink.
 
 use tailback_engine::packet::Ecn;
 use tailback_engine::traffic::{self, Step};
@@ -28,7 +28,7 @@ pub struct Datagrams<'a> {
 }
 
 impl<'a> Datagrams<'a> {
-    /// Opens its two ends.
+    /// Opens both ends.
     pub fn open(
         source: &'a Source,
         machine: Box<dyn traffic::Source>,
@@ -68,12 +68,12 @@ impl<'a> Datagrams<'a> {
         })
     }
 
-    /// How many it has sent.
+    /// Returns how many datagrams the source has sent.
     pub fn sent(&self) -> u64 {
         self.number
     }
 
-    /// Sends what is due; returns the time of the next call.
+    /// Sends the datagrams that are due; returns the time of the next call.
     pub fn play(&mut self, now: u64, warmup_ns: u64) -> Result<Option<u64>, String> {
         let what = &self.source.name;
         loop {
@@ -110,7 +110,7 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// Reads what has arrived.
+    /// Reads the datagrams that have arrived.
     pub fn receive(&mut self, measured: bool) {
         while let Ok(Some(n)) = self.sink.discard_datagram() {
             if measured {
@@ -120,7 +120,7 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// The outcome of the source.
+    /// Returns the measurements of the source.
     pub fn outcome(&self, job: &Job) -> TrafficOutcome {
         TrafficOutcome {
             name: self.source.name.clone(),

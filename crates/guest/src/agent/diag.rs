@@ -1,5 +1,5 @@
-//! Reads TCP socket information from the kernel over sock_diag. It is what `ss -ti` shows, for one
-//! socket or for many together, without starting a process for each read.
+//! Reads TCP socket information from the kernel over sock_diag, for one socket or for many
+//! together. It is what `ss -ti` shows, without starting a process for each read.
 
 use std::io;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
 const INET_DIAG_INFO: u16 = 2;
-/// Connections per request: the socket has room for this many answers until they are read.
+/// Connections per request: the socket can hold this many answers until they are read.
 const BATCH: usize = 64;
 /// Upper bound of the length of an answer, bytes.
 const ANSWER: usize = 1024;
@@ -30,16 +30,16 @@ const ANSWER: usize = 1024;
 const NO_CONNECTION: u32 = 1 << 6 | 1 << 10 | 1 << 12;
 
 impl Diag {
-    /// In the current namespace.
+    /// Opens a connection in the current namespace.
     pub fn new() -> io::Result<Diag> {
         Ok(Diag {
             socket: Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, NETLINK_SOCK_DIAG)?,
-            // As much as the kernel sends at once.
+            // The kernel sends at most this much at once.
             buffer: vec![0; 1 << 15],
         })
     }
 
-    /// Information about the connection between two ends; `None` if it does not exist.
+    /// Returns the information of the connection between two ends; `None` if it does not exist.
     pub fn info(
         &mut self,
         local: (IpAddr, u16),
@@ -94,8 +94,8 @@ impl Asked {
     }
 }
 
-/// Whether an answer is about a connection: without a connection the kernel answers with a
-/// listener.
+/// Whether an answer is about a connection. If the connection does not exist, the kernel answers
+/// with the listener.
 fn is_connection(message: &[u8]) -> bool {
     let state = message.get(HEADER + 1).copied().unwrap_or_default();
     message.len() >= HEADER + MESSAGE && state < 32 && NO_CONNECTION >> state & 1 == 0

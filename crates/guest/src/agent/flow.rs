@@ -19,7 +19,7 @@ use super::tcp::{self, Info, Slack};
 use super::token::{LISTENER, RECEIVER, SENDER, token};
 use super::watch::Watch;
 
-/// An infinite slow-start threshold as Linux has it.
+/// Linux's value of an infinite slow-start threshold.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// The connection of a flow.
@@ -30,7 +30,7 @@ pub struct Connection<'a> {
     listener: Option<Socket>,
     sender: Option<Arc<Socket>>,
     receiver: Option<Arc<Socket>>,
-    /// Set if threads serve its ends; holds what ended a thread.
+    /// Set if threads serve both ends; it holds the error that ended a thread.
     pumped: Option<Failure>,
     written: u64,
     read: u64,
@@ -41,16 +41,16 @@ pub struct Connection<'a> {
     asks_ns: Option<u64>,
     /// When the application's next act is scheduled.
     acts_ns: Option<u64>,
-    /// At the end of the warm-up: of the sender and the receiver.
+    /// The information of sender and receiver at the end of the warm-up.
     base: [Info; 2],
-    /// The information when the flow was stopped.
+    /// The information of sender and receiver when the flow was stopped.
     at_stop: Option<[Info; 2]>,
     completed_ns: Option<u64>,
     stopped: bool,
     samples: SenderSamples,
     rwnd_limited_us: u64,
     watch: Watch,
-    /// As last recorded after an ACK.
+    /// The sender's information as last recorded after an ACK.
     recorded: Info,
     sampler: Option<FlowSampler>,
     /// The values that its congestion control exposes.
@@ -108,12 +108,12 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// Whether its sender is in a namespace.
+    /// Whether the flow's sender is in this namespace.
     pub fn sends_from(&self, namespace: usize) -> bool {
         self.flow.sender == namespace
     }
 
-    /// The sender connects.
+    /// Connects the sender.
     pub fn start(
         &mut self,
         namespaces: &Namespaces,
@@ -143,7 +143,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// The sender has connected.
+    /// Accepts the sender's connection.
     pub fn accept(&mut self, clock: Clock, poll: &Poll) -> Result<(), String> {
         let Some(listener) = self.listener.take() else {
             return Ok(());
@@ -169,7 +169,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Called when the sender can write.
+    /// Writes as much as possible; called when the sender can write.
     pub fn write(&mut self, zeros: &File) {
         let (Some(socket), false) = (&self.sender, self.stopped) else {
             return;
@@ -199,9 +199,9 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Called when something has reached the receiver.
+    /// Reads what has arrived; called when the receiver can read.
     pub fn read(&mut self, clock: Clock, poll: &Poll) {
-        // Only a transfer of limited size, or of chunks, needs the time of its completion.
+        // The time of completion is only needed for a transfer of limited size, or of chunks.
         let ends = self.flow.bytes.is_some() || self.application.is_some();
         let now = ends.then(|| clock.now());
         let Some(socket) = &self.receiver else {
@@ -224,7 +224,7 @@ impl<'a> Connection<'a> {
         }
         let ended = self.error.is_some() || self.completed_ns.is_some();
         if ended {
-            // A socket at the end of its stream stays readable for ever.
+            // At the end of its stream a socket stays readable forever, so the poll has to drop it.
             let _ = poll.remove(socket.fd());
         }
     }
@@ -234,14 +234,14 @@ impl<'a> Connection<'a> {
         self.application.as_ref().and_then(Application::chunks)
     }
 
-    /// Lets the application do what is due; returns when to call again, unless that is scheduled.
+    /// Does what is due for the application. Returns when to call again, unless that is scheduled.
     pub fn act(&mut self, now: u64, zeros: &File) -> Option<u64> {
         if self.stopped {
             return None;
         }
         let next = self.application.as_mut()?.act(now);
         self.write(zeros);
-        // A request calls it earlier than scheduled; the scheduled call stays.
+        // A request may cause a call before the scheduled one, which is kept.
         if next == self.acts_ns {
             return None;
         }
@@ -249,7 +249,7 @@ impl<'a> Connection<'a> {
         next
     }
 
-    /// Takes the time at which the receiver requests the next chunk, if it is not scheduled yet.
+    /// Returns when the receiver requests the next chunk, if the request is not scheduled yet.
     pub fn take_asking(&mut self) -> Option<u64> {
         self.asks_ns.take()
     }
@@ -297,7 +297,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Restarts the counters; returns how many data segments were sent before.
+    /// Restarts the counters; returns how many data segments were sent during the warm-up.
     pub fn end_warmup(&mut self) -> u64 {
         self.base = self.infos();
         self.rwnd_limited_us = self.base[0].rwnd_limited_us;
@@ -305,7 +305,7 @@ impl<'a> Connection<'a> {
         u64::from(self.base[0].data_segments)
     }
 
-    /// The information of the sender and the receiver.
+    /// Returns the information of the sender and the receiver.
     pub fn infos(&self) -> [Info; 2] {
         if let Some(infos) = self.at_stop {
             return infos;
@@ -317,7 +317,7 @@ impl<'a> Connection<'a> {
         [of(&self.sender), of(&self.receiver)]
     }
 
-    /// Samples the flow at the end of a record interval; `known` is the information of both ends if
+    /// Samples the flow at the end of a record interval. `known` is the information of both ends if
     /// it was read already.
     pub fn sample(
         &mut self,
@@ -383,7 +383,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// The values that are sampled for the sender.
+    /// Returns the sampled values of the sender.
     fn state(&self, info: &Info) -> FlowState {
         let known = info.ssthresh < INFINITE_SSTHRESH;
         // The SYN counts as a byte.
@@ -400,7 +400,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Payload delivered in order; the kernel counts the end of the stream as a byte.
+    /// Returns the payload delivered in order; the kernel also counts the end of the stream as a
+    /// byte.
     fn delivered(&self, receiver: &Info) -> u64 {
         self.flow
             .bytes
@@ -434,7 +435,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// The error, if there was one.
+    /// Returns the error of the flow, if an error occurred.
     pub fn warning(&self) -> Option<String> {
         let pumped = || self.pumped.as_ref().and_then(|failure| failure.get());
         let error = self.error.as_ref().or_else(pumped)?;

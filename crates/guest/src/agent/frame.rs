@@ -17,11 +17,11 @@ pub mod flag {
     pub const ACK: u8 = 0x10;
 }
 
-/// Codepoint of a packet that met congestion.
+/// ECN codepoint of a packet that met congestion.
 pub const CE: u8 = 3;
-/// Codepoint of a packet that SCE has marked.
+/// ECN codepoint that SCE sets as its mark.
 pub const ECT1: u8 = 1;
-/// Capable of ECN.
+/// ECN codepoint of an ECN-capable packet.
 pub const ECT0: u8 = 2;
 
 /// Numbers of protocols.
@@ -36,24 +36,24 @@ pub mod protocol {
     pub const ICMPV6: u8 = 58;
 }
 
-/// Payload bytes by which [`Frame::content_key`] distinguishes packets. In QUIC traffic 8 bytes are
-/// mostly the same, and 22 bytes were always distinct.
+/// Payload bytes that [`Frame::content_key`] includes. In QUIC traffic the first 8 bytes are mostly
+/// the same, and the first 22 bytes always differed.
 pub const KEY_PAYLOAD: usize = 54;
 
 /// An IPv4 or IPv6 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Sender.
+    /// Address of the sender.
     pub source: IpAddr,
-    /// Destination.
+    /// Address of the destination.
     pub destination: IpAddr,
-    /// Protocol, see [`protocol`].
+    /// Protocol number, see [`protocol`].
     pub protocol: u8,
-    /// A fragment that is not the first: it has no header but IP's.
+    /// Whether it is a fragment other than the first, which has no header but IP's.
     pub fragment: bool,
-    /// Destination port; of an ICMP echo its identifier, else 0.
+    /// Destination port; for an ICMP echo its identifier, otherwise 0.
     pub port: u16,
-    /// Source port; of an ICMP echo its identifier, else 0.
+    /// Source port; for an ICMP echo its identifier, otherwise 0.
     pub source_port: u16,
     /// The ECN field.
     pub ecn: u8,
@@ -68,7 +68,7 @@ pub struct Frame {
     pub flags: u8,
     /// Payload, bytes; for ICMP the bytes after the first 8.
     pub payload: u32,
-    /// Blocks (TCP), as many as are not empty.
+    /// SACK blocks (TCP); unused ones are empty.
     pub sack: Sack,
     /// IP's identification, or its flow label.
     id: u32,
@@ -199,7 +199,8 @@ pub fn parse(bytes: &[u8]) -> Option<Frame> {
                 frame.sack = sack(transport.get(20..header.min(transport.len()))?);
             }
             let payload = behind(header);
-            // ECE and CWR are not part of the key, as the ECN field is not.
+            // The key contains neither ECE and CWR nor the ECN field, because a queue may change
+            // these.
             let rest = u64::from(frame.ack)
                 ^ u64::from(frame.flags & 0x3f) << 32
                 ^ u64::from(network.id) << 40;
@@ -233,25 +234,25 @@ pub fn parse(bytes: &[u8]) -> Option<Frame> {
 }
 
 impl Frame {
-    /// Whether it has a TCP header.
+    /// Whether the frame has a TCP header.
     pub fn is_tcp(&self) -> bool {
         self.protocol == protocol::TCP && !self.fragment
     }
 
-    /// Whether it has a UDP header.
+    /// Whether the frame has a UDP header.
     pub fn is_udp(&self) -> bool {
         self.protocol == protocol::UDP && !self.fragment
     }
 
-    /// Distinguishes it from every other packet of its hosts and direction, whatever the protocol.
-    /// It hashes the headers, except what a router changes, and the beginning of the payload.
-    /// `bytes` is the frame it was parsed from.
+    /// Returns a key that distinguishes the packet from all others of its hosts and direction, for
+    /// any protocol. It hashes the headers, except the fields that a router changes, and the
+    /// beginning of the payload. `bytes` is the frame that was parsed.
     pub fn content_key(&self, bytes: &[u8]) -> u64 {
         let ports = u64::from(self.source_port) << 16 | u64::from(self.port);
         let mut key = mix(ports << 8 | u64::from(self.protocol));
         key = mix(key ^ (u64::from(self.id) << 32 | u64::from(self.payload)));
         let (from, to) = if self.is_tcp() {
-            // Ports, numbers and flags are part of its own key; this adds the options.
+            // `self.key` covers ports, numbers and flags; this adds the options.
             key ^= self.key;
             let from = usize::from(self.transport_at) + 20;
             (from, usize::from(self.payload_at))

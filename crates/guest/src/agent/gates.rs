@@ -20,7 +20,7 @@ type Pairs = HashSet<(IpAddr, IpAddr)>;
 pub struct Gates(HashMap<(usize, i32), Pairs>);
 
 impl Gates {
-    /// The gates of a job.
+    /// Returns the gates of a job.
     pub fn of(job: &Job, namespaces: &Namespaces) -> Result<Gates, String> {
         let mut gates = HashMap::new();
         for gate in &job.gates {
@@ -48,9 +48,9 @@ impl Gates {
     }
 }
 
-/// Warnings about the frames that the filters dropped.
+/// Returns warnings about the frames that the filters dropped.
 pub fn warnings(job: &Job, namespaces: &Namespaces) -> Result<Vec<String>, String> {
-    // By entry and side: several devices may receive from one host.
+    // Sums by entry and side, because several devices may receive from one host.
     let mut dropped = vec![[0_u64; 2]; job.programs.len()];
     let mut places: Vec<usize> = job.gates.iter().map(|g| g.device.namespace).collect();
     places.sort_unstable();

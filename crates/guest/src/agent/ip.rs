@@ -1,5 +1,5 @@
-//! Runs lines of `ip` over rtnetlink, because starting a program costs more than all of its lines.
-//! Lines that this module does not know are left to `ip`.
+//! Runs lines of `ip` over rtnetlink, because starting the program costs more than all of its
+//! lines. Leaves lines that this module does not know to `ip`.
 
 use std::fs::File;
 use std::io;
@@ -41,10 +41,10 @@ const RTAX_QUICKACK: u16 = 15;
 const UP: u32 = libc::IFF_UP as u32;
 const NO_ARP: u32 = libc::IFF_NOARP as u32;
 
-/// One end of a pair of devices: its name, and the namespace it is put into.
+/// One end of a pair of devices: its name, and its namespace.
 pub type End<'a> = (&'a str, &'a File);
 
-/// A line that failed, by its number, and why.
+/// The number of a line that failed, and the error.
 pub type Failed = (usize, io::Error);
 
 /// Requests of one batch.
@@ -57,8 +57,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// The requests for lines in the current namespace; `None` if a line has to be run by `ip`
-    /// itself.
+    /// Returns the requests for lines in the current namespace; `None` if `ip` itself has to run a
+    /// line.
     pub fn of(lines: &[String]) -> Option<Requests> {
         let mut requests = Requests::default();
         for line in lines {
@@ -80,7 +80,7 @@ impl Requests {
         Some(requests)
     }
 
-    /// A pair of devices with one hardware address and no ARP.
+    /// Adds a pair of devices with one hardware address and no ARP.
     pub fn pair(&mut self, [a, b]: [End<'_>; 2], mtu: u32, address: [u8; 6]) {
         let end = |(name, namespace): End<'_>| {
             let mut body = link(NO_ARP, NO_ARP);
@@ -196,7 +196,7 @@ impl Requests {
         bytes.extend(((HEADER + body.len()) as u32).to_ne_bytes());
         bytes.extend(kind.to_ne_bytes());
         bytes.extend((NLM_F_REQUEST | flags).to_ne_bytes());
-        // Its sequence number, by which an error identifies it.
+        // An error identifies the request by this sequence number.
         bytes.extend(self.count.to_ne_bytes());
         bytes.extend([0; 4]);
         bytes.extend(body);

@@ -11,9 +11,9 @@ use super::setup::Namespaces;
 /// Reads the statistics of a link's queue.
 pub struct LinkProbe {
     probe: Probe,
-    /// The netem behind it that loses packets, and its statistics at the end of the warm-up.
+    /// The netem behind the queue that loses packets, and its statistics at the end of the warm-up.
     wire: Option<(Probe, Statistics)>,
-    /// At the end of the warm-up.
+    /// The queue's statistics at the end of the warm-up.
     base: Statistics,
     sampler: Option<LinkSampler>,
 }
@@ -48,12 +48,13 @@ impl LinkProbe {
         })
     }
 
-    /// The current statistics; `None` if the queue does not exist.
+    /// Returns the current statistics; `None` if the queue does not exist.
     pub fn read(&mut self) -> Result<Option<Statistics>, String> {
         self.probe.read().map_err(io("statistics"))
     }
 
-    /// The current statistics of the netem behind it that loses packets, if there is one.
+    /// Returns the current statistics of the netem behind the queue that loses packets, if it
+    /// exists.
     pub fn read_wire(&mut self) -> Result<Option<Statistics>, String> {
         match &mut self.wire {
             None => Ok(None),
@@ -86,7 +87,7 @@ impl LinkProbe {
         Ok(())
     }
 
-    /// The totals of a link whose packets were not captured.
+    /// Returns the totals of a link whose packets were not captured.
     pub fn totals(
         &self,
         (now, wire): (&Statistics, Option<&Statistics>),

@@ -101,7 +101,7 @@ pub fn run() -> Result<(), String> {
     let whole = format!("{RESULTS}/{}", result::FILE);
     fs::write(&part, bytes).map_err(|e| format!("{part}: {e}"))?;
     fs::rename(&part, &whole).map_err(|e| format!("{whole}: {e}"))?;
-    // What the kernel reports against itself, even if its messages were lost.
+    // The kernel's taint flags show warnings about itself, even if their messages were lost.
     let tainted = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
     println!("tailback: tainted {}", tainted.trim());
     println!("tailback: done");

@@ -9,7 +9,7 @@ use super::xstats::{align, half, word};
 const RTM_NEWQDISC: u16 = 36;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-/// Create it, and replace another one, such as the default leaf of a class.
+/// Create the queue discipline, and replace an existing one, such as the default leaf of a class.
 const NLM_F_CREATE_OR_REPLACE: u16 = 0x500;
 const NLMSG_ERROR: u16 = 2;
 /// `TC_H_ROOT`, the parent of a device's first queue discipline.
@@ -18,12 +18,12 @@ const ROOT: u32 = u32::MAX;
 const HEADER: usize = 16;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
-/// The text, within the options.
+/// Attribute of the text within the options.
 const TEXT: u16 = 1;
 
-/// Makes the queue discipline of a line such as
-/// `qdisc add dev out parent 1:1 handle 10: wred limit 1000p` in the current namespace, or changes
-/// the options of one that exists: `qdisc change dev out root handle f: outage closed 1`.
+/// Makes the queue discipline of a line in the current namespace, such as
+/// `qdisc add dev out parent 1:1 handle 10: wred limit 1000p`. Also changes the options of an
+/// existing one: `qdisc change dev out root handle f: outage closed 1`.
 pub fn apply(line: &str) -> io::Result<()> {
     let message = message(line, sys::device_index).ok_or(io::ErrorKind::InvalidInput)??;
     let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
@@ -39,7 +39,7 @@ pub fn apply(line: &str) -> io::Result<()> {
     }
 }
 
-/// The message of a line; `None`: it has another form.
+/// Returns the message for a line; `None` if the line has another form.
 fn message(line: &str, index: impl FnOnce(&str) -> io::Result<i32>) -> Option<io::Result<Vec<u8>>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (["qdisc", what, "dev", device], rest) = words.split_first_chunk()? else {
@@ -81,7 +81,7 @@ fn message(line: &str, index: impl FnOnce(&str) -> io::Result<i32>) -> Option<io
     }))
 }
 
-/// `10:` or `1:1`, both numbers hexadecimal.
+/// Parses `10:` or `1:1`, both numbers hexadecimal.
 fn handle(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once(':')?;
     let minor = match minor {
@@ -92,7 +92,7 @@ fn handle(text: &str) -> Option<u32> {
     Some(u32::from(major) << 16 | u32::from(minor))
 }
 
-/// As a C string.
+/// Returns a text as a C string.
 fn terminated(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0]].concat()
 }
@@ -130,7 +130,7 @@ mod tests {
     fn a_root_is_changed() {
         let line = "qdisc change dev out root handle f: outage closed 1";
         let message = message(line, |_| Ok(7)).unwrap().unwrap();
-        // Nothing is created.
+        // The flags of a change do not create anything.
         assert_eq!(half(&message, 6), NLM_F_REQUEST | NLM_F_ACK);
         let tcmsg: Vec<u32> = (1..4).map(|i| word(&message, HEADER + 4 * i)).collect();
         assert_eq!(tcmsg, [7, 0xf_0000, ROOT]);

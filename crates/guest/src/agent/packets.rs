@@ -3,9 +3,9 @@
 //! NAME.out behind it, NAME.drop with the cause as comment.
 //!
 //! A drop is known only when a later packet overtakes the dropped one, and the links are read one
-//! after the other. So records wait until no older one can come, and are then written in the order
-//! of time. Checksums are those of the guest, whose devices leave TCP and UDP checksums to the
-//! hardware.
+//! after the other. So records wait until no older record can come, and are then written in the
+//! order of time. Checksums are those of the guest, whose devices leave TCP and UDP checksums to
+//! the hardware.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,14 +19,14 @@ use super::frame::{Frame, KEY_PAYLOAD};
 use super::queue::{Lost, Packet, at};
 use super::ring::{Captured, PROGRAM_SNAPLEN as ROOM};
 
-/// Where the host looks for it.
+/// The path at which the host looks for the file.
 const FILE: &str = "/results/packets.pcapng";
 
 /// Upper bound of records that wait for older ones. Beyond this number, a drop that is found late
 /// is written after newer packets.
 const MAX_WAITING: usize = 1 << 17;
 
-/// Bytes per write: every call goes through to the host.
+/// Bytes per write. Each write is a call to the host, so it should be large.
 const BUFFER: usize = 1 << 20;
 
 /// Bytes of a datagram's payload that are kept: its number.
@@ -44,7 +44,7 @@ pub struct Head {
 impl Head {
     /// Keeps the headers of a packet, and the number of a datagram.
     pub fn of(packet: &Packet, captured: &Captured<'_>, frame: &Frame) -> Head {
-        // The captures distinguish datagrams by it.
+        // The captures distinguish datagrams by their number.
         let number = match (packet.tuple.is_some(), frame.is_tcp()) {
             (_, true) => 0,
             (false, false) => DATAGRAM_NUMBER,
@@ -77,11 +77,11 @@ struct Record {
 pub struct Packets<W: Write = BufWriter<File>> {
     file: PacketCapture<W>,
     waiting: Vec<Record>,
-    /// By link and slot: packets in the queue as in `Queue`, with their keys.
+    /// By link and slot: the packets in the queue as in `Queue`, with their keys.
     queued: Vec<Vec<VecDeque<(u64, Head)>>>,
 }
 
-/// Removes a packet from those of its slot; it is mostly the first.
+/// Removes a packet from its slot. It is mostly the first packet there.
 fn take(queued: &mut VecDeque<(u64, Head)>, key: u64) -> Option<Head> {
     let place = queued.iter().position(|(other, _)| *other == key)?;
     queued.remove(place).map(|(_, head)| head)
@@ -118,7 +118,7 @@ impl<W: Write> Packets<W> {
         });
     }
 
-    /// A packet came to a link.
+    /// Notes that a packet came to a link.
     pub fn arrived(
         &mut self,
         link: usize,
@@ -130,7 +130,7 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Arrived, packet.time_ns, head);
     }
 
-    /// The schedule of a link dropped a packet.
+    /// Notes that the schedule of a link dropped a packet.
     pub fn dropped(
         &mut self,
         link: usize,
@@ -142,7 +142,7 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Dropped(Cause::Scheduled), packet.time_ns, head);
     }
 
-    /// A packet went into the queue.
+    /// Notes that a packet went into the queue.
     pub fn entered(
         &mut self,
         link: usize,
@@ -154,7 +154,7 @@ impl<W: Write> Packets<W> {
         at(&mut self.queued[link], packet.slot).push_back((packet.key, head));
     }
 
-    /// A packet came out of the queue. `slot` is where it went in, if that was captured.
+    /// Notes that a packet came out of the queue. `slot` is where it went in, if that was captured.
     pub fn left(
         &mut self,
         (link, slot): (usize, Option<usize>),
@@ -169,7 +169,7 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Left, packet.time_ns, head);
     }
 
-    /// The wire behind a link lost a packet that came to it at `at_ns`.
+    /// Notes that the wire behind a link lost a packet that came to the wire at `at_ns`.
     pub fn lost_behind(&mut self, link: usize, head: Head, at_ns: u64) {
         self.add(link, Seen::Dropped(Cause::Loss), at_ns, head);
     }
@@ -183,7 +183,7 @@ impl<W: Write> Packets<W> {
         }
     }
 
-    /// Writes the records that nothing older than `horizon_ns` can precede any more.
+    /// Writes the records that no record older than `horizon_ns` can precede any more.
     pub fn write(&mut self, horizon_ns: u64) -> io::Result<()> {
         // Stable sort: simultaneous packets stay in the order of the captures.
         self.waiting.sort_by_key(|r| r.time_ns);
@@ -259,7 +259,7 @@ mod tests {
         }
         packets.left((0, Some(0)), &leaves(10, 25), &captured, &frame);
         packets.arrived(1, &packet(25), &captured, &frame);
-        // The second of them may still prove to be dropped at 20.
+        // The second packet is not written yet: it may still turn out to be dropped at 20.
         packets.write(20).expect("in memory");
         let mut lost = vec![Lost {
             slot: 0,

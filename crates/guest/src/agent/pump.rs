@@ -1,8 +1,8 @@
 //! Threads that write or read without end, and wait inside the kernel.
 //!
-//! Another part of the kernel wakes such a thread directly. With a thread in `epoll_wait` the
-//! processor would switch to the agent's process and back, twice. Since threads may be woken often,
-//! flows can keep little data waiting, and it stays in the processor's cache.
+//! The kernel wakes such a thread directly. With a thread in `epoll_wait` the processor would
+//! switch to the agent's process and back, twice. Since waking is cheap, flows keep little data
+//! waiting, and it stays in the processor's cache.
 
 use std::fs::File;
 use std::io;
@@ -24,8 +24,8 @@ pub type Failure = Arc<OnceLock<String>>;
 
 /// Whether the two ends of a flow get threads.
 ///
-/// Four cases do not. The main loop watches a flow that ends, and a thread inside a call would
-/// delay that. With offloads, segments leave in large bursts, for which more data has to be ready.
+/// A flow that ends does not: the main loop watches it, and a thread inside a call would delay
+/// that. With offloads, segments leave in large bursts, for which more data has to be ready.
 /// Recording every ACK wakes the agent for each ACK anyway. And a process that starts programs may
 /// have only one thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
@@ -35,14 +35,14 @@ pub fn serves(flow: &Flow, job: &Job) -> bool {
     endless && plain && job.flows.len() <= MOST_FLOWS
 }
 
-/// Writes as soon as the connection exists.
+/// Starts a thread that writes as soon as the connection exists.
 pub fn write(socket: Arc<Socket>, zeros: Arc<File>, failure: Failure) -> io::Result<()> {
     start(socket, failure, "write", move |socket| {
         socket.send_file(&zeros, tcp::ZEROS).map(drop)
     })
 }
 
-/// Reads.
+/// Starts a thread that reads.
 pub fn read(flow: &Flow, slack: Slack, socket: Arc<Socket>, failure: Failure) -> io::Result<()> {
     let flow = flow.clone();
     let mut bounded = false;

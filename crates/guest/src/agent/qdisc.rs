@@ -16,8 +16,8 @@ pub struct Probe {
     socket: Socket,
     device: i32,
     kind: Vec<u8>,
-    /// The handle of the qdisc once it is known: from then on the kernel is asked for this qdisc
-    /// only.
+    /// The handle of the qdisc once it is known. From then on the probe asks the kernel for this
+    /// qdisc only.
     handle: Option<u32>,
     xstats: Option<&'static Xstats>,
     buffer: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct Probe {
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
-/// Sends the answer to the socket that asks, too: older kernels send it to others only.
+/// The socket that asks gets the answer, too; older kernels send it to other sockets only.
 const NLM_F_ECHO: u16 = 8;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
@@ -37,7 +37,7 @@ const TCMSG: usize = 20;
 const TCA_KIND: u16 = 1;
 
 impl Probe {
-    /// In the current namespace.
+    /// Opens a probe in the current namespace.
     pub fn new(device: &str, kind: &str) -> io::Result<Probe> {
         let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
         Ok(Probe {

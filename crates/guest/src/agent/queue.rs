@@ -1,4 +1,4 @@
-//! A queue, seen from both sides: computes from the packets in and out what a [`Meter`] counts.
+//! A queue, seen from both sides: computes what a [`Meter`] counts from the packets in and out.
 //!
 //! The guest's own work takes no virtual time, so the time between the two captures of a packet is
 //! exactly its sojourn time.
@@ -20,17 +20,17 @@ use tailback_guest::job::{DropsAt, Limit, Link};
 /// A packet on one side of the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// When, ns from the start of the run.
+    /// Capture time, ns from the start of the run.
     pub time_ns: u64,
     /// Flow or program and direction: twice its number, plus one for ACKs or for packets that the
     /// receiver's host sends.
     pub lane: usize,
-    /// Packets of one slot keep their order in every queue. The slot is the lane, or for a program
-    /// the result of [`Packet::tuple_slot`].
+    /// Slot of the packet: packets of one slot keep their order in every queue. The slot is the
+    /// lane, or for a program the result of [`Packet::tuple_slot`].
     pub slot: usize,
-    /// For a program: its 5-tuple, by the number that the captures assign to it.
+    /// For a packet of a program, the number that the captures assign to its 5-tuple.
     pub tuple: Option<u32>,
-    /// Distinguishes it from the others of its lane.
+    /// Distinguishes the packet from the others of its lane.
     pub key: u64,
     /// Frame length, bytes.
     pub len: u32,
@@ -39,19 +39,20 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// The flow, or the connection of a source, that it belongs to.
+    /// Returns the flow, or the connection of a source, that the packet belongs to.
     pub fn number(&self) -> u32 {
         (self.lane / 2) as u32
     }
 
-    /// The slot of a packet of a 5-tuple; slots of 5-tuples follow those of `lanes` lanes. Queues
-    /// keep the order of a 5-tuple and direction, but some put packets with ECT(1) or CE into a
-    /// separate queue.
+    /// Returns the slot of a packet of a 5-tuple; slots of 5-tuples follow those of `lanes` lanes.
+    /// Queues keep the order of a 5-tuple and direction, but some put packets with ECT(1) or CE
+    /// into a separate queue.
     pub fn tuple_slot(lanes: usize, tuple: u32, back: bool, ecn: u8) -> usize {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
-    /// The other slot of its 5-tuple and direction: where it went in, if it was marked since then.
+    /// Returns the other slot of its 5-tuple and direction: where it went in if it was marked
+    /// later.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -61,7 +62,7 @@ impl Packet {
     }
 }
 
-/// The element at an index of a list that grows.
+/// Returns the element at an index of a list, and extends the list if needed.
 pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);
@@ -72,26 +73,26 @@ pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
 /// What happened to a packet of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Its 5-tuple.
+    /// Number of the packet's 5-tuple.
     pub tuple: u32,
     /// Whether the receiver's host sent it.
     pub back: bool,
-    /// When, ns.
+    /// When it happened, ns.
     pub at_ns: u64,
     /// What happened.
     pub what: Noted,
 }
 
-/// See [`Note`].
+/// The event of a [`Note`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
-    /// The time after which it left the queue, ns.
+    /// The packet left the queue after this time, ns.
     Passed(u64),
-    /// It was dropped or marked.
+    /// The packet was dropped or marked.
     Counted(Cause),
 }
 
-/// A packet that went in and was not captured coming out so far.
+/// A packet that went in and has not been captured coming out yet.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     packet: Packet,
@@ -103,13 +104,13 @@ struct Waiting {
 /// A packet that the queue is known to have dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Its slot; where packets keep their order, it was the oldest of the slot.
+    /// Slot of the packet; where packets keep their order, it was the oldest of the slot.
     pub slot: usize,
-    /// Distinguishes it from the others of its lane.
+    /// Distinguishes the packet from the others of its lane.
     pub key: u64,
-    /// When it was dropped, ns.
+    /// When the packet was dropped, ns.
     pub at_ns: u64,
-    /// Why.
+    /// Cause of the drop.
     pub cause: Cause,
 }
 
@@ -119,35 +120,35 @@ pub struct Queue {
     pub meter: Meter,
     /// Packets that came out but were not captured going in.
     pub strangers: u64,
-    /// Drops found over the whole run, warm-up included.
+    /// Drops found over the whole run, including the warm-up.
     pub dropped: u64,
     /// Drops that [`super::packets`] has not read yet, if packets are recorded.
     pub lost: Option<Vec<Lost>>,
-    /// What happened to packets of programs and has not been read yet.
+    /// Events of packets of programs that have not been read yet.
     pub notes: Vec<Note>,
     warmup_ns: u64,
     limit: Limit,
     drops_at: DropsAt,
-    /// Whether it drops only because of a full buffer.
+    /// Whether the queue drops only because of a full buffer.
     tail_drop: bool,
-    /// Whether all packets keep their order: then all wait in the first of `slots`.
+    /// Whether all packets keep their order; if so, all wait in the first of `slots`.
     in_order: bool,
     /// Overtaken packets by lane and key, for queues that may reorder the packets of a slot.
     overtaken: Option<HashMap<(usize, u64), Waiting>>,
     slots: Vec<VecDeque<Waiting>>,
-    /// Marks seen over the whole run, warm-up included.
+    /// Marks seen over the whole run, including the warm-up.
     marked: u64,
     /// Whether the buffer has been full.
     overflowed: bool,
     /// Bytes and packets that came out, including those that the algorithm dropped at the head.
     bytes_out: u64,
     packets_out: u64,
-    /// When the packet that came out last went in.
+    /// When the packet that left last had entered, ns.
     newest_out_ns: u64,
 }
 
 impl Queue {
-    /// An empty queue for packets of this many numbers.
+    /// Returns an empty queue; `numbers` counts the flows, connections and programs of the run.
     pub fn new(link: &Link, numbers: usize, warmup_ns: u64, meter: Meter) -> Queue {
         Queue {
             meter,
@@ -170,7 +171,7 @@ impl Queue {
         }
     }
 
-    /// A packet went in.
+    /// Notes that a packet went in.
     pub fn enter(&mut self, packet: Packet) {
         self.meter.arrive(packet.len, packet.time_ns);
         let slot = if self.in_order { 0 } else { packet.slot };
@@ -182,7 +183,7 @@ impl Queue {
         });
     }
 
-    /// Where a packet waits: the index of its slot, and how many are ahead of it there.
+    /// Finds a waiting packet: returns the index of its slot, and how many packets are ahead of it.
     fn find(&self, packet: &Packet) -> Option<(usize, usize)> {
         let is_it = |w: &Waiting| w.packet.key == packet.key && w.packet.lane == packet.lane;
         let within = |slot: usize| Some((slot, self.slots.get(slot)?.iter().position(is_it)?));
@@ -192,7 +193,7 @@ impl Queue {
         within(packet.slot).or_else(|| within(packet.other_slot()?))
     }
 
-    /// A packet came out; returns its slot if it was captured going in.
+    /// Notes that a packet came out; returns its slot if it was captured going in.
     pub fn leave(&mut self, packet: Packet) -> Option<usize> {
         let late = (self.overtaken.as_mut())
             .and_then(|overtaken| overtaken.remove(&(packet.lane, packet.key)));
@@ -215,7 +216,7 @@ impl Queue {
         let slot = waiting.packet.slot;
         let (entered, len) = (waiting.packet.time_ns, waiting.packet.len);
         self.newest_out_ns = self.newest_out_ns.max(entered);
-        // For a packet that was reordered, it is unknown what was ahead of it.
+        // It is unknown what was ahead of a packet that was reordered.
         if entered >= self.warmup_ns && keeps_order {
             let before = self.bytes_out - waiting.bytes_out;
             self.meter.note_backlog(before + u64::from(len));
@@ -233,7 +234,7 @@ impl Queue {
                 _ => return Some(slot),
             };
             self.marked += u64::from(cause == Cause::Mark);
-            // An event has the time at which the algorithm decided.
+            // The time of the event is when the algorithm decided.
             let at_ns = match self.drops_at {
                 DropsAt::Enqueue => entered,
                 DropsAt::Dequeue => packet.time_ns,
@@ -261,23 +262,23 @@ impl Queue {
         }
     }
 
-    /// A later packet of its slot left before it, at `seen_ns`.
+    /// Handles a packet that a later packet of its slot overtook; that one left at `seen_ns`.
     fn pass_by(&mut self, passed: Waiting, seen_ns: u64) {
         let Some(overtaken) = &mut self.overtaken else {
             return self.lose(&passed, seen_ns);
         };
         let name = (passed.packet.lane, passed.packet.key);
-        // Another packet with the same key cannot be distinguished from it any more.
+        // Another packet with the same key cannot be distinguished from this one any more.
         if let Some(other) = overtaken.insert(name, passed) {
             self.lose(&other, seen_ns);
         }
     }
 
-    /// A packet was dropped, at the latest at `seen_ns`.
+    /// Counts a drop that happened at `seen_ns` or earlier.
     fn lose(&mut self, lost: &Waiting, seen_ns: u64) {
         self.dropped += 1;
         let packet = lost.packet;
-        // All packets that were ahead of it on arrival have left since, because the order is kept.
+        // The order is kept, so all packets that were ahead of it on arrival have left.
         let full = match self.limit {
             Limit::Packets(n) => self.packets_out - lost.packets_out >= n,
             Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
@@ -305,21 +306,21 @@ impl Queue {
         self.note(&packet, at_ns, Noted::Counted(cause));
     }
 
-    /// When the packet that has waited longest and was not overtaken went in, ns.
+    /// Returns when the packet that has waited longest and was not overtaken went in, ns.
     pub fn oldest_ns(&self) -> Option<u64> {
         let fronts = self.slots.iter().filter_map(VecDeque::front);
         fronts.map(|w| w.packet.time_ns).min()
     }
 
     /// Ends the run. A packet that is still here either waits in the queue, or was dropped without
-    /// a later packet to show that. `queued` is how many packets the queue reports to hold,
+    /// a later packet to show that. `queued` is how many packets the queue reports to hold;
     /// `dropped` and `marked` are its counts over the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();
         let waiting = waiting + overtaken.len() as u64;
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
-        // The oldest first: the queue holds the newest.
+        // Sort by age: the queue still holds the newest packets.
         let mut rest: Vec<Waiting> = self
             .slots
             .iter_mut()
@@ -336,16 +337,16 @@ impl Queue {
                 kept.push(waiting);
             }
         }
-        // No packet that came after them has left yet. Only the queue's own count shows that they
-        // were dropped on arrival.
+        // No later packet has left yet. Only the queue's own count shows that these packets were
+        // dropped on arrival.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
         let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
         for waiting in kept.iter().take(missing as usize) {
             self.lose(waiting, waiting.packet.time_ns);
         }
-        // These were marked on arrival and still wait. Which packets they are is unknown; the
-        // newest ones met the longest queue. If the buffer was full it may have dropped marked
-        // packets as well, and then the number is unknown, too.
+        // These packets were marked on arrival and still wait. Which ones they are is unknown;
+        // assume the newest, which met the longest queue. If the buffer was full, it may have
+        // dropped marked packets as well, and then their number is unknown, too.
         let unseen = if self.overflowed { 0 } else { unseen };
         let waits = kept.iter().skip(missing as usize).rev();
         for waiting in waits
@@ -402,7 +403,7 @@ mod tests {
         Queue::new(&link, 2, 100, meter)
     }
 
-    /// What was measured, over 1000 ns at 1 byte/ns.
+    /// Returns the measurements over 1000 ns at 1 byte/ns.
     fn measured(queue: Queue) -> Outcome {
         let mut outcome = Outcome {
             duration_ns: 1_000,
@@ -444,7 +445,7 @@ mod tests {
         assert_eq!((outcome.packets, outcome.bytes), (2, 2000));
         assert_eq!(outcome.delay.sum(), 100 + 80);
         assert_eq!(outcome.counts.marks(), 1);
-        // 1000 B from the warm-up at 100 to 150, 1000 B from 120 to 200.
+        // After the warm-up at 100, one packet of 1000 B waits until 150, another from 120 to 200.
         assert_eq!(outcome.backlog_byte_ns, 1000 * (50 + 80));
         assert_eq!(outcome.backlog_max_bytes, 2000);
     }
@@ -471,7 +472,7 @@ mod tests {
         queue.enter(packet(311, 0, 4, 0));
         queue.enter(packet(312, 0, 5, 0));
         queue.leave(packet(320, 0, 3, 0));
-        // Number 4 found one packet waiting, so it was not the buffer.
+        // Packet 4 found one packet waiting, so its drop was not due to the full buffer.
         queue.leave(packet(330, 0, 5, 0));
         queue.finish(Some(0), None, None);
         assert_eq!(queue.meter.counts.get(Cause::Overflow), 1);
@@ -510,7 +511,7 @@ mod tests {
         assert_eq!(outcome.packets, 3);
         assert_eq!(classes[0].counts, outcome.counts);
         assert_eq!((outcome.counts.drops(), outcome.counts.marks()), (1, 1));
-        // From 100 to 400 ns and from 400 to 700; the rest to 1000 as well.
+        // Intervals are 100 to 400 ns and 400 to 700 ns; the rest, to 1000, is an interval as well.
         let drops: Vec<u64> = classes[0].intervals.iter().map(|i| i.drops).collect();
         assert_eq!(drops, [0, 1, 0]);
         assert_eq!(classes[0].flow_bytes, [[1000, 1000, 0]]);
@@ -527,7 +528,7 @@ mod tests {
         red.enter(packet(110, 0, 2, 2));
         red.leave(packet(120, 0, 1, CE));
         red.leave(packet(130, 0, 2, CE));
-        // Two more on arrival; one of them is still there at the end.
+        // Two more packets are marked on arrival; one of them is still there at the end.
         red.enter(packet(900, 0, 3, 2));
         red.enter(packet(910, 2, 3, 2));
         red.leave(packet(990, 0, 3, CE));
@@ -566,7 +567,7 @@ mod tests {
         let mut netem = queue(Limit::Unknown, DropsAt::Enqueue);
         netem.overtaken = Some(HashMap::new());
         (0..6).for_each(|key| netem.enter(packet(200 + key, 0, key, 0)));
-        // 3 and 4 first, 1 is never seen again, 5 still waits.
+        // Packets 3 and 4 leave first, 1 never leaves, and 5 still waits at the end.
         let times = [(3, 210), (4, 211), (0, 300), (2, 302)];
         for (key, at) in times {
             assert_eq!(netem.leave(packet(at, 0, key, 0)), Some(0));
@@ -581,7 +582,7 @@ mod tests {
         assert_eq!(outcome.backlog_byte_ns, 1000 * waited);
     }
 
-    /// A packet of the program with number 1, whose slots follow those of four lanes.
+    /// Returns a packet of program 1, whose slots follow those of four lanes.
     fn of_program(time_ns: u64, tuple: u32, key: u64, ecn: u8) -> Packet {
         Packet {
             slot: Packet::tuple_slot(4, tuple, false, ecn),
@@ -597,7 +598,7 @@ mod tests {
         queue.enter(of_program(210, 1, 10, 2));
         assert_eq!(queue.leave(of_program(220, 1, 10, CE)), Some(8));
         assert_eq!(queue.leave(of_program(230, 0, 0, 2)), Some(4));
-        // Number 1 is overtaken by its own.
+        // A later packet of its own 5-tuple overtakes packet 1.
         queue.leave(of_program(240, 0, 2, 2));
         queue.finish(Some(0), None, None);
         assert_eq!((queue.strangers, queue.dropped), (0, 1));

@@ -2,10 +2,10 @@
 //! bytes, and the connection ends.
 //!
 //! The client knows how many bytes come. So no FIN is sent, and every packet of the server also
-//! exists in the simulator. When the client has everything it resets the connection. That is one
+//! exists in the simulator. A client that has all bytes resets the connection. The reset is one
 //! short packet more on the way back than in the simulator, and leaves no state that keeps the
-//! port. A port is used again once the server has received the reset; the port that is free for the
-//! longest time comes first.
+//! port. A port is used again once the server has received the reset. Of the free ports, the one
+//! that has been free longest is used first.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,7 +20,7 @@ use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
 use super::tcp::{self, Info};
 
-/// Time after which a reset that the server has not received is lost, ns.
+/// Time after which a reset that has not reached the server counts as lost, ns.
 const FORGOTTEN_NS: u64 = 5_000_000_000;
 
 /// The tokens that identify the descriptors of a source's connections in events.
@@ -28,13 +28,13 @@ const FORGOTTEN_NS: u64 = 5_000_000_000;
 pub struct Tokens {
     /// The socket that listens.
     pub listener: u64,
-    /// The first client; the others follow.
+    /// The first client; the other clients follow.
     pub clients: u64,
-    /// The first server; the others follow.
+    /// The first server; the other servers follow.
     pub servers: u64,
 }
 
-/// A client's port, and the connection that has it.
+/// A client's port, and the connection that uses the port.
 struct Slot {
     /// The source as a flow, with port and size of this connection.
     flow: Flow,
@@ -44,7 +44,7 @@ struct Slot {
     read: u64,
     /// When the client connected, or finished.
     since_ns: u64,
-    /// Segments before the warm-up was over: sent by the server, received by the client.
+    /// Segments during the warm-up: sent by the server, and received by the client.
     base: [u32; 2],
 }
 
@@ -56,14 +56,14 @@ pub struct Requests<'a> {
     listener: Socket,
     tokens: Tokens,
     slots: Vec<Slot>,
-    /// Slots without a client, the one that is free for the longest time first.
+    /// Slots without a client; the slot that has been free longest comes first.
     free: VecDeque<usize>,
     warmup_ns: u64,
     started: u64,
     refused: u64,
     failed: u64,
     done: Vec<Completion>,
-    /// Since the warm-up.
+    /// Segments sent since the warm-up.
     sent_segments: u64,
     received_segments: u64,
     received_bytes: u64,
@@ -175,7 +175,7 @@ impl<'a> Requests<'a> {
         Ok(())
     }
 
-    /// Called when clients have connected.
+    /// Accepts the clients that have connected.
     pub fn accept(&mut self, zeros: &File, poll: &Poll) -> Result<(), String> {
         loop {
             let what = |e: io::Error| format!("source {}: accept: {e}", self.source.name);
@@ -201,7 +201,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Called when a server can write, or has received the reset.
+    /// Serves a connection; called when its server can write, or has received the reset.
     pub fn serve(&mut self, index: usize, events: u32, zeros: &File, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
@@ -228,7 +228,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Called when something has reached a client, at `now`.
+    /// Reads at a client, at time `now`; called when something has reached the client.
     pub fn read(&mut self, index: usize, now: u64, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
@@ -269,7 +269,7 @@ impl<'a> Requests<'a> {
         self.free.push_back(index);
     }
 
-    /// Restarts the counters; returns how many data packets there were.
+    /// Restarts the counters; returns how many data packets there were during the warm-up.
     pub fn end_warmup(&mut self) -> u64 {
         let before = self.sent_segments;
         (
@@ -290,7 +290,7 @@ impl<'a> Requests<'a> {
         before + open
     }
 
-    /// The outcome of the source, including connections that are still open.
+    /// Returns the measurements of the source, including connections that are still open.
     pub fn outcome(&self, job: &Job) -> TrafficOutcome {
         let (mut sent, mut segments) = (self.sent_segments, self.received_segments);
         let mut bytes = self.received_bytes;

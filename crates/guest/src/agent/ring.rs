@@ -10,8 +10,8 @@ use super::sys::Socket;
 /// Bytes kept of a packet: Ethernet, IPv4 and the longest TCP header.
 pub const SNAPLEN: u32 = 96;
 
-/// The same where programs run: Ethernet, IPv6, UDP and enough payload to distinguish packets, or
-/// the longest TCP header. It fits into a slot of the same size.
+/// Bytes kept of a packet where programs run: Ethernet, IPv6, UDP and enough payload to distinguish
+/// packets, or the longest TCP header. Slots have the same size as with [`SNAPLEN`].
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
 /// Bytes of a slot: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
@@ -39,11 +39,11 @@ struct Request {
 /// A captured packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// When, ns of the realtime clock.
+    /// Capture time, ns of the realtime clock.
     pub time_ns: u64,
-    /// The device.
+    /// Index of the device.
     pub device: i32,
-    /// Whether it was going out there.
+    /// Whether the packet was leaving by the device.
     pub outgoing: bool,
     /// Frame length, bytes.
     pub len: u32,
@@ -65,13 +65,13 @@ pub struct Ring {
 pub enum Which {
     /// The packets that come in and those that go out.
     Both,
-    /// Those that come in.
+    /// The packets that come in.
     Incoming,
 }
 
 impl Ring {
-    /// A ring in the current namespace that has room for `packets` packets and keeps `snaplen`
-    /// bytes of each.
+    /// Opens a ring in the current namespace that has room for `packets` packets and keeps
+    /// `snaplen` bytes of each.
     pub fn new(which: Which, packets: usize, snaplen: u32) -> io::Result<Ring> {
         let socket = Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         socket.set(libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;
@@ -167,7 +167,7 @@ impl Ring {
         }
     }
 
-    /// Packets that the ring had no room for since the last call.
+    /// Returns how many packets did not fit into the ring since the last call.
     pub fn lost(&self) -> u64 {
         let mut statistics = [0_u8; 8];
         match self

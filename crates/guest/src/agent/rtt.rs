@@ -1,5 +1,6 @@
-//! Round-trip times from captures. An ACK gives one sample if it covers data that was sent once:
-//! that of the newest such segment, as in the simulator and in Linux (`tcp_clean_rtx_queue`).
+//! Round-trip times from captures. An ACK gives a sample if it covers data that was sent only once.
+//! The sample is that of the newest such segment, as in the simulator and in Linux
+//! (`tcp_clean_rtx_queue`).
 
 use std::collections::VecDeque;
 
@@ -16,7 +17,7 @@ struct Segment {
     sacked: bool,
 }
 
-/// The segments of a flow in flight.
+/// The segments in flight of a flow.
 #[derive(Debug, Default)]
 pub struct RttTracker {
     segments: VecDeque<Segment>,
@@ -32,11 +33,11 @@ fn before(a: u32, b: u32) -> bool {
 }
 
 impl RttTracker {
-    /// A data segment was sent.
+    /// Notes that a data segment was sent.
     pub fn sent(&mut self, seq: u32, payload: u32, at_ns: u64) {
         let end = seq.wrapping_add(payload);
         if self.started && before(seq, self.next) {
-            // A retransmission: marks every segment it covers.
+            // The segment is a retransmission: mark every segment that it covers.
             let from = self.segments.partition_point(|s| !before(seq, s.end));
             for segment in self.segments.range_mut(from..) {
                 if !before(segment.seq, end) {
@@ -57,7 +58,8 @@ impl RttTracker {
         });
     }
 
-    /// An ACK reached the sender; returns the RTT if it acknowledges data that was sent once.
+    /// Notes that an ACK reached the sender; returns the RTT if it acknowledges data sent only
+    /// once.
     pub fn acknowledged(&mut self, ack: u32, sack: &Sack, at_ns: u64) -> Option<u64> {
         let (mut acked, mut sacked, mut again) = (None, None, false);
         while let Some(segment) = self.segments.front().copied() {

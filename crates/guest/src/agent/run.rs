@@ -30,15 +30,15 @@ use super::token::{self, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
 use super::token::{PROGRAM_EXIT, PROGRAM_OUTPUT};
 use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 
-/// Time between set-up and the start of the run, ns: effects of the set-up are over by then.
+/// Time between set-up and the start of the run, ns: long enough for effects of the set-up to end.
 const SETTLE_NS: u64 = 20_000_000;
 
 /// A jiffy, ns (HZ 1000).
 const JIFFY_NS: u64 = 1_000_000;
 
-/// A run begins at a jiffy that is a multiple of this. CUBIC's clock and timers that fire at
-/// multiples of 8 or 64 jiffies (those far ahead) then have the same phase in every run, that of
-/// the simulator.
+/// A run begins at a jiffy that is a multiple of this number. Then CUBIC's clock has the same phase
+/// in every run and in the simulator. So have timers far ahead, which fire at multiples of 8 or 64
+/// jiffies.
 const START_JIFFIES: u64 = 512;
 
 /// How often progress is written to the console during a run.
@@ -47,7 +47,7 @@ const PROGRESS_STEPS: u64 = 500;
 /// Shortest time between two such lines, ns.
 const PROGRESS_NS: u64 = 100_000_000;
 
-/// Kinds of entries that become due; simultaneous entries are handled in this order.
+/// Kinds of entries that become due. Simultaneous entries are handled in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Warmup,
@@ -67,7 +67,7 @@ enum Due {
     Progress,
 }
 
-/// A running source, of either sort.
+/// A running source, of datagrams or of requests.
 enum Player<'a> {
     Datagrams(Datagrams<'a>),
     Requests(Requests<'a>),
@@ -123,7 +123,7 @@ impl Runner<'_> {
             origin_ns,
             ..self.clock
         };
-        // The clocks differ by a constant: nothing adjusts virtual time.
+        // The clocks differ by a constant, because nothing adjusts virtual time.
         self.captures.begin(sys::realtime_ns() - now + origin_ns);
         self.plan_first();
         println!("tailback: start");
@@ -245,7 +245,7 @@ impl Runner<'_> {
                 self.due.push(Reverse((next, due)));
             }
             Due::Look => {
-                // TCP's timers fire with jiffies and cause no event here.
+                // TCP's own timers fire at jiffies, and cause no event in this loop.
                 self.record_changes(None);
                 self.due.push(Reverse((at + JIFFY_NS, due)));
             }
@@ -302,7 +302,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Lets the application of a flow do what is due.
+    /// Does what is due for the application of a flow.
     fn act(&mut self, index: usize, now: u64) {
         if let Some(next) = self.connections[index].act(now, &self.zeros) {
             self.due.push(Reverse((next, Due::Act(index))));
@@ -336,7 +336,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Records the senders of a namespace, or all, after they may have received something.
+    /// Records the senders of a namespace, or all senders, after they may have received something.
     fn record_changes(&mut self, namespace: Option<usize>) {
         let now = self.clock.now();
         for connection in &mut self.connections {

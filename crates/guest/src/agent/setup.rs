@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::{adapt, ip, own_qdisc, sys};
 use tailback_guest::job::{Batch, Device, HARDWARE_ADDRESS, Job, Tool};
 
-/// ethtool's commands for a device's offloads: get, set and the name.
+/// ethtool's commands for a device's offloads: the command to read, the one to set, and the name.
 const FEATURES: [(u32, u32, &str); 3] = [
     (0x1e, 0x1f, "tso"),
     (0x23, 0x24, "gso"),
@@ -33,7 +33,7 @@ impl Namespaces {
         &self.names[namespace]
     }
 
-    /// How many there are.
+    /// Returns the number of namespaces.
     pub fn len(&self) -> usize {
         self.files.len()
     }
@@ -51,12 +51,12 @@ pub fn file_systems() -> Result<(), String> {
         sys::mount(source, target, kind, options).map_err(|e| format!("mount {target}: {e}"))?;
     }
     fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
-    // Warnings, too: the host turns them into warnings of the run. They are not enabled on the boot
-    // line, because the random numbers depend on it.
+    // Print warnings, too: the host turns them into warnings of the run. The boot line cannot
+    // enable them, because the random numbers depend on it.
     fs::write("/proc/sys/kernel/printk", "5").map_err(|e| format!("kernel.printk: {e}"))
 }
 
-/// Sets up everything else, up to the first packet.
+/// Sets up everything but the file systems.
 pub fn network(job: &Job) -> Result<Namespaces, String> {
     for module in &job.modules {
         let file = File::open(&module.path).map_err(|e| format!("{}: {e}", module.path))?;
@@ -101,7 +101,7 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     for namespace in &job.namespaces {
         let what = |e| format!("namespace {}: {e}", namespace.name);
         sys::new_network().map_err(what)?;
-        // Where `ip` looks for names.
+        // `ip` looks for names of namespaces here.
         let path = format!("/run/netns/{}", namespace.name);
         File::create(&path).map_err(what)?;
         sys::bind_mount("/proc/self/ns/net", &path).map_err(what)?;
@@ -113,8 +113,8 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     })
 }
 
-/// Makes the pairs of devices. All have one hardware address and no ARP, so that each accepts the
-/// packets of any other without address resolution.
+/// Makes the pairs of devices. All have the same hardware address and no ARP, so that each device
+/// accepts packets of any other without address resolution.
 fn make_devices(job: &Job, namespaces: &Namespaces) -> Result<(), String> {
     let mut requests = ip::Requests::default();
     for veth in &job.veths {
@@ -140,7 +140,7 @@ fn set_features(device: &Device, on: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The offloads of a device in the current namespace, e.g. `tso off, gso off, gro off`.
+/// Returns the offloads of a device in the current namespace, e.g. `tso off, gso off, gro off`.
 pub fn features(device: &str) -> String {
     let words = FEATURES.map(|(get, _, name)| match sys::ethtool(device, get, 0) {
         Ok(0) => format!("{name} off"),
@@ -219,7 +219,7 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
     Err(format!("{place}: {name}{line}: {}", said.join("; ")))
 }
 
-/// The output of a tool in the current namespace for several lines; `words` are its first
+/// Returns the output of a tool in the current namespace for several lines; `words` are its first
 /// arguments.
 pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<String, String> {
     let program = program(tool);
@@ -232,7 +232,7 @@ pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<Stri
         .spawn()
         .map_err(|e| format!("{program}: {e}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // As above.
+        // If the tool stops reading, its other outputs have the reason.
         let _ = stdin.write_all((lines.join("\n") + "\n").as_bytes());
     }
     let output = child
@@ -247,7 +247,7 @@ pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<Stri
     }
 }
 
-/// The output of a tool in the current namespace.
+/// Returns the output of a tool in the current namespace.
 pub fn tool_output(tool: Tool, arguments: &[&str]) -> String {
     let output = Command::new(program(tool)).args(arguments).output();
     match output {

@@ -11,7 +11,7 @@ use std::mem::{size_of, zeroed};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Turns the C convention into a result.
+/// Turns the result of a C function into a `Result`.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -94,11 +94,11 @@ pub fn power_off() -> ! {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
     }
-    // Reached only if this is not the first process: then it can only exit.
+    // Only reached if this is not the first process, which can then only exit.
     std::process::exit(1)
 }
 
-/// A clock, ns.
+/// Returns the time of a clock, ns.
 fn clock(which: libc::clockid_t) -> u64 {
     // SAFETY: zeroed is a valid timespec, and the call writes into it.
     let time = unsafe {
@@ -109,21 +109,21 @@ fn clock(which: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The clock that timers follow, ns.
+/// Returns the time of the clock that timers follow, ns.
 pub fn monotonic_ns() -> u64 {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// The clock of capture times, ns.
+/// Returns the time of the clock that captures use, ns.
 pub fn realtime_ns() -> u64 {
     clock(libc::CLOCK_REALTIME)
 }
 
-/// A timer that can be waited for.
+/// A timer that a process can wait for.
 pub struct Timer(OwnedFd);
 
 impl Timer {
-    /// A timer that is not set.
+    /// Makes a timer that is not set.
     pub fn new() -> io::Result<Timer> {
         // SAFETY: takes no pointer; the descriptor is new and owned.
         let fd = check(unsafe {
@@ -136,7 +136,7 @@ impl Timer {
         Ok(Timer(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Sets it to a time of the monotonic clock.
+    /// Sets the timer to a time of the monotonic clock.
     pub fn set(&self, at_ns: u64) -> io::Result<()> {
         // SAFETY: plain data, valid when zeroed; the pointers outlive the call.
         unsafe {
@@ -158,7 +158,7 @@ impl Timer {
     /// Clears an expiry.
     pub fn clear(&self) {
         let mut count = [0_u8; 8];
-        // SAFETY: a timer gives eight bytes. Finding nothing to read is fine.
+        // SAFETY: a timer gives eight bytes. It does not matter if there is nothing to read.
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
     }
 
@@ -168,18 +168,18 @@ impl Timer {
     }
 }
 
-/// Waits for descriptors.
+/// A set of descriptors to wait for.
 pub struct Poll(OwnedFd);
 
-/// A descriptor can be read or its peer has finished.
+/// The descriptor can be read, or its peer has finished.
 pub const READABLE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP) as u32;
-/// A descriptor can be written.
+/// The descriptor can be written.
 pub const WRITABLE: u32 = libc::EPOLLOUT as u32;
-/// Report changes only.
+/// Report only changes of a descriptor's state.
 pub const EDGE: u32 = libc::EPOLLET as u32;
 
 impl Poll {
-    /// An empty poll.
+    /// Makes a poll without descriptors.
     pub fn new() -> io::Result<Poll> {
         // SAFETY: takes no pointer; the descriptor is new and owned.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
@@ -205,12 +205,12 @@ impl Poll {
         self.control(libc::EPOLL_CTL_ADD, fd, events, token)
     }
 
-    /// Forgets a descriptor.
+    /// Removes a descriptor.
     pub fn remove(&self, fd: RawFd) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_DEL, fd, 0, 0)
     }
 
-    /// Waits without limit; returns tokens with their events.
+    /// Waits without limit; returns the tokens of descriptors with their events.
     pub fn wait(&self, happened: &mut Vec<(u64, u32)>) -> io::Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
         // SAFETY: the buffer has room for the number of events passed to the call.
@@ -229,7 +229,7 @@ impl Poll {
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// A new socket that does not block.
+    /// Makes a socket that does not block.
     pub fn new(family: i32, kind: i32, protocol: i32) -> io::Result<Socket> {
         let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: takes no pointer; the descriptor is new and owned.
@@ -238,12 +238,12 @@ impl Socket {
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// The descriptor.
+    /// Returns the descriptor.
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 
-    /// Makes its calls blocking from now on.
+    /// Makes the socket's calls blocking from now on.
     pub fn block(&self) -> io::Result<()> {
         // SAFETY: takes no pointer.
         check(unsafe { libc::fcntl(self.fd(), libc::F_SETFL, libc::O_RDWR) })?;
@@ -273,7 +273,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Reads an option of plain numbers into a buffer of bytes; returns how many there are.
+    /// Reads an option of plain numbers into a buffer of bytes; returns the number of bytes.
     pub fn get(&self, level: i32, name: i32, buffer: &mut [u8]) -> io::Result<usize> {
         let mut n = buffer.len() as libc::socklen_t;
         // SAFETY: the buffer has room for the number of bytes passed to the call.
@@ -313,7 +313,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Connects; a TCP connection is then under way.
+    /// Connects. For TCP the connection is then being set up.
     pub fn connect(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
         let name = ipv4(address, port);
         // SAFETY: an address of this size that outlives the call.
@@ -337,7 +337,7 @@ impl Socket {
         Ok(())
     }
 
-    /// The port of the other end of a connection.
+    /// Returns the port of the other end of a connection.
     pub fn peer_port(&self) -> io::Result<u16> {
         let mut length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
         // SAFETY: plain data, valid when zeroed; both outlive the call.
@@ -350,7 +350,7 @@ impl Socket {
         Ok(u16::from_be(name.sin_port))
     }
 
-    /// The pending error of a connection, if any.
+    /// Returns the pending error of a connection, if it has one.
     pub fn error(&self) -> Option<io::Error> {
         let mut bytes = [0_u8; 4];
         self.get(libc::SOL_SOCKET, libc::SO_ERROR, &mut bytes)
@@ -361,7 +361,7 @@ impl Socket {
         }
     }
 
-    /// Takes the next connection, which does not block.
+    /// Accepts the next connection, and makes it non-blocking.
     pub fn accept(&self) -> io::Result<Socket> {
         // SAFETY: no address is asked for; the descriptor is new and owned.
         let fd = check(unsafe {
@@ -383,7 +383,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends up to this many bytes of a file from its start; `None`: no room.
+    /// Sends up to this many bytes of a file from its start; `None` if the socket has no room.
     pub fn send_file(&self, file: &File, bytes: usize) -> io::Result<Option<usize>> {
         let mut offset = 0;
         // SAFETY: open descriptors; the offset outlives the call.
@@ -391,14 +391,15 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Sends a datagram.
+    /// Sends a datagram; `None` if the socket has no room.
     pub fn send(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         // SAFETY: a buffer of this length.
         let n = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
         some_unless_blocked(n)
     }
 
-    /// Sends bytes of a stream and ends a segment after them, if all of them fit; `None`: no room.
+    /// Sends bytes of a stream and ends a segment after them, if all fit; `None` if there is no
+    /// room.
     pub fn send_record(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         let flags = libc::MSG_EOR;
         // SAFETY: a buffer of this length.
@@ -406,14 +407,14 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Reads up to this many bytes and discards them; `None`: there are none.
+    /// Reads up to this many bytes and discards them; `None` if no bytes are available.
     pub fn discard(&self, bytes: usize) -> io::Result<Option<usize>> {
         // SAFETY: with MSG_TRUNC TCP writes nothing (tcp(7)).
         let n = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };
         some_unless_blocked(n)
     }
 
-    /// The same, but waits until this many bytes have come or the stream has ended.
+    /// Reads and discards bytes, and waits until this many have come or the stream has ended.
     pub fn discard_all(&self, bytes: usize) -> io::Result<usize> {
         let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
         // SAFETY: with MSG_TRUNC TCP writes nothing (tcp(7)).
@@ -442,8 +443,7 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Reads the messages that are there, each into `size` bytes of the buffer; returns their
-    /// lengths.
+    /// Reads the available messages, each into `size` bytes of the buffer; returns their lengths.
     pub fn receive_each(&self, buffers: &mut [u8], size: usize) -> io::Result<Vec<usize>> {
         let part = |place: &mut [u8]| libc::iovec {
             iov_base: place.as_mut_ptr().cast(),
@@ -516,7 +516,7 @@ pub fn send_netlink(socket: &Socket, message: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The number of a device in the current namespace.
+/// Returns the number of a device in the current namespace.
 pub fn device_index(name: &str) -> io::Result<i32> {
     let name = c_string(name)?;
     // SAFETY: a C string that outlives the call.
@@ -543,7 +543,7 @@ pub fn ethtool(device: &str, command: u32, value: u32) -> io::Result<u32> {
     Ok(words[1])
 }
 
-/// A file in memory of zeros.
+/// Makes a file of zeros in memory.
 pub fn zeros(bytes: usize) -> io::Result<File> {
     // SAFETY: a C string literal; the descriptor is new and owned.
     let file = unsafe {
@@ -551,7 +551,7 @@ pub fn zeros(bytes: usize) -> io::Result<File> {
         File::from(OwnedFd::from_raw_fd(fd))
     };
     file.set_len(bytes as u64)?;
-    // Written once: a hole would be filled page by page while sending.
+    // Write the zeros once: sending from a hole would fill it page by page.
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; bytes], 0)?;
     Ok(file)
 }

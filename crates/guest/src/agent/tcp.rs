@@ -17,27 +17,27 @@ const CHUNK: usize = 1 << 20;
 pub struct Slack {
     /// Approximate upper bound of unsent bytes that TCP holds.
     not_sent: i32,
-    /// Bytes for which the receiver is woken.
+    /// How many bytes have to arrive before the receiver is woken.
     low_water: u64,
 }
 
 impl Slack {
-    /// For ends that [`super::sys::Poll`] wakes: seldom.
+    /// For ends that [`super::sys::Poll`] wakes: they are woken seldom, so much data may wait.
     pub const POLLED: Slack = Slack {
         not_sent: 1 << 20,
         low_water: 512 << 10,
     };
 
-    /// For applications that pause: TCP sends the data that it holds even in a pause, so it should
-    /// hold little.
+    /// For applications that pause. TCP sends the data that it holds even during a pause, so it
+    /// should hold little.
     pub const PAUSED: Slack = Slack {
         not_sent: 64 << 10,
         ..Slack::POLLED
     };
 
-    /// For ends that are woken inside the kernel, which costs little: the waiting data of all flows
-    /// together stays in the processor's cache. It is at least what a burst of ACKs releases, so
-    /// that the data never limits the window.
+    /// Returns the slack of ends that are woken inside the kernel. This costs little, so the
+    /// waiting data of all flows together stays in the processor's cache. The slack is at least
+    /// what a burst of ACKs releases, so that the data never limits the window.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {
@@ -56,7 +56,7 @@ const TCP_NOTSENT_LOWAT: i32 = 25;
 const TCP_CC_INFO: i32 = 26;
 const SO_MAX_PACING_RATE: i32 = 47;
 
-/// What `ss -ti` shows of a connection (`struct tcp_info`).
+/// The values that `ss -ti` shows of a connection (`struct tcp_info`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     /// Smoothed RTT, us.
@@ -65,9 +65,9 @@ pub struct Info {
     pub cwnd: u32,
     /// Slow-start threshold, segments.
     pub ssthresh: u32,
-    /// Sent, neither acknowledged, sacked nor lost, plus retransmitted; segments.
+    /// Segments in flight: sent and neither acknowledged, sacked nor lost, plus retransmitted ones.
     pub in_flight: u32,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u32,
     /// Retransmission timeouts.
     pub timeouts: u16,
@@ -77,22 +77,22 @@ pub struct Info {
     pub received_segments: u32,
     /// Bytes received in order.
     pub received_bytes: u64,
-    /// Time there was data in flight or to be sent, us.
+    /// Time during which data was in flight or waiting to be sent, us.
     pub busy_us: u64,
-    /// Time the receive window was the limit, us.
+    /// Time during which the receive window was the limit, us.
     pub rwnd_limited_us: u64,
-    /// Time the send buffer was the limit, us.
+    /// Time during which the send buffer was the limit, us.
     pub sndbuf_limited_us: u64,
-    /// Congestion state: Open, Disorder, CWR, Recovery, Loss.
+    /// Congestion state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.
     pub ca_state: u8,
     /// Segments delivered with a CE mark.
     pub delivered_ce: u32,
-    /// Bytes acknowledged, the SYN counted as one.
+    /// Bytes acknowledged; the SYN counts as a byte.
     pub acked_bytes: u64,
 }
 
 impl Info {
-    /// From the kernel's struct.
+    /// Parses the kernel's struct.
     pub fn parse(bytes: &[u8]) -> Info {
         let part = |at: usize, n: usize| bytes.get(at..at + n);
         let word =
@@ -142,27 +142,27 @@ pub fn gauges<'g>(
     gauges.iter().map(move |gauge| gauge.read(&bytes[..told]))
 }
 
-/// The receiving end of a flow before it is connected.
+/// Makes the receiving end of a flow, which listens.
 pub fn listener(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = receiver(flow, slack)?;
     socket.listen(4)?;
     Ok(socket)
 }
 
-/// The sending end, which listens; up to `backlog` connections may wait.
+/// Makes the sending end of a request, which listens; up to `backlog` connections may wait.
 pub fn server(flow: &Flow, backlog: i32) -> io::Result<Socket> {
     let socket = sender(flow, Slack::POLLED)?;
     socket.listen(backlog)?;
     Ok(socket)
 }
 
-/// The receiving end, which connects.
+/// Makes the receiving end of a request, which connects.
 pub fn client(flow: &Flow) -> io::Result<Socket> {
     receiver(flow, Slack::POLLED)
 }
 
-/// The congestion control of the receiving end, which decides about ECN. With DCTCP on the
-/// listening socket, ECN is negotiated regardless of `net.ipv4.tcp_ecn`; without it, DCTCP behaves
+/// Returns the congestion control of the receiving end, which decides about ECN. With DCTCP on the
+/// listening socket, ECN is negotiated regardless of `net.ipv4.tcp_ecn`; otherwise DCTCP behaves
 /// like Reno. An unknown congestion control may also have a part at the receiver.
 fn receivers_control(flow: &Flow) -> &str {
     let known = cc::face(&flow.kernel_cc).is_some();
@@ -172,7 +172,7 @@ fn receivers_control(flow: &Flow) -> &str {
     &flow.kernel_cc
 }
 
-/// The receiving end.
+/// Makes the receiving end before it listens or connects.
 fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, receivers_control(flow))?;
@@ -185,15 +185,15 @@ fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
 
 /// Bounds the window that a receiver offers.
 ///
-/// Before the connection exists this decides its window scale. The bound does not last: when the
-/// first segment shows how much of a buffer is payload, Linux replaces it with the bound that
-/// follows from its buffer (`tcp_measure_rcv_mss`). So it is set again after [`unbounded`] bytes.
+/// Before the connection exists, this bound decides its window scale. The bound does not last: when
+/// the first segment shows how much of a buffer is payload, Linux computes the bound from its
+/// buffer (`tcp_measure_rcv_mss`). So the caller sets it again after [`unbounded`] bytes.
 fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
     socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
 }
 
-/// Until the first segment, half of a buffer is window; then this share of it, in 256ths. It is
-/// payload over `skb->truesize` of a full segment that was not merged with others.
+/// Share of a buffer that is window after the first segment, in 256ths; before that it is half. The
+/// share is payload over `skb->truesize` of a full segment that was not merged with others.
 const PAYLOAD_SHARE: u64 = 162;
 
 /// Payload after which the window has to be bounded again, bytes. Until then the window grows from
@@ -217,14 +217,14 @@ fn wake_for(socket: &Socket, bytes: u64) -> io::Result<()> {
     socket.set(libc::SOL_SOCKET, libc::SO_RCVLOWAT, &(bytes as i32))
 }
 
-/// The sending end before it is connected.
+/// Makes the sending end before it is connected.
 pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
-    // The call doubles it.
+    // setsockopt doubles the value.
     let half = (flow.send_buffer / 2) as i32;
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
-    // Unsent data: enough that the sender is not woken often, and little enough to stay in the
+    // Allow enough unsent data that the sender is seldom woken, but so little that it stays in the
     // processor's cache.
     socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &slack.not_sent)?;
     if flow.application.is_some() {
@@ -240,7 +240,7 @@ pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Sets the DSCP; a listener's sockets inherit it, the ECN field is TCP's own.
+/// Sets the DSCP. A listener's sockets inherit it; TCP itself sets the ECN field.
 fn mark(flow: &Flow, socket: &Socket) -> io::Result<()> {
     if flow.dscp > 0 {
         let field = i32::from(flow.dscp) << 2;
@@ -257,8 +257,8 @@ pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// For how many bytes the receiver is woken after it has read `read` bytes. A transfer of limited
-/// size, or a chunk, must not wait for more than its last byte.
+/// Returns for how many bytes the receiver is woken after it has read `read` bytes. A transfer of
+/// limited size, or a chunk, must not wait for more than its last byte.
 fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let chunks = || Some(flow.application.as_ref()?.chunks.as_ref()?.bytes);
     let left = match (flow.bytes, chunks()) {
@@ -278,7 +278,7 @@ fn has_ends(flow: &Flow) -> bool {
 /// Reads what is available; returns how much was read in total.
 pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     let before = read;
-    // One call takes all. Data that comes meanwhile causes another event.
+    // One call reads everything. Data that comes meanwhile causes another event.
     if let Some(n) = socket.discard(1 << 30)? {
         read += n as u64;
     }
@@ -295,8 +295,8 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     Ok(read)
 }
 
-/// Writes chunks of this many bytes up to `limit`, as far as there is room; returns how much was
-/// written in total. A segment ends where a chunk ends.
+/// Writes chunks of this many bytes up to `limit` while there is room. A segment ends where a chunk
+/// ends. Returns how much was written in total.
 pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -> io::Result<u64> {
     const PIECE: usize = 64 << 10;
     static ZEROS: [u8; PIECE] = [0; PIECE];
@@ -316,7 +316,7 @@ pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -
     Ok(written)
 }
 
-/// Writes up to `limit` as much as there is room for; returns how much was written in total.
+/// Writes up to `limit` while there is room; returns how much was written in total.
 pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io::Result<u64> {
     loop {
         let left = limit.saturating_sub(written);
@@ -329,13 +329,13 @@ pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io:
         };
         written += n as u64;
         if n < chunk {
-            // No room for more: the kernel reports when there is.
+            // The kernel reports when there is room again.
             return Ok(written);
         }
     }
 }
 
-/// Bytes a file of zeros must have for [`write`].
+/// Size of the file of zeros that [`write`] needs, bytes.
 pub const ZEROS: usize = CHUNK;
 
 #[cfg(test)]
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn fields_are_where_the_kernel_has_them() {
-        // Offsets of include/uapi/linux/tcp.h: a word with its own offset.
+        // Offsets of include/uapi/linux/tcp.h: each word of the test data is its own offset.
         let bytes: Vec<u8> = (0..64_u32).flat_map(|i| (4 * i).to_ne_bytes()).collect();
         let info = Info::parse(&bytes);
         assert_eq!((info.srtt_us, info.cwnd, info.ssthresh), (68, 80, 76));

@@ -2,35 +2,35 @@
 
 /// The timer of the next event.
 pub const TIMER: u64 = 0;
-/// The listener, the sender and the receiver of a flow, by its number.
+/// The listener of a flow, by the flow's number; sender and receiver have the next two kinds.
 pub const LISTENER: u64 = 1;
 pub const SENDER: u64 = 2;
 pub const RECEIVER: u64 = 3;
 /// The capture ring in a sender's namespace, by the namespace.
 pub const SENDER_RING: u64 = 4;
-/// The listener, the clients and the servers of a source's connections.
+/// The listener of a source's connections; clients and servers have the next two kinds.
 pub const REQUEST_LISTENER: u64 = 5;
 pub const REQUEST_CLIENT: u64 = 6;
 pub const REQUEST_SERVER: u64 = 7;
-/// The end of a program and its output, by its number; for output, twice the number, plus one for
-/// standard error.
+/// The end of a program, by the program's number; then its output. The number for output is twice
+/// the program's, plus one for standard error.
 pub const PROGRAM_EXIT: u64 = 8;
 pub const PROGRAM_OUTPUT: u64 = 9;
 
-/// The number of the source begins at this bit of a token's index; the bits below are the client.
+/// In a token's index the number of the source begins at this bit; the lower bits are the client.
 pub const REQUEST_SOURCE_BITS: u32 = 16;
 
-/// The token of one of a kind.
+/// Returns the token of a descriptor of this kind.
 pub fn token(kind: u64, index: usize) -> u64 {
     kind << 32 | index as u64
 }
 
-/// The kind and the index of a token.
+/// Returns the kind and the index of a token.
 pub fn parts(token: u64) -> (u64, usize) {
     (token >> 32, (token & 0xffff_ffff) as usize)
 }
 
-/// Source and client of the index of a source's token.
+/// Returns the source and the client in the index of a source's token.
 pub fn of_source(index: usize) -> (usize, usize) {
     (
         index >> REQUEST_SOURCE_BITS,

@@ -19,7 +19,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Takes a sample of a sender. `interval_ns` is the time between samples, 0 after every ACK.
+    /// Takes a sample of a sender. `interval_ns` is the time between samples; 0 samples every ACK.
     pub fn look(&mut self, at_ns: u64, info: &Info, interval_ns: u64) {
         let last = std::mem::replace(&mut self.last, *info);
         if last.cwnd == 0 {
@@ -40,7 +40,7 @@ impl Watch {
         } else {
             return;
         };
-        // A reduction that continues is one reduction: it was listed when it began.
+        // A reduction that lasts several samples is counted once, when it begins.
         let goes_on = last.ca_state >= CWR && info.ssthresh == last.ssthresh;
         if goes_on && reason != Reason::Timeout {
             return;
@@ -54,18 +54,18 @@ impl Watch {
         }
     }
 
-    /// A record interval of the measured time ends.
+    /// Takes a sample at the end of a record interval of the measured time.
     pub fn sample(&mut self, info: &Info) {
         let state = usize::from(info.ca_state.min(LOSS));
         self.told.states[state] += 1;
     }
 
-    /// The warm-up ends.
+    /// Ends the warm-up.
     pub fn end_warmup(&mut self, at_ns: u64) {
         self.account.end_warmup(at_ns);
     }
 
-    /// The result, given the sender's information at both ends of the measured time.
+    /// Returns the account, given the sender's information at both ends of the measured time.
     pub fn finish(&self, base: &Info, end: &Info, elapsed_ns: u64) -> Account {
         let since = |end: u64, base: u64| end.saturating_sub(base) * 1000;
         let told = Told {
@@ -100,7 +100,7 @@ mod tests {
         let looks = [
             info(10, 1000, 0),
             info(20, 1000, 0),
-            // PRR brings the window down step by step.
+            // PRR reduces the window step by step.
             info(18, 14, RECOVERY),
             info(15, 14, RECOVERY),
             info(14, 14, 0),
@@ -118,7 +118,7 @@ mod tests {
         let found = |r: &tailback_record::account::Reduction| (r.reason(), r.from, r.to);
         let listed: Vec<_> = account.listed.iter().map(found).collect();
         let expected = [(Reason::Rack, 20, 14), (Reason::Timeout, 11, 1)];
-        // The sixth sample's window is larger than the one before; ssthresh shows the reduction.
+        // The window of the sixth sample is larger than before, but ssthresh shows the reduction.
         let third = (Reason::Ece, 14, 11);
         assert_eq!(listed, [expected[0], third, expected[1]]);
     }

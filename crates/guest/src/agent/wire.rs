@@ -2,7 +2,7 @@
 //! came out.
 //!
 //! The wire keeps the order of packets, whatever its delay and jitter. So a packet that a later one
-//! overtakes was lost; netem decides that when the packet comes in.
+//! overtakes was lost; netem decided that when the packet came in.
 
 use std::collections::VecDeque;
 
@@ -15,35 +15,35 @@ pub type OnWire = (Packet, Option<Head>);
 
 /// The captures of a wire.
 pub struct LossTap {
-    /// Where packets come in and go out.
+    /// The ring of packets that come in and go out.
     pub ring: Ring,
     /// The device at its far end.
     pub out: i32,
-    /// What is on it.
+    /// The packets that are on the wire.
     pub wire: Wire,
 }
 
-/// The packets on a wire, and lost packets that no later packet has shown yet.
+/// The packets on a wire, including lost packets that no later packet has overtaken yet.
 #[derive(Default)]
 pub struct Wire {
     waiting: VecDeque<OnWire>,
-    /// Packets lost so far, warm-up included.
+    /// Packets lost so far, including the warm-up.
     lost: u64,
 }
 
 impl Wire {
-    /// A packet came in.
+    /// Notes that a packet came in.
     pub fn enter(&mut self, packet: Packet, head: Option<Head>) {
         self.waiting.push_back((packet, head));
     }
 
-    /// A packet came out; returns those that were lost before it.
+    /// Notes that a packet came out; returns the packets that were lost before it.
     pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
         let is_it = |(other, _): &OnWire| other.key == packet.key && other.lane == packet.lane;
         let ahead = self.waiting.iter().position(is_it);
         let count = ahead.unwrap_or(0);
         self.lost += count as u64;
-        // With the packet itself, which is not lost.
+        // The packet itself is removed too, but is not lost.
         let with = ahead.map_or(0, |ahead| ahead + 1);
         self.waiting.drain(..with).take(count)
     }
@@ -56,12 +56,12 @@ impl Wire {
         self.waiting.drain(..).take(count)
     }
 
-    /// When the oldest packet on it came in, ns.
+    /// Returns when the oldest packet on the wire came in, ns.
     pub fn oldest_ns(&self) -> Option<u64> {
         self.waiting.front().map(|(packet, _)| packet.time_ns)
     }
 
-    /// Packets lost over the whole run.
+    /// Returns how many packets were lost over the whole run.
     pub fn lost(&self) -> u64 {
         self.lost
     }

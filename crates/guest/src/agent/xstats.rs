@@ -17,21 +17,21 @@ pub struct Statistics {
     pub packets: u32,
     /// Bytes queued.
     pub bytes: u32,
-    /// Packets dropped since it was made.
+    /// Packets dropped since the qdisc was made.
     pub drops: u32,
-    /// Packets sent since it was made.
+    /// Packets sent since the qdisc was made.
     pub sent_packets: u32,
-    /// Bytes sent since it was made.
+    /// Bytes sent since the qdisc was made.
     pub sent_bytes: u64,
-    /// Packets marked CE since it was made; `None` if it does not count them, or the place of its
-    /// counter is unknown.
+    /// Packets marked CE since the qdisc was made. `None` if it does not count marks, or the place
+    /// of its counter is unknown.
     pub marks: Option<u32>,
     /// Values of the gauges of its kind, in their order.
     pub gauges: [Option<f64>; MOST_GAUGES],
 }
 
 impl Statistics {
-    /// The counts since `base`; what is queued stays as it is now.
+    /// Returns the counts since `base`; the queued packets and bytes are those of now.
     pub fn since(&self, base: &Statistics) -> Statistics {
         Statistics {
             drops: self.drops.wrapping_sub(base.drops),
@@ -43,8 +43,8 @@ impl Statistics {
     }
 }
 
-/// Reads the statistics from the attributes of a message about a queue discipline; `xstats`
-/// describes those of its kind, if known.
+/// Reads the statistics from the attributes of a message about a queue discipline. `xstats`
+/// describes the statistics of its kind, if they are known.
 pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     let mut statistics = Statistics::default();
     let Some(inner) = attribute(attributes, TCA_STATS2) else {
@@ -70,8 +70,8 @@ pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     statistics
 }
 
-/// The marks in the statistics of a kind; `None` if a counter is missing, as in the shorter struct
-/// of an older kernel.
+/// Returns the marks in the statistics of a kind. `None` if a counter is missing, as in the shorter
+/// struct of an older kernel.
 fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     xstats.marks?.iter().try_fold(0_u32, |sum, &at| {
         let counted = own.get(at..at + 4)?;
@@ -79,7 +79,7 @@ fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     })
 }
 
-/// The payload of the first attribute of a type.
+/// Returns the payload of the first attribute of a type.
 pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     while attributes.len() >= 4 {
         let length = usize::from(half(attributes, 0)).clamp(4, attributes.len());
@@ -92,17 +92,17 @@ pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// Attributes begin at multiples of four bytes.
+/// Rounds a length up: attributes begin at multiples of four bytes.
 pub fn align(length: usize) -> usize {
     length.next_multiple_of(4)
 }
 
-/// A number of two bytes, of the machine's order.
+/// Reads a number of two bytes in the machine's byte order.
 pub fn half(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// One of four.
+/// Reads a number of four bytes.
 pub fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
@@ -113,7 +113,7 @@ mod tests {
     use tailback_engine::aqm;
     use tailback_engine::registry::kernel::Kernel;
 
-    /// A message with statistics of a kind's own.
+    /// Parses a message with a kind's own statistics.
     fn told(kind: &str, own: &[u8]) -> Statistics {
         let attribute = |number: u16, inner: &[u8]| {
             let mut bytes = (inner.len() as u16 + 4).to_ne_bytes().to_vec();

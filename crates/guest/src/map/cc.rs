@@ -1,4 +1,4 @@
-//! Congestion controls: maps a flow's congestion control to the kernel's, with its module.
+//! Maps a flow's congestion control to the kernel's, with its module.
 //!
 //! A module's parameters hold for every flow that uses it, so the flows of a
 //! plan must agree on them.
@@ -12,8 +12,8 @@ use super::kits::{ACCURATE_ECN, Kits};
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 
-/// The modules of a kit that replace congestion controls of a flow: the one that the scenario
-/// names, or one of tailback's own if Linux does not have the flow's options.
+/// Returns the modules of a kit that replace a flow's congestion controls. This is the module that
+/// the scenario names, or one of tailback's own if Linux does not have the flow's options.
 pub(super) fn stand_in<'a>(
     control: &'a Algorithm,
     module: Option<&'a str>,
@@ -28,7 +28,7 @@ pub(super) fn stand_in<'a>(
     })
 }
 
-/// The kernel's name of the flow's congestion control; also notes its module and parameters.
+/// Returns the kernel's name of a flow's congestion control. Also notes its module and parameters.
 pub(super) fn control(
     path: &str,
     flow: &FlowPlan,

@@ -1,4 +1,4 @@
-//! Flows and traffic sources for the guest.
+//! Lists the flows and traffic sources for the guest.
 
 use tailback_engine::plan::{Algorithm, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, TrafficPlan};
 use tailback_engine::registry::{Value, texts};
@@ -9,20 +9,20 @@ use super::as_flow;
 use super::layout::{Group, Layout};
 use crate::job::{Application, Chunks, Connections, Flow, Source};
 
-/// Ports of flows and sources start here, one each.
+/// Port of the first flow; the other flows and the sources follow.
 const FIRST_PORT: u16 = 5001;
 
 /// Upper bound of the socket buffers of all senders together, bytes.
 const SEND_BUFFERS: u64 = 1 << 30;
 
-/// The ends of a plan: their hosts, and the kernel's names of their congestion controls.
+/// The hosts of a plan's flows and sources, and the kernel's names of their congestion controls.
 pub(super) struct Ends<'a> {
     pub plan: &'a Plan,
     pub seed: u64,
     pub layout: &'a Layout,
-    /// By group of flows.
+    /// Names of congestion controls by group of flows.
     pub controls: &'a [String],
-    /// By source; `None` for datagrams.
+    /// Names of congestion controls by source; `None` for datagrams.
     pub source_controls: &'a [Option<String>],
 }
 
@@ -150,7 +150,7 @@ impl Ends<'_> {
     }
 }
 
-/// The port of an end by its number.
+/// Returns the port of a flow or source by its number.
 fn port(number: usize) -> u16 {
     FIRST_PORT + number as u16
 }
@@ -159,8 +159,8 @@ fn indices(route: &[u32]) -> Vec<usize> {
     route.iter().map(|l| *l as usize).collect()
 }
 
-/// A flow's send buffer: several times what can be in flight, because Linux also counts the
-/// overhead of its packets.
+/// Returns a flow's send buffer. It is several times what can be in flight, because Linux also
+/// counts the overhead of its packets.
 fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     let fastest = |rate: &RatePlan| match rate {
         RatePlan::Steps(steps) => steps.iter().map(|s| s.1.0).max().unwrap_or(0),
@@ -178,11 +178,11 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     };
     let queues: u128 = links().map(|l| u128::from(held(l))).sum();
     let way = u128::from(rate) * u128::from(rtt.ns()) / 8_000_000_000;
-    // The data that the queues can hold, or that of a quarter of a second if this is unknown.
+    // What the queues can hold; if this is unknown, the data of a quarter of a second.
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;
-    // 16 MB in flight need twice as much, which is more than 10 Gbit/s need over 20 ms.
+    // Bound one buffer: 256 MB is more than 10 Gbit/s need over 20 ms, with its overhead.
     let most = share.clamp(1 << 16, 256 << 20);
     wanted.clamp(1 << 20, 256 << 20).min(u128::from(most)) as u32
 }

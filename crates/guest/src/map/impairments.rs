@@ -1,4 +1,4 @@
-//! The impairments of a link: one netem for each, in their order, or why Linux cannot do it.
+//! The impairments of a link: one netem for each, in their order, or why Linux cannot have it.
 
 use tailback_engine::impairments::Netem;
 use tailback_engine::plan::{Concerns, ImpairmentPlan, Plan};
@@ -7,22 +7,22 @@ use tailback_engine::units::Time;
 
 use super::refuse::Refusals;
 
-/// The netem of an impairment.
+/// The netem for an impairment.
 pub(super) struct ImpairmentNetem {
-    /// Its arguments from each time on, the first from 0.
+    /// Its arguments, each with the time from which they hold; the first time is 0.
     pub words: Vec<(Time, String)>,
     /// Whether it loses packets.
     pub loses: bool,
 }
 
-/// Which packets pass a link.
+/// Which kinds of packets pass a link.
 #[derive(Clone, Copy, Default)]
 struct Passing {
     data: bool,
     acks: bool,
 }
 
-/// How many of the packets that pass a link an impairment concerns.
+/// Which part of the packets on a link an impairment concerns.
 #[derive(PartialEq)]
 enum Concerned {
     All,
@@ -42,7 +42,7 @@ impl Passing {
             passing.data |= here(&source.route);
             passing.acks |= here(source.back().unwrap_or_default());
         }
-        // Programs may send both.
+        // A program may send both kinds.
         let programs = plan.programs.iter();
         let mixed = programs.filter(|p| here(&p.route) || here(&p.back));
         if mixed.count() > 0 {
@@ -51,7 +51,7 @@ impl Passing {
         passing
     }
 
-    /// How many of the packets an impairment concerns.
+    /// Returns which part of the packets an impairment concerns.
     fn concerned(self, concerns: Concerns) -> Concerned {
         let matching = match (concerns, self.data, self.acks) {
             (Concerns::All, ..) => true,
@@ -67,7 +67,7 @@ impl Passing {
     }
 }
 
-/// Adds what Linux cannot do of the impairments of a link.
+/// Adds what Linux does not support of the impairments of a link.
 pub(super) fn refuse(path: &str, link: usize, plan: &Plan, refusals: &mut Refusals) {
     let passing = Passing::of(plan, link);
     let here = &plan.links[link];
@@ -103,7 +103,7 @@ pub(super) fn refuse(path: &str, link: usize, plan: &Plan, refusals: &mut Refusa
     }
 }
 
-/// The netems behind a link, in their order, of a plan that was accepted.
+/// Returns the netems behind a link, in their order. The plan must have passed all checks.
 pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem> {
     let passing = Passing::of(plan, link);
     let here = &plan.links[link];
@@ -131,7 +131,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
     netems.collect()
 }
 
-/// The arguments of a netem from each time on, which are empty outside the impairment's windows.
+/// Returns the arguments of a netem by the time from which they hold. Outside the impairment's
+/// windows they are empty.
 fn timeline(impairment: &ImpairmentPlan, netem: &Netem) -> Vec<(Time, String)> {
     let windows = &impairment.during.0;
     if windows.is_empty() {

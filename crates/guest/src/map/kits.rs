@@ -6,12 +6,11 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 use tailback_engine::plan::{Plan, Refusal};
 
-/// A feature of a kernel that is neither queue discipline nor congestion control, with the first
-/// Linux release that has it.
+/// A feature of a kernel other than its queue disciplines and congestion controls.
 pub(super) struct Feature {
-    /// Its name in messages.
+    /// Name of the feature in messages.
     pub name: &'static str,
-    /// Release.
+    /// First Linux release that has the feature.
     pub since: &'static str,
 }
 
@@ -21,13 +20,15 @@ pub(super) const ACCURATE_ECN: Feature = Feature {
     since: "6.18",
 };
 
-/// Earlier releases always remember ssthresh where they remember anything.
+/// The sysctl that decides whether ssthresh is remembered. Earlier releases always remember it with
+/// other metrics.
 pub(super) const SSTHRESH_METRICS: Feature = Feature {
     name: "net/ipv4/tcp_no_ssthresh_metrics_save",
     since: "5.6",
 };
 
-/// In earlier releases a connection always changes its hash after a timeout.
+/// The sysctl that decides whether a connection changes its hash after a timeout. Earlier releases
+/// always change it.
 pub(super) const TXREHASH: Feature = Feature {
     name: "net/core/txrehash",
     since: "5.18",
@@ -42,39 +43,40 @@ pub struct Kit {
     /// Hash of the kit.
     #[serde(default)]
     pub hash: String,
-    /// Congestion controls: guest path of the module, or `None` if built in.
+    /// Congestion controls: guest path of the module, or `None` if it is built in.
     #[serde(default)]
     pub ccs: BTreeMap<String, Option<String>>,
-    /// Queue disciplines: guest path of the module, or `None` if built in.
+    /// Queue disciplines: guest path of the module, or `None` if it is built in.
     #[serde(default)]
     pub qdiscs: BTreeMap<String, Option<String>>,
     /// Other modules by name: guest paths, in the order of loading.
     #[serde(default)]
     pub extra: BTreeMap<String, Vec<String>>,
-    /// What those modules register, as far as known: congestion controls and kinds of queues.
+    /// What those modules register, if known: congestion controls and kinds of queues.
     #[serde(default)]
     pub registers: BTreeMap<String, Vec<String>>,
-    /// All kits that a scenario may name, the one built last first.
+    /// All kits that a scenario may name; the kit that was built last comes first.
     #[serde(default)]
     pub others: Vec<Kit>,
     /// Errors that the host has found in programs: a path such as `programs[0].files`, and the
-    /// reason.
+    /// message.
     #[serde(default)]
     pub refused: Vec<(String, String)>,
 }
 
-/// Fewest digits of a hash that name a kit.
+/// A scenario has to give at least this many digits of a kit's hash.
 const HASH_DIGITS: usize = 6;
 
 impl Kit {
-    /// Whether a scenario may call it by this name: release, version, or beginning of its hash.
+    /// Whether a scenario may call the kit by this name: release, version, or beginning of its
+    /// hash.
     fn is(&self, name: &str) -> bool {
         self.version == name
             || self.release() == name
             || (name.len() >= HASH_DIGITS && self.hash.starts_with(name))
     }
 
-    /// The first two numbers of its version.
+    /// Returns the first two numbers of the kernel's version.
     fn release(&self) -> &str {
         let mut dots = self.version.match_indices('.');
         match dots.nth(1) {
@@ -89,7 +91,7 @@ impl Kit {
     }
 }
 
-/// The kit that runs a plan, and the others.
+/// The kit that runs a plan, and the other kits.
 #[derive(Clone, Copy)]
 pub(super) struct Kits<'a> {
     chosen: &'a Kit,
@@ -105,13 +107,13 @@ impl Deref for Kits<'_> {
 }
 
 impl<'a> Kits<'a> {
-    /// The kits of a plan, or why it cannot have one.
+    /// Selects the kit of a plan, or returns why no kit fits.
     pub fn of(plan: &Plan, kit: &'a Kit) -> Result<Kits<'a>, Refusal> {
         let all = kit.others.as_slice();
         let Some(name) = plan.kernel.as_deref() else {
             return Ok(Kits { chosen: kit, all });
         };
-        // Prefers the kit in use, then the one built last.
+        // Prefer the kit in use, then the kit that was built last.
         let mut known = std::iter::once(kit).chain(all);
         match known.find(|kit| kit.is(name)) {
             Some(chosen) => Ok(Kits { chosen, all }),
@@ -134,7 +136,8 @@ impl<'a> Kits<'a> {
         }
     }
 
-    /// The kernels that have a feature: those that are built, otherwise the first release with it.
+    /// Returns the kernels with a feature: those of the built kits, otherwise the first release
+    /// with it.
     pub fn with(&self, since: Option<&str>, has: impl Fn(&Kit) -> bool) -> Option<String> {
         let found = self.all.iter().filter(|kit| has(kit));
         let found: BTreeSet<&str> = found.map(Kit::release).collect();
@@ -148,7 +151,7 @@ impl<'a> Kits<'a> {
         ))
     }
 
-    /// The message about a feature of Linux that came with a later release.
+    /// Returns the message about a feature that came with a later release of Linux.
     pub fn without(&self, what: &str, since: Option<&str>) -> String {
         match since {
             Some(since) if !self.has(since) => {
@@ -162,7 +165,7 @@ impl<'a> Kits<'a> {
     }
 }
 
-/// The numbers of a version, up to the first part that is not a number.
+/// Returns the numbers of a version, up to the first part that is not a number.
 fn numbers(version: &str) -> Vec<u32> {
     let parts = version.split(['.', '-', '~', '+']);
     parts.map_while(|part| part.parse().ok()).collect()

@@ -42,17 +42,17 @@ use programs::{Addresses, IP_MTU, Pair};
 /// Flows or sources on the same two hosts.
 pub(super) struct Group {
     key: Hosts,
-    /// The sender's namespace.
+    /// The namespace of the sender.
     pub sender: usize,
-    /// The receiver's.
+    /// The namespace of the receiver.
     pub receiver: usize,
     /// The sender's address.
     pub sender_address: Ipv4Addr,
-    /// The receiver's.
+    /// The receiver's address.
     pub receiver_address: Ipv4Addr,
 }
 
-/// Namespaces of a link.
+/// The namespaces of a link.
 pub(super) struct LinkNamespaces {
     /// The namespace of its queue.
     pub namespace: usize,
@@ -65,31 +65,31 @@ pub(super) struct LinkNamespaces {
 /// A network under construction.
 #[derive(Default)]
 pub(super) struct Layout {
-    /// Namespaces.
+    /// All namespaces.
     pub namespaces: Vec<Namespace>,
-    /// Pairs of devices.
+    /// All pairs of devices.
     pub veths: Vec<Veth>,
     /// Lines for `ip` that bring devices up, by namespace.
     up: Vec<Vec<String>>,
-    /// Lines for `ip` that follow those.
+    /// Further lines for `ip`, which run after all devices are up.
     ip: Vec<Vec<String>>,
     /// Lines for `tc`, by namespace.
     tc: Vec<Vec<String>>,
-    /// Lines for the agent, of queues that `tc` does not know, by namespace.
+    /// Lines for the agent about queues that `tc` does not know, each with its namespace.
     queues: Vec<(usize, String)>,
-    /// Namespaces whose RED is adaptive.
+    /// Namespaces with adaptive RED.
     adapts: Vec<usize>,
-    /// Namespaces that send everything out by `out`.
+    /// Namespaces that send all packets out by the device `out`.
     through: Vec<usize>,
-    /// Lines during the run.
+    /// Lines that run during the run.
     pub changes: Vec<Change>,
-    /// Groups.
+    /// All groups.
     pub groups: Vec<Group>,
     /// The group of each flow.
     pub of_flow: Vec<usize>,
     /// The group of each source.
     pub of_source: Vec<usize>,
-    /// Links.
+    /// The namespaces of each link.
     pub links: Vec<LinkNamespaces>,
     /// The hosts of each entry of programs.
     pub programs: Vec<Pair>,
@@ -102,11 +102,11 @@ type End = (usize, String);
 
 /// One direction of a group, or of an entry of programs.
 struct Route {
-    /// The device by which it enters its first link.
+    /// The device by which the packets enter their first link.
     entrance: String,
     /// IP bytes of the longest packet.
     mtu: u32,
-    /// `None`: it leaves its host by a device that exists already.
+    /// The device by which the packets leave their host; `None` if that device exists already.
     start: Option<End>,
     links: Vec<u32>,
     end: End,
@@ -116,14 +116,14 @@ struct Route {
 /// The owner of the packets that take a route.
 #[derive(Clone, Copy)]
 enum Destination {
-    /// Addresses of flows: routers have a route to them.
+    /// The address of flows; routers have a route to it.
     Routed(Ipv4Addr),
-    /// Addresses of programs, of both families. Their packets are forwarded below IP everywhere, so
-    /// that no router sends IPv6 packets of its own.
+    /// The addresses of programs, of both families. Their packets are forwarded below IP
+    /// everywhere, so that no router sends IPv6 packets of its own.
     Handed(Addresses),
 }
 
-/// What follows a link for some destinations.
+/// Where packets for some destinations go behind a link.
 #[derive(Clone, PartialEq)]
 enum Next {
     Link(usize),
@@ -131,7 +131,8 @@ enum Next {
 }
 
 impl Layout {
-    /// Lays out a plan that passed all checks; `queues` by link, `controls` by entry of programs.
+    /// Lays out a plan that passed all checks. `queues` are by link, `controls` by entry of
+    /// programs.
     pub fn of(
         plan: &Plan,
         seed: u64,
@@ -169,10 +170,10 @@ impl Layout {
         layout
     }
 
-    /// The lines of the set-up.
+    /// Returns the lines of the set-up.
     pub fn setup(&mut self) -> Vec<Batch> {
         let mut setup = Vec::new();
-        // A route needs its device to be up.
+        // All devices come up first, because a route needs its device to be up.
         for (up, rest) in self.up.iter_mut().zip(&mut self.ip) {
             up.append(rest);
         }
@@ -215,7 +216,7 @@ impl Layout {
     fn veth(&mut self, a: (usize, String), b: (usize, String), mtu: u32) {
         for (namespace, name) in [&a, &b] {
             if self.runs_programs(*namespace) {
-                // Without an address of its own the device sends nothing unasked.
+                // Without an IPv6 address of its own, the device sends nothing by itself.
                 self.up[*namespace].push(format!("link set dev {name} addrgenmode none"));
             }
             self.up[*namespace].push(format!("link set dev {name} up"));
@@ -255,7 +256,7 @@ impl Layout {
                 ("net/ipv4/conf/default/rp_filter", "0"),
                 ("net/ipv6/conf/all/disable_ipv6", "1"),
                 ("net/ipv6/conf/default/disable_ipv6", "1"),
-                // A long route has many routers.
+                // A long route has many routers, so the time to live has to be large.
                 ("net/ipv4/ip_default_ttl", "255"),
             ];
             let (mut there, mut back) = (String::new(), String::new());
@@ -269,15 +270,15 @@ impl Layout {
                             None => switch(stack.ecn),
                         },
                     ),
-                    // Losing a SYN in the queue must not turn ECN off.
+                    // If the queue drops a SYN, ECN must stay on.
                     ("net/ipv4/tcp_ecn_fallback", "0"),
                     ("net/ipv4/tcp_timestamps", switch(stack.timestamps)),
                     (
                         "net/ipv4/tcp_no_metrics_save",
                         switch(!stack.metrics_save[0]),
                     ),
-                    // A router would hash addresses and ports. Here it gets the hash of the socket,
-                    // which must not change with a timeout either.
+                    // A router would hash addresses and ports. The hosts are one machine, so it
+                    // gets the hash of the socket, and a timeout must not change that.
                     (TXREHASH.name, "0"),
                     ("net/ipv4/tcp_rmem", &buffers),
                     ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
@@ -327,7 +328,7 @@ impl Layout {
                 self.ip[namespace].push(format!("address add {address}/32 dev lo"));
             }
             if !plan.offloads && responsive {
-                // Then TCP makes packets of one segment.
+                // With this limit, TCP makes packets of one segment.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));
@@ -357,7 +358,7 @@ impl Layout {
         }
     }
 
-    /// Makes the namespaces of the links first, so that devices can be named in any order.
+    /// Makes the namespaces of the links first, so that lines can name devices in any order.
     fn middle(&mut self, plan: &Plan) {
         for (i, link) in plan.links.iter().enumerate() {
             let schedule = link
@@ -376,7 +377,7 @@ impl Layout {
     fn routes(&self) -> Vec<Route> {
         let mut routes = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
-            // Behind a host: named after the group.
+            // The device enters the first link, and its name has the number of the group.
             routes.push(Route {
                 entrance: format!("data{i}"),
                 mtu: group.key.mtu,
@@ -399,7 +400,7 @@ impl Layout {
         routes
     }
 
-    /// The device by which packets enter a link or a host.
+    /// Returns the device by which packets enter a link or a host.
     fn entrance(&self, next: &Next, name: impl FnOnce() -> String) -> (usize, String) {
         match next {
             Next::Link(link) => {
@@ -432,7 +433,8 @@ impl Layout {
             if stage.wire.is_some()
                 && let RatePlan::Steps(steps) = &link.rate
             {
-                // netem takes a rate of 0 for none: during an outage nothing reaches it.
+                // netem takes a rate of 0 for no limit. During an outage nothing reaches it, so the
+                // old rate stays.
                 for (at, rate) in steps.iter().skip(1).filter(|step| step.1 != Rate(0)) {
                     let line = netem("change", "out", &stage.words(Some(*rate)));
                     self.change(*at, joint, Tool::Tc, line);
@@ -464,7 +466,7 @@ impl Layout {
         }
         match nexts.as_slice() {
             [] => {
-                // No packets pass it, but the queue has to exist for its statistics.
+                // No route uses this link, but its queue has to exist for the statistics.
                 let end = self.namespace(format!("f{i}"), forwarding());
                 self.veth((here, "out".to_owned()), (end, "in".to_owned()), mtu);
                 self.out_by(here);
@@ -527,13 +529,13 @@ impl Layout {
         joint
     }
 
-    /// Everything goes out by `out`.
+    /// Sends all packets of a namespace out by `out`.
     fn out_by(&mut self, namespace: usize) {
         self.through.push(namespace);
     }
 
-    /// Namespaces with one way out forward packets below IP, from one device to the other. That is
-    /// a fifth less work than routing, and does not rewrite packets.
+    /// Makes namespaces with only one way out forward packets below IP, from one device to the
+    /// other. That takes a fifth less work than routing, and does not rewrite packets.
     ///
     /// A packet from a host is forwarded as a copy without its socket. Otherwise TCP would believe
     /// that a segment in a router's queue is still in the host, and would not retransmit it
@@ -568,7 +570,7 @@ impl Layout {
         }
     }
 
-    /// The shaper before `out`, and the queue in it.
+    /// Makes the shaper before `out`, and the queue in it.
     fn shaper(&mut self, i: usize, link: &LinkPlan, queue: &Qdisc, mtu: u32) {
         let namespace = self.links[i].namespace;
         if let Some(shaper) = queue.shaper() {
@@ -579,7 +581,7 @@ impl Layout {
                 0 => String::new(),
                 n => format!(" overhead {n}"),
             };
-            // Without a burst a packet leaves at the start of its slot and the next one after
+            // Without a burst a packet leaves at the start of its slot, and the next one after
             // len/rate. But the guest's clock has steps of 256 ns, and a packet that leaves late
             // must not reduce the rate (0.07 % at 100 Mbit/s). With a single class the quantum does
             // not matter. If the scenario sets a burst, it is used for the rate and the ceiling,
@@ -628,7 +630,7 @@ impl Layout {
         }
     }
 
-    /// A queue with its own shaper is the only qdisc before `out`.
+    /// Makes a queue that has its own shaper the only qdisc before `out`.
     fn own_shaper(&mut self, namespace: usize, link: &LinkPlan, queue: &Qdisc, shaper: &Shaper) {
         let line = |what: &str, rate: Rate, rest: &[&str]| {
             let start = format!("qdisc {what} dev out root handle 10: {}", queue.kind);
@@ -659,7 +661,7 @@ impl Layout {
     }
 }
 
-/// The receive buffers of hosts: the window is half of the buffer at first.
+/// Returns the receive buffers of hosts: at first half of a buffer is window.
 fn receive_buffers(plan: &Plan) -> String {
     const LEAST: u64 = 64 << 20;
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
@@ -672,12 +674,12 @@ fn receive_buffers(plan: &Plan) -> String {
     format!("4096 {buffer} {buffer}")
 }
 
-/// IP bytes of the longest packet of a flow.
+/// Returns the IP bytes of a flow's longest packet.
 pub(super) fn mtu_of(flow: &FlowPlan) -> u32 {
     (u32::from(flow.tcp.mss) + u32::from(flow.tcp.header)).saturating_sub(14)
 }
 
-/// Sysctls of a namespace that forwards packets below IP.
+/// Returns the sysctls of a namespace that forwards packets below IP.
 fn quiet() -> Vec<(&'static str, &'static str)> {
     vec![
         ("net/ipv6/conf/all/disable_ipv6", "1"),
@@ -685,10 +687,10 @@ fn quiet() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// Sysctls of a router.
+/// Returns the sysctls of a router.
 fn forwarding() -> Vec<(&'static str, &'static str)> {
     vec![
-        // Comes first, because it resets others.
+        // This comes first, because it resets other values.
         ("net/ipv4/ip_forward", "1"),
         ("net/ipv4/conf/all/rp_filter", "0"),
         ("net/ipv4/conf/default/rp_filter", "0"),

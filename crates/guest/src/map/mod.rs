@@ -7,7 +7,7 @@
 //! | `cc` | congestion controls and their parameters |
 //! | `ends` | flows and sources of traffic |
 //! | `impairments` | the impairments of links, as arguments of netem |
-//! | `kits` | the available kernels, and which release has what |
+//! | `kits` | the available kernels, and which release has which feature |
 //! | `modules` | the modules to load |
 //! | `programs` | the programs that run on hosts |
 //! | `refuse` | collects what Linux cannot do, by place in the plan |
@@ -53,17 +53,17 @@ use refuse::Refusals;
 /// Name of the kernel module of scheduled marks and drops, and of its qdisc kind.
 const SCHEDULE: &str = "tbsched";
 
-/// Numbers in each of its lists (`TBSCHED_MAX`).
+/// Capacity of each of the module's lists (`TBSCHED_MAX`).
 const MOST_SCHEDULED: usize = 4096;
 
-/// Most flows and sources.
+/// Largest number of flows and sources.
 const MOST_ENDS: usize = 60_000;
 
-/// Most connections of a source at a time: the backlog of a listening socket.
+/// Largest number of simultaneous connections of a source: the backlog of a listening socket.
 const MOST_CONNECTIONS: u32 = 4096;
 
-/// Why a kernel cannot run a plan; empty if it can. The plan may be incomplete: missing parts are
-/// not checked.
+/// Returns why a kernel cannot run a plan; empty if it can. The plan may be incomplete: missing
+/// parts are not checked.
 pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     let found = kit.refused.iter().map(|(path, message)| Refusal {
         path: path.clone(),
@@ -75,8 +75,8 @@ pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     refusals
 }
 
-/// The modules of a kit that a plan needs, by name: those that the scenario names, and tailback's
-/// own for options that Linux does not have.
+/// Returns the names of a kit's modules that a plan needs. These are modules that the scenario
+/// names, and tailback's own for options that Linux does not have.
 pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     let queues = plan.links.iter();
     let queues = queues.filter_map(|link| tc::stand_in(&link.queue, link.module.as_deref()));
@@ -95,20 +95,20 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
 
 /// The parts of the kernel that a plan uses.
 struct Decided<'k> {
-    /// The kit that runs it.
+    /// The kit that runs the plan.
     kit: Kits<'k>,
     modules: Vec<Module>,
-    /// By link.
+    /// The queue discipline of each link.
     queues: Vec<tc::Qdisc>,
     /// The kernel's names of the congestion controls, by group of flows.
     controls: Vec<String>,
-    /// The same by source; `None` for datagrams.
+    /// The kernel's names by source; `None` for datagrams.
     source_controls: Vec<Option<String>>,
-    /// By entry of programs.
+    /// The kernel's names by entry of programs.
     program_controls: Vec<String>,
 }
 
-/// The connections of a source in the form of a flow.
+/// Returns the settings of a source's connections as those of a flow.
 fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
     FlowPlan {
         name: source.name.clone(),
@@ -130,7 +130,7 @@ fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
     }
 }
 
-/// Finds the parts of the kernel that a plan uses, or why it cannot run.
+/// Finds the parts of the kernel that a plan uses, or returns why the plan cannot run.
 fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
     let kit = &Kits::of(plan, kit).map_err(|refusal| vec![refusal])?;
     let mut refusals = Refusals::default();
@@ -269,18 +269,18 @@ fn connection(path: &str, flow: &FlowPlan, links: &[LinkPlan], refusals: &mut Re
     }
 }
 
-/// Maps a plan to a job for the run of a seed, without places of the files of its programs.
+/// Maps a plan to a job for the run of a seed, without paths of the files of its programs.
 ///
 /// # Errors
-/// Everything that Linux, or this kit, cannot do.
+/// Returns everything that Linux, or this kit, does not support.
 pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     map_with(plan, seed, kit, &Places::default())
 }
 
-/// Maps a plan to a job for the guest, with the places of its programs' packages and files.
+/// Maps a plan to a job for the guest, with the paths of its programs' packages and files.
 ///
 /// # Errors
-/// Everything that Linux, or this kit, cannot do.
+/// Returns everything that Linux, or this kit, does not support.
 pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Job, Vec<Refusal>> {
     let Decided {
         kit,
@@ -326,7 +326,7 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
     })
 }
 
-/// The links of a job; `queues` are their queue disciplines.
+/// Returns the links of a job; `queues` are their queue disciplines.
 fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
     let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);
@@ -353,7 +353,7 @@ fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
     links.collect()
 }
 
-/// What a job records.
+/// Returns what a job records.
 fn record(plan: &Plan) -> Record {
     let record = &plan.record;
     Record {
@@ -368,14 +368,15 @@ fn record(plan: &Plan) -> Record {
     }
 }
 
-/// Sysctls that exist only once, not per namespace.
+/// Returns the sysctls that exist once, not per namespace.
 fn global_sysctls() -> Vec<(String, String)> {
     [
-        // In pages: memory pressure starts at 2 GiB only; each buffer has a bound of its own.
+        // The unit is pages: memory pressure starts at 2 GiB, because each buffer has its own
+        // bound.
         ("net/ipv4/tcp_mem", "393216 524288 786432"),
         ("net/core/rmem_max", "67108864"),
         ("net/core/wmem_max", "67108864"),
-        // Each destination of each namespace is a neighbour.
+        // Each destination of each namespace is an entry of the neighbour table.
         ("net/ipv4/neigh/default/gc_thresh1", "262144"),
         ("net/ipv4/neigh/default/gc_thresh2", "524288"),
         ("net/ipv4/neigh/default/gc_thresh3", "1048576"),
@@ -455,8 +456,8 @@ fn stack(path: &str, tcp: &TcpPlan, refusals: &mut Refusals) {
     refusals.0.extend(declared);
 }
 
-/// The two ends of a group of flows are one namespace each: a host in two pairs would need routes
-/// by source.
+/// Rejects a host that is in two pairs of sender and receiver. The ends of a group of flows are one
+/// namespace each, so such a host would need routes by source.
 fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     let (pairs, of) = plan.hosts();
     let mut pair_of = BTreeMap::new();
@@ -477,7 +478,7 @@ fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     }
 }
 
-/// A route that passes a link twice is not possible, because routing goes by destination.
+/// Rejects a route that passes a link twice, because routing depends on the destination only.
 fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: &[LinkPlan], refusals: &mut Refusals) {
     for (name, route) in routes {
         if route.iter().any(|link| *link as usize >= links.len()) {

@@ -1,4 +1,4 @@
-//! Which modules to load, and with what parameters.
+//! Decides which modules to load, and with which parameters.
 
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::{aqm, cc};
@@ -8,18 +8,18 @@ use crate::job::Module;
 use super::kits::Kits;
 use super::refuse::{Refusals, instead};
 
-/// The modules so far, by what they provide.
+/// The modules that were noted so far.
 #[derive(Default)]
 pub(super) struct Modules(Vec<Chosen>);
 
 struct Chosen {
-    /// `cc NAME` or `qdisc NAME`.
+    /// What the module provides: `cc NAME` or `qdisc NAME`.
     provides: String,
-    /// The replacement module from the kit, by name.
+    /// Name of the kit's module that replaces it.
     stand_in: Option<String>,
-    /// Guest paths; empty if it is built in.
+    /// Guest paths of its files; empty if it is built in.
     paths: Vec<String>,
-    /// Parameters.
+    /// Parameters of the module.
     parameters: String,
 }
 
@@ -159,8 +159,8 @@ impl Modules {
         }
     }
 
-    /// The modules in the order of loading. Parameters go to the last file of a replacement module;
-    /// the files before it are its dependencies.
+    /// Returns the modules in the order of loading. If a module has several files, the last one
+    /// gets the parameters, and the files before it are its dependencies.
     pub fn list(self) -> Vec<Module> {
         let mut list = Vec::new();
         for chosen in self.0 {
@@ -178,7 +178,7 @@ impl Modules {
     }
 }
 
-/// The files of an extra module, which must register this algorithm.
+/// Returns the files of an extra module, which must register this algorithm.
 fn extra(
     path: &str,
     algorithm: &str,
@@ -196,7 +196,8 @@ fn extra(
         refusals.add(&path, message, expected);
         return None;
     };
-    // A module that registers nothing known is accepted: it may register in an unknown way.
+    // A module that is not known to register anything is accepted, because it may register in an
+    // unknown way.
     let registers = kit.registers.get(name).map_or(&[][..], Vec::as_slice);
     if !registers.is_empty() && registers.iter().all(|one| one != algorithm) {
         let all = registers.join(" and ");

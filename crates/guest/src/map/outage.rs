@@ -1,6 +1,6 @@
-//! Outages: the rate of a link is 0 for a while. htb has no such rate, and after a very low one it
-//! owes for up to a minute. So a queue discipline of tailback's own is the root, with htb as its
-//! child: the agent tells it to hold the packets back.
+//! Outages: the rate of a link is 0 for a while. htb does not have such a rate, and after a very
+//! low rate it sends nothing for up to a minute. So a queue discipline of tailback's own is the
+//! root, with htb as its child: the agent tells it to hold the packets back.
 
 use tailback_engine::plan::{LinkPlan, RatePlan};
 use tailback_engine::units::Rate;
@@ -18,7 +18,7 @@ pub(super) fn has(link: &LinkPlan) -> bool {
     matches!(&link.rate, RatePlan::Steps(steps) if steps.iter().any(|step| step.1 == Rate(0)))
 }
 
-/// Notes the module of a link with an outage, or rejects the link.
+/// Notes the module that a link with an outage needs, or rejects the link.
 pub(super) fn check(
     path: &str,
     queue: &Qdisc,
@@ -44,11 +44,11 @@ pub(super) fn check(
     }
 }
 
-/// The root of a device, and where its child is.
+/// The line that makes the root of a device; its child follows.
 pub(super) const ROOT: &str = "qdisc add dev out root handle f: outage";
 pub(super) const CHILD: &str = "parent f:1";
 
-/// Holds packets back from now on, or passes them on again.
+/// Returns the line that holds packets back from now on, or passes them on again.
 pub(super) fn change(closed: bool) -> String {
     format!(
         "qdisc change dev out root handle f: outage closed {}",

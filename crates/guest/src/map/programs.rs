@@ -28,7 +28,7 @@ pub struct Places {
     pub folders: BTreeMap<String, String>,
 }
 
-/// The TCP options of the hosts of an entry, in the form of a flow.
+/// Returns the TCP options of an entry's hosts as those of a flow.
 fn as_flow(program: &ProgramPlan) -> FlowPlan {
     FlowPlan {
         name: program.name.clone(),
@@ -41,7 +41,7 @@ fn as_flow(program: &ProgramPlan) -> FlowPlan {
     }
 }
 
-/// The congestion controls by entry; what Linux does not support is added to the refusals.
+/// Returns the congestion controls by entry; adds to the refusals what Linux does not support.
 pub(super) fn controls(
     plan: &Plan,
     kit: &Kits<'_>,
@@ -62,8 +62,8 @@ pub(super) fn controls(
     controls
 }
 
-/// Congestion controls that hosts of programs may choose. In every namespace but the first, Linux
-/// permits only those that `tcp_allowed_congestion_control` lists.
+/// Returns the sysctl for the congestion controls that hosts of programs may choose. In every
+/// namespace but the first, Linux permits only those that `tcp_allowed_congestion_control` lists.
 pub(super) fn allowed(controls: &[String]) -> Option<(String, String)> {
     let mut names = vec!["reno"];
     for control in controls {
@@ -75,7 +75,7 @@ pub(super) fn allowed(controls: &[String]) -> Option<(String, String)> {
     (!controls.is_empty()).then(|| (path.to_owned(), names.join(" ")))
 }
 
-/// The entries of a plan for the run of a seed.
+/// Returns the entries of a plan for the run of a seed.
 pub(super) fn programs(plan: &Plan, seed: u64, layout: &Layout, places: &Places) -> Vec<Program> {
     let mut numbers = BTreeMap::new();
     for member in plan.each_program() {

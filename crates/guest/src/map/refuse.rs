@@ -1,14 +1,14 @@
-//! Collects what Linux cannot do, with the place in the plan.
+//! Collects what Linux does not support, with the place in the plan.
 
 use tailback_engine::plan::Refusal;
 use tailback_engine::registry::kernel::Refused;
 
-/// Refusals so far.
+/// The refusals so far.
 #[derive(Default)]
 pub(super) struct Refusals(pub Vec<Refusal>);
 
 impl Refusals {
-    /// Adds one that has an alternative.
+    /// Adds a refusal that has an alternative.
     pub fn add(&mut self, path: &str, message: impl Into<String>, expected: impl Into<String>) {
         self.0.push(Refusal {
             path: path.to_owned(),
@@ -29,7 +29,7 @@ impl Refusals {
         }
     }
 
-    /// Adds one without an alternative.
+    /// Adds a refusal without an alternative.
     pub fn never(&mut self, path: &str, message: impl Into<String>) {
         self.0.push(Refusal {
             path: path.to_owned(),
@@ -39,7 +39,7 @@ impl Refusals {
     }
 }
 
-/// The alternatives to a name: the nearest first if one is near.
+/// Returns the alternatives to a name. If one is similar to the name, it comes first.
 pub(super) fn instead<'a>(name: &str, there_is: impl Iterator<Item = &'a String>) -> String {
     let mut all: Vec<&str> = there_is.map(String::as_str).collect();
     if all.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn instead<'a>(name: &str, there_is: impl Iterator<Item = &'a String>
     format!("one of {}", all.join(", "))
 }
 
-/// Edits between two words (Levenshtein).
+/// Returns the number of edits between two words (Levenshtein).
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

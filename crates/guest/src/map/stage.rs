@@ -1,4 +1,4 @@
-//! The effects behind a link, as arguments of netem: delay, jitter, loss, serialisation of a wire,
+//! The effects behind a link as arguments of netem: delay, jitter, loss, serialisation of a wire,
 //! slots.
 
 use tailback_engine::plan::{LinkMode, LinkPlan, SlotsPlan};
@@ -7,11 +7,11 @@ use tailback_engine::units::{Rate, Time};
 
 use super::tc::time;
 
-/// netem with a rate keeps the order of packets; this one adds less than a
-/// nanosecond to a frame of 12,500 bytes.
+/// netem with a rate keeps the order of packets. This rate adds less than a nanosecond to a frame
+/// of 12,500 bytes.
 const KEEPS_ORDER: &str = "rate 100tbit";
 
-/// The arguments of netem for a delay and an order-preserving addition of up to `jitter`.
+/// Returns netem's arguments for a delay and a jitter of up to `jitter` that keeps the order.
 pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> String {
     match (delay, jitter) {
         (Time::ZERO, Time::ZERO) => String::new(),
@@ -27,7 +27,7 @@ pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> Strin
 
 /// One netem behind a link.
 pub(super) struct Stage {
-    /// Bit/s and overhead, if it serialises.
+    /// Rate in bit/s and overhead in bytes, if the netem serialises.
     pub wire: Option<(Rate, i32)>,
     delay: Time,
     jitter: Time,
@@ -37,12 +37,12 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Whether it loses packets.
+    /// Whether the netem loses packets.
     pub fn loses(&self) -> bool {
         self.loss > 0.0
     }
 
-    /// The arguments of netem, at another rate if one is given.
+    /// Returns the arguments of netem, with another rate if one is given.
     pub fn words(&self, rate: Option<Rate>) -> String {
         let seed = self.seed;
         let mut words = Vec::new();
@@ -74,9 +74,9 @@ impl Stage {
     }
 }
 
-/// The netems behind a link. Serialisation and jitter need one netem each, because the one that
-/// serialises would space out packets that the jitter has bunched. Slots need one, too: they hold
-/// packets that have passed the delay.
+/// Returns the netems behind a link. Serialisation and jitter need a netem each: a netem that
+/// serialises would space out packets that the jitter has bunched. Slots need another one, because
+/// they hold packets that have passed the delay.
 pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
     let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
     let jittered = link.jitter > Time::ZERO;

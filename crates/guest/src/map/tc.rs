@@ -13,15 +13,15 @@ use crate::job::{DropsAt, Limit};
 
 /// A queue discipline for tc.
 pub(super) struct Qdisc {
-    /// Kind.
+    /// tc's name of its kind.
     pub kind: String,
-    /// The arguments that follow it.
+    /// The arguments that follow the kind.
     pub words: String,
-    /// How much it may hold.
+    /// How much the queue may hold.
     pub limit: Limit,
-    /// Whether it is RED with the timer of its adaptive mode to be started.
+    /// Whether it is adaptive RED, whose timer the agent has to start.
     pub adapts: bool,
-    /// Where its algorithm drops.
+    /// Where the algorithm drops.
     pub drops_at: DropsAt,
     /// The registry's description of the kind.
     face: Option<&'static kernel::Qdisc>,
@@ -40,23 +40,23 @@ impl Qdisc {
         }
     }
 
-    /// How it keeps the link's rate, if it has a shaper of its own.
+    /// Returns how the queue keeps the link's rate, if it has its own shaper.
     pub fn shaper(&self) -> Option<&'static Shaper> {
         self.face?.shaper
     }
 
-    /// Whether it is one first-in, first-out queue for all flows.
+    /// Whether all flows share one first-in, first-out queue.
     pub fn in_order(&self) -> bool {
         self.face.is_some_and(|face| face.order == Order::Arrival)
     }
 
-    /// Whether the agent makes it: tc does not know the kind.
+    /// Whether the agent makes the queue, because tc does not know its kind.
     pub fn is_text(&self) -> bool {
         let kind = self.kind.as_str();
         self.face.is_some_and(|face| face.texts.contains(&kind))
     }
 
-    /// Whether packets of a flow keep their order; false for an unknown kind.
+    /// Whether packets of each flow keep their order; false for an unknown kind.
     pub fn keeps_order(&self) -> bool {
         self.face.is_some()
     }
@@ -70,7 +70,7 @@ impl Qdisc {
     }
 }
 
-/// The link's queue; also notes its module.
+/// Returns the queue of a link; also notes its module.
 pub(super) fn queue(
     path: &str,
     link: &LinkPlan,
@@ -112,8 +112,8 @@ pub(super) fn queue(
     qdisc
 }
 
-/// The module of a kit that has a link's queue: the one that the scenario names, or one of
-/// tailback's own where Linux does not have the kind or its options.
+/// Returns the module of a kit that has a link's queue. This is the module that the scenario names,
+/// or one of tailback's own if Linux does not have the kind or its options.
 pub(super) fn stand_in<'a>(queue: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = queue.known()?;
@@ -143,7 +143,7 @@ fn limit(options: &Options) -> Limit {
     }
 }
 
-/// A time in tc's units; netem and `ip` take nanoseconds.
+/// Returns a time in tc's units; netem and `ip` accept nanoseconds.
 pub(super) fn time(t: Time) -> String {
     if t.ns().is_multiple_of(1_000) {
         format!("{}us", t.ns() / 1_000)

@@ -1,4 +1,4 @@
-//! Plans as jobs, in full; and rejected plans, by place.
+//! Compares whole jobs with expected ones, and checks the places of rejected plans.
 
 use super::*;
 use crate::job::Tool;
@@ -66,7 +66,7 @@ fn second(mut link: LinkPlan, name: &str) -> LinkPlan {
     link
 }
 
-/// A 100 Mbit/s CoDel link and one flow of CUBIC.
+/// Returns a plan with a 100 Mbit/s CoDel link and one flow of CUBIC.
 fn simple() -> Plan {
     plan(
         Time::from_secs(60),
@@ -75,10 +75,10 @@ fn simple() -> Plan {
     )
 }
 
-/// The job as text, without what every namespace has.
+/// Returns the job as text, without the lines that every namespace has.
 fn script(plan: &Plan) -> String {
     let job = map(plan, 1, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
-    // Every device that a line names exists once, and none is in two pairs.
+    // Every device in a line exists once, and no device is in two pairs.
     let mut devices: Vec<(usize, &str)> = Vec::new();
     for veth in &job.veths {
         for end in [&veth.a, &veth.b] {
@@ -155,7 +155,7 @@ fn one_flow_with_codel() {
     assert_eq!(job.links[0].rates, [(0, 100_000_000)]);
     assert_eq!(job.links[0].limit, crate::job::Limit::Packets(1000));
     assert_eq!(job.links[0].drops_at, crate::job::DropsAt::Dequeue);
-    // 6 x 100 Mbit/s x 0.27 s / 8 bit.
+    // The buffer is 6 x 100 Mbit/s x 0.27 s / 8 bit: 20 ms of RTT and 250 ms of queue.
     assert_eq!(job.flows[0].send_buffer, 20_250_000);
 }
 
@@ -171,7 +171,7 @@ fn a_burst_is_that_of_rate_and_ceiling() {
     let job = script(&plan);
     let class = "htb rate 10000000bit ceil 10000000bit burst 1600b cburst 1600b quantum 1514";
     assert!(job.contains(class), "{job}");
-    // No less than one step of the guest's clock.
+    // The burst is at least one step of the guest's clock.
     let class = "htb rate 20000000000bit ceil 20000000000bit burst 2500b cburst 2500b";
     assert!(job.contains(class), "{job}");
 }
@@ -373,7 +373,7 @@ fn an_outage_holds_the_shaper_back() {
     );
     let mut setup = job.setup.iter().flat_map(|batch| &batch.lines);
     assert!(setup.any(|line| line == "qdisc add dev out parent f:1 handle 1: htb default 1"));
-    // Cake keeps the rate itself.
+    // Cake has its own shaper, which the module for outages does not support.
     plan.links[0].queue = link(1_000_000, "cake", &[]).queue;
     let refused = judge(&plan, &with_module);
     assert_eq!(refused[0].path, "links[0].rate");
@@ -532,13 +532,13 @@ fn flows_are_on_the_hosts_they_name() {
         job.flows.iter().map(|f| f.dscp).collect::<Vec<_>>(),
         [46, 46, 46, 0]
     );
-    // The simulator's hosts are the same.
+    // The simulator numbers the hosts in the same way.
     let info = plan.flow_info();
     assert_eq!(
         info.iter().map(|i| i.source).collect::<Vec<_>>(),
         [0, 0, 2, 4]
     );
-    // A host in two pairs is one host for the simulator, but impossible with namespaces.
+    // The simulator permits a host in two pairs, but namespaces do not.
     plan.flows[2] = on("c", ["x", "v"]);
     assert_eq!(plan.flow_info()[2].source, 0);
     let no = judge(&plan, &kit());
@@ -609,7 +609,7 @@ fn texts_of_options_are_read_back() {
     assert!(checked > 50, "{checked}");
 }
 
-/// Requests over the simple plan's link.
+/// Returns a source of requests over the simple plan's link.
 fn web(name: &str) -> TrafficPlan {
     let entry = find(traffic::ENTRIES, "web").unwrap();
     let server = flow(name, "cubic", MS(20), &[]);
@@ -629,8 +629,8 @@ fn web(name: &str) -> TrafficPlan {
     }
 }
 
-/// Each client has a port of its own, after those of flows and sources. A source's connections are
-/// on the hosts of flows with the same stack.
+/// Each client has its own port, after those of flows and sources. The connections of a source use
+/// the hosts of flows with the same stack.
 #[test]
 fn clients_have_ports_behind_all_others() {
     let mut plan = simple();
@@ -657,7 +657,7 @@ fn clients_have_ports_behind_all_others() {
     assert_eq!(job.owners(), plan.owners());
     assert_eq!(job.owners().len(), 4 + 20 + 3);
     assert_eq!(job.owners()[..5], [0, 1, 2, 3, 2]);
-    // ECN is a switch of the hosts.
+    // ECN is set per host, so connections with and without it are on different hosts.
     assert_eq!(job.sources[1].sender, job.flows[0].sender);
     assert_ne!(job.sources[2].sender, job.flows[0].sender);
 }
@@ -684,7 +684,7 @@ fn connections_are_refused_as_flows_are() {
         c.ecn = true;
     };
     assert_eq!(path(reno_sce), ["traffic[0].cc"]);
-    // A port for each.
+    // Each client needs a port: 60 sources fit, but not with 1000 clients each.
     let many = refused(|plan| plan.traffic = (0..60).map(|i| web(&format!("w{i}"))).collect());
     assert_eq!(many, [""; 0]);
     let many = refused(|plan| {
@@ -696,7 +696,7 @@ fn connections_are_refused_as_flows_are() {
     assert_eq!(many, ["flows"]);
 }
 
-/// Paths that are rejected after a change of the simple plan.
+/// Returns the paths that are rejected after a change of the simple plan.
 fn refused(change: impl FnOnce(&mut Plan)) -> Vec<String> {
     let mut plan = simple();
     change(&mut plan);
@@ -746,7 +746,7 @@ fn refusals_name_their_place() {
             "links[0].jitter",
             Box::new(|p| p.links[0].jitter = Time::from_secs(5)),
         ),
-        // The modules are ours, and this kit does not have them.
+        // These modules are tailback's own, and this kit does not have them.
         (
             "links[0].queue.module",
             Box::new(|p| p.links[0] = link(1_000_000, "wred", &[])),
@@ -978,7 +978,7 @@ fn refusals_name_their_place() {
             "flows[0].cc.module",
             Box::new(|p| p.flows[0].module = Some("mine".into())),
         ),
-        // It registers something else.
+        // This module exists but registers another algorithm.
         (
             "flows[0].cc.module",
             Box::new(|p| p.flows[0].module = Some("my-codel".into())),
@@ -1096,7 +1096,7 @@ fn no_module_for_a_schedule() {
     assert_eq!(judge(&plan, &bare)[0].path, "links[0].schedule");
 }
 
-/// Linux's bbr has no parameters; bbr3 exists only as a module of the user's.
+/// Linux's bbr has no parameters; bbr3 exists only as a user's module.
 #[test]
 fn bbr_is_linux_own_and_bbr3_a_module_of_ones_own() {
     let mut plan = simple();
@@ -1133,7 +1133,7 @@ fn options_of_dctcp_are_parameters() {
     );
 }
 
-/// Other versions of DCTCP, and growth by ACKs, are modules of ours.
+/// Other versions of DCTCP, and growth by ACKs, need modules of tailback's own.
 #[test]
 fn linux_as_it_was_is_a_module_of_ours() {
     let mut kit = kit();
@@ -1217,7 +1217,7 @@ fn linux_as_it_was_is_a_module_of_ours() {
     }
 }
 
-/// tc does not know the kind: the agent hands the module its options as text.
+/// tc does not know this kind of queue, so the agent passes the options to the module as text.
 #[test]
 fn weighted_red_is_a_module_of_ours() {
     let curve = |set: &[(&'static str, Value)]| {
@@ -1267,14 +1267,14 @@ fn weighted_red_is_a_module_of_ours() {
           packet_ps 32000000 rate 10000000"
         ]
     );
-    // A size that the module does not count.
+    // The size is larger than the module can count.
     let long = curve(&[("max", Value::Bytes(Bytes(1 << 33)))]);
     plan.links[0] = link(10_000_000, "wred", &[("ecn", long)]);
     assert_eq!(judge(&plan, &kit)[0].path, "links[0].queue.ecn");
 }
 
-/// A threshold and a controller that Linux does not have alone: modules of ours, and where they
-/// drop follows from an option.
+/// Linux has no queue with only a threshold or only a controller. Both are modules of tailback's
+/// own, and an option decides where they drop.
 #[test]
 fn step_and_pi2_are_modules_of_ours() {
     let mut kit = kit();
@@ -1310,7 +1310,7 @@ fn step_and_pi2_are_modules_of_ours() {
     let words =
         "pi2 limit 10000 target 15000000 tupdate 16000000 alpha 41 beta 819 k 2 ecn 1 scalable 2";
     assert_eq!(of("pi2", &scalable), (words.to_owned(), late));
-    // A size that the modules do not count.
+    // The size is larger than the modules can count.
     for name in ["step", "pi2"] {
         let mut plan = simple();
         plan.links[0] = link(10_000_000, name, &[("limit", Value::Packets(1 << 33))]);
@@ -1318,7 +1318,7 @@ fn step_and_pi2_are_modules_of_ours() {
     }
 }
 
-/// Linux's own takes tc's words, what it does not have is a module of ours.
+/// tc sets the options of Linux's own dualpi2; all other options need a module of tailback's own.
 #[test]
 fn dualpi2_of_2019_is_a_module_of_ours() {
     let entry = find(aqm::TABLE.entries(), "dualpi2").unwrap();
@@ -1368,7 +1368,7 @@ fn dualpi2_of_2019_is_a_module_of_ours() {
          coupling_factor 2 step_ns 1000000 min_qlen_step 1 any_ect 1 drop_enqueue 0 \
          classic_protection 10 split_gso 1"
     );
-    // One detail of Linux's own is enough.
+    // A single option that Linux does not have is enough to need the module.
     let (tool, line, needed) = leaf(&[("reset_interval", Value::Time(Time::from_secs(1)))]);
     assert_eq!((tool, needed), (Tool::Qdisc, own));
     assert!(
@@ -1406,7 +1406,7 @@ fn a_factor_for_marks_is_a_module_of_ours() {
     let (name, module) = of("cubic", &set);
     assert_eq!(name, "cubic_abe");
     assert_eq!(module.expect("a module").1, "beta_ecn=870 hystart=0");
-    // The standard backoff is Linux's own.
+    // With the standard backoff, Linux's own CUBIC is used.
     let (name, module) = of("cubic", &[("beta_ecn", Value::Float(0.7))]);
     assert_eq!(name, "cubic");
     assert_eq!(module.expect("a module").0, "/modules/tcp_cubic.ko");

@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::agent::io;
 use crate::agent::sys::process;
 
-/// Where a root is made. Every process has file systems of its own, so all use this path.
+/// Where a root is made. Every process has its own mounts, so all use this path.
 pub const NEW: &str = "/tmp";
 
 /// Limits of the files in memory that a program may write, not counting its output folder.
@@ -26,7 +26,7 @@ pub fn enter_packages(root: &str, output: &str) -> Result<(), String> {
     process::change_root(NEW).map_err(io("root"))
 }
 
-/// A root with nothing in it.
+/// Makes a root without files.
 pub fn empty() -> Result<(), String> {
     let private = libc::MS_REC | libc::MS_PRIVATE;
     process::mount("", "/", "", private, "").map_err(io("private mounts"))?;
@@ -48,7 +48,7 @@ pub fn furnish(output: &str) -> Result<(), String> {
 
 const NO_DEVICES: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
 
-/// The path of a name of the new root before the process enters that root.
+/// Returns the path of a name in the new root, for use before the process enters that root.
 pub fn at(name: &str) -> String {
     format!("{NEW}/{name}")
 }
@@ -59,8 +59,8 @@ pub fn folder(path: &str) -> Result<(), String> {
     builder.create(path).map_err(io(path))
 }
 
-/// A real folder of the root. A symbolic link from an image would lead out of the root while it is
-/// being made.
+/// Makes a real folder in the root. A symbolic link from an image would lead out of the root while
+/// the root is being made.
 pub fn own_folder(path: &str) -> Result<(), String> {
     if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
         fs::remove_file(path).map_err(io(path))?;
@@ -82,7 +82,7 @@ pub fn bind(place: &str, target: &str) -> Result<(), String> {
         .map_err(io(place))
 }
 
-/// The packages: /usr as it is, /etc and /var as writable copies.
+/// Adds the packages: /usr unchanged, /etc and /var as writable copies.
 pub fn packages(root: &str) -> Result<(), String> {
     for name in ["etc", "files", "usr", "var", "work"] {
         folder(&at(name))?;
@@ -143,7 +143,7 @@ fn devices() -> Result<(), String> {
     ] {
         symlink(target, at(&format!("dev/{name}"))).map_err(io(name))?;
     }
-    // Without terminals: the kit's kernel does not provide any.
+    // /dev/pts is left out, because the kit's kernel does not provide terminals.
     let shared = at("dev/shm");
     folder(&shared)?;
     let options = "mode=1777,size=256m";

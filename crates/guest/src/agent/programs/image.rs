@@ -1,9 +1,8 @@
 //! The files of a container image as the root of a program.
 //!
 //! In a container all files can be written. Here the folders of programs and libraries are mounted
-//! read-only. Files that programs may write are in memory: small folders and files are copied,
-//! large ones are mounted. Only what is mounted cannot be written; new names may be created beside
-//! it.
+//! read-only. Other files are in memory and can be written: small folders and files are copied.
+//! Large ones are mounted and cannot be written, but new files may be created beside them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,24 +12,24 @@ use std::path::Path;
 use super::bare::bind;
 use crate::agent::io;
 
-/// Of the root: folders with the programs and libraries of a distribution.
+/// Folders in the root that contain the programs and libraries of a distribution.
 const CODE: [&str; 8] = [
     "bin", "lib", "lib32", "lib64", "libx32", "nix", "sbin", "usr",
 ];
 
-/// Created in every root, not taken from the image.
+/// Folders that are created in every root and not taken from the image.
 const NEW: [&str; 3] = ["dev", "proc", "sys"];
 
-/// Larger files are mounted, bytes.
+/// Larger files are mounted instead of copied, bytes.
 const SMALL: u64 = 1 << 20;
 
-/// Folders with more entries than this, at any depth, are mounted.
+/// Folders with more entries than this, at any depth, are mounted instead of copied.
 const MOST_ENTRIES: usize = 2000;
 
-/// Folders with more bytes than this are mounted, too.
+/// Folders with more bytes than this are mounted instead of copied.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// In a folder that is too large, its subfolders are considered separately, to this depth.
+/// Depth up to which the subfolders of a too large folder are considered separately.
 const DEEP: usize = 2;
 
 /// Puts the contents of the folder `from` into the folder `to`.
@@ -46,7 +45,7 @@ pub fn show(from: &str, to: &str) -> Result<(), String> {
     })
 }
 
-/// The entries of a folder, sorted by name; devices, sockets and pipes are left out.
+/// Calls a function for each entry of a folder, by name; skips devices, sockets and pipes.
 fn each(
     from: &Path,
     to: &Path,
@@ -68,7 +67,8 @@ fn each(
     Ok(())
 }
 
-/// Puts one entry there: a link as it is, a file or folder as a copy if it is small.
+/// Adds one entry to a folder: a link unchanged, a small file or folder as a copy, a large one
+/// mounted.
 fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     let name = from.display().to_string();
     let found = fs::symlink_metadata(from).map_err(io(&name))?;
@@ -122,7 +122,7 @@ fn fits(folder: &Path, left: &mut (usize, u64)) -> bool {
     true
 }
 
-/// Mounts it as it is, read-only.
+/// Mounts a file or folder unchanged, read-only.
 fn shown(from: &Path, to: &Path) -> Result<(), String> {
     let text = |path: &Path| {
         let text = path.to_str().map(str::to_owned);

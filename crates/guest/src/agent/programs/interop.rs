@@ -1,8 +1,8 @@
 //! The environment of endpoints of the QUIC interop runner, and the result of their downloads.
 //!
-//! The server's side prepares everything before it becomes the server. openssl makes the
-//! certificates in a root of packages, as in the runner's own script. The files can be computed
-//! from their names, so the agent can compare what has arrived with what was requested.
+//! The server's side prepares everything before the server starts. openssl makes the certificates
+//! in a root of packages, as in the runner's own script. The contents of files follow from their
+//! names, so the agent can check that what has arrived is what was requested.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -23,10 +23,10 @@ pub const HOSTS: [&str; 2] = ["server", "client"];
 /// Port on which clients wait for the simulator.
 const SIM_PORT: u16 = 57832;
 
-/// Limits of the files in memory.
+/// Mount options that limit the files in memory.
 const OPTIONS: &str = "mode=755,size=1200m,nr_inodes=20k";
 
-/// Replaces what an image sets up for the runner's network.
+/// A script in place of the image's own, which sets up the runner's network.
 const SETUP: &str = "mkdir -p /logs/qlog\n";
 
 /// Makes a chain of one certificate, its key, and the certificate that signed it.
@@ -48,7 +48,7 @@ fn place(number: usize, name: &str) -> String {
     format!("/run/programs/interop{number}/{name}")
 }
 
-/// Mounts memory for it.
+/// Mounts memory for the shared files of an entry.
 pub fn make(number: usize) -> Result<(), String> {
     let whole = place(number, "");
     fs::create_dir_all(&whole).map_err(io(&whole))?;
@@ -60,7 +60,7 @@ pub fn make(number: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Prepares what the server finds.
+/// Prepares the certificates and files that the server needs.
 pub fn prepare(number: usize, program: &Program, interop: &Interop) -> Result<(), String> {
     let certs = place(number, "certs");
     let status = process::apart(|| {
@@ -92,7 +92,7 @@ pub fn prepare(number: usize, program: &Program, interop: &Interop) -> Result<()
     Ok(())
 }
 
-/// Puts the shared files into the new root of a side; `output` becomes its `/logs`.
+/// Adds the shared files to the new root of a side; `output` becomes its `/logs`.
 pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
     let writable = [
         ("logs", output.to_owned()),
@@ -114,7 +114,7 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
     let Ok(found) = fs::read(&setup) else {
         return Ok(());
     };
-    // Run by the same shell.
+    // Keep the first line, which names the shell.
     let first = found
         .split(|byte| *byte == b'\n')
         .next()
@@ -129,7 +129,7 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
         .map_err(io("/setup.sh"))
 }
 
-/// Lines of /etc/hosts in addition to those of every entry.
+/// Returns lines of /etc/hosts in addition to those for every entry.
 pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     let mut text = "127.0.0.1 sim\n".to_owned();
     for ((four, six), name) in pair.into_iter().zip(HOSTS) {
@@ -147,7 +147,7 @@ pub fn listen() -> Result<TcpListener, String> {
 /// The result of a client's downloads.
 #[derive(Clone, Debug, Default)]
 pub struct Downloads {
-    /// What is wrong with the first few files that did not arrive complete.
+    /// What is wrong with the first few incomplete files.
     pub wrong: Vec<String>,
     /// How many files arrived complete.
     whole: usize,
@@ -187,14 +187,14 @@ impl Downloads {
         self.whole == self.files
     }
 
-    /// What is wrong, as text.
+    /// Returns what is wrong, as text.
     pub fn said(&self) -> String {
         let (whole, files, wrong) = (self.whole, self.files, self.wrong.join(", "));
         format!("{whole} of {files} files arrived complete in /downloads: {wrong}")
     }
 
-    /// The same as JSON for a result file. The client was started at `began_ns` of the guest's
-    /// date.
+    /// Returns the downloads as JSON for a result file. The client was started at `began_ns` of the
+    /// guest's date.
     pub fn report(&self, began_ns: u64) -> String {
         let mut report = json!({
             "files": self.files,
@@ -211,7 +211,7 @@ impl Downloads {
     }
 }
 
-/// When a file was last written to, if it is correct; otherwise what is wrong with it.
+/// Returns when a file was last written to, if the file is correct; otherwise what is wrong.
 fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     let found = fs::symlink_metadata(path).map_err(|_| "is not there".to_owned())?;
     if !found.is_file() {

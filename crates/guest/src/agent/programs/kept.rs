@@ -1,4 +1,4 @@
-//! Keeps what a program writes to its standard output or error.
+//! Keeps the standard output or error of a program.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,14 +20,14 @@ pub struct Kept {
     pipe: Option<File>,
     /// The beginning of the output.
     pub bytes: Vec<u8>,
-    /// The end of the part that exceeds the beginning.
+    /// The end of the output, if the output is longer than `bytes`.
     tail: VecDeque<u8>,
     /// Whether there was more output than `bytes` holds.
     pub cut: bool,
 }
 
 impl Kept {
-    /// Reads from this pipe.
+    /// Starts to keep what comes from this pipe.
     pub fn of(pipe: OwnedFd) -> Kept {
         Kept {
             pipe: Some(File::from(pipe)),
@@ -35,12 +35,12 @@ impl Kept {
         }
     }
 
-    /// The descriptor to poll.
+    /// Returns the descriptor to poll; `None` after the pipe was closed.
     pub fn fd(&self) -> Option<RawFd> {
         self.pipe.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Reads what is available; closes the pipe when no more can come.
+    /// Reads what is available; closes the pipe at its end.
     pub fn read(&mut self) {
         let mut buffer = [0; 16 << 10];
         loop {

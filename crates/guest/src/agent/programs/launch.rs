@@ -23,15 +23,15 @@ const NAMESPACES: [(libc::c_int, &str); 4] = [
 /// device accepts packets with a foreign source address (see [`tailback_guest::job::Gate`]).
 const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 
-/// Processes and threads of a user, and open files.
+/// Limits of a user: processes and threads; then open files.
 const PROCESSES: u64 = 256;
 const OPEN_FILES: u64 = 4096;
 
-/// Process numbers in each namespace: processes of root do not count towards the other limit.
+/// Limit of processes in each namespace, because the other limit does not count root's processes.
 const PIDS: &str = "512";
 
-/// Exit statuses as in a shell: the program cannot be run, or does not exist; and one for a host
-/// that could not be set up.
+/// Exit statuses: as in a shell for a program that cannot be run or does not exist, and one for a
+/// host that could not be set up.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 const NO_HOST: i32 = 125;
@@ -54,7 +54,7 @@ pub fn check() -> Result<(), String> {
     }
 }
 
-/// Argument that makes the agent's program set up a host.
+/// Argument with which the agent starts itself to set up a host.
 pub const WORD: &str = "host";
 
 /// Starts a side in the network namespace of this process.
@@ -110,7 +110,7 @@ pub fn be_host(words: &[String]) -> i32 {
 fn host(job: &Job, which: (usize, usize), runs: &Side, output: &str) -> Result<(), String> {
     root::enter(job, which, runs, output)?;
     std::fs::write("/proc/sys/kernel/pid_max", PIDS).map_err(io("pid_max"))?;
-    // From here on the options are those of a container.
+    // From here on /proc/sys is read-only, as in a container.
     let again = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
     process::mount("/proc/sys", "/proc/sys", "", libc::MS_BIND, "")
         .and_then(|()| process::mount("", "/proc/sys", "", again, ""))
@@ -121,7 +121,7 @@ fn host(job: &Job, which: (usize, usize), runs: &Side, output: &str) -> Result<(
     process::keep_capabilities(&CAPABILITIES).map_err(io("capabilities"))
 }
 
-/// Becomes the program; returns an exit status only if that fails.
+/// Executes the program; returns an exit status only if that fails.
 fn run(program: &Program, runs: &Side) -> i32 {
     let environment = environment(program, runs);
     let mut texts = environment.iter();
@@ -142,7 +142,7 @@ fn run(program: &Program, runs: &Side) -> i32 {
         }
         let error = process::execute(&path, &runs.run, &environment);
         let error = match error.raw_os_error() {
-            // The file itself exists, so this is about its interpreter.
+            // The file itself exists, so the error is about its interpreter.
             Some(libc::ENOENT) => "its interpreter or loader is not there".to_owned(),
             Some(libc::ENOEXEC) => "it is not a program".to_owned(),
             _ => error.to_string(),

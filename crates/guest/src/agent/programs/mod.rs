@@ -4,7 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `launch` | namespaces, limits, the program itself |
-//! | `root` | the files it sees |
+//! | `root` | the files that it sees |
 //! | `bare` | the part that every root has: memory, devices, packages |
 //! | `image` | a root made from a container image |
 //! | `interop` | the environment of endpoints of the QUIC interop runner |
@@ -46,7 +46,7 @@ const READY_NS: u64 = 10_000_000_000;
 /// Time that a program has to end after it was asked to, ns.
 pub const GRACE_NS: u64 = 1_000_000_000;
 
-/// How a program ended of its own accord.
+/// How a program ended by itself.
 #[derive(Clone, Copy)]
 pub struct End {
     /// Exit status; for a program that a signal ended, 128 plus the signal.
@@ -55,9 +55,9 @@ pub struct End {
     pub at_ns: u64,
 }
 
-/// What runs on a host.
+/// A process on a host.
 struct Process<'a> {
-    /// Its index among all processes.
+    /// Index among all processes.
     index: usize,
     program: &'a Program,
     number: usize,
@@ -65,19 +65,19 @@ struct Process<'a> {
     runs: &'a Side,
     child: Option<Child>,
     kept: [Kept; 2],
-    /// Whether it was asked to end.
+    /// Whether the process was asked to end.
     asked: bool,
     ended: Option<End>,
-    /// When it was started, ns of the guest's date.
+    /// When the process was started, ns of the guest's date.
     began_ns: u64,
-    /// For a client of the interop runner that has ended: the result of its downloads.
+    /// The result of the downloads, for a client of the interop runner that has ended.
     downloads: Option<Downloads>,
 }
 
 /// All programs of a run.
 pub struct Programs<'a> {
     processes: Vec<Process<'a>>,
-    /// Whether the run is over: a program that ends from now on does so because of that.
+    /// Whether the run is over. A program that ends after that does so because of the end.
     over: bool,
     happened: Vec<(u64, u32)>,
 }
@@ -90,7 +90,7 @@ pub struct With<'w> {
 }
 
 impl<'a> Programs<'a> {
-    /// The programs of a job, none of them started.
+    /// Returns the programs of a job; none is started yet.
     pub fn open(job: &'a Job) -> Result<Programs<'a>, String> {
         let mut processes = Vec::new();
         for (number, program) in job.programs.iter().enumerate() {
@@ -185,7 +185,7 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Kills the programs of an entry that still run.
+    /// Kills the programs of an entry that are still running.
     pub fn kill(&mut self, number: usize) {
         for process in &mut self.processes {
             if process.number == number {
@@ -265,8 +265,9 @@ impl<'a> Programs<'a> {
         processes.try_for_each(|(index, process)| process.watch(index, poll))
     }
 
-    /// Ends everything that still runs, first by asking. The poll must contain no other
-    /// descriptors: their events would not be handled, and without a wait no time passes.
+    /// Ends all programs that still run: first asks them, then kills them. The poll must contain no
+    /// other descriptors: their events would not be handled, and time only passes while the agent
+    /// waits.
     pub fn end(&mut self, with: &With<'_>) -> Result<(), String> {
         self.over = true;
         for signal in [libc::SIGTERM, libc::SIGKILL] {
@@ -281,7 +282,7 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// How the programs of an entry ended of their own accord, the sender's and the receiver's.
+    /// Returns how the sender's and the receiver's program of an entry ended by themselves.
     pub fn ends(&self, number: usize) -> [Option<End>; 2] {
         let mut ends = [None; 2];
         for process in self.processes.iter().filter(|p| p.number == number) {
@@ -341,7 +342,7 @@ impl<'a> Programs<'a> {
 }
 
 impl Process<'_> {
-    /// Adds its end and its output to a poll.
+    /// Adds the descriptors of the process's end and output to a poll.
     fn watch(&self, index: usize, poll: &Poll) -> Result<(), String> {
         let Some(child) = &self.child else {
             return Ok(());
@@ -355,13 +356,13 @@ impl Process<'_> {
         add(child.fd(), PROGRAM_EXIT, index).map_err(io("epoll"))
     }
 
-    /// Checks the downloads if it is a client of the interop runner.
+    /// Checks the downloads if the process is a client of the interop runner.
     fn downloads(&self) -> Option<Downloads> {
         let interop = self.program.interop.as_ref().filter(|_| self.side == 1)?;
         Some(Downloads::of(self.number, interop))
     }
 
-    /// What an exit status of an endpoint of the interop runner means.
+    /// Explains an exit status that means "unsupported" for endpoints of the interop runner.
     fn unsupported(&self, status: i32) -> &'static str {
         match self.program.interop {
             Some(_) if status == 127 => " (the endpoint does not support this test case)",
@@ -388,7 +389,7 @@ impl Process<'_> {
         }
     }
 
-    /// A message about it that quotes the end of its output.
+    /// Returns a message about the process that quotes the end of its output.
     fn failed(&self, what: &str) -> String {
         let run = self.runs.run.join(" ");
         let whose = self.whose();

@@ -8,7 +8,7 @@ use super::Process;
 use crate::agent::io;
 use crate::agent::sys;
 
-/// Bytes of its output folder that are kept at most.
+/// Most bytes of an output folder that are kept.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_FILES: usize = 1000;
 
@@ -22,16 +22,16 @@ const HERE: &str = "/run/programs";
 /// Where the host expects them.
 const RESULTS: &str = "/results/programs";
 
-/// The output folder of a process, by its number.
+/// Returns the output folder of a process, by its number.
 pub fn place(index: usize) -> String {
     format!("{HERE}/{index}")
 }
 
-/// Creates it.
+/// Creates the output folder of a process.
 pub fn make(index: usize) -> Result<(), String> {
     let place = place(index);
     fs::create_dir_all(&place).map_err(io(&place))?;
-    // Larger than the output that is kept: a program that fills it gets an error.
+    // The folder is larger than the kept output. A program that fills it gets an error.
     sys::mount("tmpfs", &place, "tmpfs", "mode=755,size=256m,nr_inodes=20k").map_err(io(&place))
 }
 
@@ -67,7 +67,7 @@ pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> 
     Ok(warnings)
 }
 
-/// The end of the last log that an endpoint of the interop runner wrote, with that log's name.
+/// Returns the end of the last log that an endpoint of the interop runner wrote, with its name.
 pub fn last_log(index: usize) -> Option<(String, String)> {
     let folder = place(index);
     let mut logs = Vec::new();
@@ -99,7 +99,7 @@ struct Copier {
 }
 
 impl Copier {
-    /// Copies a folder in the order of names; leaves out what is neither file nor folder.
+    /// Copies a folder in the order of names; skips entries that are neither file nor folder.
     fn folder(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let mut names = Vec::new();
         for one in fs::read_dir(from)? {

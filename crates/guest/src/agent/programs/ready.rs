@@ -6,7 +6,7 @@ use tailback_guest::job::Ready;
 
 use super::kept::Kept;
 
-/// Whether it is ready, in the namespace of its host. `since_ns` is how long it has run.
+/// Whether the server is ready, checked in its host's namespace. `since_ns` is how long it has run.
 pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     match ready {
         Ready::Tcp(port) => bound("tcp", *port, LISTEN),
@@ -16,7 +16,7 @@ pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     }
 }
 
-/// Says what is still missing.
+/// Returns what the server still has to do to be ready.
 pub fn said(ready: &Ready) -> String {
     match ready {
         Ready::Tcp(port) => format!("nothing listens at TCP port {port}"),

@@ -80,12 +80,12 @@ fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(
         ),
     ] {
         let path = at(&format!("etc/{name}"));
-        // As in a container: the network decides the names, the image the users.
+        // As in a container, host names come from the network and users from the image.
         let of_network = matches!(name, "hosts" | "hostname" | "resolv.conf");
         if !of_packages && !of_network && fs::symlink_metadata(&path).is_ok() {
             continue;
         }
-        // A package may have a link there that leads out of the root, so it is removed first.
+        // Remove the old file first: in a package it may be a link that leads out of the root.
         let _ = fs::remove_file(&path);
         fs::write(&path, text).map_err(io(name))?;
     }

@@ -26,7 +26,7 @@ use crate::agent::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER, SEND
 use crate::agent::token::{REQUEST_SOURCE_BITS, token};
 
 impl<'a> Runner<'a> {
-    /// Opens everything; nothing runs yet.
+    /// Opens sockets, captures and probes; nothing runs yet.
     pub(super) fn new(job: &'a Job, namespaces: &'a Namespaces) -> Result<Runner<'a>, String> {
         let mut series = Series::default();
         let poll = Poll::new().map_err(io("epoll"))?;

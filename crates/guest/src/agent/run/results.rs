@@ -25,7 +25,7 @@ impl Runner<'_> {
     pub(super) fn finish(mut self) -> Result<GuestResult, String> {
         let job = self.job;
         let end = job.duration_ns;
-        // This comes first, because the kernel's state now is its state at the end of the run.
+        // Read these first, because the kernel's state now is the state at the end of the run.
         let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
         let all_requests: Vec<Option<TrafficOutcome>> = self
             .players
@@ -113,7 +113,8 @@ impl Runner<'_> {
         }
         let mut environment = self.environment()?;
         let mut about_programs = self.end_programs()?;
-        // This starts processes, and running programs may have left no room for them.
+        // Run this after the programs have ended: it starts processes, and there may be no room
+        // before.
         about_programs.extend(gates::warnings(job, self.namespaces)?);
         environment.warnings.extend_from_slice(&about_programs);
         Ok(GuestResult {
@@ -125,8 +126,8 @@ impl Runner<'_> {
 
     /// Ends the programs last, when all measurements are known.
     fn end_programs(&mut self) -> Result<Vec<String>, String> {
-        // A poll of its own: sockets of flows would keep reporting data that nothing reads any
-        // more.
+        // Use a separate poll, because sockets of flows would keep reporting data that nothing
+        // reads any more.
         let poll = Poll::new().map_err(io("epoll"))?;
         poll.add(self.timer.fd(), READABLE, token(TIMER, 0))
             .map_err(io("epoll"))?;
@@ -168,7 +169,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The same for the wire behind it.
+    /// Completes the captures of the wire behind a queue with the wire's own statistics.
     fn finish_wire(&mut self, index: usize, says: &Statistics) {
         let lost = self.captures.finish_wire(index, u64::from(says.packets));
         if let Some(lost) = lost

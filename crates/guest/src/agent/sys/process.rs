@@ -12,14 +12,14 @@ pub struct Child {
     fd: OwnedFd,
 }
 
-/// Everything that a new process needs until it executes a program, so that it allocates nothing.
+/// The data of a new process until it executes a program, so that it need not allocate anything.
 struct Start<'a> {
     path: &'a CString,
     words: &'a [*const libc::c_char],
     ends: [RawFd; 3],
 }
 
-/// Stack of a new process until it executes a program, bytes.
+/// Stack of a new process, used until it executes a program, bytes.
 const STACK: usize = 64 << 10;
 
 /// Exit status of a process that could not execute a program.
@@ -87,18 +87,18 @@ impl Child {
         })
     }
 
-    /// The descriptor for [`super::Poll`]: readable once the process has ended.
+    /// Returns the descriptor for [`super::Poll`]: readable once the process has ended.
     pub fn fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// Sends it a signal; does nothing if it has ended.
+    /// Sends the process a signal; does nothing if it has ended.
     pub fn signal(&self, signal: libc::c_int) {
         // SAFETY: takes no pointer; the child was not waited for, so the number is still its own.
         unsafe { libc::kill(self.pid, signal) };
     }
 
-    /// Its exit status if it has ended; 128 plus the signal if a signal ended it.
+    /// Returns the exit status if the process has ended; 128 plus the signal if a signal ended it.
     pub fn ended(&self) -> io::Result<Option<i32>> {
         let found = wait(self.pid, libc::WNOHANG)?;
         Ok(found.map(|(_, status)| status))
@@ -117,8 +117,8 @@ fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_
     Ok((found > 0).then_some((found, code)))
 }
 
-/// The work of the first process of a PID namespace. It runs one program, passes SIGTERM on to it,
-/// and waits for processes that lose their parent. Returns the program's exit status.
+/// Does the work of the first process of a PID namespace: runs one program, passes SIGTERM on to
+/// it, and waits for processes that lose their parent. Returns the program's exit status.
 pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: plain data, initialised by the calls; every pointer outlives its call.
     let (waited, old) = unsafe {
@@ -161,8 +161,7 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     }
 }
 
-/// Runs a function in a process with file systems of its own and waits for it; returns its exit
-/// status.
+/// Runs a function in a process with its own mounts and waits for it; returns its exit status.
 pub fn apart(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: one thread.
     let child = check(unsafe { libc::fork() })?;
@@ -229,10 +228,10 @@ pub fn mount(
     Ok(())
 }
 
-/// Makes a folder the root, and everything else unreachable.
+/// Makes a folder the root, and everything outside of it unreachable.
 pub fn change_root(root: &str) -> io::Result<()> {
     std::env::set_current_dir(root)?;
-    // SAFETY: C string literals. With both the same the old root lies over the new one.
+    // SAFETY: C string literals. With the same folder for both, the old root lies over the new one.
     unsafe {
         let here = c".".as_ptr();
         check(libc::syscall(libc::SYS_pivot_root, here, here) as libc::c_int)?;
@@ -248,7 +247,7 @@ pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
     unsafe {
         let number = libc::makedev(major, minor);
         check(libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o666, number))?;
-        // Independent of the mask.
+        // chmod does not depend on the umask.
         check(libc::chmod(path.as_ptr(), 0o666))?;
     }
     Ok(())
@@ -261,7 +260,7 @@ pub fn set_host_name(name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets a limit, hard and soft.
+/// Sets both the hard and the soft limit of a resource.
 pub fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     let limit = libc::rlimit {
         rlim_cur: most,

@@ -1,4 +1,4 @@
-//! Collects the rows of a program's series, by record interval. Captures are read late, so packets
+//! Collects the rows of a program's series, by record interval. Captures are read late. So packets
 //! are counted by their capture times, and the rows are made at the end.
 
 use tailback_guest::job::Program;
@@ -25,15 +25,15 @@ impl Mean {
     }
 }
 
-/// An interval.
+/// The sums of one interval.
 #[derive(Clone, Copy, Default)]
 struct Bin {
-    /// Payload that arrived at the receiver's and at the sender's host.
+    /// Payload that arrived at the receiver's host, and at the sender's.
     delivered: [u64; 2],
     /// RTTs for data of the sender's host, and of the receiver's.
     rtt: [Mean; 2],
     delay: Mean,
-    /// The socket information at its end.
+    /// The socket information at the end of the interval.
     socket: Option<Socket>,
 }
 
@@ -48,14 +48,14 @@ struct Socket {
 
 /// The intervals of a run.
 pub struct Bins {
-    /// 0: nothing is recorded.
+    /// Length of an interval, ns; 0 if nothing is recorded.
     interval_ns: u64,
     count: usize,
     bins: Vec<Bin>,
 }
 
 impl Bins {
-    /// Complete intervals (0: nothing is recorded) up to the end.
+    /// Makes the complete intervals up to the end of the run; with length 0, none.
     pub fn new(interval_ns: u64, end_ns: u64) -> Bins {
         Bins {
             interval_ns,
@@ -64,34 +64,34 @@ impl Bins {
         }
     }
 
-    /// The interval of a time; `None` if nothing is recorded then.
+    /// Returns the interval that contains a time; `None` if nothing is recorded then.
     fn at(&mut self, at_ns: u64) -> Option<&mut Bin> {
         let index = at_ns.checked_div(self.interval_ns)? as usize;
         (index < self.count).then(|| crate::agent::queue::at(&mut self.bins, index))
     }
 
-    /// Payload arrived.
+    /// Adds payload that arrived.
     pub fn deliver(&mut self, back: bool, bytes: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.delivered[usize::from(back)] += bytes;
         }
     }
 
-    /// A round trip took this long.
+    /// Adds a round-trip time.
     pub fn rtt(&mut self, back: bool, rtt_ns: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.rtt[usize::from(back)].add(rtt_ns);
         }
     }
 
-    /// A packet of the sender's host waited this long.
+    /// Adds the time that a packet of the sender's host waited.
     pub fn delay(&mut self, sojourn_ns: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.delay.add(sojourn_ns);
         }
     }
 
-    /// The socket information at the end of an interval.
+    /// Sets the socket information at the end of an interval.
     pub fn socket(&mut self, info: Info, at_ns: u64) {
         if let Some(bin) = at_ns.checked_sub(1).and_then(|at| self.at(at)) {
             bin.socket = Some(Socket {
@@ -103,7 +103,7 @@ impl Bins {
         }
     }
 
-    /// The rows of a program from its start on, with the round-trip times of one direction.
+    /// Makes the rows of a program from its start on, with the round-trip times of one direction.
     pub fn rows(&self, plan: &Program, back: bool, end_ns: u64, series: &mut Series) {
         if self.interval_ns == 0 {
             return;

@@ -3,7 +3,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `tuple` | a 5-tuple: what TCP has delivered, how long that took, where its packets waited |
+//! | `tuple` | a 5-tuple: what TCP has delivered, how long that took, and where its packets waited
+//! |
 //! | `bins` | the rows of the series, by record interval |
 
 mod bins;
@@ -28,26 +29,26 @@ use super::setup::Namespaces;
 use bins::Bins;
 use tuple::{Record, Tuple};
 
-/// Number of 5-tuples that are kept apart; packets of further ones count as packets of an earlier
-/// one.
+/// Number of 5-tuples that are distinguished. Packets of further 5-tuples count as packets of an
+/// earlier one.
 const MOST_TUPLES: usize = 1 << 16;
 
-/// Room of the rings of all hosts together, packets; then the bounds for each ring.
+/// Capacity of the rings of all hosts together, packets; then the bounds for each ring.
 const RING_PACKETS: usize = 1 << 17;
 const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 
-/// Identifies a 5-tuple: the program, the protocol, and the ports at the sender's and the
-/// receiver's host. Either family's addresses are those of the hosts.
+/// Identifies a 5-tuple: the program, whether it is IPv6, the protocol, and the ports at the
+/// sender's and at the receiver's host. The addresses follow from the program.
 type TupleKey = (u32, bool, u8, [u16; 2]);
 
 /// The program and 5-tuple of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Which of the programs.
+    /// Index of the program.
     pub program: u32,
     /// Whether the receiver's host sent it.
     pub back: bool,
-    /// Its 5-tuple.
+    /// Number of its 5-tuple.
     pub tuple: u32,
 }
 
@@ -56,10 +57,10 @@ struct Entry {
     plan: Program,
     /// Start and end of the measured time, ns.
     measured: (u64, u64),
-    /// By 5-tuple, in the order of their first packets; the last record is for those beyond the
-    /// limit.
+    /// The records by 5-tuple, in the order of their first packets. The last record is for 5-tuples
+    /// beyond the limit.
     records: Vec<Record>,
-    /// How many 5-tuples there were.
+    /// Number of 5-tuples, including those beyond the limit.
     tuples: u64,
     bins: Bins,
     /// The TCP connection on which the sender has delivered most, and how many bytes.
@@ -76,7 +77,8 @@ struct Host {
 /// The programs of a run.
 pub struct Taps {
     entries: Vec<Entry>,
-    /// By the addresses of source and destination: the program, and whether it is the way back.
+    /// By the addresses of source and destination: the program, and whether the packet is on the
+    /// way back.
     pairs: HashMap<(IpAddr, IpAddr), (u32, bool)>,
     keys: HashMap<TupleKey, u32>,
     tuples: Vec<Tuple>,
@@ -88,7 +90,7 @@ pub struct Taps {
 }
 
 impl Taps {
-    /// The programs of a job, if it has any; nothing is captured yet.
+    /// Makes the programs of a job, if it has any; nothing is captured yet.
     pub fn new(job: &Job) -> Option<Taps> {
         if job.programs.is_empty() {
             return None;
@@ -152,7 +154,7 @@ impl Taps {
         Ok(())
     }
 
-    /// How many programs there are.
+    /// Returns the number of programs.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -165,7 +167,7 @@ impl Taps {
         }
     }
 
-    /// The program of a packet; `None` if it is of no program.
+    /// Returns the program of a packet; `None` if the packet belongs to no program.
     pub fn owner(&mut self, frame: &Frame) -> Option<Owner> {
         let &(program, back) = self.pairs.get(&(frame.source, frame.destination))?;
         let ports = match back {
@@ -184,12 +186,13 @@ impl Taps {
         })
     }
 
-    /// The first packet of a 5-tuple.
+    /// Handles the first packet of a 5-tuple.
     fn meet(&mut self, key: TupleKey, frame: &Frame, back: bool) -> u32 {
         let entry = &mut self.entries[key.0 as usize];
         entry.tuples += 1;
         if self.tuples.len() >= MOST_TUPLES {
-            // Takes any 5-tuple of the same program and protocol: a new one would exceed the limit.
+            // Use any 5-tuple of the same program and protocol, because a new one would exceed the
+            // limit.
             let same = |t: &Tuple| t.program == key.0 && t.protocol == frame.protocol;
             return self.tuples.iter().rposition(same).unwrap_or(0) as u32;
         }
@@ -215,8 +218,8 @@ impl Taps {
         self.notes.extend(notes.drain(..).map(|note| (link, note)));
     }
 
-    /// Reads everything captured at the hosts, after the links. Gets the start of the run on the
-    /// captures' clock, and the end of the run.
+    /// Reads everything captured at the hosts; call it after the links were read. `origin_ns` is
+    /// the start of the run on the captures' clock, `end_ns` the end of the run.
     pub fn drain(&mut self, gates: &Gates, origin_ns: u64, end_ns: u64) {
         self.settle();
         let mut hosts = std::mem::take(&mut self.hosts);
@@ -241,7 +244,7 @@ impl Taps {
         self.hosts = hosts;
     }
 
-    /// A packet was seen at a host.
+    /// Handles a packet that was captured at a host.
     fn seen(&mut self, host: usize, outgoing: bool, time_ns: u64, frame: &Frame, of: Owner) {
         let entry = &self.entries[of.program as usize];
         let from_sender = [entry.plan.sender, entry.plan.receiver];
@@ -250,7 +253,7 @@ impl Taps {
             true => [from_sender[1], from_sender[0]],
         };
         if outgoing && host == from {
-            // The host's access delay is in between.
+            // The packet was captured after the host's access delay.
             let sent_ns = time_ns.saturating_sub(entry.plan.access_delay_ns);
             self.sent(sent_ns, frame, of);
         } else if !outgoing && host == to {
@@ -272,7 +275,7 @@ impl Taps {
         if !frame.is_tcp() {
             return;
         }
-        // The data that this host has in order by now is what its ACK reports.
+        // A host's ACK reports the data that the host has received in order.
         let bytes = tuple.sent(of.back, frame, at_ns);
         if bytes == 0 {
             return;
@@ -311,7 +314,7 @@ impl Taps {
         let bytes = u64::from(frame.payload);
         record.deliver(of.back, bytes, within(entry.measured, at_ns));
         entry.bins.deliver(of.back, bytes, at_ns);
-        // Without a link on its way, nothing else counts it as passed.
+        // If its way has no link, no link counts the packet as passed.
         let [way, _] = entry.plan.ways(of.back);
         if way.is_empty() && self.watched {
             let rtt = entry.plan.base_rtt_ns + tuple.sojourns();
@@ -348,7 +351,7 @@ impl Taps {
             let Some(place) = way.iter().position(|l| *l == link) else {
                 continue;
             };
-            // The links on the way there come first.
+            // `waited` has the links on the way there first.
             let first = if note.back { other.len() } else { 0 };
             tuple.waited[first + place] = sojourn;
             if !tuple.is_tcp && place + 1 == way.len() {
@@ -373,13 +376,13 @@ impl Taps {
         }
     }
 
-    /// Packets that the rings had no room for.
+    /// Returns how many packets did not fit into the rings.
     pub fn lost(&self) -> u64 {
         self.hosts.iter().map(|host| host.ring.lost()).sum()
     }
 
-    /// The measurements, after the last read of the captures; `ends` says how the sides of each
-    /// program ended. The caller adds drops and marks, which the links count.
+    /// Returns the measurements, after the last read of the captures. `ends` says how the sides of
+    /// each program ended. The caller adds drops and marks, which the links count.
     pub fn finish(
         mut self,
         ends: &[[Option<Ended>; 2]],
@@ -391,7 +394,8 @@ impl Taps {
         for (index, entry) in (0..).zip(&self.entries) {
             let ends = ends.get(index as usize).copied().unwrap_or_default();
             let over_ns = over(&entry.plan, ends);
-            // Uses data of the sender's host, unless it gave no round-trip time.
+            // Round-trip times are those of the sender's data, or of the receiver's if the former
+            // has none.
             let back = entry.records.iter().all(|record| record.has_no_rtt(false));
             let (from_ns, to_ns) = entry.measured;
             let to_ns = to_ns.min(over_ns.unwrap_or(u64::MAX)).max(from_ns);
@@ -427,7 +431,7 @@ impl Taps {
                 });
             }
             (measures.from_ns, measures.to_ns) = (from_ns, to_ns);
-            // The links count these.
+            // The links count drops and marks.
             measures.counts = Default::default();
             measures.completion_ns = over_ns.and_then(|_| {
                 let spans = || entry.records.iter().filter_map(|record| record.payload);
@@ -449,13 +453,13 @@ impl Taps {
     }
 }
 
-/// Whether a time is measured.
+/// Whether a time is within the measured time.
 fn within((from, to): (u64, u64), at_ns: u64) -> bool {
     (from..to).contains(&at_ns)
 }
 
-/// When a program finished its work: when the last of its sides that are not servers ended of its
-/// own accord.
+/// Returns when a program finished its work: when the last of its sides that are not servers ended
+/// by itself.
 fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     let clients = plan.sides.iter().zip(ends).filter(|(side, _)| {
         let side = side.as_ref();
@@ -465,8 +469,8 @@ fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     ends?.into_iter().max()
 }
 
-/// The links that packets of the sender's host pass, and those that packets of the receiver's host
-/// pass.
+/// Returns the links that packets of the sender's host pass, and those that packets of the
+/// receiver's host pass.
 trait Ways {
     fn ways(&self, back: bool) -> [&[usize]; 2];
 }

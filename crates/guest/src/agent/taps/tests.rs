@@ -76,7 +76,7 @@ fn v6(net: u16, n: u8) -> Ipv6Addr {
     Ipv6Addr::new(0xfd00, net, 0, 0, 0, 0, 0, u16::from(n))
 }
 
-/// An Ethernet frame between two hosts of the programs.
+/// Returns an Ethernet frame between two hosts of the programs.
 fn ip(from: IpAddr, to: IpAddr, number: u8, ecn: u8, transport: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 12];
     let length = transport.len() as u16;
@@ -101,7 +101,7 @@ fn ip(from: IpAddr, to: IpAddr, number: u8, ecn: u8, transport: &[u8]) -> Vec<u8
     bytes
 }
 
-/// The two hosts of the first program, in IPv4 or IPv6, from the sender's or the receiver's.
+/// Returns source and destination among the first program's hosts, by family and direction.
 fn hosts(six: bool, back: bool) -> (IpAddr, IpAddr) {
     let (sender, receiver): (IpAddr, IpAddr) = match six {
         false => (
@@ -129,7 +129,7 @@ fn udp(six: bool, back: bool, ports: [u16; 2], ecn: u8, payload: &[u8]) -> Vec<u
     ip(from, to, protocol::UDP, ecn, &transport)
 }
 
-/// A segment with timestamps of this many bytes.
+/// Returns a segment with timestamps and this many bytes of payload.
 fn tcp(six: bool, back: bool, flags: u8, [seq, ack, stamp]: [u32; 3], bytes: usize) -> Vec<u8> {
     let (from, to) = hosts(six, back);
     let ports: [u16; 2] = if back { [5000, 80] } else { [80, 5000] };
@@ -165,7 +165,7 @@ fn frame(bytes: &[u8]) -> Frame {
 }
 
 impl Taps {
-    /// A packet is captured as it leaves its host, and as it reaches the other one.
+    /// Captures a packet as it leaves its host, and as it reaches the other host.
     fn pass(&mut self, bytes: &[u8], left_ns: u64, arrived_ns: Option<u64>) -> Owner {
         let frame = frame(bytes);
         let of = self.owner(&frame).expect("a program's");
@@ -210,7 +210,7 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         let mut series = Series::default();
         let data = |ecn| udp(six, false, [4433, 9], ecn, &[7; 1200]);
         let answer = udp(six, true, [4433, 9], 0, &[8; 30]);
-        // Before the warm-up: counts for the series and the completion only.
+        // This packet precedes the warm-up, so it counts for the series and the completion only.
         taps.pass(&data(2), 20 * MS, Some(40 * MS));
         let of = taps.pass(&data(2), 210 * MS, Some(230 * MS));
         taps.noted(0, of, 215 * MS, Noted::Passed(4 * MS));
@@ -221,9 +221,9 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!((back.tuple, back.back), (of.tuple, true));
         taps.noted(1, back, 245 * MS, Noted::Passed(MS));
         let last = taps.pass(&data(0), 310 * MS, Some(330 * MS));
-        // Notes come in the order of links, and are applied in the order of time.
+        // Notes arrive in the order of links, but are applied in the order of time.
         taps.noted(0, last, 315 * MS, Noted::Passed(2 * MS));
-        // A packet of another host.
+        // The packet goes to a host that is not one of the programs'.
         let other = ip(
             Ipv4Addr::new(10, 3, 0, 1).into(),
             Ipv4Addr::new(10, 4, 0, 2).into(),
@@ -240,11 +240,11 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!((program.delivered_bytes, program.back_bytes), (2400, 30));
         assert_eq!(program.ecn_sent, [1, 1, 1, 0]);
         assert_eq!((program.from_ns, program.to_ns), (100 * MS, 800 * MS));
-        // From 20 ms less the delay of the host to 330 ms.
+        // The work lasts from 20 ms, less the delay of the host, to 330 ms.
         assert_eq!(program.completion_ns, Some(320 * MS));
         assert!(program.rtt_estimated);
         let (rtt, delay) = (&program.rtt, &program.delay);
-        // 20 + 4, then 20 + 2 there and 1 back.
+        // Two round trips: 20 + 4 ms, and 20 ms + 2 there + 1 back.
         assert_eq!((rtt.count(), rtt.sum()), (2, 47 * u128::from(MS)));
         assert_eq!((delay.count(), delay.sum()), (2, 6 * u128::from(MS)));
         let [tuple] = all[0].tuples.as_slice() else {
@@ -292,7 +292,7 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         taps.pass(&ack(flag::ACK, 1), 150 * MS, Some(160 * MS));
         taps.pass(&segment(flag::ACK, 1, 1, 1000), 210 * MS, Some(220 * MS));
         taps.pass(&ack(flag::ACK, 1001), 230 * MS, Some(240 * MS));
-        // The next is lost, and the one after it waits for it.
+        // The next segment is lost, so the one after it has to wait for its retransmission.
         taps.pass(&segment(flag::ACK, 1001, 2, 1000), 310 * MS, None);
         taps.pass(&segment(flag::ACK, 2001, 2, 1000), 311 * MS, Some(321 * MS));
         taps.pass(&ack(flag::ACK, 1001), 331 * MS, Some(341 * MS));
@@ -309,13 +309,13 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         assert_eq!((program.delivered_bytes, program.back_bytes), (3010, 0));
         assert_eq!((program.sent_packets, program.received_packets), (6, 5));
         assert!(!program.rtt_estimated);
-        // Sent 10 ms before it was captured leaving; a retransmission gives no sample.
+        // The segment was sent 10 ms before it was captured; a retransmission gives no sample.
         assert_eq!(program.rtt.count(), 2);
         assert_eq!(program.rtt.sum(), 2 * 40 * u128::from(MS));
         let [tuple] = all[0].tuples.as_slice() else {
             panic!("{} tuples", all[0].tuples.len());
         };
-        // The end of the 5-tuple was captured, that of the program was not.
+        // The end of the connection was captured, but the end of the program was not.
         assert_eq!(tuple.measures.completion_ns, Some((420 - 200) * MS));
         assert_eq!(program.completion_ns, None);
     }
@@ -332,7 +332,7 @@ fn ports_that_are_used_again_begin_anew() {
         pass(&mut taps, &segment(flag::SYN, 0, 0), at);
         pass(&mut taps, &segment(flag::ACK, 1, 700), at + 10);
         pass(&mut taps, &ack(701), at + 20);
-        // Once more: nothing is new.
+        // The same segment once more starts nothing new.
         pass(&mut taps, &segment(flag::SYN, 0, 0), at + 25);
         pass(&mut taps, &ack(701), at + 30);
     }
@@ -434,7 +434,7 @@ fn a_later_fragment_has_no_ports() {
     let later = frame(&bytes);
     assert_eq!((later.port, later.source_port, later.payload), (0, 0, 48));
     assert!(later.fragment && !later.is_udp());
-    // A fragment header between IPv6 and UDP.
+    // IPv6 has a fragment header before UDP.
     let whole = udp(true, false, [4433, 9], 1, &[5; 40]);
     let mut bytes = whole[..54].to_vec();
     bytes[20] = 44;

@@ -7,46 +7,46 @@ use tailback_record::{Counts, Histogram, Measures};
 use crate::agent::frame::{Frame, flag, protocol};
 use crate::agent::rtt::RttTracker;
 
-/// The state needed to follow the packets of a 5-tuple.
+/// The state of a 5-tuple that is needed to follow its packets.
 pub struct Tuple {
-    /// Which of the programs.
+    /// Index of the program.
     pub program: u32,
-    /// Index of the record that counts it.
+    /// Index of the record that counts its packets.
     pub record: usize,
     /// The protocol's number.
     pub protocol: u8,
     /// Whether its packets have a TCP header.
     pub is_tcp: bool,
-    /// Address and port at the sender's host, and at the receiver's.
+    /// Address and port at the sender's host, then those at the receiver's.
     pub ends: [(IpAddr, u16); 2],
-    /// How long its last packet waited at each link on the way there, then on the way back, ns.
+    /// How long the last packet waited at each link, on the way there and then on the way back, ns.
     pub waited: Box<[u64]>,
     /// Payload of the sender that TCP has delivered.
     pub delivered: u64,
-    /// The direction of the sender's host, and that of the receiver's.
+    /// The stream of the sender's host, then that of the receiver's.
     streams: [Stream; 2],
 }
 
-/// A direction of a TCP connection.
+/// One direction of a TCP connection.
 #[derive(Default)]
 struct Stream {
-    /// Its segments in flight, as seen at the sending host.
+    /// The segments in flight, as seen at the sending host.
     segments: RttTracker,
     own_first: Option<u32>,
-    /// First sequence number of its data, as seen at the other host.
+    /// First sequence number of the data, as seen at the other host.
     first: Option<u32>,
-    /// The bytes that the other host has received in order.
+    /// Up to which sequence number the other host has received all bytes.
     in_order: Option<u32>,
-    /// Sequence number of its end.
+    /// Sequence number of the end of the stream.
     end: Option<u32>,
     closed: bool,
 }
 
 impl Stream {
-    /// The host of this direction sends a segment.
+    /// Notes that the host of this direction sends a segment.
     fn sends(&mut self, frame: &Frame, at_ns: u64) {
         if frame.flags & flag::SYN != 0 {
-            // Ports are used again.
+            // The connection is a new one that uses the same ports.
             if self.own_first.is_some_and(|first| first != frame.seq) {
                 self.segments = RttTracker::default();
             }
@@ -56,7 +56,7 @@ impl Stream {
         }
     }
 
-    /// A segment of this direction reaches the other host.
+    /// Notes that a segment of this direction reaches the other host.
     fn reaches(&mut self, frame: &Frame) {
         if frame.flags & flag::SYN != 0 {
             let first = frame.seq.wrapping_add(1);
@@ -71,7 +71,7 @@ impl Stream {
         self.closed |= frame.flags & (flag::FIN | flag::RST) != 0;
     }
 
-    /// The other host acknowledges data in order; returns how many bytes are new.
+    /// Notes that the other host acknowledges data in order; returns how many bytes are new.
     fn acknowledged(&mut self, ack: u32) -> u64 {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
         // FIN counts as a byte.
@@ -89,7 +89,7 @@ impl Stream {
 }
 
 impl Tuple {
-    /// The 5-tuple of a packet; the caller still has to set its ends.
+    /// Makes the 5-tuple of a packet; the caller still has to set its ends.
     pub fn new(program: u32, record: usize, frame: &Frame, links: usize) -> Tuple {
         Tuple {
             program,
@@ -103,12 +103,13 @@ impl Tuple {
         }
     }
 
-    /// How long its last packets waited on both ways together, ns.
+    /// Returns how long the last packets waited on both ways together, ns.
     pub fn sojourns(&self) -> u64 {
         self.waited.iter().sum()
     }
 
-    /// A TCP segment was sent; returns how many bytes of the other direction it newly acknowledges.
+    /// Notes a sent TCP segment; returns how many bytes of the other direction it newly
+    /// acknowledges.
     pub fn sent(&mut self, back: bool, frame: &Frame, at_ns: u64) -> u64 {
         self.streams[usize::from(back)].sends(frame, at_ns);
         if frame.flags & flag::ACK == 0 || frame.flags & flag::RST != 0 {
@@ -117,8 +118,8 @@ impl Tuple {
         self.streams[usize::from(!back)].acknowledged(frame.ack)
     }
 
-    /// A TCP segment has arrived; returns the round-trip time that it shows for the other
-    /// direction.
+    /// Notes a TCP segment that has arrived; returns the round-trip time that it shows for the
+    /// other direction.
     pub fn arrived(&mut self, back: bool, frame: &Frame, at_ns: u64) -> Option<u64> {
         self.streams[usize::from(back)].reaches(frame);
         if frame.flags & flag::ACK == 0 {
@@ -134,22 +135,22 @@ impl Tuple {
     }
 }
 
-/// The counts of a 5-tuple, or of all 5-tuples beyond the limit.
+/// The counts of a 5-tuple, or of all 5-tuples beyond the limit together.
 #[derive(Default)]
 pub struct Record {
     /// Packets of the sender's host by ECN field.
     pub sent: [u64; 4],
-    /// Those that arrived.
+    /// How many of these packets arrived.
     pub arrived: u64,
-    /// The value for packets of the sender's host.
+    /// Sojourn times of packets of the sender's host.
     pub delay: Histogram,
-    /// Of both directions.
+    /// Drops and marks of both directions.
     pub counts: Counts,
     /// When the first packet with payload was sent and the last one arrived, ns.
     pub payload: Option<(u64, u64)>,
-    /// The same for packets with or without payload.
+    /// When the first packet was sent and the last one arrived, with or without payload, ns.
     any: Option<(u64, u64)>,
-    /// Payload that arrived, there and back.
+    /// Payload that arrived at the receiver's host, and at the sender's.
     delivered: [u64; 2],
     /// Round-trip times of data of the sender's host, and of the receiver's.
     rtt: [Histogram; 2],
@@ -157,7 +158,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A packet was seen.
+    /// Extends the times of the first and last packet.
     pub fn span(&mut self, at_ns: u64, payload: bool) {
         let wider = |span: &mut Option<(u64, u64)>| {
             let (first, last) = span.unwrap_or((at_ns, at_ns));
@@ -169,14 +170,14 @@ impl Record {
         }
     }
 
-    /// Payload arrived.
+    /// Adds payload that arrived.
     pub fn deliver(&mut self, back: bool, bytes: u64, measured: bool) {
         if measured {
             self.delivered[usize::from(back)] += bytes;
         }
     }
 
-    /// A round trip took this long.
+    /// Adds a round-trip time.
     pub fn rtt(&mut self, back: bool, rtt_ns: u64, measured: bool, estimated: bool) {
         if measured {
             self.rtt[usize::from(back)].record(rtt_ns);
@@ -189,7 +190,7 @@ impl Record {
         self.rtt[usize::from(back)].count() == 0
     }
 
-    /// The measurements, with the round-trip times of one direction.
+    /// Returns the measurements, with the round-trip times of one direction.
     pub fn measures(&self, (from, to): (u64, u64), back: bool) -> Measures {
         let (first, last) = self.any.unwrap_or((from, from));
         let from_ns = first.clamp(from, to);

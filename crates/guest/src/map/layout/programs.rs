@@ -1,7 +1,7 @@
-//! Hosts of programs: a sender's and a receiver's for each entry, with IPv4 and IPv6.
+//! The hosts of programs: each entry has a sender's and a receiver's host, with IPv4 and IPv6.
 //!
-//! An entry that has one side only, and refers to another entry's host, uses that host for the
-//! other end of its route.
+//! An entry may have one side only and refer to another entry's host. That host is then the other
+//! end of its route.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -19,11 +19,11 @@ pub(super) const IP_MTU: u32 = 1500;
 /// The addresses of a host.
 pub(in crate::map) type Addresses = (Ipv4Addr, Ipv6Addr);
 
-/// The hosts of an entry, the sender's and the receiver's.
+/// The sender's and the receiver's host of an entry.
 pub(in crate::map) struct Pair {
-    /// Their namespaces.
+    /// Namespaces of the hosts.
     pub hosts: [usize; 2],
-    /// Their addresses.
+    /// Addresses of the hosts.
     pub addresses: [Addresses; 2],
     /// Which of the two hosts belongs to another entry, and the number of that entry.
     shared: Option<(usize, usize)>,
@@ -74,7 +74,7 @@ impl Layout {
                 entry: member.group,
             });
         }
-        // A host may belong to an entry that comes later in the file.
+        // All hosts exist now: a shared host may belong to an entry that comes later in the file.
         for i in 0..self.programs.len() {
             if let Some((side, other)) = self.programs[i].shared {
                 self.programs[i].hosts[side] = self.programs[other].hosts[side];
@@ -94,8 +94,8 @@ impl Layout {
                 let (four, six) = addresses[side];
                 let new = shared.is_none_or(|(shared, _)| shared != side);
                 if new {
-                    // Before every route: a route of an earlier entry may have this address as its
-                    // source.
+                    // Addresses precede all routes, because a route of an earlier entry may have
+                    // this address as its source.
                     self.up[host].extend([
                         "link set dev lo up".to_owned(),
                         format!("address add {four}/32 dev lo"),
@@ -152,7 +152,7 @@ impl Layout {
         ]);
     }
 
-    /// The routes of packets between the hosts.
+    /// Returns the routes of packets between the hosts.
     pub(super) fn program_routes(&self, plan: &Plan) -> Vec<Route> {
         let mut routes = Vec::new();
         for (number, pair) in self.programs.iter().enumerate() {
@@ -188,9 +188,9 @@ impl Layout {
         pairs.any(|pair| pair.hosts.contains(&namespace))
     }
 
-    /// Finds every device that receives from a host of programs, and what may come in there. These
-    /// are packets between the hosts of entries that leave by the device at its other end. Packets
-    /// that come by any other device of a host would not pass a link.
+    /// Finds every device that receives from a host of programs, and what the kernel accepts there.
+    /// These are packets between the hosts of entries that leave by the device at the other end of
+    /// the pair. A packet that took another device of a host would bypass the links.
     pub(super) fn find_gates(&mut self, plan: &Plan) {
         for veth in &self.veths {
             for (from, device) in [(&veth.a, &veth.b), (&veth.b, &veth.a)] {
@@ -224,8 +224,8 @@ impl Layout {
         }
     }
 
-    /// Adds filters to the gates that do not forward: at hosts, where routes separate, and at the
-    /// far sides of links.
+    /// Adds filters to the gates whose namespaces do not forward below IP: at hosts, where routes
+    /// separate, and at the far sides of links.
     pub(super) fn guard(&mut self) {
         for gate in &self.gates {
             let (namespace, name) = (gate.device.namespace, &gate.device.name);
@@ -241,7 +241,7 @@ impl Layout {
         }
     }
 
-    /// Where routes separate, sends packets for a host of programs out by a device.
+    /// Sends packets for a host of programs out by a device, in a namespace where routes separate.
     pub(super) fn hand_to(&mut self, fork: usize, (four, six): &Addresses, device: &str) {
         let first = "qdisc add dev in clsact";
         if self.tc[fork].iter().all(|line| line != first) {
@@ -260,9 +260,9 @@ impl Layout {
     }
 }
 
-/// Filters of a gate: one action for packets that pass, and a drop for all others. They compare
-/// addresses and protocol of the packet, and the hardware address that all devices share. A packet
-/// with another hardware address would pass the links and then not be accepted.
+/// Returns the filters of a gate: one action for packets that pass, and a drop for all others. They
+/// compare addresses, protocol and the hardware address that all devices share. A packet with
+/// another hardware address would pass the links, and its destination would not accept it.
 pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     let device = &gate.device.name;
     let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
@@ -286,12 +286,12 @@ pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     lines
 }
 
-/// The devices by which the sender's host and the receiver's host send.
+/// The device by which the sender's host sends, and the one by which the receiver's host sends.
 const DEVICES: [&str; 2] = ["data", "ack"];
 
 impl Pair {
-    /// The devices by which both hosts send. If no link is on the way back, each pair of hosts has
-    /// a wire of its own.
+    /// Returns the devices by which both hosts send. If the way back has no links, each pair of
+    /// hosts has its own wire.
     fn leaves(&self, number: usize, no_way_back: bool) -> [String; 2] {
         let receiver_is_shared = self.shared.is_some_and(|(side, _)| side == 1);
         let ack = match receiver_is_shared && no_way_back {
@@ -302,7 +302,7 @@ impl Pair {
     }
 }
 
-/// Sysctls of a host: Linux's defaults, except where they would make runs differ.
+/// Returns the sysctls of a host: Linux's defaults, except where they would make runs differ.
 fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str, &'a str)> {
     let mut sysctls = vec![
         ("net/ipv4/conf/all/rp_filter", "0"),
@@ -311,11 +311,11 @@ fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str
         ("net/ipv6/conf/default/accept_ra", "0"),
         ("net/ipv6/conf/all/accept_dad", "0"),
         ("net/ipv6/conf/default/accept_dad", "0"),
-        // 2 is Linux's default: ECN if the other end asks for it.
+        // 2 is Linux's default: use ECN if the other end asks for it.
         ("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" }),
         ("net/ipv4/tcp_congestion_control", control),
         ("net/ipv4/tcp_no_metrics_save", "1"),
-        // Linux's defaults, independent of the memory of the guest.
+        // These are Linux's defaults. Setting them makes them independent of the guest's memory.
         ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
         ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
         ("net/ipv4/ping_group_range", "0 2147483647"),

@@ -1,4 +1,4 @@
-//! Hosts of programs: their devices, routes of both families, and words.
+//! Hosts of programs: their devices, routes of both families, and lines for tc.
 
 use tailback_engine::cc;
 use tailback_engine::plan::{FilePlan, ProgramPlan, Ready, SidePlan};
@@ -15,7 +15,7 @@ fn side(words: &str, ready: Option<Ready>) -> Option<SidePlan> {
     })
 }
 
-/// An entry over link 0 and back over link 1.
+/// Returns an entry whose packets pass link 0, and link 1 on the way back.
 fn entry(name: &str) -> ProgramPlan {
     ProgramPlan {
         name: name.to_owned(),
@@ -86,7 +86,7 @@ fn servers_clients_and_a_prober_share_links_and_a_host() {
         found.map(|one| one.1.clone())
     };
     assert_eq!(sysctl("ps0", "net/ipv4/tcp_ecn").as_deref(), Some("2"));
-    // Only hosts of programs speak IPv6.
+    // IPv6 is off everywhere except on hosts of programs.
     let off = "net/ipv6/conf/all/disable_ipv6";
     assert_eq!(
         (sysctl("ps0", off), sysctl("s0", off)),
