@@ -111,7 +111,7 @@ impl Reader<'_> {
                     fields.given[index] = Some((item, value));
                 }
                 None if def.flat().is_some() => {}
-                None => self.unknown(item, label, def.keys.iter().map(|key| key.name)),
+                None => self.unknown_in(item, label, def),
             }
         }
         self.missing(def, table, node.span, label);

@@ -5,6 +5,7 @@
 
 mod burst;
 mod choice;
+mod elsewhere;
 mod fields;
 mod files;
 mod in_phase;

@@ -3,9 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tailback_engine::keys::EngineKind;
+use tailback_engine::keys::{EngineKind, TableDef};
 use tailback_engine::registry::Value;
 
+use super::elsewhere;
 use super::files::Files;
 use super::in_phase::InPhase;
 use super::trace::Traces;
@@ -92,13 +93,13 @@ impl Reader<'_> {
         label: &str,
         valid: impl Iterator<Item = &'static str> + Clone,
     ) {
-        let expected: Vec<&str> = valid.clone().collect();
-        let problem = Problem::new(
-            item.key_span,
-            format!("unknown key \"{}\" in {label}", shorten(&item.key)),
-        )
-        .expected(format!("one of {}", expected.join(", ")))
-        .nearest(&item.key, valid);
+        self.problem(unknown(item, label, valid));
+    }
+
+    /// Reports a key that a table does not know, and names the table that does.
+    pub fn unknown_in(&mut self, item: &Item, label: &str, def: &'static TableDef) {
+        let mut problem = unknown(item, label, def.keys.iter().map(|key| key.name));
+        problem.help = elsewhere::move_to(&item.key, def);
         self.problem(problem);
     }
 
@@ -117,4 +118,14 @@ impl Reader<'_> {
             self.resolved.insert(span, value.clone());
         }
     }
+}
+
+fn unknown(item: &Item, label: &str, valid: impl Iterator<Item = &'static str> + Clone) -> Problem {
+    let expected: Vec<&str> = valid.clone().collect();
+    Problem::new(
+        item.key_span,
+        format!("unknown key \"{}\" in {label}", shorten(&item.key)),
+    )
+    .expected(format!("one of {}", expected.join(", ")))
+    .nearest(&item.key, valid)
 }

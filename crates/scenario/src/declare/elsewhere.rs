@@ -1,0 +1,59 @@
+//! Finds the table that a misplaced key belongs to.
+
+use tailback_engine::keys::{KeyKind, TableDef};
+use tailback_engine::plan::Plan;
+
+/// Returns the advice to move a key from this table to those that know its exact name; `None` if no
+/// other table does.
+pub(super) fn move_to(name: &str, from: &TableDef) -> Option<String> {
+    let mut places: Vec<String> = Vec::new();
+    for key in Plan::TABLE.keys {
+        let (def, place) = match key.kind {
+            KeyKind::Table(def) => (def, format!("[{}]", key.name)),
+            KeyKind::Map(def) => (def, format!("[{}.NAME]", key.name)),
+            KeyKind::List(def) => (def, format!("[[{}]]", key.name)),
+            KeyKind::Sweep if name == "seeds" => {
+                places.push("[sweep]".to_owned());
+                continue;
+            }
+            _ => continue,
+        };
+        if def.key(name).is_some() && def.label != from.label {
+            places.push(place);
+        }
+    }
+    if from.label != Plan::TABLE.label && Plan::TABLE.key(name).is_some() {
+        places = vec!["the top of the file".to_owned()];
+    }
+    (!places.is_empty()).then(|| format!("move \"{name}\" to {}", places.join(" or ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_another_table_has_a_place() {
+        let table = |name: &str| match Plan::TABLE.key(name).map(|key| key.kind) {
+            Some(KeyKind::Table(def) | KeyKind::Map(def) | KeyKind::List(def)) => def,
+            _ => panic!("{name} is no table"),
+        };
+        let moves = [
+            (
+                "rate",
+                table("path"),
+                "move \"rate\" to [bottleneck] or [links.NAME] or [[flows]]",
+            ),
+            ("seeds", &Plan::TABLE, "move \"seeds\" to [sweep]"),
+            (
+                "duration",
+                table("bottleneck"),
+                "move \"duration\" to the top of the file",
+            ),
+        ];
+        for (name, from, help) in moves {
+            assert_eq!(move_to(name, from).as_deref(), Some(help));
+        }
+        assert_eq!(move_to("lss", table("bottleneck")), None);
+    }
+}
