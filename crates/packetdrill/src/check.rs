@@ -1,16 +1,16 @@
-//! The assertions of a script's `%{ ... }%`: the part of Python they use.
+//! The assertions in a script's `%{ ... }%`, which are in a subset of Python.
 //!
-//! Statements end at a newline or `;`. `assert EXPRESSION, message`, `name = EXPRESSION` and `name
-//! += EXPRESSION` are evaluated (names live as long as the script), `print` is ignored.
-//! Expressions: integers, names, `not`, `and`, `or`, chained comparisons, `+ - * / % & |`,
-//! parentheses.
+//! Statements end at a newline or `;`. `assert EXPRESSION, message`, `name = EXPRESSION` and
+//! `name += EXPRESSION` are evaluated; `print` is ignored. A name keeps its value until the script
+//! ends. Expressions consist of integers, names, `not`, `and`, `or`, chained comparisons,
+//! `+ - * / % & |` and parentheses.
 
 use std::collections::BTreeMap;
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Line, from 1.
+    /// Line of the script, from 1.
     pub line: u32,
     /// What it does.
     pub action: Action,
@@ -19,11 +19,11 @@ pub struct Statement {
 /// What a statement does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The expression has to hold.
+    /// The expression has to be true.
     Assert(Expression),
-    /// The name gets the value.
+    /// The name gets the value of the expression.
     Assign(String, Expression),
-    /// Nothing (a `print`).
+    /// A `print`, which is ignored.
     Pass,
 }
 
@@ -32,13 +32,13 @@ pub enum Action {
 pub enum Expression {
     /// A number.
     Number(i64),
-    /// A value of `tcp_info` or a constant.
+    /// A value of `tcp_info`, a constant or a variable of the script.
     Name(String),
     /// Negation.
     Not(Box<Expression>),
     /// Two values and their operator.
     Binary(Box<Expression>, &'static str, Box<Expression>),
-    /// `a <= b < c`.
+    /// A chain of comparisons: `a <= b < c`.
     Chain(Box<Expression>, Vec<(&'static str, Expression)>),
 }
 
@@ -62,7 +62,7 @@ impl std::fmt::Display for Expression {
 pub type Values = BTreeMap<String, i64>;
 
 impl Expression {
-    /// Its value; the error is a name without a value.
+    /// Returns the value of the expression; the error is a name without a value.
     pub fn value(&self, values: &Values) -> Result<i64, String> {
         Ok(match self {
             Expression::Number(n) => *n,
@@ -102,7 +102,7 @@ impl Expression {
         })
     }
 
-    /// The names in it, each with its value where it has one: `a = 3, b = 4`.
+    /// Lists the names in the expression, each with its value if it has one: `a = 3, b = 4`.
     pub fn explain(&self, values: &Values) -> String {
         let mut names = Vec::new();
         self.names(&mut names);

@@ -6,7 +6,7 @@ use tailback_engine::tcp::accecn::{self, Answer, Counters};
 
 use crate::script::Segment;
 
-/// How much of ECN an end supports.
+/// The form of ECN that an end supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Much {
     None,
@@ -14,19 +14,19 @@ pub(crate) enum Much {
     Accurate,
 }
 
-/// The result of the negotiation; each end asks for, or grants, as much as it is set to.
+/// The result of the negotiation. Each end asks for, or grants, the form that it is set to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
     /// The setting of this end.
     pub ours: Much,
-    /// What is agreed on.
+    /// The form that both ends agree on.
     pub ecn: Much,
-    /// The handshake has an ACE field.
+    /// Whether the handshake has an ACE field.
     pub negotiates: bool,
 }
 
 impl Agreed {
-    /// This end connects and gets this SYN-ACK.
+    /// Returns the result if this end connects and gets this SYN-ACK.
     pub fn as_client(ours: Much, syn_ack: &Segment) -> Agreed {
         let answer = accecn::answer(accecn::flags_of(syn_ack.ace()));
         let ecn = match (ours, answer) {
@@ -41,12 +41,12 @@ impl Agreed {
         }
     }
 
-    /// The other end connects with this SYN.
+    /// Returns the result if the other end connects with this SYN.
     pub fn as_server(ours: Much, syn: &Segment) -> Agreed {
         let asks = accecn::requests(accecn::flags_of(syn.ace()));
         let ecn = match asks {
             true if ours == Much::Accurate => Much::Accurate,
-            // An end that does not know this future extension treats it as RFC 3168.
+            // An end that does not know a later extension treats it as RFC 3168.
             _ if syn.has('E') && syn.has('W') => ours.min(Much::Rfc3168),
             _ => Much::None,
         };
@@ -65,7 +65,7 @@ impl Agreed {
     }
 }
 
-/// The ECN field of a script's packet.
+/// Returns the ECN field of a script's packet.
 pub(crate) fn codepoint(packet: &Segment) -> Ecn {
     match packet.ecn.as_deref() {
         Some("ect0") => Ecn::Ect0,
@@ -75,7 +75,7 @@ pub(crate) fn codepoint(packet: &Segment) -> Ecn {
     }
 }
 
-/// The counters of a packet's AccECN option.
+/// Returns the counters of a packet's AccECN option.
 pub(crate) fn on_the_wire(packet: &Packet) -> Option<[Option<u32>; 3]> {
     let wire = Counters::of(packet)?.on_the_wire();
     Some([0, 1, 2].map(|at| wire.get(at).copied()))

@@ -1,11 +1,11 @@
 //! The host under test: the simulator's sender and receiver. Also translates between the bytes of a
 //! script and the segments of the simulator.
 //!
-//! Outgoing: the bytes of a segment are those of the payload that it was first sent with.
+//! Outgoing: a segment has the same bytes whenever it is sent, those of its first payload.
 //!
-//! Incoming: segments lie between the edges of all packets that the script sends to the connection,
-//! so a packet arrives as one segment. A packet that spans several segments, because others overlap
-//! it, is passed on in pieces at the same instant; the last ACK counts.
+//! Incoming: the edges of all packets that the script sends divide the stream into segments, so a
+//! packet usually arrives as one segment. If other packets overlap it, it is passed on as several
+//! segments at the same instant, and only the last ACK counts.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -26,11 +26,11 @@ use crate::script::{Segment, TcpOption};
 use crate::setup::Setup;
 use crate::verdict::{Beyond, Category};
 
-/// Segment size that a host offers on a link of 1500 bytes, as packetdrill does.
+/// Segment size that a host announces on a link with an MTU of 1500 bytes, as in packetdrill.
 const OUR_MSS: u32 = 1460;
-/// Segment size of an end that does not state one (RFC 9293 section 3.7.1).
+/// Segment size of an end that does not announce a size (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
-/// Bytes of each segment the timestamps take.
+/// Bytes of each segment that timestamps take.
 const TIMESTAMPS_LEN: u32 = 12;
 /// Bytes of each segment that the AccECN option takes, if all segments carry it.
 const ACCECN_LEN: u32 = 12;
@@ -38,16 +38,16 @@ const ACCECN_LEN: u32 = 12;
 /// A packet the host has sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
-    /// When.
+    /// Time at which the packet was sent.
     pub at: Time,
-    /// First byte and one past the last.
+    /// First byte of the payload, and one past the last.
     pub start: u32,
     pub end: u32,
-    /// What it acknowledges.
+    /// Acknowledgement number.
     pub ack: u32,
     /// SACK blocks, bytes.
     pub sack: Vec<(u32, u32)>,
-    /// The timestamp it echoes.
+    /// Time whose timestamp the packet echoes.
     pub echo: Time,
     pub syn: bool,
     pub ece: bool,
@@ -57,8 +57,8 @@ pub(crate) struct Sent {
     pub ace: Option<u32>,
     /// Counters of the AccECN option, as on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
-    /// Whether the simulator decided to send it, or decided its contents; otherwise it belongs to
-    /// the handshake.
+    /// Whether the simulator decided the packet's sending or contents; otherwise it belongs to the
+    /// handshake.
     pub judged: bool,
 }
 
@@ -75,39 +75,39 @@ impl Port for Wire {
 pub(crate) struct Host {
     sender: Sender,
     receiver: Receiver,
-    /// Packets that it has sent and the script has not checked yet.
+    /// Packets that were sent and that the script has not checked yet.
     pub out: VecDeque<Sent>,
-    /// Where sent segments begin, bytes; the last entry is where the next segment will begin.
+    /// The first byte of each sent segment; the last entry is where the next segment will begin.
     begins: Vec<u32>,
-    /// Where segments to be received begin and end, bytes.
+    /// The edges of the segments to be received, bytes.
     edges: Vec<u32>,
-    /// Indices of those that have arrived.
+    /// Indices of the segments that have arrived.
     arrived: BTreeSet<usize>,
-    /// The send times of this host's timestamps, by the script's name for them.
+    /// The send times of this host's timestamps, by the names that the script gives them.
     stamps: BTreeMap<u32, Time>,
     mss: u32,
-    /// Both ends speak SACK.
+    /// Whether both ends support SACK.
     sack: bool,
-    /// Both ends send timestamps.
+    /// Whether both ends send timestamps.
     pub timestamps: bool,
-    /// Bits to shift the other end's window by.
+    /// Bits by which to shift the other end's window.
     scale: u32,
     /// The other end's window, bytes.
     window: u64,
-    /// When the SYN, or SYN-ACK, of this host was sent.
+    /// Time at which this host's SYN, or SYN-ACK, was sent.
     syn_at: Time,
-    /// This end asks for Accurate ECN, or the other end did and gets it or RFC 3168. Then the
-    /// simulator decides the flags of the handshake.
+    /// Whether this end asks for Accurate ECN, or the other end asked and gets it or RFC 3168. If
+    /// so, the simulator decides the flags of the handshake.
     pub negotiates: bool,
-    /// Accurate ECN was agreed on.
+    /// Whether both ends agreed on Accurate ECN.
     pub accurate: bool,
     /// The other end's last timestamp.
     ts_recent: Option<u32>,
 }
 
 impl Host {
-    /// A host before the handshake; `syn` is the other end's SYN or SYN-ACK. `inbound` is all that
-    /// the connection will receive.
+    /// Makes a host before the handshake. `syn` is the other end's SYN or SYN-ACK, and `inbound` is
+    /// everything that the connection will receive.
     pub fn new<'a>(
         setup: &Setup,
         syn: &Segment,
@@ -127,7 +127,7 @@ impl Host {
         let sack = syn.options().contains(&TcpOption::SackPermitted);
         let accurate = agreed.ecn == Much::Accurate;
         let inbound: Vec<&Segment> = inbound.collect();
-        // If all full segments carry the option, they have room for it.
+        // If all full segments carry the option, leave room for it in each.
         let option = accurate && matches!(setup.option, AccEcnOption::Full | AccEcnOption::Persist);
         let opens = |p: &&Segment| p.accecn().is_some();
         let heard = opens(&syn) || inbound.first().is_some_and(opens);
@@ -138,7 +138,7 @@ impl Host {
             mss: mss as u16,
             timestamps,
             rwnd: Bytes(1 << 30),
-            // A client's sender asks for ECN, and learns the result from the SYN-ACK.
+            // As a client, the sender asks for ECN and learns the result from the SYN-ACK.
             ecn_feedback: match agreed.ours {
                 Much::Accurate if agreed.negotiates => EcnFeedback::AccEcn,
                 _ => agreed.feedback(),
@@ -193,13 +193,13 @@ impl Host {
         })
     }
 
-    /// Connects.
+    /// Sends a SYN.
     pub fn connect(&mut self, now: Time) {
         self.syn_at = now;
         self.with_sender(now, |s, wire| s.start(now, wire));
     }
 
-    /// The SYN of the other end has come.
+    /// Handles the SYN of the other end.
     pub fn accept(&mut self, syn: &Segment, now: Time) {
         self.syn_at = now;
         self.note_timestamp(syn);
@@ -216,7 +216,7 @@ impl Host {
         });
     }
 
-    /// The SYN-ACK of the other end has come.
+    /// Handles the SYN-ACK of the other end.
     pub fn connected(&mut self, syn_ack: &Segment, now: Time) {
         self.note_timestamp(syn_ack);
         self.apply_window();
@@ -239,7 +239,7 @@ impl Host {
         self.with_sender(now, |s, wire| s.on_syn_ack(&answer, now, wire));
     }
 
-    /// The ACK of this host's SYN-ACK has come, perhaps with data.
+    /// Handles the ACK of this host's SYN-ACK, which may carry data.
     pub fn established(&mut self, packet: &Segment, now: Time) -> Result<(), Beyond> {
         let rtt = now - self.syn_at;
         self.note_timestamp(packet);
@@ -288,7 +288,7 @@ impl Host {
         let mut wire = Wire::default();
         act(&mut self.sender, &mut wire);
         for mut packet in wire.0 {
-            // Data packets also report what this end has received.
+            // With Accurate ECN, data packets also report what this end has received.
             if !packet.has(flags::SYN) && self.accurate {
                 self.receiver.accompany(&mut packet, now);
             }
@@ -296,7 +296,7 @@ impl Host {
         }
     }
 
-    /// The other end supports the option once it has sent it.
+    /// Notes that the other end supports the option, once it has sent one.
     fn hear_option(&mut self, packet: &Segment) {
         if packet.accecn().is_some() {
             self.receiver.hears_option(true);
@@ -319,7 +319,8 @@ impl Host {
             ace: (self.accurate || self.negotiates && packet.has(flags::SYN))
                 .then(|| accecn::ace(packet.flags)),
             accecn: on_the_wire(packet),
-            // The script sends the first SYN, except for its flags; a later one is the simulator's.
+            // The script decides when the first SYN is sent, and the simulator its flags and later
+            // SYNs.
             judged: self.negotiates || !(packet.has(flags::SYN) && now == self.syn_at),
         };
         if packet.has(flags::ACK) {
@@ -349,12 +350,12 @@ impl Host {
         self.out.push_back(sent);
     }
 
-    /// When a timer is due.
+    /// Returns when the next timer is due.
     pub fn deadline(&self) -> Time {
         self.sender.deadline().min(self.receiver.deadline())
     }
 
-    /// Runs what is due at `now`.
+    /// Runs the timers that are due at `now`.
     pub fn on_timer(&mut self, now: Time) {
         if self.sender.deadline() <= now {
             self.with_sender(now, |s, wire| s.on_timer(now, wire));
@@ -368,7 +369,7 @@ impl Host {
         }
     }
 
-    /// The application writes; `nodelay`: it has switched Nagle's algorithm off.
+    /// Writes for the application. With `nodelay`, it has switched Nagle's algorithm off.
     pub fn write(&mut self, bytes: u64, nodelay: bool, now: Time) -> Result<(), Beyond> {
         if !nodelay {
             self.check_nagle(bytes)?;
@@ -377,8 +378,8 @@ impl Host {
         self.check_window()
     }
 
-    /// Whether Nagle's algorithm, as in Linux, would hold back the rest of this write because a
-    /// short segment is in flight (Minshall's variant).
+    /// Rejects a write whose last part Nagle's algorithm would hold back in Linux, because a short
+    /// segment is in flight (Minshall's variant).
     fn check_nagle(&self, bytes: u64) -> Result<(), Beyond> {
         let rest = self.sender.unsent().unwrap_or(0) + bytes;
         let first = self.sender.flight().una as usize;
@@ -404,7 +405,8 @@ impl Host {
         self.sender.set_rwnd(self.window / u64::from(self.mss));
     }
 
-    /// Linux `tcp_ack_update_window`: a window that closes without progress is old.
+    /// Updates the window as Linux's `tcp_ack_update_window`: a window that shrinks without
+    /// progress is old.
     fn take_window(&mut self, packet: &Segment, advanced: bool) {
         let told = u64::from(packet.win.unwrap_or(0)) << self.scale;
         if advanced || told > self.window {
@@ -427,7 +429,7 @@ impl Host {
         self.stamps.insert(name, at);
     }
 
-    /// A packet of the open connection has come.
+    /// Handles a packet of the open connection.
     pub fn receive(&mut self, packet: &Segment, now: Time) -> Result<(), Beyond> {
         self.hear_option(packet);
         self.take_ack(packet, now)?;
@@ -464,7 +466,7 @@ impl Host {
         }
         let old_window = self.window;
         self.take_window(packet, ack > una);
-        // Data that acknowledges nothing new is not a duplicate ACK.
+        // A packet with data that acknowledges nothing new is not a duplicate ACK.
         if !packet.is_empty() && ack <= una {
             if self.window != old_window {
                 self.with_sender(now, |s, wire| s.write(0, now, wire));
@@ -472,7 +474,7 @@ impl Host {
             return Ok(());
         }
         if self.window != old_window && ack == una && packet.sack().is_empty() {
-            // A window update.
+            // The packet updates the window.
             self.with_sender(now, |s, wire| s.write(0, now, wire));
             return Ok(());
         }
@@ -513,7 +515,7 @@ impl Host {
             }
             Counters::from_the_wire(counters).put(&mut told);
         }
-        // RFC 2883 section 4.
+        // D-SACK, RFC 2883 section 4.
         if let Some(&(from, to)) = blocks.first() {
             let inside = |b: &(u32, u32)| b.0 <= from && to <= b.1;
             if to <= ack || blocks.get(1).is_some_and(inside) {
@@ -554,7 +556,7 @@ impl Host {
         Ok(())
     }
 
-    /// The values of `tcp_info`, and its constants.
+    /// Returns the values of `tcp_info`, and its constants.
     pub fn values(&self) -> Values {
         let (info, conn, window) = (self.sender.info(), &self.sender.conn, &self.sender.window);
         let us = |t: Time| (t.ns() / 1000) as i64;

@@ -15,7 +15,8 @@
 //! | `parse` | the parser, with places in its errors |
 //! | [`check`] | the assertions of `%{ ... }%` |
 //! | `ecn` | what both ends agree on about ECN |
-//! | `setup` | what a script configures, and what of it the simulator does not support |
+//! | `setup` | the configuration that a script sets, and which parts the simulator does not support
+//! |
 //! | `host` | sender, receiver and the translation between bytes and segments |
 //! | `run` | the clock: plays a script |
 //! | `verdict` | the verdict, and why a script does not apply to the simulator |
@@ -54,10 +55,10 @@ pub use verdict::{Category, Judged, Verdict};
 
 use std::path::{Path, PathBuf};
 
-/// Where the scripts lie inside a kernel's source tree.
+/// Folder of the scripts in a kernel's source tree.
 const SELFTESTS: &str = "tools/testing/selftests/net/packetdrill";
 
-/// The folder of the kernel's scripts: `TAILBACK_PACKETDRILL`, or in a source
+/// Returns the folder of the kernel's scripts. This is `TAILBACK_PACKETDRILL`, or it is in a source
 /// tree of the kernel kit (`TAILBACK_KIT`, or `tailback/kernel` in the user's cache).
 pub fn kernel_scripts() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("TAILBACK_PACKETDRILL") {
@@ -75,7 +76,7 @@ pub fn kernel_scripts() -> Option<PathBuf> {
         .find_map(|root| below(root, 3))
 }
 
-/// The version of the kernel a folder of scripts belongs to: `7.3`.
+/// Returns the version of the kernel that a folder of scripts belongs to, such as `7.3`.
 pub fn kernel_version(scripts: &Path) -> Option<String> {
     let levels = SELFTESTS.split('/').count();
     let tree = scripts
@@ -92,7 +93,7 @@ pub fn kernel_version(scripts: &Path) -> Option<String> {
     Some(format!("{}.{}", value("VERSION")?, value("PATCHLEVEL")?))
 }
 
-/// The first source tree with scripts, at most `levels` folders down.
+/// Returns the first source tree with scripts, at most `levels` folders down.
 fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
     let scripts = folder.join(SELFTESTS);
     if scripts.is_dir() {
@@ -104,15 +105,15 @@ fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
     let mut inner: Vec<PathBuf> = std::fs::read_dir(folder)
         .ok()?
         .filter_map(|e| Some(e.ok()?.path()))
-        // A tree that is being unpacked has this extension until it is complete.
+        // While a tree is unpacked, its name ends in `.part`.
         .filter(|p| p.is_dir() && p.extension().is_none_or(|x| x != "part"))
         .collect();
-    // For a reproducible choice: the names in order, the newest last, so the search starts there.
+    // Sort by name, so that the choice is reproducible; the search begins at the last, the newest.
     inner.sort();
     inner.iter().rev().find_map(|p| below(p, levels - 1))
 }
 
-/// The scripts of a folder, by name.
+/// Returns the scripts of a folder, by name.
 pub fn scripts_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = std::fs::read_dir(folder)?
         .filter_map(|e| Some(e.ok()?.path()))

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use tailback_packetdrill::{judge, kernel_scripts, kernel_version, parse, report, scripts_in};
 use tailback_record::foreign::{read_text, shown};
 
-/// Larger scripts are not read, bytes.
+/// Largest script that is read, bytes.
 const MAX_SCRIPT: u64 = 256 << 10;
 
 const USAGE: &str = "\
@@ -34,12 +34,12 @@ fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
         Ok((text, failed)) => {
             use std::io::Write;
-            // A reader that has closed the pipe is not an error of this program.
+            // It is no error if the reader closes the pipe early.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::from(u8::from(failed))
         }
         Err(message) => {
-            // Names of files and words of scripts may contain any characters.
+            // Names of files and texts of scripts may contain control characters.
             for line in message.trim_end().lines() {
                 eprintln!("{}", shown(line));
             }

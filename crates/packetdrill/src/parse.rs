@@ -1,4 +1,4 @@
-//! The parser of scripts. Errors carry line and column and what was expected.
+//! The parser of scripts. Its errors have line, column and what was expected.
 
 mod python;
 
@@ -50,10 +50,10 @@ pub fn parse(text: &str) -> Parsed<Script> {
 struct Reader {
     text: Vec<char>,
     at: usize,
-    /// Whether some part of the file was valid. Only then do errors quote the file, because the
-    /// user may have named a file of another kind by mistake.
+    /// Whether some part of the file was valid. Only then do errors quote the file: the user may
+    /// have named another kind of file, such as one with passwords.
     known: bool,
-    /// Operands and brackets of the expression that is being read.
+    /// Number of operands and brackets of the current expression.
     parts: u32,
 }
 
@@ -109,7 +109,7 @@ impl Reader {
         }
     }
 
-    /// The line of a place, and its column.
+    /// Returns line and column of a position.
     fn place(&self, at: usize) -> (u32, u32) {
         let before = &self.text[..at.min(self.text.len())];
         let line = before.iter().filter(|c| **c == '\n').count() as u32 + 1;
@@ -247,7 +247,7 @@ impl Reader {
             .take(9)
             .collect();
         let below: u64 = nine.parse().map_err(|_| self.error("a time in seconds"))?;
-        // Sums of times have to fit as well.
+        // The limit keeps sums of times below the largest value.
         if whole > MOST_SECONDS {
             return Err(self.error("a time of at most 100000 seconds"));
         }
@@ -422,7 +422,7 @@ impl Reader {
         })
     }
 
-    /// `e1b 1 ceb 0 e0b 1`: the counters there are, in any order.
+    /// Parses the counters of an option, in any order: `e1b 1 ceb 0 e0b 1`.
     fn counters(&mut self) -> Parsed<[Option<u32>; 3]> {
         let mut counters = [None; 3];
         loop {

@@ -7,8 +7,8 @@ use crate::verdict::{Category, Judged, Verdict};
 /// A script's name (without `.pkt`) and its verdict.
 pub type Row = (String, Judged);
 
-/// Known reasons why scripts of the kernel fail. All are deviations that the head of the
-/// simulator's TCP documents.
+/// Known reasons why scripts of the kernel fail. Each is a deviation from Linux that the head of
+/// the simulator's TCP documents.
 const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",
     "A packet of the simulator has room for three SACK blocks, or two and the AccECN \
@@ -16,10 +16,10 @@ const KNOWN: &[(&str, &str)] = &[(
          counters come with the next ACK of fewer blocks",
 )];
 
-/// Every word for a verdict.
+/// All words for verdicts.
 const WORDS: [&str; 4] = ["pass", "runs", "FAIL", "n/a"];
 
-/// A word for the verdict.
+/// Returns the word for a verdict.
 fn word(judged: &Judged) -> &'static str {
     match judged.verdict {
         Verdict::Pass { .. } if judged.asserts() => "pass",
@@ -29,7 +29,7 @@ fn word(judged: &Judged) -> &'static str {
     }
 }
 
-/// The explanation of a verdict.
+/// Returns the explanation of a verdict.
 fn why(judged: &Judged) -> String {
     let mut parts = Vec::new();
     match &judged.verdict {
@@ -52,7 +52,7 @@ fn why(judged: &Judged) -> String {
     parts.join("; ")
 }
 
-/// The numbers of scripts that pass, run without asserting anything, fail, and do not apply.
+/// Counts the scripts that pass, run without asserting anything, fail, and do not apply.
 pub fn counts(rows: &[Row]) -> [usize; 4] {
     WORDS.map(|w| rows.iter().filter(|r| word(&r.1) == w).count())
 }
@@ -65,7 +65,7 @@ fn summary(rows: &[Row]) -> String {
     )
 }
 
-/// A readable table: script, verdict, packets, fields and assertions judged, reason.
+/// Returns a readable table: script, verdict, packets, checked fields and assertions, reason.
 pub fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0).max(6);
     let mut text = format!(
@@ -89,8 +89,8 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-/// The same as JSON: `{"kernel", "scripts": [...], "pass", "runs", "fail", "not_applicable"}`.
-/// `version` is that of the kernel whose scripts they are, if any.
+/// Returns JSON: `{"kernel", "scripts": [...], "pass", "runs", "fail", "not_applicable"}`.
+/// `version` is that of the kernel to which the scripts belong, if any.
 pub fn json(rows: &[Row], version: Option<&str>) -> Value {
     let scripts: Vec<Value> = rows
         .iter()
@@ -169,8 +169,8 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// A page that lists what passes, what fails and why, and what does not apply. `version` is that of
-/// the kernel whose scripts they are.
+/// Returns a page that lists the scripts that pass, that fail with the reason, and that do not
+/// apply. `version` is that of the kernel to which the scripts belong.
 pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     let of = version.map_or(String::new(), |v| {
         format!("The scripts are those of Linux {v}.\n")

@@ -52,14 +52,14 @@ struct Run<'a> {
     host: Option<Host>,
     link: Link,
     listener: Option<i64>,
-    /// `TCP_NODELAY` is set.
+    /// Whether the script has set `TCP_NODELAY`.
     nodelay: bool,
     now: Time,
     packets: u32,
     fields: u32,
     assertions: u32,
     unjudged: BTreeSet<String>,
-    /// Names to which assertions have assigned values.
+    /// Variables to which assertions have assigned values.
     variables: Values,
 }
 
@@ -141,7 +141,7 @@ impl Run<'_> {
         }
     }
 
-    /// The earliest and the latest time of a step.
+    /// Returns the earliest and the latest time of a step.
     fn span(&self, at: When) -> (Time, Time) {
         match at {
             When::Absolute(from, to) => (Time(from), Time(to)),
@@ -201,7 +201,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Advances the time to `to`, and runs what is due by then.
+    /// Advances the time to `to`, and runs the timers that are due by then.
     fn pass_time(&mut self, to: Time) {
         while let Some(host) = &mut self.host {
             let due = host.deadline();
@@ -214,7 +214,8 @@ impl Run<'_> {
         self.now = self.now.max(to);
     }
 
-    /// The packets of this connection that the script will send: up to the next socket.
+    /// Returns the packets that the script will still send on this connection, up to the next
+    /// socket.
     fn inbound_after(&self, index: usize) -> impl Iterator<Item = &Segment> {
         self.script.events[index..]
             .iter()
@@ -304,7 +305,7 @@ impl Run<'_> {
                 };
                 match call.errno.as_deref() {
                     None => {}
-                    // Nothing was written.
+                    // The call failed, so nothing was written.
                     Some("EFAULT" | "EAGAIN") => return Ok(()),
                     Some(errno) => {
                         return no(
@@ -343,7 +344,8 @@ impl Run<'_> {
                 value.clone_into(&mut self.setup.cc);
                 Ok(())
             }
-            // Buffers, routes and the results of reads.
+            // These concern buffers, routes and the results of reads, which the simulator does not
+            // have.
             (
                 "SO_REUSEADDR" | "SO_SNDBUF" | "IP_MTU_DISCOVER" | "IP_TOS" | "IP_FREEBIND"
                 | "TCP_INQ",
@@ -353,7 +355,7 @@ impl Run<'_> {
         }
     }
 
-    /// The script expects a packet of the simulator.
+    /// Checks that the simulator sends the packet that the script expects.
     fn expect(&mut self, packet: &Segment, from: Time, to: Time) -> Result<(), Stop> {
         let foreign = packet.has('R') || packet.has('F');
         if foreign || matches!(self.link, Link::Closed) {
@@ -400,7 +402,7 @@ impl Run<'_> {
         }
     }
 
-    /// The next packet of the simulator, if it comes by `latest`.
+    /// Returns the next packet of the simulator, if the simulator sends one by `latest`.
     fn next_sent(&mut self, latest: Time) -> Option<Sent> {
         let host = self.host.as_mut()?;
         while host.out.is_empty() && host.deadline() <= latest {
@@ -410,8 +412,8 @@ impl Run<'_> {
         host.out.pop_front()
     }
 
-    /// If `sent` is `packet` or a part of it, whose bytes below `at` have already come: returns the
-    /// number of fields that the script states and that match.
+    /// Checks whether `sent` is `packet`, or a part of it whose bytes below `at` have already come.
+    /// Returns the number of fields that the script states and that match.
     fn matches(&self, packet: &Segment, sent: &Sent, at: u32) -> Option<u32> {
         let begins = sent.start == at && sent.end <= packet.end;
         let ace = sent.ace.is_none_or(|ace| ace == packet.ace());
@@ -424,7 +426,7 @@ impl Run<'_> {
         let flags = if sent.ace.is_some() {
             ace
         } else {
-            // The CWR flag is on the first segment of a burst.
+            // The CWR flag is on the first segment of a burst only.
             let cwr = packet.has('W') == sent.cwr || (at > packet.start && !sent.cwr);
             cwr && packet.has('E') == sent.ece
         };

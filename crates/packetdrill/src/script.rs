@@ -5,35 +5,35 @@ use crate::check::Statement;
 /// A script.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// `--name=value` lines at its head.
+    /// The `--name=value` lines at the head of the script.
     pub options: Vec<(String, String)>,
-    /// What happens, in order.
+    /// The steps, in order.
     pub events: Vec<Event>,
 }
 
 /// One step of a script.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Line it begins on, from 1.
+    /// First line of the step, from 1.
     pub line: u32,
-    /// When.
+    /// Time of the step.
     pub at: When,
-    /// What.
+    /// Content of the step.
     pub what: What,
 }
 
 /// When a step happens. Times are in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Since the script began; the earliest and the latest time.
+    /// Time since the script began: the earliest and the latest.
     Absolute(u64, u64),
-    /// Since the step before.
+    /// Time since the previous step: the earliest and the latest.
     Relative(u64, u64),
-    /// `*`: some time.
+    /// At any time (`*`).
     Any,
 }
 
-/// What a step is.
+/// The content of a step.
 #[derive(Clone, Debug)]
 pub enum What {
     /// A TCP packet.
@@ -51,7 +51,7 @@ pub enum What {
 /// A TCP packet as scripts write it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Towards the host under test.
+    /// Whether the packet goes to the host under test.
     pub inbound: bool,
     /// ECN codepoint in brackets: `ect0`, `ect1`, `ce`, `noecn`.
     pub ecn: Option<String>,
@@ -59,15 +59,15 @@ pub struct Segment {
     pub flags: String,
     /// First sequence number, bytes, relative to the SYN.
     pub start: u32,
-    /// One past the last.
+    /// One past the last sequence number.
     pub end: u32,
-    /// Acknowledgement.
+    /// Acknowledgement number.
     pub ack: Option<u32>,
-    /// Window field, not scaled.
+    /// Window field without scaling.
     pub win: Option<u32>,
     /// Urgent pointer.
     pub urgent: Option<u32>,
-    /// Options; `None`: no list was given.
+    /// TCP options; `None` if the script gives no list.
     pub options: Option<Vec<TcpOption>>,
 }
 
@@ -87,12 +87,12 @@ impl Segment {
         self.start == self.end
     }
 
-    /// Its options, none if no list was given.
+    /// Returns the options; empty if the script gives no list.
     pub fn options(&self) -> &[TcpOption] {
         self.options.as_deref().unwrap_or(&[])
     }
 
-    /// Its SACK blocks, bytes.
+    /// Returns the SACK blocks, bytes.
     pub fn sack(&self) -> &[(u32, u32)] {
         self.options()
             .iter()
@@ -103,7 +103,7 @@ impl Segment {
             .unwrap_or(&[])
     }
 
-    /// The counters of its AccECN option, of ECT(1), CE and ECT(0).
+    /// Returns the counters of the AccECN option: ECT(1), CE and ECT(0).
     pub fn accecn(&self) -> Option<[Option<u32>; 3]> {
         self.options().iter().find_map(|o| match o {
             TcpOption::AccEcn(counters) => Some(*counters),
@@ -111,7 +111,8 @@ impl Segment {
         })
     }
 
-    /// Its ACE field (RFC 9768 section 3.2.2): a digit, or the letters A, W and E.
+    /// Returns the ACE field (RFC 9768 section 3.2.2), written as a digit or as the letters A, W
+    /// and E.
     pub fn ace(&self) -> u32 {
         let digit = self.flags.chars().find_map(|c| c.to_digit(10));
         digit.unwrap_or_else(|| {
@@ -123,7 +124,7 @@ impl Segment {
         })
     }
 
-    /// Its timestamp option: value and echo.
+    /// Returns value and echo of the timestamp option.
     pub fn timestamps(&self) -> Option<(u32, u32)> {
         self.options().iter().find_map(|o| match o {
             TcpOption::Timestamps(value, echo) => Some((*value, *echo)),
@@ -135,9 +136,9 @@ impl Segment {
 /// A TCP option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TcpOption {
-    /// `nop`, `eol`.
+    /// `nop` or `eol`.
     Padding,
-    /// `...`: whatever they are.
+    /// `...`: any further options.
     Any,
     /// Maximum segment size, bytes.
     Mss(u32),
@@ -145,31 +146,31 @@ pub enum TcpOption {
     WindowScale(u32),
     /// SACK permitted.
     SackPermitted,
-    /// Blocks, bytes.
+    /// SACK blocks, bytes.
     Sack(Vec<(u32, u32)>),
     /// Timestamp and echo, ticks.
     Timestamps(u32, u32),
     /// The AccECN option: byte counters of ECT(1), CE and ECT(0), as on the wire.
     AccEcn([Option<u32>; 3]),
-    /// Another, as written.
+    /// Another option, as written.
     Other(String),
 }
 
 /// A system call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its name.
+    /// Name of the call.
     pub name: String,
     /// Arguments, as written.
     pub args: Vec<String>,
-    /// What it returns.
+    /// Value that the call returns.
     pub result: i64,
-    /// The error it sets.
+    /// Error that the call sets.
     pub errno: Option<String>,
 }
 
 impl Call {
-    /// An argument; empty if the call does not have it.
+    /// Returns an argument; empty if the call does not have it.
     pub fn arg(&self, n: usize) -> &str {
         self.args.get(n).map_or("", String::as_str)
     }

@@ -6,26 +6,26 @@ use crate::ecn::Much;
 use crate::script::{Script, TcpOption, What};
 use crate::verdict::{Beyond, Category};
 
-/// Linux's settings, as far as the simulator has them.
+/// The settings of Linux that the simulator has, too.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    /// Congestion control.
+    /// Name of the congestion control.
     pub cc: String,
-    /// Whether an idle connection's window decays.
+    /// Whether the window of an idle connection decays.
     pub idle_restart: bool,
-    /// What this end asks for when it connects.
+    /// The form of ECN that this end asks for when it connects.
     pub ecn: Much,
-    /// The most that it agrees to when the other end asks.
+    /// The highest form of ECN that this end agrees to when the other end asks.
     pub ecn_accept: Much,
     /// When the option of Accurate ECN is sent.
     pub option: AccEcnOption,
-    /// Whether ECN is given up where it seems to get lost (`tcp_ecn_fallback`).
+    /// Whether ECN is switched off if it seems not to pass the path (`tcp_ecn_fallback`).
     pub fallback: bool,
     /// Whether timestamps are offered.
     pub timestamps: bool,
     /// Whether SACK is offered.
     pub sack: bool,
-    /// The queue is fq, which paces.
+    /// Whether the queue is fq, which paces.
     pub paced: bool,
 }
 
@@ -63,7 +63,7 @@ impl Setup {
         };
         match name.rsplit('/').next().unwrap_or(name) {
             "defaults.sh" => {
-                // Settings that the simulator always has are left out.
+                // The simulator always behaves like these settings, so they are skipped.
                 self.idle_restart = false;
                 (self.ecn, self.ecn_accept) = (Much::None, Much::None);
                 self.timestamps = true;
@@ -74,7 +74,7 @@ impl Setup {
             "set_sysctls.py" | "sysctl" => {
                 let mut quoted = false;
                 for &arg in args {
-                    // The rest of a quoted list.
+                    // This continues a quoted list.
                     let inner = quoted;
                     quoted ^= arg.matches('"').count() % 2 == 1;
                     if !(inner || arg.starts_with('-')) {
@@ -87,13 +87,13 @@ impl Setup {
                 self.paced = true;
                 Ok(())
             }
-            // This only writes the default.
+            // The command writes the default value.
             "echo" if matches!(args, ["3", ">", file] if file.ends_with("/hystart_detect")) => {
                 Ok(())
             }
             "tc" if args.ends_with(&["root", "pfifo"]) => Ok(()),
             "tc" => Err((Category::Command, "a queue that drops".to_owned())),
-            // Offloads: the simulator does not have any.
+            // The command sets offloads, which the simulator does not have.
             "ethtool" => Ok(()),
             "ip" if args.starts_with(&["tcp_metrics"]) => Ok(()),
             "ip" => Err((Category::Pmtu, "sets the MTU of a device".to_owned())),
@@ -114,7 +114,7 @@ impl Setup {
         match (name, value) {
             ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
             ("tcp_ecn", value) => {
-                // Linux `enum tcp_ecn_mode`: what an end asks for, and what it agrees to.
+                // Linux's `enum tcp_ecn_mode` is what an end asks for, and what it agrees to.
                 (self.ecn, self.ecn_accept) = match value {
                     "0" => (Much::None, Much::None),
                     "1" => (Much::Rfc3168, Much::Rfc3168),
@@ -135,7 +135,7 @@ impl Setup {
                 };
             }
             ("tcp_ecn_fallback", _) => self.fallback = value != "0",
-            // It sets how often the option is sent at least.
+            // It sets the minimum frequency of the option.
             ("tcp_ecn_option_beacon", _) => {}
             ("tcp_timestamps", _) => self.timestamps = value != "0",
             ("tcp_sack", _) => self.sack = value != "0",
@@ -153,7 +153,7 @@ impl Setup {
             ("tcp_pacing_ss_ratio", "200") | ("tcp_pacing_ca_ratio", "120") => {}
             ("tcp_reordering", "3") | ("tcp_recovery", "1") | ("tcp_frto", "2") => {}
             ("tcp_dsack", "1") | ("tcp_early_retrans", "3" | "4") => {}
-            // Sizes of TSO packets and buffers, limits of challenge ACKs.
+            // These set sizes of TSO packets and buffers, and limits of challenge ACKs.
             ("tcp_tso_win_divisor" | "tcp_min_tso_segs" | "tcp_rmem" | "tcp_wmem", _) => {}
             ("tcp_invalid_ratelimit" | "tcp_notsent_lowat", _) => {}
             ("tcp_rto_max_ms", _) => return unknown("another ceiling of the timeout"),
@@ -163,8 +163,8 @@ impl Setup {
     }
 }
 
-/// The first part of a script that makes all of it inapplicable to the simulator: the line, and
-/// why. The kinds that explain a script best come first.
+/// Returns the part of a script because of which the whole script does not apply: its line, and the
+/// reason. If there are several, the kind that explains the script best is returned.
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script
         .options
@@ -178,7 +178,7 @@ pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
         .iter()
         .filter_map(|e| Some((e.line, of_event(&e.what)?)))
         .collect();
-    // The kind that explains the script best, and its first occurrence.
+    // Take the first occurrence of the kind that explains the script best.
     found
         .into_iter()
         .min_by_key(|(line, (kind, _))| (*kind, *line))

@@ -4,7 +4,7 @@
 /// kinds that explain a script best come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
-    /// IPv6 only.
+    /// The script only concerns IPv6.
     Ipv6,
     /// TCP Fast Open.
     FastOpen,
@@ -14,15 +14,15 @@ pub enum Category {
     SynCookies,
     /// Urgent data.
     Urgent,
-    /// Zero copy and time stamps of sends: a socket's error queue.
+    /// Zero copy and timestamps of sends, which use a socket's error queue.
     ErrorQueue,
-    /// Nagle, corking, boundaries of messages.
+    /// Nagle's algorithm, corking, boundaries of messages.
     Nagle,
-    /// Path MTU, ICMP.
+    /// Path MTU discovery and ICMP.
     Pmtu,
     /// A connection that gives up.
     GiveUp,
-    /// Receive buffers, windows that close.
+    /// Receive buffers, and windows that close.
     Window,
     /// System calls and their errors.
     Socket,
@@ -38,12 +38,12 @@ pub enum Category {
     Challenge,
     /// FIN and RST.
     Close,
-    /// It contains nothing that the simulator decides.
+    /// The script contains nothing that the simulator decides.
     Nothing,
 }
 
 impl Category {
-    /// A short label.
+    /// Returns a short label.
     pub const fn label(self) -> &'static str {
         match self {
             Category::Ipv6 => "IPv6",
@@ -71,14 +71,15 @@ impl Category {
 /// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The simulator behaves as expected; `until`: up to this line, where the connection closes.
+    /// The simulator behaves as expected.
     Pass {
-        /// The line of the first packet of the closing; `None`: the whole script.
+        /// Line of the packet at which the connection begins to close, where checking ends; `None`
+        /// if the whole script was checked.
         until: Option<u32>,
     },
     /// The simulator behaves differently.
     Fail {
-        /// Line of the script.
+        /// Line in the script.
         line: u32,
         /// What the script expects.
         expected: String,
@@ -87,7 +88,7 @@ pub enum Verdict {
     },
     /// The script does not apply.
     NotApplicable {
-        /// Line of the script.
+        /// Line in the script.
         line: u32,
         /// The kind of reason.
         category: Category,
@@ -103,18 +104,18 @@ pub struct Judged {
     pub verdict: Verdict,
     /// Expected packets that the simulator sent.
     pub packets: u32,
-    /// Fields of them that the script names: ECN field, flags of ECN, AccECN option, SACK blocks,
-    /// echoed timestamp.
+    /// How many fields of these packets the script states: ECN field, flags of ECN, AccECN option,
+    /// SACK blocks, echoed timestamp.
     pub fields: u32,
     /// Assertions that held.
     pub assertions: u32,
-    /// Values in assertions that the simulator does not keep.
+    /// Values in assertions that were not checked, because the simulator does not keep them.
     pub unjudged: Vec<String>,
 }
 
 impl Judged {
-    /// Whether a different sender or receiver would have failed. A single packet of which only the
-    /// sequence range is stated does not count: every TCP sends it.
+    /// Whether a different sender or receiver could have failed. A single packet of which the
+    /// script states only the sequence range does not count, because every TCP sends it.
     pub fn asserts(&self) -> bool {
         self.assertions + self.fields > 0 || self.packets > 1
     }

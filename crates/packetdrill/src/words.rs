@@ -19,7 +19,7 @@ fn blocks(sack: &[(u32, u32)]) -> String {
     }
 }
 
-/// An AccECN option in words.
+/// Describes an AccECN option.
 fn counters(option: Option<[Option<u32>; 3]>) -> String {
     option.map_or(String::new(), |counters| {
         let named = ["e1b", "ceb", "e0b"].iter().zip(counters);
@@ -30,7 +30,7 @@ fn counters(option: Option<[Option<u32>; 3]>) -> String {
     })
 }
 
-/// An expected packet in words; `accurate`: its ECN flags are the ACE field.
+/// Describes an expected packet. With `accurate`, its ECN flags are the ACE field.
 pub(crate) fn describe(packet: &Segment, accurate: bool, from: Time, to: Time) -> String {
     let what = if packet.has('S') {
         "a SYN".to_owned()
@@ -63,7 +63,7 @@ pub(crate) fn describe(packet: &Segment, accurate: bool, from: Time, to: Time) -
     format!("{what}{marks}{ecn}{option}{sack} at {at}{until}")
 }
 
-/// A packet of the simulator in words.
+/// Describes a packet that the simulator sent.
 pub(crate) fn told(sent: &Sent) -> String {
     let what = if sent.syn {
         "a SYN".to_owned()

@@ -9,7 +9,7 @@ use tailback_packetdrill::{
     Verdict, judge, kernel_scripts, kernel_version, parse, report, scripts_in,
 };
 
-/// The kernel version of the table: others may have different scripts.
+/// The kernel version of the table. Other versions may have different scripts.
 const VERSION: &str = "7.3";
 
 fn scripts() -> Option<Vec<(String, Script)>> {
@@ -66,7 +66,7 @@ fn verdicts_are_those_of_the_table() {
     );
 }
 
-/// Variants of an expected packet: in each, one of the fields that it states is changed.
+/// Returns variants of an expected packet; each differs in one of the fields that it states.
 fn otherwise(packet: &Segment) -> Vec<Segment> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Segment)| {
@@ -81,7 +81,7 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
             *ecn = if ecn == "ce" { "noecn" } else { "ce" }.to_owned();
         }
     });
-    // The ACE field, or ECE: a digit or a letter.
+    // Change the ACE field, if it is a digit, or the letter of ECE.
     with(&|p| {
         p.flags = match p.flags.find(|c: char| c.is_ascii_digit()) {
             Some(at) => p
@@ -102,8 +102,8 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
     all
 }
 
-/// The same as for this project's own scripts. A packet that is expected a second later, with one
-/// byte more acknowledged, or with another field, must not be found.
+/// As in `own.rs`, the interpreter has to detect wrong expectations. A packet must not match if it
+/// is expected a second later, with one byte more acknowledged, or with another field.
 #[test]
 fn every_judged_packet_is_compared() {
     let Some(scripts) = scripts() else { return };
@@ -138,7 +138,7 @@ fn every_judged_packet_is_compared() {
                 packet.ack = packet.ack.map(|ack| ack + 1);
             }
             let fails = |script: &Script| matches!(judge(script).verdict, Verdict::Fail { line, .. } if line == event.line);
-            // A SYN acknowledges nothing.
+            // A SYN without an ACK acknowledges nothing, so only its time can be changed.
             compared += u32::from(fails(&late) && (packet.ack.is_none() || fails(&more)));
             for other in otherwise(packet) {
                 let mut wrong = script.clone();

@@ -18,7 +18,7 @@ fn judged(text: &str) -> Judged {
     judge(&parse(text).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// A connection of segments of 1000 bytes and 100 ms, then `rest`.
+/// Returns a script: a connection with segments of 1000 bytes and an RTT of 100 ms, then `rest`.
 fn open(rest: &str) -> String {
     format!(
         "`./defaults.sh`\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n\
@@ -27,7 +27,7 @@ fn open(rest: &str) -> String {
     )
 }
 
-/// Every script passes, and as many parts of each are checked as the table says.
+/// Every script passes, with the numbers of checked packets, fields and assertions in the table.
 #[test]
 fn own_scripts_hold() {
     let rows: Vec<report::Row> = scripts_in(&own())
@@ -58,8 +58,8 @@ timeout              pass           5       0        9
     assert_eq!(report::table(&rows), expected);
 }
 
-/// Every packet that counts as checked was compared: if it is expected a second later, or one byte
-/// longer, it is not found.
+/// Every packet that counts as checked was compared: it does not match if it is expected a second
+/// later, or one byte longer.
 #[test]
 fn every_packet_is_compared() {
     for path in scripts_in(&own()).expect("tests/own") {
@@ -71,7 +71,7 @@ fn every_packet_is_compared() {
             let What::Packet(packet) = &event.what else {
                 continue;
             };
-            // The handshake is not judged.
+            // The handshake is not checked.
             if packet.inbound || packet.has('S') || packet.end == 1 && packet.ack == Some(1) {
                 continue;
             }
@@ -121,7 +121,7 @@ fn a_failure_says_what_was_expected_and_what_came() {
     );
 }
 
-/// 4 ms, or what the script sets.
+/// The tolerance of times is 4 ms, or what the script sets.
 #[test]
 fn times_have_a_tolerance() {
     let at = |offset: &str| {
@@ -189,7 +189,7 @@ fn what_does_not_apply_is_said() {
     );
 }
 
-/// With any part removed or replaced, a script gives an error or a verdict.
+/// If any part of a script is removed or replaced, the result is an error or a verdict.
 #[test]
 fn no_script_is_too_broken() {
     let (mut errors, mut verdicts) = (0, 0);

@@ -6,9 +6,9 @@ mod sources;
 use sources::{Hash, files, hash_rust};
 
 /// The roots of all code that determines results: the simulator, the measurements, and the writers
-/// of captures and run folders. Scenario files are not part of it: the canonical point contains the
-/// meaning of a file. The crate `wasm` is built with this script too, so that its version is the
-/// same; hence no path is inside this crate.
+/// of captures and run folders. Code that reads scenario files is left out, because the canonical
+/// point contains the meaning of a file. The crate `wasm` is built with this script too and must
+/// have the same version, so no path is inside this crate.
 const ROOTS: [&str; 3] = [
     "../engine/src/lib.rs",
     "../record/src/lib.rs",
@@ -19,7 +19,7 @@ const ROOTS: [&str; 3] = [
 /// maturin's source distribution.
 const LOCK: &str = "../../Cargo.lock";
 
-/// Libraries whose other releases may produce other bytes: elementary functions, the random
+/// Libraries whose releases may differ in the bytes of results: elementary functions, the random
 /// generator, and the writers of tables and numbers.
 const LIBRARIES: [&str; 4] = ["libm", "parquet", "rand_pcg", "serde_json"];
 
@@ -45,7 +45,7 @@ fn main() {
     println!("cargo:rustc-env=TAILBACK_ENGINE_VERSION={release}+{hash:016x}");
 }
 
-/// The entry of a package in a lock file: name, version, origin and checksum.
+/// Returns the entry of a package in a lock file: name, version, origin and checksum.
 fn locked<'l>(lock: &'l str, name: &str) -> Vec<&'l str> {
     let head = format!("name = \"{name}\"");
     lock.split("[[package]]")

@@ -1,12 +1,11 @@
-//! Reads Rust sources as the tokens that a release compiles. Comments, layout and tests are not
-//! part of them.
+//! Reads Rust sources as the tokens that a release compiles, without comments, layout and tests.
 
 use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// FNV-1a, 64 bits. An accidental collision between two states of the sources is practically
-/// impossible, and the input is not adversarial.
+/// FNV-1a with 64 bits. An accidental collision between two states of the sources is practically
+/// impossible, and nobody tries to cause one.
 pub struct Hash(u64);
 
 impl Default for Hash {
@@ -16,21 +15,21 @@ impl Default for Hash {
 }
 
 impl Hash {
-    /// Adds a word; word boundaries count.
+    /// Adds a word. Boundaries of words change the hash.
     pub fn update(&mut self, word: &str) {
         for byte in word.bytes().chain([0]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 
-    /// The hash of all words so far.
+    /// Returns the hash of all words so far.
     pub fn value(&self) -> u64 {
         self.0
     }
 }
 
-/// The files of a crate or module: this one, then those of its modules in the order of declaration,
-/// except modules of tests.
+/// Returns the files of a crate or module: this file, then those of its modules in the order of
+/// declaration, except modules of tests.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned()];
     let text = std::fs::read_to_string(root)
@@ -57,7 +56,7 @@ fn parse(text: &str) -> TokenStream {
         .unwrap_or_else(|e| panic!("a source that compiles: {e}"))
 }
 
-/// The modules that a file declares and that have files of their own.
+/// Returns the modules that a file declares and that are in other files.
 fn modules(tokens: &TokenStream) -> Vec<String> {
     let kept: Vec<TokenTree> = compiled(tokens.clone());
     let three = kept.windows(3).filter_map(|at| match at {
@@ -89,8 +88,8 @@ fn add(tokens: TokenStream, hash: &mut Hash) {
     }
 }
 
-/// The tokens without doc comments (which are attributes to the compiler) and without code that is
-/// compiled only for tests.
+/// Returns the tokens without doc comments, which are attributes for the compiler, and without code
+/// that is compiled only for tests.
 fn compiled(tokens: TokenStream) -> Vec<TokenTree> {
     let mut kept = Vec::new();
     let mut rest = tokens.into_iter().peekable();

@@ -9,7 +9,7 @@ use tailback_engine::crates::Whereabouts;
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
-    /// Bits of a float from 0 to 1.
+    /// The progress, as the bits of a float from 0 to 1.
     fraction: AtomicU64,
     /// Which hook of a plugin is running, once the run has begun.
     at_work: OnceLock<Whereabouts>,
@@ -19,7 +19,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// The control of a run that panics halfway, so that tests can check what a panic costs.
+    /// Makes the control of a run that panics halfway, so that tests can check what a panic costs.
     pub fn of_a_panic() -> Control {
         Control {
             panics: true,
@@ -27,13 +27,13 @@ impl Control {
         }
     }
 
-    /// The control of a run that may use this many cores.
+    /// Makes the control of a run that may use this many cores.
     #[must_use]
     pub fn with_cores(self, cores: usize) -> Control {
         Control { cores, ..self }
     }
 
-    /// The number of cores that the run may use.
+    /// Returns how many cores the run may use.
     pub fn cores(&self) -> usize {
         self.cores.max(1)
     }
@@ -43,27 +43,27 @@ impl Control {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was asked to stop.
+    /// Whether the run was asked to stop.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Sets how far the run is, from 0 to 1.
+    /// Sets the progress of the run, from 0 to 1.
     pub fn progress(&self, fraction: f64) {
         self.fraction.store(fraction.to_bits(), Ordering::Relaxed);
     }
 
-    /// How far the run is, from 0 to 1.
+    /// Returns the progress of the run, from 0 to 1.
     pub fn fraction(&self) -> f64 {
         f64::from_bits(self.fraction.load(Ordering::Relaxed))
     }
 
-    /// The run begins on this thread.
+    /// Notes that the run begins on this thread.
     pub(crate) fn begin(&self) {
         self.at_work.get_or_init(Whereabouts::begin);
     }
 
-    /// The plugin's congestion control that is running at this moment, and its hook.
+    /// Returns the plugin's congestion control that is running at this moment, and its hook.
     pub fn at_work(&self) -> Option<(&'static str, &'static str)> {
         self.at_work.get()?.hook()
     }

@@ -13,10 +13,10 @@ use tailback_engine::units::Rate;
 
 use crate::panics;
 
-/// Registers everything of these plugins. Call it once, before anything else.
+/// Registers all algorithms of these plugins. Call it once, before anything else.
 ///
 /// # Errors
-/// One sentence for each thing that is wrong with them.
+/// A sentence for each error in the plugins.
 pub fn install(crates: &'static [Crate]) -> Result<(), Vec<String>> {
     let registry = panics::caught(|| Registry::of(crates));
     let registry = registry.map_err(|panic| vec![format!("register: {panic}")])??;
@@ -48,7 +48,7 @@ pub fn install(crates: &'static [Crate]) -> Result<(), Vec<String>> {
     Ok(())
 }
 
-/// Why an entry cannot be built with default options.
+/// Returns why an entry cannot be built with default options.
 fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<String> {
     let built = panics::caught(|| build(&complete_defaults(entry)));
     let panic = built.err()?;
@@ -59,13 +59,14 @@ fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<St
     ))
 }
 
-/// How long a probe may take: it calls every hook once.
+/// Largest duration of a probe, which calls every hook once.
 const PROBE_TIME: Duration = Duration::from_secs(20);
 
-/// The message about a congestion control that wraps a built-in one but does not pass on all hooks.
+/// Returns the message about a congestion control that wraps a built-in one and does not pass on
+/// all hooks.
 fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let (tell, told) = mpsc::channel();
-    // A hook may never return, and whatever loads a module waits for this check.
+    // Use a thread: a hook may never return, and loading a module waits for this check.
     thread::spawn(move || tell.send(panics::caught(|| forgotten(entry))));
     let name = entry.name;
     let Ok(found) = told.recv_timeout(PROBE_TIME) else {
@@ -86,7 +87,7 @@ fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     ))
 }
 
-/// The version of an engine with the plugins that are compiled in.
+/// Returns the version of an engine together with the plugins that are compiled in.
 pub fn versioned(engine: &str) -> String {
     let crates = installed().iter();
     crates.fold(engine.to_owned(), |version, one| {

@@ -9,13 +9,13 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use tailback_record::foreign::shown;
 use tailback_scenario::{Contents, Found};
 
-/// Limit of their size, bytes.
+/// Largest total size of a file or folder, bytes.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// Limit of the entries of a folder.
+/// Largest number of entries of a folder.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Limits of a root, bytes and entries.
+/// Limits of a root: bytes, and then entries.
 const ROOT_BYTES: u64 = 16 << 30;
 const ROOT_ENTRIES: usize = 500_000;
 
@@ -25,7 +25,7 @@ const BUFFER: usize = 1 << 20;
 /// Finds a file or folder and hashes its content.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A sentence that says why the path cannot be used.
 pub fn find(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     let mut entries = BTreeMap::new();
@@ -59,13 +59,12 @@ pub fn find(path: &Path) -> Result<Found, String> {
     })
 }
 
-/// Finds a folder that will be the root of programs, and hashes what they will see of it: folders
-/// and files with their modes, and links, which may point anywhere. Devices, sockets and pipes are
-/// omitted. A user who unpacks an image without being root does not get them, and programs do not
-/// see them either.
+/// Finds a folder that will be the root of programs, and hashes what they will see of it. These are
+/// folders and files with their modes, and links, which may point anywhere. Devices, sockets and
+/// pipes are omitted: only root can unpack them from an image, and programs do not see them.
 ///
 /// # Errors
-/// What is wrong with it; of unreadable files the first ten.
+/// A sentence that says why the folder cannot be used; of unreadable files it lists the first ten.
 pub fn find_root(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     if !whole.is_dir() {
@@ -130,8 +129,8 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
 /// Modes and entries by relative path.
 type Entries = BTreeMap<String, (u32, Entry)>;
 
-/// Hashes that this process has computed: an image may have gigabytes, and a scenario is read more
-/// than once.
+/// Hashes that this process has computed. They are kept because an image may have gigabytes and a
+/// scenario is read more than once.
 static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
     LazyLock::new(Mutex::default);
 
@@ -163,7 +162,7 @@ impl Root {
                 "" => plain.to_owned(),
                 name => format!("{name}/{plain}"),
             };
-            // These folders are created in every guest.
+            // The guest creates these folders itself.
             if matches!(&*inner, "dev" | "proc" | "sys") {
                 continue;
             }
@@ -205,14 +204,14 @@ impl Root {
 struct Entry {
     executable: bool,
     folder: bool,
-    /// Modification time and file identity, if they are checked.
+    /// Modification time and file identity; zeros if they are not compared.
     stamp: [i64; 3],
     len: u64,
-    /// For a link.
+    /// Target of a link.
     target: Option<String>,
 }
 
-/// Notes everything at a path and below it, by relative path.
+/// Notes all entries at a path and below it, by relative path.
 fn walk(path: &Path, name: &str, entries: &mut BTreeMap<String, Entry>) -> Result<(), String> {
     let failed = |e: io::Error| match name {
         "" => said(&e),
@@ -266,14 +265,14 @@ fn executable(found: &fs::Metadata) -> bool {
     found.permissions().mode() & 0o111 != 0
 }
 
-/// The permission bits.
+/// Returns the permission bits.
 #[cfg(unix)]
 fn mode(found: &fs::Metadata) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     found.permissions().mode() & 0o7777
 }
 
-/// Modification time in nanoseconds, and file identity.
+/// Returns the modification time in nanoseconds, and the identity of the file.
 #[cfg(unix)]
 fn stamp(found: &fs::Metadata) -> [i64; 3] {
     use std::os::unix::fs::MetadataExt;

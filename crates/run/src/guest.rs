@@ -1,5 +1,5 @@
-//! A point on the kernel engine, after its guest has run: stores the guest's result as a run
-//! folder. Booting and watching the guest is not done here.
+//! Stores the result of a guest as a run folder, after the guest has run. The caller boots and
+//! watches the guest.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,10 +12,10 @@ use tailback_scenario::{EngineKind, Point};
 
 use crate::{Failure, capture, machine, manifest, panics};
 
-/// Upper bound of a result file, larger than a result with every row of its series, bytes.
+/// Largest size of a result file, bytes. A result with every row of its series is smaller.
 const MAX_RESULT: u64 = 2 << 30;
 
-/// Numbers by name, by program.
+/// By program, the numbers from its output files with their names.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
 /// Facts about the run, in addition to the guest's own result.
@@ -24,18 +24,19 @@ pub struct Ran<'a> {
     pub environment: &'a str,
     /// Wall time of the guest, s.
     pub wall_s: f64,
-    /// Its CPU time, s.
+    /// CPU time of the guest, s.
     pub cpu_s: f64,
-    /// The most memory it held, bytes.
+    /// Largest memory of the guest, bytes.
     pub memory_bytes: u64,
-    /// Numbers from its programs' files, by program and name; `None`: not found in the file.
+    /// Numbers from its programs' files, by program and name; `None` if a number was not found.
     pub numbers: Numbers,
 }
 
 /// Stores what the guest left in its result folder; returns its warnings about programs.
 ///
 /// # Errors
-/// Why no folder was stored: a file that cannot be read or written, or contradictory results.
+/// The reason why no folder was stored: a file that cannot be read or written, or contradictory
+/// results.
 pub fn store(
     point: &Point,
     store: &Store,
@@ -72,7 +73,7 @@ pub fn store(
         memory_bytes: Some(ran.memory_bytes),
     };
     let manifest = manifest::of(point, EngineKind::Kernel, Some(whole))?;
-    // A guest's result may contradict itself. Then this run fails, and the sweep continues.
+    // A guest's result may contradict itself. Then only this run fails, and the sweep continues.
     let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
     written.map_err(|_| {
         store.discard(&point.run_id);
@@ -90,7 +91,7 @@ fn read(path: &Path) -> io::Result<GuestResult> {
     postcard::from_bytes(&std::fs::read(path)?).map_err(|e| named(e.to_string()))
 }
 
-/// Both are usually on one file system.
+/// Moves a file; both paths are usually on the same file system.
 fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to).or_else(|_| std::fs::copy(from, to).map(drop))
 }

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`load()`] | a scenario file with its traces, checked for an engine and the available memory |
 //! | [`simulate()`] | a plan through the simulator, without files or clocks |
-//! | [`cores`] | the same on several cores |
+//! | [`cores`] | the same simulation on several cores |
 //! | [`run()`] | a point on the simulator, to its run folder |
 //! | [`guest`] | the result of a guest of the kernel engine, to its run folder |
 //! | [`crates`] | plugins: what they register, and the version with them |
@@ -40,11 +40,11 @@ pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");
 /// Why a run did not leave a folder.
 #[derive(Debug)]
 pub enum Failure {
-    /// The caller cancelled it.
+    /// The caller cancelled the run.
     Cancelled,
     /// The engine panicked, with this message.
     Panic(String),
-    /// Something could not be read or written.
+    /// A file could not be read or written.
     Io(io::Error),
 }
 

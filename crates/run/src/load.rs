@@ -11,26 +11,26 @@ use tailback_scenario::{
 
 use crate::{VERSION, crates, files};
 
-/// Larger traces are not read, bytes: ten million lines have 90 MB.
+/// Largest size of a trace, bytes; ten million lines take 90 MB.
 const MAX_TRACE: u64 = 128 << 20;
 
 /// What to load, and for which engine.
 pub struct Source<'a> {
     /// The file's content.
     pub text: &'a [u8],
-    /// Its name, for messages.
+    /// Name of the file, for messages.
     pub file: &'a str,
     /// The folder of the files that it names (traces, files of programs).
     pub folder: &'a Path,
-    /// `--set`, in order.
+    /// The overrides (`--set`), in order.
     pub overrides: &'a [Override],
-    /// Replaces `sweep.seeds`.
+    /// Number of seeds that replaces `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// Memory that a run may use, bytes; `None`: not checked.
+    /// Memory that a run may use, bytes; `None` if it is not checked.
     pub memory: Option<u64>,
-    /// The engine that is to run it.
+    /// The engine that will run the scenario.
     pub engine: EngineKind,
-    /// Version of that engine; `None`: [`VERSION`], or "kernel" for an unknown kernel.
+    /// Version of that engine. `None` means [`VERSION`], or "kernel" for an unknown kernel.
     pub engine_version: Option<&'a str>,
     /// The contents of the kernel kit, if known.
     pub kit: Option<&'a Kit>,
@@ -39,7 +39,7 @@ pub struct Source<'a> {
 /// Reads and checks a scenario and expands its sweep.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors in the scenario.
 pub fn load(source: &Source<'_>) -> Result<Scenario, Vec<Diagnostic>> {
     let refusals = |plan: &Plan| source.kit.map_or_else(Vec::new, |kit| judge(plan, kit));
     let version = source.engine_version.unwrap_or(match source.engine {

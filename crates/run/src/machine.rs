@@ -26,12 +26,12 @@ mod here {
     }
 }
 
-/// The machine's name.
+/// Returns the machine's name.
 pub fn name() -> String {
     here::name()
 }
 
-/// CPU time of this thread, s.
+/// Returns the CPU time of this thread, s.
 pub fn thread_cpu_s() -> f64 {
     here::thread_cpu_s()
 }

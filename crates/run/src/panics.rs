@@ -16,14 +16,14 @@ thread_local! {
 static KEEP: AtomicBool = AtomicBool::new(false);
 static KEPT: Mutex<Option<String>> = Mutex::new(None);
 
-/// Keeps the messages of panics inside runs. Call it once, before the first run; until then they
-/// are printed as usual.
+/// From now on keeps the messages of panics inside runs. Call it once, before the first run; until
+/// then such messages are printed as usual.
 pub fn keep_those_of_runs() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
             let fault = info.payload().downcast_ref::<Fault>();
-            // The message about an error in a plugin, without a place in the engine.
+            // The error is in a plugin, so the message does not name a place in the engine.
             let text = fault.map_or_else(|| info.to_string(), |fault| fault.0.clone());
             OF_RUN.set(Some(text));
         } else if KEEP.load(Ordering::Relaxed) {
@@ -36,18 +36,18 @@ pub fn keep_those_of_runs() {
     }));
 }
 
-/// From now on also keeps messages of panics outside of runs instead of printing them: for a
-/// program that reports them in its own way.
+/// From now on also keeps messages of panics outside of runs instead of printing them, for a
+/// program that reports these in its own way.
 pub fn keep_all() {
     KEEP.store(true, Ordering::Relaxed);
 }
 
-/// The last kept message of a panic outside of runs, with its place in the code.
+/// Returns the last kept message of a panic outside of runs, with its place in the code.
 pub fn kept() -> Option<String> {
     KEPT.lock().ok()?.clone()
 }
 
-/// The result of `work`, or the message of its panic.
+/// Returns the result of `work`, or the message of its panic.
 ///
 /// # Errors
 /// The message, if [`keep_those_of_runs`] was called.

@@ -1,4 +1,4 @@
-//! A point on the simulator: from the plan to its run folder.
+//! Runs a point on the simulator, from the plan to the run folder.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::{Control, Failure, machine, manifest, panics};
 /// Runs a point and stores its folder; a run that does not complete leaves nothing behind.
 ///
 /// # Errors
-/// Why no folder was stored.
+/// The reason why no folder was stored.
 pub fn run(point: &Point, store: &Store, control: &Control) -> Result<(), Failure> {
     let result = run_and_write(point, store, control);
     if result.is_err() {

@@ -11,23 +11,23 @@ use tailback_record::Outcome;
 
 use crate::Control;
 
-/// Calendar events between two checks of the control. They take some 20 ms, so that a run stops
-/// soon after a request, and the checks cost nothing.
+/// Calendar events between two checks of the control. They take some 20 ms: a run stops soon after
+/// a request, and the checks cost nothing.
 const SLICE_EVENTS: u64 = 200_000;
 
-/// The same where packets are recorded: a slice's packets stay in memory until its end.
+/// Events between two checks if packets are recorded, because a slice keeps its packets in memory.
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
 
-/// The same with plugins, which may be slow: their progress has to remain visible.
+/// Events between two checks with plugins, which may be slow but should show progress.
 const SLICE_EVENTS_WATCHED: u64 = 1_000;
 
-/// Takes the packets that were recorded since the last call, in the order of time.
+/// Writes the packets that were recorded since the last call, in the order of time.
 pub type Recorder<'a> = dyn FnMut(&[PacketEvent]) -> io::Result<()> + 'a;
 
-/// Simulates a plan with a seed to its end; `None` if it was cancelled.
+/// Simulates a plan with a seed to its end; returns `None` if the run was cancelled.
 ///
 /// # Errors
-/// What the recorder could not write.
+/// The error of the recorder.
 ///
 /// # Panics
 /// If the engine panics: see [`crate::panics::caught`].

@@ -1,5 +1,5 @@
-//! The results of a fixed set of scenarios, file by file: the same bytes as recorded in
-//! `tests/guarded/hashes.tsv`, which `python tests/guard.py --update` writes.
+//! A fixed set of scenarios gives the same result files, byte by byte, as recorded in
+//! `tests/guarded/hashes.tsv`. `python tests/guard.py --update` writes that file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,8 +27,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guarded")
 }
 
-/// The scenarios as text: the keys of `[base]` with those of each table, less those that are
-/// "none". Values stay as they are written, because the order of links counts.
+/// Returns the scenarios as text: the keys of `[base]` and of each table, except keys whose value
+/// is "none". Values are copied as they are written, because the order of links counts.
 fn scenarios() -> Vec<(String, String)> {
     let text = fs::read_to_string(folder().join("scenarios.toml")).unwrap();
     let tables = DeTable::parse(&text).unwrap().into_inner();
@@ -53,7 +53,8 @@ fn scenarios() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The points of a scenario, by the names of the table: with a number if there are several.
+/// Returns the points of a scenario by their names in the table, with a number if there are
+/// several.
 fn points(name: &str, text: &str) -> Vec<(String, Point)> {
     let loaded = load(&Source {
         text: text.as_bytes(),
@@ -78,7 +79,7 @@ fn points(name: &str, text: &str) -> Vec<(String, Point)> {
         .collect()
 }
 
-/// The hash of a file without the run id, which changes with every source; "-" if it does not exist.
+/// Hashes a file without the run id, which changes with the engine's sources; "-" without a file.
 fn hash(path: &Path, run_id: &str) -> String {
     let Ok(mut data) = fs::read(path) else {
         return "-".to_owned();

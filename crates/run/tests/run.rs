@@ -1,4 +1,4 @@
-//! What remains of a run that ends, is cancelled, panics, or cannot be written.
+//! The files that a run leaves when it ends, is cancelled, panics, or cannot be written.
 
 use std::path::Path;
 
@@ -54,7 +54,7 @@ fn store() -> (TempDir, Store) {
     (folder, store)
 }
 
-/// Everything below a folder that is not a lock or an empty folder.
+/// Returns everything below a folder except locks and empty folders.
 fn files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];

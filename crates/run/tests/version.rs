@@ -1,4 +1,4 @@
-//! What is part of the engine's version, and what is not.
+//! Which changes of the sources change the engine's version, and which do not.
 
 #[path = "../build/sources.rs"]
 mod sources;

@@ -1,4 +1,4 @@
-//! A bottleneck for harnesses that have a loop and a clock of their own.
+//! A bottleneck for harnesses that have their own loop and clock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -59,9 +59,9 @@ pub struct Bottleneck {
     events: VecDeque<Event>,
     arrived: Vec<Arrival>,
     dropped: Vec<Dropped>,
-    /// Number of datagrams returned as events.
+    /// Number of datagrams that were returned as events.
     out: u64,
-    /// The bottleneck has run up to this time.
+    /// Time up to which the network has run.
     now: Time,
 }
 
@@ -72,9 +72,9 @@ pub struct Event {
     pub handle: u64,
     /// The side that it was sent to.
     pub to: Side,
-    /// When it was pushed.
+    /// Time at which it was pushed.
     pub sent: Time,
-    /// When it arrived or was dropped.
+    /// Time at which it arrived or was dropped.
     pub at: Time,
     /// Whether it arrived.
     pub outcome: Outcome,
@@ -85,12 +85,12 @@ pub struct Event {
 pub enum Outcome {
     /// It arrived.
     Arrived {
-        /// The ECN field that it arrived with.
+        /// ECN field of the datagram on arrival.
         ecn: Ecn,
     },
     /// It was dropped.
     Dropped {
-        /// Why.
+        /// Cause of the drop.
         cause: Cause,
         /// Index of the link, in the order of the scenario.
         link: usize,
@@ -98,25 +98,25 @@ pub enum Outcome {
 }
 
 impl Event {
-    /// The time from sending to arrival.
+    /// Returns the time from sending to arrival.
     pub fn delay(&self) -> Time {
         self.at.since(self.sent)
     }
 }
 
-/// The entry that the datagrams belong to.
+/// Index of the entry that the datagrams belong to.
 const ENTRY: usize = 0;
 
 impl Bottleneck {
     /// Loads a scenario with one entry of `[[programs]]`.
     ///
     /// # Errors
-    /// As of [`Simulation::from_toml`].
+    /// The same as those of [`Simulation::from_toml`].
     pub fn from_toml(text: &str) -> Result<Bottleneck, Error> {
         Bottleneck::new(Simulation::from_toml(text)?)
     }
 
-    /// The bottleneck of a scenario that is loaded, with its seed.
+    /// Makes the bottleneck of a loaded scenario, with the seed of that scenario.
     ///
     /// # Errors
     /// If the scenario does not have exactly one entry of `[[programs]]`.
@@ -142,7 +142,7 @@ impl Bottleneck {
         })
     }
 
-    /// Sends a datagram to the receiver's side, through the route. `bytes` is its payload; links
+    /// Sends a datagram to the receiver's side, along the route. `bytes` is its payload; links
     /// count 42 bytes of headers in addition.
     ///
     /// # Panics
@@ -152,10 +152,10 @@ impl Bottleneck {
         self.send(now, Side::Sender, bytes, ecn, handle);
     }
 
-    /// Sends a datagram to the sender's side, by the way back.
+    /// Sends a datagram to the sender's side, along the way back.
     ///
     /// # Panics
-    /// As [`Bottleneck::push`].
+    /// In the same cases as [`Bottleneck::push`].
     #[track_caller]
     pub fn push_back(&mut self, now: Time, bytes: usize, ecn: Ecn, handle: u64) {
         self.send(now, Side::Receiver, bytes, ecn, handle);
@@ -169,8 +169,8 @@ impl Bottleneck {
         self.network.send(ENTRY, from, frame, ecn, handle);
     }
 
-    /// The fate of the next datagram until now: it arrived, or was dropped. In the order of time;
-    /// call it until it returns `None`.
+    /// Returns the next datagram, in the order of time, that has arrived or was dropped by now.
+    /// Call it until it returns `None`.
     ///
     /// # Panics
     /// If the time goes back.
@@ -180,8 +180,8 @@ impl Bottleneck {
         self.events.pop_front()
     }
 
-    /// When to poll next: something may have arrived or been dropped by then. `None`: no datagram is
-    /// inside.
+    /// Returns when to poll next: a datagram may have arrived or been dropped by then. Returns
+    /// `None` if no datagram is in the network.
     pub fn next(&self) -> Option<Time> {
         if let Some(event) = self.events.front() {
             return Some(event.at.max(self.now));
@@ -190,7 +190,7 @@ impl Bottleneck {
         inside.then(|| self.network.next_event().max(self.now))
     }
 
-    /// What was measured so far, of the datagrams, the links and the competing traffic.
+    /// Returns the measurements so far, of the datagrams, the links and the competing traffic.
     pub fn finish(mut self, now: Time) -> Results {
         self.advance(now);
         Results::new(self.network.finish(), self.seed, Default::default())
@@ -232,5 +232,5 @@ impl Bottleneck {
     }
 }
 
-/// Longer than any harness runs, and well within the calendar.
+/// A duration longer than any harness runs, and well within the calendar.
 const ENDLESS: Time = Time::from_secs(1 << 30);

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of a simulation.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use tailback_engine::endpoint::{FaultKind, Side};
 use tailback_engine::units::Time;
 use tailback_scenario::Diagnostic;
 
-/// Why there is no simulation, or no result.
+/// The reason why a simulation, or its result, does not exist.
 ///
 /// `Debug` prints the same as `Display`, so that the message of `unwrap` in a test can be read.
 #[non_exhaustive]
 pub enum Error {
-    /// The scenario has errors: all of them.
+    /// The scenario has these errors.
     Scenario(Vec<Diagnostic>),
     /// The scenario has a sweep of this many runs.
     Sweep(usize),
-    /// The scenario has `[[assert]]`, which only the command line checks.
+    /// The scenario has `[[assert]]`, which only tailback's command line checks.
     Asserts,
-    /// There is no such entry of `[[programs]]`.
+    /// No entry of `[[programs]]` has this name.
     Entry {
         /// The name that was asked for.
         name: String,
@@ -26,17 +26,17 @@ pub enum Error {
     },
     /// No endpoints are attached to these entries.
     Unattached(Vec<String>),
-    /// A [`crate::Bottleneck`] has datagrams of one entry, and the scenario has this many entries.
+    /// A [`crate::Bottleneck`] needs exactly one entry, and the scenario has this many entries.
     Entries(usize),
-    /// An endpoint made a mistake that would never end or fill the memory.
+    /// An endpoint made a mistake that would never end, or would fill the memory.
     Fault {
         /// Name of the entry.
         name: String,
-        /// Which side.
+        /// Side of the endpoint.
         side: Side,
-        /// When.
+        /// Time of the mistake.
         at: Time,
-        /// What it did.
+        /// Kind of the mistake.
         kind: FaultKind,
     },
     /// An endpoint, or the engine, panicked with this message.
@@ -99,7 +99,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// An error with its line, a caret, and what to do.
+/// Writes an error with its line, a caret, and what to do.
 fn write_diagnostic(f: &mut fmt::Formatter<'_>, diagnostic: &Diagnostic) -> fmt::Result {
     write!(f, "error: {diagnostic}")?;
     let place = &diagnostic.place;

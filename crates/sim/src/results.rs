@@ -1,4 +1,4 @@
-//! What a run measured.
+//! The measurements of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,9 +8,9 @@ use tailback_engine::units::Time;
 use tailback_record::Outcome;
 use tailback_record::summary::{ProgramSummary, QueueSummary, Summary};
 
-/// The results of a run, from the end of the warm-up to that of the run.
+/// The results of a run. Measuring begins at the end of the warm-up.
 ///
-/// Names are those of the scenario. An unknown name is a mistake of the test: methods panic and
+/// Names are those of the scenario. An unknown name is a mistake in the test: methods panic and
 /// list the names that exist.
 pub struct Results {
     outcome: Outcome,
@@ -37,21 +37,21 @@ impl Results {
         }
     }
 
-    /// Everything but series, with tailback's definitions.
+    /// Returns all measurements except series, as tailback defines them.
     pub fn summary(&self) -> Summary<'_> {
         Summary::new(&self.outcome, "", self.seed)
     }
 
-    /// The summary as JSON, as tailback's `summary.json`.
+    /// Returns the summary as JSON, in the format of tailback's `summary.json`.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(&self.summary()).unwrap_or_default()
     }
 
-    /// Payload that reached the receiver of a flow or of endpoints, in Mbit/s of its measured time;
-    /// for other traffic, frame bytes.
+    /// Returns the payload that reached the receiver of a flow or of endpoints, in Mbit/s of its
+    /// measured time. For other traffic it counts frame bytes.
     ///
     /// # Panics
-    /// If there is no such name, or if no time of it was measured.
+    /// If the name does not exist, or none of its time was measured.
     #[track_caller]
     pub fn throughput_mbit(&self, name: &str) -> f64 {
         let summary = self.summary();
@@ -69,11 +69,11 @@ impl Results {
         }
     }
 
-    /// Its share of the payload that all flows and endpoints delivered, by their throughputs; other
-    /// traffic does not count.
+    /// Returns the share of a flow or of endpoints in the payload that all flows and endpoints
+    /// delivered, by throughput. Other traffic does not count.
     ///
     /// # Panics
-    /// As [`Results::throughput_mbit`].
+    /// In the same cases as [`Results::throughput_mbit`].
     #[track_caller]
     pub fn share(&self, name: &str) -> f64 {
         let own = self.throughput_mbit(name);
@@ -84,19 +84,19 @@ impl Results {
         own / flows.chain(entries).sum::<f64>()
     }
 
-    /// CE marks of the packets of a flow, of endpoints or of other traffic at all links.
+    /// Returns the CE marks that a flow, endpoints or other traffic got at all links.
     ///
     /// # Panics
-    /// If there is no such name.
+    /// If the name does not exist.
     #[track_caller]
     pub fn marks(&self, name: &str) -> u64 {
         self.counts(name).marks()
     }
 
-    /// Drops of the packets of a flow, of endpoints or of other traffic at all links.
+    /// Returns the drops that a flow, endpoints or other traffic had at all links.
     ///
     /// # Panics
-    /// If there is no such name.
+    /// If the name does not exist.
     #[track_caller]
     pub fn drops(&self, name: &str) -> u64 {
         self.counts(name).drops()
@@ -115,11 +115,11 @@ impl Results {
         counts.unwrap_or_else(|| self.unknown(name))
     }
 
-    /// When a flow had delivered its last byte, or both endpoints were done; from its start, s.
-    /// `None`: not before the end of the run.
+    /// Returns when a flow had delivered its last byte, or both endpoints were done, in s from its
+    /// start. Returns `None` if that did not happen before the end of the run.
     ///
     /// # Panics
-    /// If there is no such name.
+    /// If the name does not exist.
     #[track_caller]
     pub fn completion_s(&self, name: &str) -> Option<f64> {
         let summary = self.summary();
@@ -133,10 +133,10 @@ impl Results {
         }
     }
 
-    /// What was measured of endpoints.
+    /// Returns the measurements of endpoints.
     ///
     /// # Panics
-    /// If there is no such entry.
+    /// If the entry does not exist.
     #[track_caller]
     pub fn endpoints(&self, name: &str) -> ProgramSummary {
         let entries = self.summary().programs.into_iter();
@@ -144,18 +144,18 @@ impl Results {
         entries.next().unwrap_or_else(|| self.unknown(name))
     }
 
-    /// The first link and its queue.
+    /// Returns the summary of the first link and its queue.
     ///
     /// # Panics
-    /// Never: a scenario has a link.
+    /// Never: a scenario has at least one link.
     pub fn bottleneck(&self) -> QueueSummary {
         self.summary().queue.expect("a scenario has a link")
     }
 
-    /// A link and its queue.
+    /// Returns the summary of a link and its queue.
     ///
     /// # Panics
-    /// If there is no such link.
+    /// If the link does not exist.
     #[track_caller]
     pub fn link(&self, name: &str) -> QueueSummary {
         let summary = self.summary();
@@ -163,11 +163,11 @@ impl Results {
         link.cloned().unwrap_or_else(|| self.unknown(name))
     }
 
-    /// A series, such as `cwnd` or `delivered_bytes` of a flow or of endpoints, or `backlog_bytes` of
-    /// a link: times and values. Empty if nothing was recorded.
+    /// Returns times and values of a series, such as `cwnd` or `delivered_bytes` of a flow or of
+    /// endpoints, or `backlog_bytes` of a link. The series is empty if nothing was recorded.
     ///
     /// # Panics
-    /// If there is no such name or quantity.
+    /// If the name or the quantity does not exist.
     #[track_caller]
     pub fn series(&self, name: &str, quantity: &str) -> Vec<(Time, f64)> {
         let series = &self.outcome.series;
@@ -198,19 +198,19 @@ impl Results {
             .collect()
     }
 
-    /// The sender's endpoint of an entry, as it is after the run.
+    /// Returns the sender's endpoint of an entry, in its state after the run.
     ///
     /// # Panics
-    /// If there is no such entry, or if its endpoint is of another type.
+    /// If the entry does not exist, or its endpoint has another type.
     #[track_caller]
     pub fn sender<E: Endpoint>(&self, name: &str) -> &E {
         self.endpoint(name, Side::Sender)
     }
 
-    /// The receiver's endpoint of an entry, as it is after the run.
+    /// Returns the receiver's endpoint of an entry, in its state after the run.
     ///
     /// # Panics
-    /// As [`Results::sender`].
+    /// In the same cases as [`Results::sender`].
     #[track_caller]
     pub fn receiver<E: Endpoint>(&self, name: &str) -> &E {
         self.endpoint(name, Side::Receiver)

@@ -1,4 +1,4 @@
-//! From a scenario and endpoints to results.
+//! Runs a scenario with endpoints to get results.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use tailback_scenario::{Diagnostic, Override, Request, load_request};
 use crate::error::Error;
 use crate::results::Results;
 
-/// Events between two looks for a fault of an endpoint.
+/// Number of events between two checks for a fault of an endpoint.
 const SLICE: u64 = 10_000;
 
 /// A scenario with endpoints, ready to run.
@@ -27,11 +27,11 @@ pub struct Simulation {
 impl Simulation {
     /// Loads a scenario.
     ///
-    /// The simulator's part of tailback's format, and besides it entries of `[[programs]]` that have
-    /// no programs: endpoints are attached to them by name ([`Simulation::attach`]). Such an entry
-    /// has the keys `name`, `count`, `start`, `stop`, `rtt`, `route`, `back`, `reverse`, `dscp`,
-    /// `hosts` and `class`. With a `kind`, its name defaults to that, and the endpoints stand for
-    /// the kind's programs.
+    /// The text may use the simulator's part of tailback's format, and entries of `[[programs]]`
+    /// that do not have programs: endpoints are attached to them by name ([`Simulation::attach`]).
+    /// Such an entry has the keys `name`, `count`, `start`, `stop`, `rtt`, `route`, `back`,
+    /// `reverse`, `dscp`, `hosts` and `class`. If it has a `kind`, its name defaults to the kind,
+    /// and the endpoints replace that kind's programs.
     ///
     /// # Errors
     /// All errors of the scenario. Sweeps and `[[assert]]` are rejected: a simulation is one run.
@@ -43,7 +43,7 @@ impl Simulation {
     /// "10Mbit")`, `("flows.cubic.cc", "reno")`. Values are TOML; a bare word is a string.
     ///
     /// # Errors
-    /// As of [`Simulation::from_toml`].
+    /// The same as those of [`Simulation::from_toml`].
     pub fn from_toml_with(text: &str, set: &[(&str, &str)]) -> Result<Simulation, Error> {
         let overrides: Vec<Override> = set
             .iter()
@@ -74,24 +74,25 @@ impl Simulation {
         })
     }
 
-    /// What is allowed in the scenario but unusual.
+    /// Returns warnings about settings that are allowed but unusual.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
-    /// Replaces the seed of the scenario. It draws each start offset, losses and what queues and
-    /// congestion controls draw.
+    /// Replaces the seed of the scenario. The seed decides start offsets, losses, and what queues
+    /// and congestion controls draw at random.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Simulation {
         self.seed = seed;
         self
     }
 
-    /// Attaches endpoints to the entry of `[[programs]]` with this name. Datagrams of the sender pass
-    /// the route, where the bottleneck is by default, and those of the receiver the way back.
+    /// Attaches endpoints to the entry of `[[programs]]` with this name. Datagrams of the sender
+    /// pass the route, which includes the bottleneck by default. Those of the receiver pass the way
+    /// back.
     ///
     /// # Errors
-    /// If there is no such entry.
+    /// If the entry does not exist.
     pub fn attach(
         mut self,
         name: &str,
@@ -114,16 +115,16 @@ impl Simulation {
         (self.plan, self.seed)
     }
 
-    /// Names of the entries of `[[programs]]`.
+    /// Returns the names of the entries of `[[programs]]`.
     pub fn entries(&self) -> Vec<String> {
         self.plan.each_program().map(|entry| entry.name()).collect()
     }
 
-    /// Runs it to its end.
+    /// Runs the simulation to its end.
     ///
     /// # Errors
-    /// If an entry has no endpoints, or if an endpoint panicked, span or flooded the network. An
-    /// endpoint that never returns cannot be stopped.
+    /// If an entry does not have endpoints, or if an endpoint panicked, looped without progress or
+    /// flooded the network. An endpoint that never returns cannot be stopped.
     pub fn run(self) -> Result<Results, Error> {
         let names = self.entries();
         let missing = names.iter().enumerate();
@@ -162,7 +163,7 @@ impl Simulation {
     }
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

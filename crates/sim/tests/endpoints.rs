@@ -36,7 +36,7 @@ fn a_toy_shares_a_fair_queue_with_cubic() {
     assert!((results.share("mine") - 0.5).abs() < 0.05, "{results:?}");
     let queue = results.bottleneck();
     assert!(queue.utilisation.expect("a rate") > 0.98, "{queue:?}");
-    // The receiver saw every mark of the queue and reported it to the sender, except in the
+    // The receiver saw every mark of the queue and reported it to the sender, except during the
     // warm-up.
     let marks = results.marks("mine");
     let marked = results.receiver::<Receiver>("mine").marked;
@@ -47,7 +47,7 @@ fn a_toy_shares_a_fair_queue_with_cubic() {
     assert_eq!(endpoints.measured.ecn_sent.ect0, endpoints.measured.packets);
     let delay = endpoints.measured.delay_ms;
     assert!(delay.n > 20_000 && delay.p99.expect("packets") < 15.0);
-    // 9 bytes of acknowledgement for each datagram of 1200.
+    // Each datagram of 1200 bytes has an acknowledgement of 9 bytes.
     let there = endpoints.measured.delivered_bytes as f64 / 1200.0;
     let back = endpoints.measured.back_bytes as f64 / 9.0;
     assert!((there - back).abs() < 100.0, "{there} {back}");
@@ -79,7 +79,7 @@ fn a_transfer_is_over_when_both_sides_are_done() {
     let sender = Sender::new(Ecn::Ect0, Some(count));
     let attached = simulation.attach("mine", sender, Receiver::wanting(count));
     let results = attached.and_then(Simulation::run).expect("a run");
-    // 1242 bytes each at 20 Mbit/s.
+    // Each datagram takes 1242 bytes at 20 Mbit/s.
     let least = count as f64 * 1242.0 * 8.0 / 20e6;
     let took = results.completion_s("mine").expect("it is over");
     assert!((least..1.1 * least).contains(&took), "{took}, not {least}");
@@ -141,7 +141,7 @@ fn several_of_a_kind_and_the_way_back() {
     assert!(results.link("bottleneck.back").packets > 15_000);
 }
 
-/// What a broken endpoint does.
+/// The mistake of a broken endpoint.
 #[derive(Clone, Copy)]
 enum Breaks {
     Spins,
@@ -253,7 +253,7 @@ impl Endpoint for Burst {
     }
 }
 
-/// Notes the lengths that arrive.
+/// Notes the lengths of datagrams that arrive.
 #[derive(Default)]
 struct Lengths(Vec<usize>);
 

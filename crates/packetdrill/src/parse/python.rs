@@ -1,11 +1,11 @@
-//! Parses the contents of `%{ ... }%`: the part of Python that assertions use.
+//! Parses the contents of `%{ ... }%`, the subset of Python that assertions use.
 
 use super::{Parsed, Reader};
 use crate::check::{Action, Expression, Statement};
 use crate::script::What;
 
-/// Limit of operands and brackets of an expression: parsing, evaluating and dropping it take a
-/// stack frame for each.
+/// Largest number of operands and brackets of an expression. Each takes a stack frame when the
+/// expression is parsed, evaluated and dropped.
 const MOST_PARTS: u32 = 500;
 
 impl Reader {
@@ -47,7 +47,7 @@ impl Reader {
         }
     }
 
-    /// `name = value`, `name += value`; `start`: where the name begins.
+    /// Parses `name = value` or `name += value`; the name begins at `start`.
     fn assignment(&mut self, name: String, start: usize) -> Parsed<Action> {
         self.python_space();
         let add = self.take("+=");
@@ -159,7 +159,7 @@ impl Reader {
         })
     }
 
-    /// Operators by rising precedence.
+    /// Parses operators from this precedence level up.
     fn binary(&mut self, level: usize) -> Parsed<Expression> {
         const LEVELS: [&[&str]; 4] = [&["|"], &["&"], &["+", "-"], &["*", "/", "%"]];
         let Some(operators) = LEVELS.get(level) else {

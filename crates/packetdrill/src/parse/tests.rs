@@ -48,7 +48,7 @@ fn packets() {
     assert_eq!(packet.sack(), [(5, 6), (8, 9)]);
 }
 
-/// In either order, and with less than all counters.
+/// The counters may come in any order, and some may be missing.
 #[test]
 fn accurate_ecn() {
     for (text, ace, counters) in [

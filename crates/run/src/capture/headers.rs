@@ -1,10 +1,10 @@
 //! Headers for simulated packets.
 //!
 //! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
-//! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1, where G counts the distinct
-//! RTTs from 0, with port 5001 + its number at both ends. Other traffic is numbered after the
-//! flows, and after it the connections that it may have at a time. Comments below say what is
-//! filled in where the simulator does not have a value.
+//! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1 with port 5001 + its number
+//! at both ends; G counts the distinct RTTs from 0. Numbers continue with the other traffic, and
+//! then with the connections that it may have at a time. Where the simulator does not have a value,
+//! a comment below says which value is written.
 
 use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};
@@ -15,9 +15,9 @@ use tailback_engine::tcp::receiver::Receiver;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
 
-/// First port; flows and other traffic have one each from here on.
+/// Port of the first flow; the other flows and the other traffic follow.
 const FIRST_PORT: u32 = 5001;
-/// Ports of one address.
+/// Number of ports of one address.
 const PORTS: u32 = 60_000;
 
 /// A connection or stream of datagrams, with the data that its packets share.
@@ -29,23 +29,23 @@ pub struct Conversation {
 
 /// The values of a flow's TCP headers.
 struct Tcp {
-    /// Payload of a full segment: without the AccECN option, and as the sender cuts it.
+    /// Payload of a full segment as the sender cuts it, without the AccECN option.
     mss: u16,
     cut: u16,
-    /// Payload of the flow, if it ends. Connections of a source have varying sizes; in
-    /// acknowledgements their last segment counts as a full one.
+    /// Payload of the flow, if it ends. A source's connections vary in size, so their last segment
+    /// counts as a full one in acknowledgements.
     bytes: Option<u64>,
-    /// The receiver connects: see [`Receiver::connect`].
+    /// Whether the receiver connects: see [`Receiver::connect`].
     accepts: bool,
     ecn: bool,
     timestamps: bool,
-    /// The window field of a SYN and of all others, and its scale.
+    /// The window field of a SYN; then that of other segments, and its scale.
     syn_window: u16,
     window: u16,
     scale: u8,
 }
 
-/// The conversation of each number in packets.
+/// Returns the conversation of each number that packets have.
 pub fn conversations(plan: &Plan) -> Vec<Conversation> {
     let flow = |f: &FlowPlan| (f.rtt, Some(Tcp::of(&f.tcp, &f.cc, f.bytes, f.ecn)));
     let source = |t: &TrafficPlan| {
@@ -84,7 +84,7 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
         .collect()
 }
 
-/// The address of an end; further addresses are used where groups or ports exceed one.
+/// Returns the address of an end. Further addresses are used if groups or ports exceed one address.
 fn host(side: u8, group: u32, number: u32) -> Host {
     let (net, subnet) = ((group >> 8) as u8, group as u8);
     let last = (number / PORTS) as u8 + 1;
@@ -145,13 +145,13 @@ impl Tcp {
     }
 
     fn headers(&self, packet: &Packet, envelope: &Envelope, out: &mut Vec<u8>) {
-        // The options that the scenario's frames have room for. If the room is larger than the
-        // headers, the rest counts as a trailer of the Ethernet frame.
+        // Write the options that fit into the scenario's frames. If there is more room than headers
+        // need, the rest counts as a trailer of the Ethernet frame.
         let fixed = frame::ETHERNET + frame::IPV4 + frame::TCP;
         let room = usize::from(packet.len - packet.payload).saturating_sub(fixed);
         let mut options = Options::new(room);
         let (syn, back) = (packet.has(flags::SYN), packet.has(flags::ACK));
-        // If the receiver connects, the sender's SYN answers the receiver's.
+        // If the receiver connects, the sender's SYN is the reply to the receiver's.
         let reply = match (syn, self.accepts) {
             (true, false) => Some(back),
             (true, true) if !back => Some(true),
@@ -172,7 +172,7 @@ impl Tcp {
             options.sack_permitted();
         }
         options.window_scale(self.scale);
-        // RFC 3168 section 6.1.1; a request for Accurate ECN has its own flags.
+        // Flags of RFC 3168 section 6.1.1; a request for Accurate ECN has other flags.
         let ecn = match (self.ecn, reply) {
             (true, _) if packet.flags & flags::ACE != 0 => ace(packet),
             (false, _) => 0,
@@ -213,17 +213,16 @@ impl Tcp {
         }
     }
 
-    /// Sequence number of the first byte of a segment.
+    /// Returns the sequence number of the first byte of a segment.
     fn at(&self, segment: u64) -> u32 {
         let bytes = segment.wrapping_mul(u64::from(self.cut));
         let bytes = self.bytes.map_or(bytes, |all| bytes.min(all));
         bytes.wrapping_add(1) as u32
     }
 
-    /// Counts in ms, as Linux does by default. In the simulator, data packets do not have a TSecr,
-    /// and ACKs do not have a TSval of their own. The former is written as 0, the latter as the
-    /// value that the ACK echoes.
-    /// value that they echo.
+    /// Writes timestamps in ms, as Linux does by default. In the simulator, data packets do not
+    /// have a TSecr, which is written as 0. ACKs do not have their own TSval, which is written as
+    /// the value that the ACK echoes.
     fn put_timestamps(&self, packet: &Packet, syn: bool, options: &mut Options) -> bool {
         let value = (packet.sent.ns() / 1_000_000) as u32;
         let echo = if packet.has(flags::ACK) { value } else { 0 };
@@ -235,7 +234,7 @@ impl Tcp {
         let mut n = 0;
         let most = if packet.has(flags::ACCECN) { 2 } else { 3 };
         for sack in packet.sack[..most].iter().filter(|s| s.len > 0) {
-            // A D-SACK may lie below the acknowledgement.
+            // A D-SACK block may lie below the acknowledgement.
             let start = packet
                 .seq
                 .wrapping_add_signed(i64::from(sack.offset as i32));
@@ -246,13 +245,13 @@ impl Tcp {
         options.sack(&blocks[..n]);
     }
 
-    /// The MSS option does not count the other options (RFC 6691).
+    /// Returns the announced MSS, which includes the room of other options (RFC 6691).
     fn announced_mss(&self) -> u16 {
         self.mss + if self.timestamps { 12 } else { 0 }
     }
 }
 
-/// The three flags of ECN, or the ACE field.
+/// Returns the three flags of ECN, or the ACE field.
 fn ace(packet: &Packet) -> u16 {
     [
         (flags::ECE, frame::flags::ECE),

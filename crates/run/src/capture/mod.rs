@@ -46,7 +46,7 @@ impl Capture {
             let packet = &event.packet;
             let conversation = &self.conversations[packet.flow as usize];
             let payload = conversation.headers(packet, &mut self.frame);
-            // A scenario may set a length below that of the headers.
+            // A scenario may set a frame length that is shorter than the headers.
             let length = usize::from(packet.len).max(self.frame.len() + usize::from(payload));
             let (link, time_ns) = (event.link, event.time.ns());
             self.file

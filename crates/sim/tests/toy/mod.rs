@@ -1,14 +1,13 @@
-//! A toy transport: additive increase, multiplicative decrease over datagrams, with an
-//! acknowledgement for each.
+//! A toy transport that acknowledges each datagram: additive increase, multiplicative decrease.
 
 use std::collections::BTreeMap;
 
 use tailback_sim::{Ecn, Endpoint, EndpointState, Time, Transmit};
 
-/// Payload of a datagram.
+/// Payload of a datagram, bytes.
 const SIZE: usize = 1200;
 
-/// The byte that fills the datagram of a number.
+/// Returns the byte that fills the datagram with this number.
 fn fill(number: u64) -> u8 {
     (number % 251) as u8
 }
@@ -18,14 +17,14 @@ pub struct Sender {
     ecn: Ecn,
     window: f64,
     next: u64,
-    /// When each datagram in flight was sent.
+    /// The send time of each datagram in flight.
     flight: BTreeMap<u64, Time>,
-    /// No second reduction before this number is acknowledged.
+    /// The window is not reduced again until this number is acknowledged.
     recover: u64,
     srtt: Option<Time>,
     pub marks: u64,
     pub losses: u64,
-    /// Datagrams to send; `None`: without end.
+    /// Number of datagrams to send; `None` for no limit.
     limit: Option<u64>,
 }
 
@@ -58,7 +57,7 @@ impl Sender {
 
 impl Endpoint for Sender {
     fn wake(&mut self, now: Time) {
-        // Whatever is a second old is lost.
+        // A datagram that was sent a second ago counts as lost.
         let old = |sent: &Time| now.since(*sent) >= Time::from_secs(1);
         let lost: Vec<u64> = self
             .flight
@@ -131,7 +130,7 @@ pub struct Receiver {
     answers: Vec<[u8; 9]>,
     pub received: u64,
     pub marked: u64,
-    /// How many datagrams it waits for.
+    /// Number of datagrams that the receiver waits for.
     wanted: Option<u64>,
 }
 
