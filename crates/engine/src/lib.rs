@@ -4,8 +4,8 @@
 //! Reading order: [`units`], [`packet`], the two traits ([`aqm::Queue`] and
 //! [`cc::CongestionControl`]), [`registry`], [`plan`], then [`network`].
 
-// The drivers of the conformance tests are compiled here and in tests/: they
-// name this crate as a user does.
+// The drivers of the conformance tests are compiled here and in tests/. They name this crate as a
+// user does.
 #[cfg(test)]
 extern crate self as tailback_engine;
 

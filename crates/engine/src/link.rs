@@ -1,4 +1,4 @@
-//! Links: a queue, a rate over time, and what lies behind (delay, loss).
+//! Links: a queue, a rate over time, and what follows them (delay, loss).
 
 use tailback_record::Cause;
 
@@ -11,14 +11,14 @@ use crate::rate::{Cursor, OPPORTUNITY, opportunities_until, opportunity_time};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
-/// What to do with a link after it was served.
+/// What a link does next, after it was served.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
-    /// The packet leaves now; serve again at this time.
+    /// The packet leaves now. Serve the link again at this time.
     Leaves(Time),
-    /// Nothing leaves now; serve again at this time.
+    /// No packet leaves now. Serve the link again at this time.
     Wait(Time),
-    /// Nothing to do until a packet arrives.
+    /// The link is idle until a packet arrives.
     Idle,
 }
 
@@ -26,17 +26,18 @@ pub enum Next {
 pub struct Link {
     /// The queue.
     pub queue: Box<dyn Queue>,
-    /// What is counted.
+    /// Counters of the link.
     pub sink: Sink,
-    /// The pipe behind it, if there is one.
+    /// The pipe behind the link, if there is one.
     pub pipe: Option<u32>,
     rate: RatePlan,
-    /// The rate, if it is constant and no tokens are saved.
+    /// The rate, if it is constant and the token bucket has no depth.
     constant: Option<Rate>,
     /// The current step of the rate, if the rate has steps.
     step: Cursor,
     mode: LinkMode,
-    /// Neither a wire nor a trace: a packet leaves at the beginning of its slot.
+    /// Whether the link is neither a wire nor a trace, so that packets leave at the start of their
+    /// slots.
     plain: bool,
     bucket: Bucket,
     overhead: i32,
@@ -45,27 +46,27 @@ pub struct Link {
     pub impaired: bool,
     /// Probability of loss behind the queue, and its stream.
     loss: Option<(f64, Stream)>,
-    /// Marks and drops by packet number.
+    /// Scheduled marks and drops by packet number.
     scheduled: Option<Box<Scheduled>>,
-    /// The link is sending or waits for its queue: an arrival need not serve it.
+    /// Whether the link is sending or waits for its queue. An arrival then need not serve it.
     busy: bool,
-    /// The queue has set a time before which it sends nothing; an arrival may change it.
+    /// Whether the queue has set a time before which it sends nothing. An arrival may change it.
     held: bool,
-    /// In transmission (wire), or partly sent (trace).
+    /// A packet in transmission (wire), or a partly sent packet with its remaining bytes (trace).
     in_service: Option<(Packet, u32)>,
-    /// Opportunities used (trace).
+    /// Number of delivery opportunities used (trace).
     opportunity: u64,
-    /// The last frame length and its serialisation time.
+    /// The last frame length and its serialisation time. On a trace, bytes used of the opportunity.
     slot: (u32, Time),
 }
 
-/// The state of a schedule: its numbers, and how many are done.
+/// The state of a schedule.
 struct Scheduled {
     /// Packet numbers, ascending, and whether the packet is dropped.
     due: Vec<(u64, bool)>,
-    /// How many of them are done.
+    /// How many entries of `due` are done.
     done: usize,
-    /// Segments with payload that have arrived.
+    /// Number of segments with payload that have arrived.
     arrived: u64,
 }
 
@@ -82,8 +83,8 @@ impl Scheduled {
         })
     }
 
-    /// Counts a packet and applies the schedule to it; returns whether it is dropped. A scheduled
-    /// mark drops a packet that is not ECN-capable, as a queue would.
+    /// Counts a packet and applies the schedule to it. Returns whether the packet is dropped. A
+    /// scheduled mark drops a packet that is not ECN-capable, as a queue would.
     #[inline(never)]
     fn drops(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         if packet.payload == 0 {
@@ -105,7 +106,7 @@ impl Scheduled {
 }
 
 impl Link {
-    /// A link at rest.
+    /// Creates an idle link with an empty queue.
     pub fn new(plan: &LinkPlan, mut queue: Box<dyn Queue>, sink: Sink, loss: Stream) -> Link {
         queue.link_overhead(plan.overhead);
         Link {
@@ -134,7 +135,7 @@ impl Link {
         }
     }
 
-    /// A packet arrives; returns whether the link is to be served now.
+    /// Handles an arriving packet. Returns whether the link is to be served now.
     #[inline]
     pub fn arrive(&mut self, packet: &mut Packet, now: Time) -> bool {
         packet.stamp = now;
@@ -148,7 +149,7 @@ impl Link {
         !self.busy || self.held
     }
 
-    /// Serves the link: called at the times that it asked for, and when a packet arrives at an idle
+    /// Serves the link. Call it at the times that it returned, and when a packet arrives at an idle
     /// link. A packet that leaves is written to `packet`.
     #[inline]
     pub fn serve(&mut self, now: Time, packet: &mut Packet) -> Next {
@@ -161,7 +162,7 @@ impl Link {
         }
     }
 
-    /// A wire, or a trace.
+    /// Serves a wire or a trace.
     #[inline(never)]
     fn serve_other(&mut self, now: Time, packet: &mut Packet) -> Next {
         if matches!(self.rate, RatePlan::Trace(_)) {
@@ -173,10 +174,11 @@ impl Link {
             self.in_service = Some((*packet, 0));
         }
         match (leaves, begun) {
-            // The end of a slot on a wire: it leaves, and the next begins.
+            // A slot on a wire ends: its packet leaves, and the next slot begins.
             (Some((leaves, _)), begun) => {
                 *packet = leaves;
-                // Served again at once, to find the queue empty or held.
+                // If no slot begins, the link is served again at once and finds the queue empty or
+                // held.
                 Next::Leaves(begun.unwrap_or(now))
             }
             (None, Ok(end)) => Next::Wait(end),
@@ -184,7 +186,7 @@ impl Link {
         }
     }
 
-    /// Takes the next packet from the queue and finds the end of its slot.
+    /// Takes the next packet from the queue. Returns the end of its slot.
     #[inline(always)]
     fn begin(&mut self, now: Time, packet: &mut Packet) -> Result<Time, Next> {
         if let Some(until) = self.stopped_until(now) {
@@ -194,7 +196,7 @@ impl Link {
             return Err(Next::Wait(until));
         }
         let end = match self.queue.dequeue(now, &mut self.sink, packet) {
-            // The queue is the shaper; only a wire behind it has a slot of its own.
+            // The queue is the shaper. Only a wire behind it has a slot of its own.
             Dequeue::Until(next) if self.mode == LinkMode::Shaper => next.clamp(now, NOT_DUE),
             Dequeue::Packet | Dequeue::Until(_) => {
                 let len = self.charged(packet);
@@ -220,7 +222,7 @@ impl Link {
         Ok(end)
     }
 
-    /// Where the rate is 0: until when (maybe for ever).
+    /// Returns until when the rate is 0 (maybe for ever), if it is 0 now.
     #[inline]
     fn stopped_until(&mut self, now: Time) -> Option<Time> {
         let RatePlan::Steps(steps) = &self.rate else {
@@ -234,13 +236,13 @@ impl Link {
         Some(next.map_or(Time::NEVER, |s| s.0))
     }
 
-    /// Bytes the rate is charged for a frame.
+    /// Bytes that the rate is charged for a frame.
     #[inline]
     fn charged(&self, packet: &Packet) -> u32 {
         (i32::from(packet.len) + self.overhead).max(1) as u32
     }
 
-    /// When the next packet may begin.
+    /// Returns when the next packet may begin.
     #[inline]
     fn slot_end(&mut self, now: Time, len: u32) -> Time {
         match self.constant {
@@ -254,13 +256,14 @@ impl Link {
         }
     }
 
-    /// Mahimahi: at each opportunity up to 1504 bytes leave. Bytes that an empty queue leaves
-    /// unused are lost; a packet may need several opportunities.
+    /// Serves a trace as Mahimahi does: at each opportunity up to 1504 bytes leave. Bytes that an
+    /// empty queue leaves unused are lost. A packet may need several opportunities.
     fn serve_trace(&mut self, now: Time, packet: &mut Packet) -> Next {
         let RatePlan::Trace(times) = &self.rate else {
             unreachable!("only called for traces")
         };
-        // Opportunities before now found the link idle; there may be millions.
+        // Opportunities before now found the link idle. There may be millions, so they are skipped
+        // at once.
         let mut opportunity = self.opportunity;
         if opportunity_time(times, opportunity) < now {
             opportunity = opportunities_until(times, now - Time(1));
@@ -273,7 +276,7 @@ impl Link {
             self.busy = true;
             return Next::Wait(due);
         }
-        // slot.0 counts the bytes of this opportunity that are used.
+        // slot.0 is the number of bytes of this opportunity that are used.
         let left = OPPORTUNITY - self.slot.0;
         let need = match self.in_service.take() {
             Some((partly, need)) => {
@@ -314,7 +317,7 @@ impl Link {
         }
     }
 
-    /// Whether a packet that left the queue is lost behind it; counts it.
+    /// Draws whether a packet is lost after it left the queue, and counts a loss.
     #[inline]
     pub fn loses(&mut self, packet: &Packet, now: Time) -> bool {
         let Some((probability, stream)) = &mut self.loss else {
@@ -332,7 +335,7 @@ impl Link {
         u64::from(self.in_service.is_some())
     }
 
-    /// The new rate if the rate changes, from `now` on.
+    /// Returns the rate from `now` on, if the link has steps.
     pub fn rate_now(&mut self, now: Time) -> Option<Rate> {
         match &self.rate {
             RatePlan::Steps(steps) => Some(steps[self.step.at(steps, now)].1),
@@ -340,7 +343,7 @@ impl Link {
         }
     }
 
-    /// When it next changes after `now`.
+    /// Returns when the rate changes next after `now`.
     pub fn next_rate_change(&mut self, now: Time) -> Option<Time> {
         match &self.rate {
             RatePlan::Steps(steps) => Some(steps.get(self.step.at(steps, now) + 1)?.0),

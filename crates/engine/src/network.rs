@@ -2,27 +2,27 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `build` | from a plan to a network at rest |
+//! | `build` | builds an idle network from a plan |
 //! | `events` | what each component does when it is due |
-//! | `ahead` | memory that packets to come will need |
-//! | `applications` | what applications of flows write, and ask for |
-//! | `chunks` | what is known of the chunks of a connection |
-//! | `connections` | both ends of TCP, no matter who opens them |
-//! | `sources` | traffic sources: datagrams, and connections opened |
-//! | `datagrams` | what the receiving ends of sources do with datagrams: echoes, frames, reports |
-//! | `loads` | connections without end that sources open, and requests on them |
-//! | `pipe` | constant delays |
+//! | `ahead` | prefetches memory for the next packets |
+//! | `applications` | applications of flows: their writes and requests |
+//! | `chunks` | the chunks of a connection |
+//! | `connections` | both ends of TCP connections of flows and sources |
+//! | `sources` | traffic sources, which send datagrams or open connections |
+//! | `datagrams` | the receiving ends of sources: echoes, frames, reports |
+//! | `loads` | connections of sources without an end, and requests on them |
+//! | `pipe` | constant delays with optional jitter |
 //! | `impaired` | links with impairments |
 //! | `parts` | one run on several cores |
 //! | `slots` | delay in slots |
 //! | `sampling` | series and samples |
 //! | `endpoints` | endpoints of programs: what they send and receive |
-//! | `outcome` | what was measured |
+//! | `outcome` | the results of a run |
 //!
-//! A data packet goes sender -> pipe (half the RTT) -> links of its route ->
-//! receiver; an ACK goes receiver -> pipe (the other half) -> links of the way
-//! back -> sender. Packets wait in the FIFOs of pipes and queues; the calendar
-//! holds one entry for each pipe, link and end point.
+//! A data packet goes from the sender through a pipe (half the RTT) and the links of its route to
+//! the receiver. An ACK goes from the receiver through a pipe (the other half) and the links of the
+//! way back to the sender. Packets wait in the FIFOs of pipes and queues. The calendar holds one
+//! entry for each pipe, link and end point.
 
 mod ahead;
 mod applications;
@@ -63,20 +63,21 @@ use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
 
-/// Where every packet is. For plans without a warm-up, as drops are counted from its end.
+/// Counts of packets by where they are. Drops are counted from the end of the warm-up, so it is
+/// only meaningful without a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// Put into the network by an end point.
+    /// Packets that an end point has put into the network.
     pub entered: u64,
-    /// Taken out of it by an end point.
+    /// Packets that an end point has taken out of the network.
     pub ended: u64,
-    /// In pipes, queues and transmission.
+    /// Packets in pipes, in queues and in transmission.
     pub inside: u64,
-    /// Dropped by queues or lost behind them.
+    /// Packets that queues dropped, or that were lost behind them.
     pub dropped: u64,
 }
 
-/// Number of recorded packets after which a slice ends early: one event may send a whole window.
+/// Number of recorded packets after which a slice ends early. One event may send a whole window.
 const RECORDED_AT_ONCE: usize = 1 << 16;
 /// Events between two checks of how many packets are recorded.
 const EVENTS_BETWEEN_LOOKS: u64 = 64;
@@ -92,24 +93,24 @@ pub struct Network {
     /// Impairments, by link.
     impaired: Vec<Option<Box<Impaired>>>,
     link_samplers: Vec<LinkSampler>,
-    /// By the number in packets: flows, traffic sources, slots.
+    /// Ends by the number in packets: those of flows, of traffic sources and of slots.
     ends: Vec<Ends>,
     flows: Vec<Flow>,
     traffic: Vec<Traffic>,
-    /// Entries of programs, if any.
+    /// Entries of programs, if there are any.
     endpoints: Option<Box<Endpoints>>,
     series: Series,
     scratch: Vec<f64>,
     events: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
-    /// Whether flows are looked at after their senders have acted.
+    /// Whether the network records or remembers something each time the sender of a flow has acted.
     follows_flows: bool,
-    /// What hosts remember about destinations, if they do.
+    /// What hosts remember about destinations. `None` if they remember nothing.
     memory: Option<Box<Memory>>,
-    /// Open ones, and those of flows.
+    /// Number of open connections, including those of flows.
     connections: usize,
-    /// Number of the first connection of a source.
+    /// Number of the first slot for a source's connections.
     first_slot: u32,
     /// Number of the first segment of every connection.
     first_segment: u64,
@@ -118,8 +119,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Puts another queue before a link: for queues that are not registered, and for tests. To be
-    /// called before the run.
+    /// Replaces the queue of a link. Meant for queues that are not registered, and for tests. Call
+    /// it before the run.
     pub fn replace_queue(&mut self, link: usize, queue: Box<dyn Queue>) {
         self.links[link].queue = queue;
         self.links[link]
@@ -128,7 +129,7 @@ impl Network {
         self.links[link].queue.flows(&self.plan.flow_info());
     }
 
-    /// Where every packet that entered the network is.
+    /// Returns where all packets are that entered the network.
     pub fn census(&self) -> Census {
         let waiting = self
             .pipes
@@ -150,12 +151,12 @@ impl Network {
         }
     }
 
-    /// A flow's sender, to look at.
+    /// The sender of a flow, read-only.
     pub fn sender(&self, flow: usize) -> &Sender {
         &self.ends[flow].of_flow().sender
     }
 
-    /// The packets in the queue of a link.
+    /// Packets and bytes in the queue of a link.
     pub fn backlog(&self, link: usize) -> aqm::Backlog {
         self.links[link].queue.backlog()
     }
@@ -165,7 +166,7 @@ impl Network {
         self.now
     }
 
-    /// Handles up to this many events; returns false when the run is over.
+    /// Handles up to `max_events` events. Returns false when the run is over.
     pub fn advance(&mut self, max_events: u64) -> bool {
         if !self.plan.record.packets {
             return self.handle(max_events);
@@ -181,13 +182,13 @@ impl Network {
         true
     }
 
-    /// How many packets [`Network::take_packets`] would move.
+    /// Number of packets that [`Network::take_packets`] would move.
     fn recorded_packets(&self) -> usize {
         let links = self.links.iter();
         links.map(|link| link.sink.recorded_packets()).sum()
     }
 
-    /// Handles every event up to this time and including it, or up to the end of the run, and moves
+    /// Handles every event up to and including `time`, but not after the end of the run. Then moves
     /// the network's time there.
     pub fn advance_until(&mut self, time: Time) {
         let time = time.min(self.plan.duration);
@@ -227,9 +228,9 @@ impl Network {
         true
     }
 
-    /// Moves what was recorded of packets since the last call to the end of `out`, in the order of
-    /// time, and within a nanosecond in the order of the links. Call it after the last slice, and
-    /// between slices that are short enough for the available memory.
+    /// Moves the packets recorded since the last call to the end of `out`, in the order of time.
+    /// Packets of the same nanosecond are in the order of the links. Call it after the last slice,
+    /// and between slices that are short enough for the available memory.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
         let before = out.len();
         for link in &mut self.links {

@@ -1,4 +1,4 @@
-//! One small `Copy` struct for every packet: data, ACK or datagram.
+//! The packet: one small `Copy` struct for data, ACKs and datagrams.
 
 use crate::units::Time;
 
@@ -23,19 +23,19 @@ impl Ecn {
     }
 }
 
-/// What is known about a packet from its flow: hosts as numbers, the sender's and the receiver's of
-/// data, and the DSCP of its packets in either direction.
+/// What queues know about a flow: its hosts as numbers, and the DSCP of its packets in either
+/// direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowInfo {
     /// Number of the host that sends data.
     pub source: u32,
-    /// Number of the host that receives it.
+    /// Number of the host that receives data.
     pub destination: u32,
     /// Differentiated services codepoint, 0 to 63.
     pub dscp: u8,
 }
 
-/// Bits of [`Packet::flags`].
+/// The bits of [`Packet::flags`].
 pub mod flags {
     /// The packet is an acknowledgement that travels the way back.
     pub const ACK: u16 = 1;
@@ -47,43 +47,44 @@ pub mod flags {
     pub const CWR: u16 = 8;
     /// Echo of SCE (the former NS bit).
     pub const ESCE: u16 = 16;
-    /// Data sent again.
+    /// The segment is sent again.
     pub const RETRANSMIT: u16 = 32;
-    /// On an ACK, in place of [`RETRANSMIT`]: it acknowledges a part of a segment: no further
-    /// segment, yet it is not a duplicate. Receivers that divide ACKs send it.
+    /// On an ACK, where it takes the place of [`RETRANSMIT`]: the ACK acknowledges a part of a
+    /// segment. It acknowledges no further segment, yet it is not a duplicate. Receivers that
+    /// divide ACKs send it.
     pub const PARTIAL: u16 = RETRANSMIT;
     /// The first SACK block is a D-SACK (RFC 2883).
     pub const DSACK: u16 = 64;
     /// A datagram, not TCP.
     pub const DATAGRAM: u16 = 128;
-    /// Bit 2 of Accurate ECN's ACE field, the former NS bit; with `CWR` and `ECE` as bits 1
-    /// and 0 (RFC 9768 section 3.2.2).
+    /// Bit 2 of Accurate ECN's ACE field, the former NS bit. `CWR` and `ECE` are bits 1 and 0 (RFC
+    /// 9768 section 3.2.2).
     pub const AE: u16 = ESCE;
-    /// The ACE field.
+    /// The bits of the ACE field.
     pub const ACE: u16 = AE | CWR | ECE;
-    /// An ACK with the AccECN option, whose counters are in the last of [`super::Packet::sack`] and in
-    /// [`super::Packet::ect0`].
+    /// An ACK with the AccECN option. Its counters are in the last of [`super::Packet::sack`] and
+    /// in [`super::Packet::ect0`].
     pub const ACCECN: u16 = 256;
     /// An ACK whose timestamp is newer than that of the last ACK, for hosts that make timestamps of
-    /// their own. It then reports marks even if it reports nothing else (Linux `FLAG_TS_PROGRESS`).
-    /// The simulator's receivers send no such ACK.
+    /// their own. Such an ACK reports marks even if it reports nothing else (Linux
+    /// `FLAG_TS_PROGRESS`). The simulator's receivers send no such ACK.
     pub const NEWER: u16 = 512;
     /// An ACK with payload, by which the receiver asks for more data.
     pub const REQUEST: u16 = 1024;
-    /// Its DSCP was cleared on the way.
+    /// The DSCP of the packet was cleared on the way.
     pub const WASHED: u16 = 1 << 12;
     /// The packet is in a tunnel, and its ECN field is that of the outer header.
     pub const TUNNELLED: u16 = 1 << 11;
     /// The ECN field of the inner header of a packet in a tunnel.
     pub const INNER: u16 = 3 << 13;
-    /// Used only inside the queue that holds the packet: DualPI2 notes here on arrival that its
-    /// step threshold applies.
+    /// DualPI2 sets this on arrival if its step threshold applies. Only used inside the queue that
+    /// holds the packet.
     pub const NOTED: u16 = 1 << 15;
 }
 
-/// A SACK block: `len` segments from `offset` segments behind the cumulative
-/// acknowledgement; empty when `len` is 0. A D-SACK below the cumulative
-/// acknowledgement has a wrapping offset.
+/// A SACK block of `len` segments. It begins `offset` segments after the cumulative
+/// acknowledgement, and is empty if `len` is 0. The offset of a D-SACK below the cumulative
+/// acknowledgement wraps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
     /// Segments from the cumulative acknowledgement to the block.
@@ -96,37 +97,38 @@ pub struct Sack {
 /// keep the boundaries they were first sent with.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// In a queue: when it was enqueued (set by the link before
-    /// [`crate::aqm::Queue::enqueue`]). In a pipe: when it leaves.
+    /// In a queue: when the packet was enqueued (set by the link before
+    /// [`crate::aqm::Queue::enqueue`]). In a pipe: when the packet leaves.
     pub stamp: Time,
-    /// Data: index of the segment. ACK: every segment below this has arrived.
+    /// Data: index of the segment. ACK: all segments below this index have arrived.
     pub seq: u64,
-    /// Data: when it was sent (TSval). ACK: the echo of that (TSecr).
+    /// Data: when it was sent (TSval). ACK: the echo of that time (TSecr).
     pub sent: Time,
-    /// ACK: selective acknowledgements, the most recent first; with [`flags::ACCECN`] two of
-    /// them at most, and the third holds two counters of the AccECN option.
+    /// ACK: selective acknowledgements, the most recent first. With [`flags::ACCECN`] there are at
+    /// most two, and the third block holds two counters of the AccECN option.
     pub sack: [Sack; 3],
-    /// ACK with [`flags::ACCECN`]: the third counter, of ECT(0).
+    /// ACK with [`flags::ACCECN`]: the third counter, which is that of ECT(0).
     pub ect0: u32,
-    /// Number of its two ends: a flow, a traffic source or a slot of one's connections
-    /// ([`crate::plan::Plan::owners`]).
+    /// Number of the packet's two ends: a flow, a traffic source, or a slot of a source's
+    /// connections ([`crate::plan::Plan::owners`]).
     pub flow: u32,
-    /// Frame length in bytes: what the link's rate counts.
+    /// Frame length in bytes, which the link's rate counts.
     pub len: u16,
     /// Payload bytes.
     pub payload: u16,
-    /// See [`flags`].
+    /// Bits as in [`flags`].
     pub flags: u16,
     /// ECN field.
     pub ecn: Ecn,
-    /// Number of links of its route that it has passed.
+    /// Number of links of the route that the packet has passed.
     pub hop: u8,
 }
 
 const _: () = assert!(size_of::<Packet>() <= 64);
 
 impl Packet {
-    /// A packet with nothing set but flow, frame length and ECN field; for traffic sources and tests.
+    /// Creates a packet with only flow, frame length and ECN field set, for traffic sources and
+    /// tests.
     pub const fn new(flow: u32, len: u16, ecn: Ecn) -> Packet {
         Packet {
             stamp: Time::ZERO,
@@ -158,7 +160,7 @@ impl Packet {
         )
     }
 
-    /// Notes the ECN field of the inner header; `None`: the packet is in no tunnel.
+    /// Notes the ECN field of the inner header. `None` means that the packet is in no tunnel.
     pub fn set_inner_ecn(&mut self, inner: Option<Ecn>) {
         self.flags &= !(flags::TUNNELLED | flags::INNER);
         if let Some(inner) = inner {

@@ -1,7 +1,7 @@
-//! A scenario with everything resolved: what the network is built from.
+//! A scenario with everything resolved, from which the network is built.
 //!
-//! Plain data in base units; the scenario crate makes it, nothing here reads files. The keys of a
-//! file are declared with it (see [`crate::keys`]).
+//! It is plain data in base units. The scenario crate creates it; nothing here reads files. The
+//! keys of a file are declared together with it (see [`crate::keys`]).
 
 mod group;
 mod link;
@@ -72,7 +72,7 @@ keys! {
         /// The only link, named "bottleneck": short for one [links.NAME].
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
         /// Links by name, in place of [bottleneck].
-        // In the plan: first the links of the way there, then their twins on the way back.
+        // In the plan the links of the way there come first, then their twins on the way back.
         links: Vec<LinkPlan> => key(KeyKind::Map(&LinkPlan::TABLE));
         /// The path outside the links.
         key path = key(KeyKind::Table(&PathKeys::TABLE));
@@ -92,7 +92,7 @@ keys! {
         offloads: bool;
         /// Folders of plugins, which are crates with algorithms of your own, relative to this file; the
         /// engine is compiled with them. A run's identity depends on the plugins, not on this key.
-        // The program that calls the engine has compiled them in.
+        // The program that calls the engine has the plugins compiled in.
         key with = key(KeyKind::Folders);
         /// A grid: lists of values by path, the last key fastest, then seeds; [[sweep.zip]] has
         /// lists of equal length that advance together.
@@ -118,12 +118,12 @@ keys! {
 }
 
 impl Plan {
-    /// Every single flow.
+    /// Returns each flow, with groups expanded.
     pub fn each_flow(&self) -> impl Iterator<Item = Member<'_, FlowPlan>> {
         group::members(&self.flows)
     }
 
-    /// Every single traffic source.
+    /// Returns each traffic source, with groups expanded.
     pub fn each_source(&self) -> impl Iterator<Item = Member<'_, TrafficPlan>> {
         group::members(&self.traffic)
     }
@@ -137,22 +137,22 @@ impl Plan {
             .any(|tcp| tcp.metrics_save)
     }
 
-    /// How many flows there are.
+    /// Number of flows.
     pub fn flow_count(&self) -> usize {
         group::count(&self.flows)
     }
 
-    /// How many traffic sources there are.
+    /// Number of traffic sources.
     pub fn source_count(&self) -> usize {
         group::count(&self.traffic)
     }
 
-    /// Every single entry of programs.
+    /// Returns each entry of programs, with groups expanded.
     pub fn each_program(&self) -> impl Iterator<Item = Member<'_, ProgramPlan>> {
         group::members(&self.programs)
     }
 
-    /// How many entries of programs there are.
+    /// Number of entries of programs.
     pub fn program_count(&self) -> usize {
         group::count(&self.programs)
     }
@@ -203,37 +203,37 @@ impl Plan {
         here
     }
 
-    /// A round-trip time without queues and serialisation, with the delays of the links there and
-    /// back.
+    /// Adds the delays of the links there and back to a round-trip time. The sum is without queues
+    /// and serialisation.
     pub fn rtt_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> Time {
         let links = route.iter().chain(back);
         let links = links.filter_map(|link| self.links.get(*link as usize));
         links.fold(rtt, |sum, link| sum + link.base_delay())
     }
 
-    /// When a component starts in the run of a seed: as planned, plus the seed's draw.
+    /// When a component starts in the run of a seed: the planned time plus a draw of the seed.
     pub fn start_of(&self, seed: u64, start: Time, name: &str) -> Time {
         let mut stream = Stream::new(seed, name, "start");
         start + Time(stream.below(self.start_jitter.ns() + 1))
     }
 }
 
-/// What flows and sources on the same two hosts have in common.
+/// The common properties of flows and sources on the same two hosts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hosts {
     /// Base round-trip time.
     pub rtt: Time,
-    /// Links the data passes.
+    /// Links that data passes.
     pub route: Vec<u32>,
-    /// Links the ACKs pass.
+    /// Links that ACKs pass.
     pub back: Vec<u32>,
-    /// The part of the stack that belongs to a host; `None`: it has a source that is not TCP.
+    /// The part of the stack that belongs to a host. `None` for a source that is not TCP.
     pub stack: Option<HostStack>,
-    /// A pair of its own: the name of the flow.
+    /// The name of the flow, if the flow has a pair of hosts of its own.
     pub alone: Option<String>,
     /// IP bytes of the longest packet.
     pub mtu: u32,
-    /// Their names, where the scenario gives some.
+    /// Names of the two hosts, if the scenario sets them.
     pub names: Option<[String; 2]>,
 }
 
@@ -252,7 +252,7 @@ pub struct HostStack {
     pub min_rto: Time,
     /// How many segments an ACK is delayed for.
     pub delack: Delack,
-    /// Whether it remembers destinations, and their ssthresh.
+    /// Whether the host remembers destinations, and whether it remembers their ssthresh.
     pub metrics_save: [bool; 2],
 }
 
@@ -270,10 +270,10 @@ impl HostStack {
     }
 }
 
-/// A host jitter that keeps flows out of phase at a FIFO: nine tenths of a packet time at the
-/// slowest link, to two digits.
+/// A host jitter that keeps flows out of phase at a FIFO: 0.9 packet times at the slowest link,
+/// rounded down to two digits.
 ///
-/// Phases spread only with about a packet time of jitter (`benches/phases.py`); a longer jitter
+/// Phases spread only with about a packet time of jitter (`benches/phases.py`). A longer jitter
 /// would reorder packets that the link has spaced.
 pub fn spreading_jitter(packet: Time) -> Time {
     let most = (packet.0 / 10 * 9).max(1);
@@ -287,11 +287,11 @@ fn frame_of(tcp: &TcpPlan) -> u32 {
 }
 
 impl Plan {
-    /// The pairs of hosts, and the pair of each flow and then of each source.
+    /// Returns the pairs of hosts, and the index of the pair of each flow and then of each source.
     ///
     /// Flows and sources share a sender and a receiver if the scenario gives their hosts the same
-    /// names. Where it gives no names, they share them if they have the same round-trip time, way
-    /// and settings of a host's stack. The kernel engine places them in the same way.
+    /// names. Without names, they share hosts if they have the same round-trip time, route and
+    /// settings of a host's stack. The kernel engine places them in the same way.
     pub fn hosts(&self) -> (Vec<Hosts>, Vec<usize>) {
         let jittered = self.host_jitter > Time::ZERO;
         let of_flow = |flow: &FlowPlan, alone| Hosts {
@@ -345,20 +345,20 @@ impl Plan {
         (pairs, of)
     }
 
-    /// The flow, source or program that each number in a packet stands for.
+    /// Returns the flow, source or program that each number in a packet belongs to.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.each_source().map(|source| &source.of.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
         meter::owners(self.flow_count(), limits, self.program_count())
     }
 
-    /// What a connection of a source would have if it were alone: the nominal rate of the slowest
-    /// link of its route, and the round-trip time with the delays of links.
+    /// The nominal rate of the slowest link on the route of a source, and its round-trip time with
+    /// the delays of links. A connection has these values if it is alone.
     pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
         self.alone_over(source.rtt, &source.route, source.back().unwrap_or_default())
     }
 
-    /// The same for a way there and back.
+    /// Like [`Plan::alone`], for a route and a way back.
     pub fn alone_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> (Rate, Time) {
         let there = route
             .iter()
@@ -367,8 +367,8 @@ impl Plan {
         (rate.unwrap_or_default(), self.rtt_over(rtt, route, back))
     }
 
-    /// Hosts by number and DSCP, for each number in a packet ([`Plan::owners`]): hosts of
-    /// the same name have one number, those without a name one for each pair.
+    /// Returns host numbers and DSCP for each number in a packet ([`Plan::owners`]). Hosts with the
+    /// same name have the same number. Hosts without names have a number for each pair.
     pub fn flow_info(&self) -> Vec<FlowInfo> {
         let (pairs, of) = self.hosts();
         let mut named = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Impairments: what a path does to packets, other than delaying all of them by the same time.
+//! Impairments: what a path does to packets, other than delay all of them by the same time.
 //!
 //! Each impairment is one file here and one line of [`ENTRIES`]. A scenario lists the impairments
 //! of a link in their order:
@@ -50,7 +50,7 @@ pub use contract::{Build, Fate, Impairment, LongRun, Netem, Way};
 
 use crate::registry::Entry;
 
-/// The impairments of this tree: one line each.
+/// The impairments of this repository, one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &loss::ENTRY,
     &burst_loss::ENTRY,

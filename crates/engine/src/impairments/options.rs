@@ -24,7 +24,7 @@ pub const fn share(name: &'static str, doc: &'static str, default: Option<&'stat
     }
 }
 
-/// The value of a number that may be missing.
+/// Returns the value of a number that may be missing.
 pub fn float(options: &Options, name: &str) -> Option<f64> {
     match options.get(name) {
         Some(Value::Float(value)) => Some(*value),
@@ -32,7 +32,7 @@ pub fn float(options: &Options, name: &str) -> Option<f64> {
     }
 }
 
-/// The value of a time that may be missing.
+/// Returns the value of a time that may be missing.
 pub fn time(options: &Options, name: &str) -> Option<Time> {
     match options.get(name) {
         Some(Value::Time(value)) => Some(*value),
@@ -40,17 +40,17 @@ pub fn time(options: &Options, name: &str) -> Option<Time> {
     }
 }
 
-/// [`super::Build::longest`] of impairments that add no time.
+/// [`super::Build::longest`] for impairments that add no time.
 pub fn no_time(_: &Options) -> Time {
     Time::ZERO
 }
 
-/// [`super::Build::long_run`] of impairments that neither lose, mark nor copy packets.
+/// [`super::Build::long_run`] for impairments that neither lose, mark nor copy packets.
 pub fn passes_all(_: &Options, _: bool) -> LongRun {
     LongRun::default()
 }
 
-/// An error at an option.
+/// Creates an error at an option.
 pub fn error(option: &'static str, message: &str) -> OptionError {
     OptionError {
         option,
@@ -58,7 +58,7 @@ pub fn error(option: &'static str, message: &str) -> OptionError {
     }
 }
 
-/// What is wrong with the times of steps.
+/// Checks the times of steps: the first one is 0, and they ascend.
 pub fn steps_ascend<T>(option: &'static str, steps: &[(Time, T)]) -> Result<(), Vec<OptionError>> {
     let message = match steps.first() {
         Some((Time::ZERO, _)) if steps.is_sorted_by(|a, b| a.0 < b.0) => return Ok(()),
@@ -68,7 +68,7 @@ pub fn steps_ascend<T>(option: &'static str, steps: &[(Time, T)]) -> Result<(), 
     Err(vec![error(option, message)])
 }
 
-/// All errors, or none.
+/// Returns an error if there are any errors.
 pub fn all_of(errors: Vec<OptionError>) -> Result<(), Vec<OptionError>> {
     if errors.is_empty() {
         Ok(())
@@ -77,18 +77,18 @@ pub fn all_of(errors: Vec<OptionError>) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// A share as an argument of netem, which reads percent.
+/// Spells a share for netem, which reads percent.
 pub fn percent(share: f64) -> String {
     format!("{}%", share * 100.0)
 }
 
-/// A time as an argument of netem.
+/// Spells a time for netem.
 pub fn nanoseconds(time: Time) -> String {
     format!("{}ns", time.ns())
 }
 
-/// A netem that delays packets. One with a rate keeps their order; this rate adds less than a
-/// nanosecond to a frame of 12,500 bytes.
+/// Spells a netem that delays packets. A netem with a rate keeps their order. The rate used here
+/// adds less than a nanosecond to a frame of 12,500 bytes.
 pub fn delaying(delay: &str, keep_order: bool) -> String {
     let order = if keep_order { " rate 100tbit" } else { "" };
     format!("delay {delay}{order}")

@@ -1,9 +1,10 @@
 //! A policer: a token bucket without a buffer, as in Linux `act_police`.
 //!
-//! Tokens come at `rate`, up to `burst`. A packet takes as many tokens as its frame has bytes, if
-//! there are enough, and goes on. Otherwise it is dropped, or marked CE, and takes none.
+//! Tokens come at `rate`, up to `burst`. If there are enough tokens for the bytes of a packet's
+//! frame, the packet takes them and goes on. Otherwise it is dropped, or marked CE, and takes no
+//! tokens.
 //!
-//! Deviations: Linux polices before the queue, where tailback polices behind it. Linux has no action
+//! Deviations: Linux polices before the queue, tailback behind it. Linux does not have an action
 //! that marks.
 
 use tailback_record::Cause;

@@ -4,7 +4,7 @@
 //! A packet that is late by a time takes that much longer, and packets that follow within this time
 //! arrive first. A packet that is late by a distance waits until that number of later packets has
 //! passed. Its displacement, which RFC 4737 calls the extent of reordering, is then the same at any
-//! rate. It waits for `patience` at most, so that the last packet of a flow arrives, too.
+//! rate. The packet waits for at most `patience`, so that the last packet of a flow arrives, too.
 
 use std::collections::VecDeque;
 
@@ -81,7 +81,7 @@ pub const ENTRY: Entry<Build> = Entry {
                 let message = "netem delays late packets by a time, not by a number of packets";
                 return Err(Refused::new(DISTANCE, message, "`by`"));
             }
-            // netem's probability is that of a packet which is not delayed.
+            // In netem the probability is that of a packet without a delay.
             let at_once = percent(1.0 - options.float("probability"));
             let delay = delaying(&nanoseconds(late_by(options)), false);
             Ok(Netem::constant(format!("{delay} reorder {at_once}")))
@@ -134,7 +134,7 @@ struct LateByPackets {
     stream: Stream,
     distance: u64,
     patience: Time,
-    /// Packets that were not held so far.
+    /// Number of packets so far that were not held.
     passed: u64,
     /// Held packets, the oldest first, each with the value of `passed` at which it goes on.
     held: VecDeque<(Packet, Way, u64)>,

@@ -1,5 +1,5 @@
-//! The two ends of a tunnel: how they treat the ECN field of packets that have an outer header on a
-//! part of their way (RFC 6040).
+//! The two ends of a tunnel, and how they treat the ECN field. Packets in a tunnel have an outer
+//! header (RFC 6040).
 //!
 //! Place one end behind the link before the tunnel, with `end = "ingress"`, and the other behind the
 //! last link of the tunnel, with `end = "egress"`. Queues in between read and mark the outer header.
@@ -10,9 +10,9 @@
 //! | `compatibility` | Not-ECT (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
 //! | `full-functionality` | that of the packet, but ECT(0) for CE (RFC 3168 section 9.1) | CE of the outer header is copied, else it is ignored |
 //!
-//! Deviations: tunnels do not nest: a packet that is in a tunnel passes a second ingress unchanged. A
-//! packet without an outer header passes an egress unchanged. Outer headers have no bytes; the link's
-//! `overhead` adds them.
+//! Deviations: tunnels do not nest, so a packet in a tunnel passes a second ingress unchanged. A
+//! packet without an outer header passes an egress unchanged. Outer headers have no bytes; the
+//! link's `overhead` adds them.
 
 use tailback_record::Cause;
 
@@ -80,18 +80,18 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The ECN field of a packet that leaves a tunnel, from the inner and the outer one; `None`: the
-/// packet is dropped.
+/// Computes the ECN field of a packet that leaves a tunnel, from the inner and the outer field.
+/// `None` means that the packet is dropped.
 type Combine = fn(Ecn, Ecn) -> Option<Ecn>;
 
 /// An end of a tunnel.
 enum Tunnel {
-    /// From the ECN field of a packet to that of its outer header.
+    /// Computes the ECN field of the outer header from that of the packet.
     Ingress(fn(Ecn) -> Ecn),
     Egress(Combine),
 }
 
-/// RFC 6040 section 4.2, figure 4.
+/// Combines the inner and the outer field as in RFC 6040 section 4.2, figure 4.
 fn decapsulate(inner: Ecn, outer: Ecn) -> Option<Ecn> {
     match (inner, outer) {
         (Ecn::NotEct, Ecn::Ce) => None,
@@ -102,7 +102,7 @@ fn decapsulate(inner: Ecn, outer: Ecn) -> Option<Ecn> {
     }
 }
 
-/// RFC 3168 section 9.1.1.
+/// Combines the inner and the outer field as in RFC 3168 section 9.1.1.
 fn decapsulate_full(inner: Ecn, outer: Ecn) -> Option<Ecn> {
     match (inner, outer) {
         (Ecn::NotEct, Ecn::Ce) => None,

@@ -1,8 +1,9 @@
 //! Two parallel paths, one of which takes longer: a bonded link, or routing over paths of equal
 //! cost. Each path keeps its order. Packets of different paths overtake each other.
 //!
-//! How packets are spread decides how much the paths reorder: one by one (`random`, `turns`) nearly all
-//! of them overtake others, with `flowlets` only if the paths differ by more than the gap.
+//! How packets are spread decides how much the paths reorder. If each packet is spread by itself
+//! (`random`, `turns`), nearly all packets overtake others. With `flowlets` they do so only if the
+//! delays of the paths differ by more than the gap.
 
 use super::options::{passes_all, share};
 use super::{Build, Fate, Impairment, Way};
@@ -70,11 +71,11 @@ pub const ENTRY: Entry<Build> = Entry {
 /// How packets are spread.
 enum Spread {
     Random,
-    /// Packets that the second path should still get.
+    /// In turns. The number is the fraction of a packet that the second path should still get.
     Turns(f64),
     Flowlets {
         gap: Time,
-        /// For each flow and direction: when its last packet came, and whether it took the second
+        /// For each flow and direction: when its last packet came, and whether that took the second
         /// path.
         last: Vec<[Option<(Time, bool)>; 2]>,
     },

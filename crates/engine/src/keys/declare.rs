@@ -1,6 +1,6 @@
-//! The macros that declare: [`words!`](crate::words!) and [`keys!`](crate::keys!).
+//! The macros that declare keys and words: [`words!`](crate::words!) and [`keys!`](crate::keys!).
 
-/// An enum whose variants are the words of a choice.
+/// Declares an enum with one variant for each word of a choice.
 #[macro_export]
 macro_rules! words {
     ($(#[$meta:meta])* pub enum $name:ident {
@@ -13,21 +13,21 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them, as they are written.
+            /// All words, as they are written in a file.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// A key with them.
+            /// A key whose value is one of these words.
             pub const KEY: $crate::keys::Key =
                 $crate::keys::plain($crate::registry::Kind::Word($name::WORDS));
 
-            /// As it is written.
+            /// The word for this variant, as it is written in a file.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+
                 }
             }
 
-            /// The variant that is written so.
+            /// The variant for a word.
             pub fn named(word: &str) -> Option<$name> {
                 match word {
                     $($word => Some($name::$variant),)+
@@ -57,14 +57,14 @@ macro_rules! words {
     };
 }
 
-/// A struct of the plan and the table of its keys. A line is one of:
+/// Declares a struct of the plan and the table of its keys. A line is one of:
 ///
 /// - `field: Type = key;` a key whose value goes into the field unchanged;
 /// - `field: Type => key;` a key that is read by hand, as its value depends on others;
-/// - `field: Type;` no key;
-/// - `key name = key;` no field.
+/// - `field: Type;` a field without a key;
+/// - `key name = key;` a key without a field.
 ///
-/// The docs of a line are those of its key, too.
+/// The docs of a line are also those of its key.
 #[macro_export]
 macro_rules! keys {
     ($(#[doc = $doc:literal])+ pub struct $name:ident as $label:literal { $($lines:tt)* }) => {
@@ -112,7 +112,7 @@ macro_rules! keys {
         {$($field:tt)*} {$($key:tt)*} {$([$plain:ident $spec:expr])*} {$($init:tt)*}
         {$([$part:ident $part_name:expr])*}) => {
         $(#[doc = $doc])+
-        // Brackets are those of a scenario's tables.
+        // Brackets in the docs stand for tables of a scenario.
         #[allow(rustdoc::broken_intra_doc_links)]
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
@@ -120,14 +120,14 @@ macro_rules! keys {
         }
 
         impl $name {
-            /// Its table in a scenario file.
+            /// The table of a scenario file that fills this struct.
             pub const TABLE: $crate::keys::TableDef = $crate::keys::TableDef {
                 label: $label,
                 doc: concat!($($doc),+).trim_ascii_start(),
                 keys: &[$($key)*],
             };
 
-            /// Takes over the plain keys that the file has.
+            /// Sets the fields of plain keys from the values that the file gives.
             #[allow(unused_mut, unused_variables, clippy::allow_attributes)]
             pub fn set(
                 &mut self,
@@ -141,7 +141,8 @@ macro_rules! keys {
                 })*
             }
 
-            /// The plain keys that an engine does not support; `path` is the path of this table.
+            /// Returns the plain keys that an engine does not support. `path` is the path of this
+            /// table.
             #[allow(unused_variables, clippy::allow_attributes)]
             pub fn refusals(
                 &self,

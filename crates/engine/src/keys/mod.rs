@@ -1,8 +1,9 @@
-//! How the keys of a scenario file are declared: once, beside the part of the plan that they fill.
+//! How the keys of a scenario file are declared: once, next to the part of the plan that they fill.
 //!
-//! [`keys!`](crate::keys!) turns one list into a struct of the plan, its defaults, the table of its
-//! keys, what fills it from a file, its canonical form and what an engine rejects in it.
-//! [`words!`](crate::words!) declares a choice of words and its enum together.
+//! [`keys!`](crate::keys!) turns one list into a struct of the plan with its defaults, and the
+//! table of its keys. It also derives how a file fills the struct, its canonical form, and what an
+//! engine rejects in it. [`words!`](crate::words!) declares a choice of words together with its
+//! enum.
 
 mod declare;
 mod part;
@@ -33,7 +34,7 @@ impl EngineKind {
         }
     }
 
-    /// The engine of that name.
+    /// The engine with this name.
     pub fn of(name: &str) -> Option<EngineKind> {
         [EngineKind::Sim, EngineKind::Kernel]
             .into_iter()
@@ -57,7 +58,7 @@ pub enum Registry {
 }
 
 impl Registry {
-    /// What an entry is.
+    /// The noun for an entry of this registry, for messages.
     pub const fn noun(self) -> &'static str {
         match self {
             Registry::Aqm => "queue discipline",
@@ -81,76 +82,76 @@ impl Registry {
 /// The type of a key.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyKind {
-    /// A value like an option's.
+    /// A value of a kind that options have, too.
     Plain(Kind),
     /// Any text.
     Text,
     /// The name of a link, flow or source.
     Name,
-    /// The name of a class of flows.
+    /// The name of a class.
     Class,
     /// A constant rate, steps or a trace.
     Rate,
     /// An entry of a registry: its name, or a table with its name and options.
     Entry(Registry),
-    /// The name of an entry, whose options are written beside it.
+    /// The name of an entry. Its options are further keys of the same table.
     Word(Registry),
-    /// Names of links in order.
+    /// A list of names of links, in order.
     Route,
-    /// Folders beside the file.
+    /// A list of folders, relative to the scenario file.
     Folders,
-    /// Files and folders beside the file.
+    /// A list of files and folders, relative to the scenario file.
     Files,
-    /// A folder beside the file.
+    /// A folder, relative to the scenario file.
     Folder,
-    /// Texts in order.
+    /// A list of texts.
     Words,
-    /// Texts by name.
+    /// A table of texts.
     Texts,
-    /// How a server is known to be ready.
+    /// The condition under which a server is ready.
     Ready,
-    /// A day, or a moment of it.
+    /// A day, or a time on a day.
     Date,
     /// Packet numbers to mark and to drop.
     Schedule,
     /// How much a shaper may send at once: bytes, or the value that tc computes.
     Burst,
-    /// Names of two hosts.
+    /// The names of two hosts.
     Hosts,
     /// Pairs of times, ascending.
     Pauses,
-    /// One of these words; true stands for the first, false for the last.
+    /// One of these words. `true` means the first one, `false` the last.
     Switch(&'static [&'static str]),
     /// A table.
     Table(&'static TableDef),
-    /// A table of tables with names of your own.
+    /// A table of tables, with names that the user chooses.
     Map(&'static TableDef),
     /// An array of tables.
     List(&'static TableDef),
-    /// The sweep: its keys are paths.
+    /// The sweep, whose keys are paths.
     Sweep,
-    /// What must hold after the run.
+    /// Conditions that must hold after the run.
     Asserts,
 }
 
 /// A table of a scenario file and its keys.
 #[derive(Clone, Copy, Debug)]
 pub struct TableDef {
-    /// As it is written: `[bottleneck]`.
+    /// The table as it is written in a file, such as `[bottleneck]`.
     pub label: &'static str,
-    /// What it is.
+    /// What the table describes.
     pub doc: &'static str,
-    /// In the order of documentation.
+    /// The keys in the order of documentation.
     pub keys: &'static [Key],
 }
 
 impl TableDef {
-    /// A key by name.
+    /// The key with this name.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// The registry of the entry whose options are written among the keys, if there is one.
+    /// The registry of the entry whose options are keys of this table, if there is one.
     pub fn flat(&self) -> Option<Registry> {
         self.keys.iter().find_map(|key| match key.kind {
             KeyKind::Word(registry) => Some(registry),
@@ -162,49 +163,49 @@ impl TableDef {
 /// One key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// As it is written.
+    /// The name as it is written in a file.
     pub name: &'static str,
     /// Type and range.
     pub kind: KeyKind,
     /// Meaning and unit.
     pub doc: &'static str,
-    /// Default, written as in a file; `None`: see `doc`.
+    /// The default, written as in a file. With `None`, `doc` describes the default.
     pub default: Option<&'static str>,
-    /// Whether its table must have it.
+    /// Whether the key is required in its table.
     pub required: bool,
-    /// Release that brought it.
+    /// The release that added the key.
     pub since: &'static str,
-    /// Whether only sources that open TCP connections have it.
+    /// Whether the key applies only to sources that open TCP connections.
     pub of_connections: bool,
-    /// The values that an engine does not play.
+    /// A limit on the values that one engine supports.
     pub limit: Option<Limit>,
-    /// The table that may replace a plain value.
+    /// The table that may replace a plain value of this key.
     pub table: Option<&'static TableDef>,
 }
 
-/// The values of a key that an engine plays.
+/// The values of a key that an engine supports.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// The engine; others play all values.
+    /// The engine. Other engines support all values.
     pub engine: EngineKind,
-    /// What it plays.
+    /// The supported values.
     pub takes: Takes,
-    /// Why it does not play the rest.
+    /// Why the engine does not support the other values.
     pub why: &'static str,
 }
 
-/// Values, written as in a file.
+/// A set of values, written as in a file.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
-    /// One of these.
+    /// One of these values.
     Only(&'static [&'static str]),
-    /// This or less.
+    /// At most this value.
     AtMost(&'static str),
-    /// This or more.
+    /// At least this value.
     AtLeast(&'static str),
 }
 
-/// A key of this kind that may be absent; its name and doc come with its declaration.
+/// An optional key of this kind. Its declaration adds its name and its docs.
 pub const fn key(kind: KeyKind) -> Key {
     Key {
         name: "",
@@ -219,64 +220,64 @@ pub const fn key(kind: KeyKind) -> Key {
     }
 }
 
-/// A key whose values are like an option's.
+/// An optional key with a value of a kind that options have, too.
 pub const fn plain(kind: Kind) -> Key {
     key(KeyKind::Plain(kind))
 }
 
-/// true or false.
+/// A key that is true or false.
 pub const BOOL: Key = plain(Kind::Bool);
-/// A time, also 0.
+/// A key for a time, which may be 0.
 pub const ANY_TIME: Key = time(Time::ZERO);
-/// 1 us: the finest time that a real host's timers resolve.
+/// A key for a time of at least 1 us, the finest time that a real host's timers resolve.
 pub const POSITIVE_TIME: Key = time(Time(1_000));
-/// A size in bytes.
+/// A key for a size in bytes.
 pub const BYTES: Key = plain(Kind::Size {
     packets: false,
     bytes: true,
 });
-/// At least one.
+/// A key for a whole number of at least 1.
 pub const COUNT: Key = int(1, i64::MAX);
-/// Any number.
+/// A key for any number.
 pub const NUMBER: Key = float(f64::MIN, f64::MAX);
-/// Any text.
+/// A key for any text.
 pub const TEXT: Key = key(KeyKind::Text);
 
-/// A whole number.
+/// A key for a whole number within bounds.
 pub const fn int(min: i64, max: i64) -> Key {
     plain(Kind::Int { min, max })
 }
 
-/// A number.
+/// A key for a number within bounds.
 pub const fn float(min: f64, max: f64) -> Key {
     plain(Kind::Float { min, max })
 }
 
-/// A time of at least this.
+/// A key for a time of at least `min`.
 pub const fn time(min: Time) -> Key {
     plain(Kind::Time { min })
 }
 
-/// An entry of a registry.
+/// A key for an entry of a registry.
 pub const fn entry(registry: Registry) -> Key {
     key(KeyKind::Entry(registry))
 }
 
-/// Something that an engine cannot play, in an otherwise valid plan.
+/// An error about a value that an engine does not support, in an otherwise valid plan.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
-    /// A path of keys as in `[sweep]`, with the indices of the plan where it holds lists:
-    /// `links[0].queue.gentle`, `flows[2].tcp.growth`, `traffic[0].rate`, `record.packets`. Where
-    /// the file does not have the whole path, errors point at the longest part that it has.
+    /// A path of keys as in `[sweep]`, with indices where the plan holds lists:
+    /// `links[0].queue.gentle`, `flows[2].tcp.growth`, `traffic[0].rate`, `record.packets`. If the
+    /// file does not have the whole path, errors point at the longest part that it has.
     pub path: String,
-    /// What cannot be played.
+    /// What the engine does not support.
     pub message: String,
-    /// What was expected.
+    /// What the engine expects instead.
     pub expected: Option<String>,
 }
 
 impl Key {
-    /// The same key with this documentation, and with this name unless it has one.
+    /// Returns this key with its docs, and with this name unless it already has another.
     pub const fn declared(self, name: &'static str, doc: &'static str) -> Key {
         Key {
             name: if self.name.is_empty() {
@@ -289,12 +290,12 @@ impl Key {
         }
     }
 
-    /// A name that is not the field's.
+    /// Returns this key with a name that differs from the field's.
     pub const fn named(self, name: &'static str) -> Key {
         Key { name, ..self }
     }
 
-    /// The value if the file has none.
+    /// Returns this key with a default, written as in a file.
     pub const fn default(self, text: &'static str) -> Key {
         Key {
             default: Some(text),
@@ -302,7 +303,7 @@ impl Key {
         }
     }
 
-    /// This table may replace its value.
+    /// Returns this key, whose value may be replaced by a table.
     pub const fn or_table(self, table: &'static TableDef) -> Key {
         Key {
             table: Some(table),
@@ -310,7 +311,7 @@ impl Key {
         }
     }
 
-    /// Its table must have it.
+    /// Returns this key as a required one.
     pub const fn required(self) -> Key {
         Key {
             required: true,
@@ -318,12 +319,12 @@ impl Key {
         }
     }
 
-    /// The release that added it, if that is not the first one.
+    /// Returns this key with the release that added it, if that is not the first one.
     pub const fn since(self, since: &'static str) -> Key {
         Key { since, ..self }
     }
 
-    /// Only sources that open TCP connections have it.
+    /// Returns this key as one that applies only to sources that open TCP connections.
     pub const fn of_connections(self) -> Key {
         Key {
             of_connections: true,
@@ -331,12 +332,12 @@ impl Key {
         }
     }
 
-    /// The values that the kernel engine supports, and why it does not support the rest.
+    /// Returns this key with the values that the kernel engine supports, and the reason.
     pub const fn kernel(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Kernel, takes, why)
     }
 
-    /// The values that the simulator supports, and why it does not support the rest.
+    /// Returns this key with the values that the simulator supports, and the reason.
     pub const fn sim(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Sim, takes, why)
     }
@@ -348,10 +349,10 @@ impl Key {
         }
     }
 
-    /// Reads a text as it is written in a declaration.
+    /// Parses a value as it is written in a declaration.
     ///
     /// # Panics
-    /// When it is not of the key's kind: a mistake in the declaration.
+    /// If the value is not of the key's kind, which is a mistake in the declaration.
     fn parsed(&self, text: &str) -> Value {
         let KeyKind::Plain(kind) = self.kind else {
             panic!("{} has no plain values", self.name)
@@ -359,22 +360,23 @@ impl Key {
         parse_word(kind, text).unwrap_or_else(|e| panic!("{} = {text}: expected {e}", self.name))
     }
 
-    /// A value as it comes from a file.
+    /// Converts a value from a file to the type of the field.
     ///
     /// # Panics
-    /// When the field's type is not of the key's kind: a mistake in the declaration.
+    /// If the type does not fit the key's kind, which is a mistake in the declaration.
     pub fn take<T: Plain>(&self, value: Value) -> T {
         let shown = format!("{} = {value:?}", self.name);
         T::of(value).unwrap_or_else(|| panic!("{shown} is not of the field's type"))
     }
 
-    /// The value of a field that the file does not set.
+    /// Returns the value of a field that the file does not set.
     pub fn initial<T: Plain + Default>(&self) -> T {
         let parsed = self.default.map(|text| self.take(self.parsed(text)));
         parsed.unwrap_or_default()
     }
 
-    /// Why an engine does not support a value; `table` is the path of the table that has it.
+    /// Returns why an engine does not support a value. `table` is the path of the table with the
+    /// value.
     pub fn refuses(&self, engine: EngineKind, table: &str, value: &Value) -> Option<Refusal> {
         let limit = self.limit.filter(|limit| limit.engine == engine)?;
         let (plays, expected) = match limit.takes {
@@ -398,7 +400,7 @@ impl Key {
         })
     }
 
-    /// Texts as they are written in a file.
+    /// Quotes texts as they are written in a file.
     fn quoted(&self, texts: &[&str]) -> Vec<String> {
         let bare = matches!(
             self.kind,

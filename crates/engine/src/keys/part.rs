@@ -3,29 +3,29 @@
 use crate::rate::RatePlan;
 use crate::registry::{Algorithm, Options, Value};
 
-/// A part of a plan as plain data, for code that writes plans.
+/// A part of a plan as plain data.
 pub enum Part<'a> {
-    /// Nothing.
+    /// No value.
     Null,
     /// A value in base units.
     Value(Value),
     /// A name.
     Text(&'a str),
-    /// The options of the entry whose name is beside them as `kind`.
+    /// The options of an entry. Its name is the part `kind` of the same table.
     Options(&'a Options),
     /// An algorithm with its options.
     Algorithm(&'a Algorithm),
     /// A rate over time.
     Rate(&'a RatePlan),
-    /// Parts by name, in the order of declaration.
+    /// Parts with their names, in the order of declaration.
     Table(Vec<(&'static str, Part<'a>)>),
-    /// Parts of a kind.
+    /// A list of parts of one kind.
     List(Box<dyn Iterator<Item = Part<'a>> + 'a>),
 }
 
-/// What is a part of a plan.
+/// A type that is a part of a plan.
 pub trait AsPart {
-    /// Itself as plain data.
+    /// Returns this value as plain data.
     fn part(&self) -> Part<'_>;
 }
 

@@ -4,12 +4,12 @@ use super::{AsPart, Part};
 use crate::registry::Value;
 use crate::units::{Bytes, Rate, Time};
 
-/// The type of a field whose key is plain.
+/// The type of a field that holds the value of a plain key.
 pub trait Plain: Sized {
-    /// The value of a field from a value of a file; `None`: the value is of another kind.
+    /// Converts a value from a file to the field. `None` if the value is of another kind.
     fn of(value: Value) -> Option<Self>;
 
-    /// The value as a file has it; `None`: a file has no such value.
+    /// Converts the field to a value as in a file. `None` if a file cannot express it.
     fn value(&self) -> Option<Value>;
 }
 

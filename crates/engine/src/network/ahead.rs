@@ -1,9 +1,9 @@
 //! Prefetches the memory that the next packets will need while others are handled.
 //!
 //! A packet's ends are found in three steps: the entry of the table, the connection, and data that
-//! the connection keeps elsewhere. Each step needs data that the step before has loaded, so each
-//! packet is prefetched three times before its turn. With few connections all of it is in the
-//! caches anyway, and nothing is done ([`MANY`]).
+//! the connection keeps elsewhere. Each step needs data that the step before has loaded. So each
+//! packet is prefetched three times before its turn. With few connections ([`MANY`]) all of this
+//! data is in the caches anyway, and nothing is prefetched.
 
 use tailback_record::fetch;
 
@@ -12,15 +12,15 @@ use super::connections::Ends;
 use crate::calendar::Component;
 use crate::packet::{Packet, flags};
 
-/// Connections are prefetched if there are at least so many: a few hundred fit into the nearer
-/// caches.
+/// Number of connections above which data is prefetched. A few hundred connections fit into the
+/// nearer caches.
 const MANY: usize = 2048;
 
-/// How many packets before its turn each step is taken, the first step first.
+/// How many packets before its turn each step of a packet is done, beginning with the first step.
 pub const PLACES: [usize; 3] = [12, 8, 4];
 
 impl Network {
-    /// The packets that leave a pipe next.
+    /// Prefetches for the packets that leave a pipe next.
     #[inline]
     pub(super) fn look_into_pipe(&self, id: u32) {
         if self.connections > MANY
@@ -30,7 +30,7 @@ impl Network {
         }
     }
 
-    /// The packets that leave a queue next.
+    /// Prefetches for the packets that leave a queue next.
     #[inline]
     pub(super) fn look_into_queue(&self, link: u32) {
         if self.connections > MANY {
@@ -42,7 +42,7 @@ impl Network {
         }
     }
 
-    /// Ends whose timers may be the next.
+    /// Prefetches the ends whose timers may be due next.
     #[inline]
     pub(super) fn look_at_timers(&self) {
         if self.connections > MANY {
@@ -64,7 +64,8 @@ impl Network {
         self.ends.get(number as usize)
     }
 
-    /// `links`: how many links a packet will have passed by its turn that it has not passed yet.
+    /// Prefetches for three packets. `links` is the number of links that a packet still passes
+    /// before its turn.
     #[inline(never)]
     fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
         fetch::all(&self.ends[far.flow as usize]);
@@ -75,7 +76,8 @@ impl Network {
         } else {
             &ends.path.route
         };
-        // Only a packet whose way ends here needs the connection: for others the entry is enough.
+        // Only a packet whose path ends here needs the connection. For others the table entry is
+        // enough.
         if usize::from(near.hop) + links >= hops.len()
             && let Some(connection) = &ends.connection
         {

@@ -1,8 +1,8 @@
-//! Applications of flows at work: they write, hold back and ask for chunks. An application has one
+//! Applications of flows: they write, hold back data and request chunks. An application has one
 //! entry in the calendar, which it shares with the flow's stop.
 //!
-//! A request is an ACK with payload. Until the answer begins to arrive, the sender of the request
-//! repeats it after its timeout, which follows from the round-trip time of the handshake.
+//! A request is an ACK with payload. Until the answer begins to arrive, the receiver repeats the
+//! request after a timeout, which follows from the round-trip time of the handshake.
 
 use super::Network;
 use super::connections::{Acting, End, Opener};
@@ -11,7 +11,7 @@ use crate::plan::FlowPlan;
 use crate::traffic::application::{Act, Application, Writes};
 use crate::units::Time;
 
-/// The application of a flow, if it limits the flow.
+/// Creates the application of a flow, if it limits the flow.
 pub(super) fn of_flow(flow: &FlowPlan, mss: u64) -> Option<Box<Application>> {
     let writes = match (&flow.chunks, flow.rate) {
         (Some(chunks), _) => match chunks.every {
@@ -48,7 +48,7 @@ impl Network {
         }
     }
 
-    /// Lets the application write what is due; returns when the next write is due.
+    /// Lets the application write the data that is due. Returns when the next write is due.
     fn write(&mut self, number: usize) -> Time {
         let now = self.now;
         let Some(application) = &mut self.flows[number].application else {
@@ -93,7 +93,7 @@ impl Network {
         next
     }
 
-    /// Sends the receiver's request if it is due; returns when the next one is due.
+    /// Sends the receiver's request if it is due. Returns when the next one is due.
     fn ask_if_due(&mut self, number: usize) -> Time {
         let now = self.now;
         let ends = &mut self.ends[number];
@@ -113,7 +113,7 @@ impl Network {
             return asks.due;
         }
         if begun {
-            // The answer is under way: from here on TCP repeats what is lost.
+            // The answer has begun to arrive. From here on TCP repeats lost data.
             asks.due = Time::NEVER;
             return asks.due;
         }

@@ -1,5 +1,4 @@
-//! From a plan to a network at rest: pipes, links, end points and their first
-//! events.
+//! Builds an idle network from a plan: pipes, links, end points and their first events.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -34,7 +33,7 @@ use crate::units::Time;
 use crate::wheel::WheelPhase;
 
 impl Ids {
-    /// The components of a plan with this many pipes, one kind after the other.
+    /// Numbers the components of a plan with this many pipes, one kind after the other.
     fn of(plan: &Plan, n_pipes: u32, n_slots: u32) -> Ids {
         let n_links = plan.links.len() as u32;
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
@@ -74,8 +73,8 @@ impl Network {
         Network::numbered_from(plan, seed, 0)
     }
 
-    /// The same network, whose senders number their segments from `first_segment` on. The results
-    /// do not depend on this number, as tests of long flows check.
+    /// Like [`Network::new`], but senders number their segments from `first_segment` on. The
+    /// results do not depend on this number, as tests of long flows check.
     ///
     /// # Panics
     /// As [`Network::new`].
@@ -129,7 +128,8 @@ impl Network {
             ids,
             calendar: Calendar::new(
                 (ids.endpoints + 2 * n_programs) as usize,
-                // Pipes, links and pens; timers are due once in a round-trip time.
+                // Pipes, links and pens are due most of the time. Timers are due once in a
+                // round-trip time.
                 ids.queue_timers as usize,
             ),
             pipes,
@@ -191,16 +191,16 @@ impl Network {
     }
 }
 
-/// Pipes by number.
+/// Collects the pipes, by number.
 #[derive(Default)]
 struct Pipes {
     all: Vec<Pipe>,
-    /// Pipes that only delay: packets with the same delay share one.
+    /// Pipes that only delay. Packets with the same delay share a pipe.
     constant: BTreeMap<Time, u32>,
 }
 
 impl Pipes {
-    /// Finds or makes the pipe of a constant delay.
+    /// Finds or creates the pipe of a constant delay.
     fn constant(&mut self, delay: Time) -> u32 {
         *self.constant.entry(delay).or_insert_with(|| {
             self.all.push(Pipe::new(delay, None));
@@ -208,18 +208,18 @@ impl Pipes {
         })
     }
 
-    /// Makes a pipe that does more.
+    /// Creates a pipe that does more than delay.
     fn own(&mut self, delay: Time, more: More) -> u32 {
         self.all.push(Pipe::new(delay, Some(more)));
         (self.all.len() - 1) as u32
     }
 }
 
-/// The ways of flows and of traffic sources, and their pipes.
+/// Builds the paths of flows and traffic sources, with their pipes.
 fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     let mut paths =
         Vec::with_capacity(plan.flow_count() + plan.source_count() + plan.program_count());
-    // Each route once, however many flows use it.
+    // Each route is stored once, however many flows use it.
     let mut routes: BTreeMap<Vec<u32>, Arc<[u32]>> = BTreeMap::new();
     let mut shared = |route: &[u32]| match routes.get(route) {
         Some(known) => Arc::clone(known),
@@ -278,7 +278,7 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     paths
 }
 
-/// The entries of programs, without endpoints so far.
+/// Builds the entries of programs, without endpoints so far.
 fn endpoints(first: u32, plan: &Plan, seed: u64, series: &mut Series) -> Endpoints {
     let recorded = plan.record.series != SeriesMode::Off;
     let entries = (first..).zip(plan.each_program()).map(|(number, member)| {
@@ -290,7 +290,7 @@ fn endpoints(first: u32, plan: &Plan, seed: u64, series: &mut Series) -> Endpoin
     Endpoints::new(entries.collect())
 }
 
-/// The entry of an algorithm, and the options it is built with.
+/// The entry of an algorithm, and the options that it is built with.
 fn known<'a, B>(
     entries: &'static [&'static Entry<B>],
     chosen: &'a Algorithm,
@@ -348,13 +348,13 @@ fn build_link(
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
-/// Whether packets of the sender's host of a program pass a link, and those of the receiver's do not.
+/// Whether packets of a program's sender pass a link that packets of its receiver do not pass.
 fn passes_once(program: &ProgramPlan, link: u32) -> bool {
     program.route.contains(&link) && !program.back.contains(&link)
 }
 
-/// The phases of the timers of the two hosts of a flow or source. No other flow is on these hosts,
-/// unless the scenario names them.
+/// Returns the phases of the timers of the two hosts of a flow or source. No other flow is on these
+/// hosts, unless the scenario names them.
 fn wheel_phases(
     plan: &Plan,
     seed: u64,
@@ -374,7 +374,7 @@ fn wheel_phases(
     }
 }
 
-/// The connection of a flow, which begins with the flow.
+/// Creates the connection of a flow. It begins with the flow.
 fn of_flow(
     member: &Member<'_, FlowPlan>,
     plan: &Plan,
@@ -474,14 +474,14 @@ fn build_traffic(
     }
 }
 
-/// The pipe behind each link, if it has one.
+/// Returns the pipe behind each link, if the link has one.
 fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
     plan.links
         .iter()
         .map(|link| {
             let more = More::of(link, seed);
             if !link.impairments.is_empty() {
-                // Its pen delays the packets, with jitter and slots.
+                // The link's pen delays the packets, with jitter and slots.
                 None
             } else if more.jitter.is_some() || more.slots.is_some() {
                 Some(pipes.own(link.delay, more))
@@ -492,7 +492,7 @@ fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
         .collect()
 }
 
-/// The two ends of every flow and connection.
+/// Creates the two ends of every flow and connection.
 fn ends(
     plan: &Plan,
     seed: u64,

@@ -10,40 +10,40 @@ use crate::units::Time;
 
 /// The chunks of a connection.
 pub(super) struct Chunks {
-    /// Payload of each, bytes.
+    /// Payload of each chunk, bytes.
     pub bytes: u64,
-    /// Segments of each.
+    /// Number of segments of each chunk.
     pub segments: u64,
-    /// How many there will be; `None`: no limit.
+    /// Number of chunks in all. `None` means no limit.
     count: Option<u64>,
-    /// When each chunk under way was written or requested, the oldest first.
+    /// When each chunk that has not arrived was written or requested, the oldest first.
     begun: VecDeque<Time>,
-    /// Chunks that have arrived.
+    /// Number of chunks that have arrived.
     pub arrived: u64,
     pub asks: Option<Asks>,
-    /// The largest number that was requested, from 1.
+    /// The largest number of a chunk that was requested, counted from 1.
     pub requested: u64,
     /// The application's entry in the calendar, until the flow stops.
     pub application: Option<Component>,
     warmup: Time,
-    /// Chunks begun after the warm-up.
+    /// Number of chunks that began after the warm-up.
     started: u64,
     done: Vec<Completion>,
 }
 
-/// How a receiver asks for chunks.
+/// How the receiver requests chunks.
 pub(super) struct Asks {
     think: Time,
     pub payload: u16,
     min_rto: Time,
-    /// When the next request, or its repetition, is due.
+    /// When the next request, or the repetition of the last one, is due.
     pub due: Time,
-    /// Requests sent for the next chunk.
+    /// How often the next chunk was requested.
     pub times: u32,
 }
 
-/// The largest exponent of a timeout's backoff, with which 200 ms stay below Linux's ceiling of 120
-/// s.
+/// The largest exponent of a timeout's backoff. With it, a timeout of 200 ms stays below Linux's
+/// limit of 120 s.
 const MOST_DOUBLINGS: u32 = 9;
 
 impl Chunks {
@@ -76,14 +76,15 @@ impl Chunks {
         }
     }
 
-    /// Notes that a chunk is written, or requested.
+    /// Notes that a chunk is written or requested now.
     pub fn begin(&mut self, now: Time) {
         self.begun.push_back(now);
         self.started += u64::from(now >= self.warmup);
     }
 
-    /// Notes that this many segments have arrived in all, which complete one chunk or several.
-    /// Schedules the request for the next; returns the number of segments that will complete it.
+    /// Notes that `segments` segments have arrived in all, which complete one or more chunks.
+    /// Schedules the request for the next chunk. Returns the number of segments that will complete
+    /// it.
     #[cold]
     pub fn arrive(&mut self, segments: u64, now: Time, calendar: &mut Calendar) -> u64 {
         while (self.arrived + 1) * self.segments <= segments {
@@ -103,7 +104,7 @@ impl Chunks {
             asks.times = 0;
             asks.due = if over { Time::NEVER } else { now + asks.think };
             if let (Some(application), false) = (self.application, over) {
-                // The application finds out itself when the request is due.
+                // The application finds out by itself when the request is due.
                 calendar.schedule(application, now);
             }
         }
@@ -113,7 +114,7 @@ impl Chunks {
         (self.arrived + 1) * self.segments
     }
 
-    /// Takes a request from a receiver that has this many segments.
+    /// Handles a request from a receiver that has received this many segments.
     #[cold]
     pub fn request(&mut self, segments: u64, now: Time, calendar: &mut Calendar) {
         let wanted = segments / self.segments + 1;
@@ -139,7 +140,7 @@ impl Chunks {
 }
 
 impl Asks {
-    /// Time until a request is repeated, where the handshake took `rtt`.
+    /// Time until a request is repeated, if the handshake took `rtt`.
     pub fn timeout(&self, rtt: Time) -> Time {
         let first = rtt + Time(2 * rtt.ns()).max(self.min_rto);
         Time(first.ns() << self.times.min(MOST_DOUBLINGS))

@@ -1,18 +1,19 @@
-//! Connections: both ends of TCP, whoever opens them.
+//! Connections: both ends of TCP, no matter which end opens them.
 //!
-//! A packet has one number, the index in a table of [`Ends`]. A flow has a slot of the table, and
-//! a connection there, for good. A traffic source has an entry, under which it sends datagrams. A
-//! source that opens connections also has a fixed number of slots at the end of the table. So every
-//! table by that number (counters of a queue, hosts of a fair queue) has an entry from the start.
+//! A packet has one number, the index in a table of [`Ends`]. A flow has an entry of the table,
+//! with a connection that stays there. A traffic source has an entry, under which it sends
+//! datagrams. A source that opens connections also has a fixed number of slots at the end of the
+//! table. So every table by that number (counters of a queue, hosts of a fair queue) has all
+//! entries from the start.
 //!
-//! Such a slot is used again, but not before the last packet of its previous
-//! connection has left the network. So a number never means two connections at
-//! a time, and neither packets nor results need to distinguish them. The calendar may still have an
-//! entry of the previous connection; the next connection then finds that nothing is due yet.
+//! Such a slot is used again, but not before the last packet of its previous connection has left
+//! the network. So a number never means two connections at the same time, and neither packets nor
+//! results need to distinguish them. The calendar may still have an entry of the previous
+//! connection. The next connection then finds that nothing is due yet.
 //!
 //! Data always goes from sender to receiver. The sender of a flow is the client, which connects.
-//! For a request the receiver is the client: the server's SYN takes the part of the SYN-ACK, and
-//! the answer to it takes the part of the client's ACK, which is the request. Only the client's SYN
+//! For a request the receiver is the client. The server's SYN then takes the part of the SYN-ACK.
+//! The answer to it takes the part of the client's ACK, and is the request. Only the client's SYN
 //! comes before that. So the times, the packets and the retransmissions of a handshake are right.
 //! Its third packet is 8 bytes longer than Linux's. A SYN that was lost is sent again as Linux
 //! does. A server that has answered a SYN does not answer its duplicate before its own timer fires.
@@ -35,25 +36,25 @@ use crate::tcp::sender::Sender;
 use crate::units::Time;
 use crate::wheel::WheelPhase;
 
-/// One end of a connection; also its index in pairs.
+/// One end of a connection. It is also the index of that end in pairs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Sender,
     Receiver,
 }
 
-/// What a number belongs to.
+/// What an entry of the table belongs to.
 #[derive(Clone, Copy)]
 pub(super) enum Opener {
-    /// A flow, for good.
+    /// A flow, which keeps the entry for the whole run.
     Flow,
-    /// The traffic source of this index.
+    /// The traffic source with this index.
     Traffic(u32),
-    /// The entry of programs of this index.
+    /// The entry of programs with this index.
     Program(u32),
 }
 
-/// The way between two ends.
+/// The path between two ends.
 #[derive(Clone)]
 pub(super) struct Path {
     /// Links that data passes.
@@ -64,27 +65,27 @@ pub(super) struct Path {
     pub pipes: [u32; 2],
 }
 
-/// What a number in packets means: two ends, and their connection.
+/// The meaning of a number in packets: two ends, and their connection.
 pub(super) struct Ends {
     pub opener: Opener,
     pub path: Path,
     /// Components of the timers by [`End`].
     pub timers: [Component; 2],
-    /// When each timer is entered in the calendar.
+    /// Time of each timer's entry in the calendar.
     pub armed: [Time; 2],
-    /// When each end has something to do, known without reading the end. Its entry in the calendar
-    /// may come up sooner.
+    /// When each end has something to do, stored here so that nobody has to read the end. The entry
+    /// in the calendar may be due sooner.
     pub due: [Time; 2],
     /// Packets that the ends have put into the network.
     pub entered: u64,
-    /// Packets that have reached one.
+    /// Packets that have reached an end.
     pub ended: u64,
-    /// None: the end of a source of datagrams, or a free slot.
+    /// The connection. `None` for a source of datagrams, or for a free slot.
     pub connection: Option<Box<Connection>>,
 }
 
 impl Ends {
-    /// The connection of a flow, which it has for good.
+    /// The connection of a flow, which exists for the whole run.
     pub fn of_flow(&self) -> &Connection {
         let connection = self.connection.as_ref();
         connection.expect("the slot of a flow is never free")
@@ -95,17 +96,17 @@ impl Ends {
 pub(super) struct Connection {
     pub sender: Sender,
     pub receiver: Receiver,
-    /// Which end connects.
+    /// The end that connects.
     pub client: End,
-    /// When it does, or did.
+    /// When the client connects.
     pub opened: Time,
-    /// If the receiver is the client: when it sends its SYN again; `NEVER` once there is an answer.
+    /// When the receiver, as the client, sends its SYN again. `NEVER` once it has an answer.
     pub syn_due: Time,
-    /// SYNs that it has sent again.
+    /// Number of SYNs that the receiver has sent again.
     pub syn_retransmits: u32,
-    /// Payload to send; `None`: without end.
+    /// Payload to send, bytes. `None` means no limit.
     pub bytes: Option<u64>,
-    /// Payload of a full segment.
+    /// Payload of a full segment, bytes.
     pub mss: u64,
     /// Number of the first segment.
     pub first: u64,
@@ -113,26 +114,26 @@ pub(super) struct Connection {
     pub goal: u64,
     /// When the last byte was delivered.
     pub completed: Option<Time>,
-    /// Its chunks, if its application writes in chunks.
+    /// The chunks, if the application writes in chunks.
     pub chunks: Option<Box<Chunks>>,
-    /// Bytes that were requested on a connection without end.
+    /// The request under way on a connection without an end.
     pub asked: Option<Box<Asked>>,
 }
 
-/// A request on a connection without end.
+/// A request on a connection without an end.
 pub(super) struct Asked {
     pub at: Time,
-    /// Segments of the answer.
+    /// Number of segments of the answer.
     segments: u64,
-    /// When the request was last sent; `None`: it has arrived.
+    /// When the request was last sent. `None` once it has arrived.
     pub sent: Option<Time>,
     /// How long the answer took, once it has arrived.
     pub took: Option<Time>,
 }
 
 impl Connection {
-    /// A connection that is not opened yet, between hosts whose timers have these phases (by
-    /// [`End`]).
+    /// Creates a connection that is not open yet. `phases` are those of the timers of its hosts, by
+    /// [`End`].
     pub fn unopened(
         number: u32,
         tcp: &TcpPlan,
@@ -169,7 +170,7 @@ impl Connection {
         }
     }
 
-    /// Lets the application write piece by piece, this much in all.
+    /// Lets the application write piece by piece, `bytes` in all.
     pub fn expect_writes(&mut self, bytes: Option<u64>) {
         self.sender.expect_writes();
         let last = bytes.map(|bytes| self.first + bytes.div_ceil(self.mss));
@@ -194,8 +195,8 @@ impl Connection {
         self.payload(self.sender.acked())
     }
 
-    /// Bytes of the first segments, this many: the last segment of all, or of a chunk, may be
-    /// short.
+    /// Bytes of the first `segments` segments. The last segment of the transfer, or of a chunk, may
+    /// be short.
     fn payload(&self, segments: u64) -> u64 {
         if let Some(chunks) = &self.chunks {
             let begun = (segments % chunks.segments * self.mss).min(chunks.bytes);
@@ -205,7 +206,7 @@ impl Connection {
         self.bytes.map_or(whole, |bytes| whole.min(bytes))
     }
 
-    /// Whether the last byte of all, or of a chunk, has just been delivered.
+    /// Whether the last byte of the transfer, or of a chunk, has just been delivered.
     #[inline]
     fn completes(&mut self, now: Time, calendar: &mut Calendar) -> bool {
         if self.receiver.rcv_nxt >= self.goal {
@@ -215,7 +216,7 @@ impl Connection {
         false
     }
 
-    /// The receiver requests so many bytes at `now`, unless one of its requests is under way.
+    /// Lets the receiver request `bytes` bytes at `now`, unless one of its requests is under way.
     pub fn ask(&mut self, bytes: u64, now: Time, port: &mut Access<'_>) {
         const AGAIN: Time = Time(1_000_000_000);
         const PAYLOAD: u16 = 100;
@@ -232,7 +233,7 @@ impl Connection {
                 }));
             }
             Some(asked) => match &mut asked.sent {
-                // It may be lost.
+                // The last request may be lost, so repeat it.
                 Some(sent) if now.since(*sent) >= AGAIN => *sent = now,
                 _ => return,
             },
@@ -256,15 +257,15 @@ impl Connection {
     }
 }
 
-/// An end of a connection that has something to do. The parts are separate because every packet
-/// needs the port in memory, but not the rest.
+/// An end of a connection that acts now. The parts are separate because every packet needs the port
+/// in memory, but not the rest.
 pub(super) struct Acting<'a> {
     pub connection: &'a mut Connection,
     pub port: Access<'a>,
     pub entry: Entry<'a>,
 }
 
-/// The entry of an end in the calendar.
+/// The calendar entry of an end.
 pub(super) struct Entry<'a> {
     timer: Component,
     armed: &'a mut Time,
@@ -272,8 +273,8 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Moves the calendar's entry if the deadline is now earlier; a later one
-    /// waits until the entry comes up.
+    /// Moves the calendar entry if the deadline is now earlier. A later deadline waits until the
+    /// entry is due.
     #[inline]
     pub fn rearm(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
@@ -283,7 +284,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Moves the calendar's entry, which has come up, to the next deadline: this takes one step
+    /// Moves the calendar entry, which is due now, to the next deadline. This takes one step
     /// instead of two for removing and adding it.
     fn settle(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
@@ -293,7 +294,7 @@ impl Entry<'_> {
 }
 
 impl Ends {
-    /// The connection, if there is one, and the data that one of its ends needs.
+    /// Returns the connection, if there is one, and the data that one of its ends needs to act.
     #[inline]
     pub fn acting<'a>(
         &'a mut self,
@@ -320,8 +321,8 @@ impl Ends {
         })
     }
 
-    /// The calendar's entry of an end has come up. Returns whether it is too early, in which case
-    /// it is moved.
+    /// Handles a calendar entry of an end that is due. Returns whether the entry is too early; if
+    /// so, moves it.
     #[inline]
     fn waits(&mut self, end: End, now: Time, calendar: &mut Calendar) -> bool {
         let due = self.due[end as usize];
@@ -335,7 +336,7 @@ impl Ends {
 }
 
 impl Network {
-    /// A packet has come to the receiving end of its way.
+    /// Delivers a packet to the receiving end of its path.
     #[inline(never)] // `arrive` is short without it
     pub(super) fn deliver_data(&mut self, packet: &Packet) {
         let now = self.now;
@@ -367,7 +368,7 @@ impl Network {
         }
     }
 
-    /// An ACK has come to the sending end of its way, or the client's SYN.
+    /// Delivers an ACK, or the client's SYN, to the sending end of its path.
     #[inline(never)]
     pub(super) fn deliver_ack(&mut self, packet: &Packet) {
         let (now, number) = (self.now, packet.flow as usize);
@@ -415,7 +416,7 @@ impl Network {
         self.after_sender(number, opener);
     }
 
-    /// A sender has acted.
+    /// Does what follows after a sender has acted.
     #[inline]
     pub(super) fn after_sender(&mut self, number: usize, opener: Opener) {
         match opener {
@@ -425,7 +426,7 @@ impl Network {
         }
     }
 
-    /// The sender of a flow has acted, where that is recorded or remembered.
+    /// Records or remembers the state of a flow's sender after it has acted.
     #[cold]
     fn after_flow(&mut self, number: usize) {
         if self.every_change {
@@ -436,7 +437,7 @@ impl Network {
         }
     }
 
-    /// The calendar's entry of a sender has come up.
+    /// Runs a sender whose calendar entry is due.
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
@@ -467,7 +468,7 @@ impl Network {
         self.after_sender(number, opener);
     }
 
-    /// The calendar's entry of a receiver has come up.
+    /// Runs a receiver whose calendar entry is due.
     pub(super) fn run_receiver(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
@@ -493,7 +494,7 @@ impl Network {
         end.entry.settle(deadline, end.port.calendar);
     }
 
-    /// The receiver, as the client, connects.
+    /// Lets the receiver connect, as the client.
     pub(super) fn connect_receiver(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];

@@ -1,9 +1,9 @@
-//! What the receiving ends of sources do with datagrams: they echo them, put frames together, and
-//! report to the source what has arrived.
+//! The receiving ends of sources: they echo datagrams, put frames together, and report to the
+//! source what has arrived.
 //!
-//! Both ends of a source are in one place, so a datagram has only numbers: of its frame or request,
-//! its place in the frame, and its own number. The content of a report waits here, by the number of
-//! the datagram that carries it.
+//! Both ends of a source are in one place, so a datagram only carries numbers: that of its frame or
+//! request, its index in the frame, and its own number. The content of a report waits here under
+//! the number of the datagram that carries it.
 
 use std::collections::VecDeque;
 
@@ -24,50 +24,50 @@ const REPORT_LEN: u16 = 98;
 /// What the receiving end of a source does with datagrams.
 #[derive(Default)]
 pub(super) enum Far {
-    /// Nothing.
+    /// The receiver only counts datagrams.
     #[default]
     Sink,
     Echo(Box<Echoes>),
     Media(Box<Media>),
 }
 
-/// Echoes of a source.
+/// The requests of a source, and their echoes.
 pub(super) struct Echoes {
     requests: Frames,
     /// ECN field of echoes.
     ecn: Ecn,
     warmup: Time,
-    /// When each request was echoed, from `first` on.
+    /// When each request was echoed, beginning with request `first`.
     turned: VecDeque<Time>,
     first: u64,
     back: Histogram,
 }
 
-/// Frames of a source.
+/// The frames of a source of media.
 pub(super) struct Media {
     frames: Frames,
     /// Most bytes of media in a datagram.
     room: u32,
-    /// Datagrams sent.
+    /// Number of datagrams sent.
     sent: u32,
     reports: Option<Reports>,
 }
 
-/// What the receiver reports.
+/// State of the receiver's reports.
 struct Reports {
     every: Time,
     /// When the current interval began; `None` before the first datagram.
     begun: Option<Time>,
-    /// Number of the first datagram that the interval expects.
+    /// Number of the first datagram that the current interval expects.
     expected_from: u32,
-    /// The highest number that has arrived, plus one.
+    /// The highest number of a datagram that has arrived, plus one.
     highest: u32,
     received: u64,
     bytes: u64,
-    /// Least one-way delay of the run, and of the interval.
+    /// Smallest one-way delay of the run. `least_now` is that of the current interval.
     least: Time,
     least_now: Time,
-    /// Reports under way, the first of which has the number `first`.
+    /// Reports under way. The first one has the number `first`.
     under_way: VecDeque<Report>,
     first: u64,
 }
@@ -88,7 +88,7 @@ impl Reports {
         }
     }
 
-    /// Counts a datagram; returns the number of a report if one is due.
+    /// Counts a datagram. Returns the number of a report if one is due.
     fn arrive(&mut self, packet: &Packet, now: Time) -> Option<u64> {
         let number = packet.sack[0].len;
         let begun = *self.begun.get_or_insert(now);
@@ -115,7 +115,7 @@ impl Reports {
         Some(self.first + self.under_way.len() as u64 - 1)
     }
 
-    /// The content of a report that has reached the source. Reports before it are out of date.
+    /// Takes the content of a report that has reached the source, and drops the older reports.
     fn take(&mut self, number: u64) -> Option<Report> {
         let before = number.checked_sub(self.first)?;
         self.under_way
@@ -128,7 +128,7 @@ impl Reports {
 }
 
 impl Far {
-    /// Its role, as declared by the kind of the source.
+    /// Creates the receiving end that the kind of the source declares.
     pub fn of(source: &TrafficPlan, warmup: Time) -> Far {
         let entry = find(traffic::TABLE.entries(), source.kind);
         let Some(Transport::Datagrams(of)) = entry.map(|entry| entry.build.transport) else {
@@ -154,13 +154,13 @@ impl Far {
         }
     }
 
-    /// Whether it does anything.
+    /// Whether the receiving end does more than count.
     #[inline]
     pub fn acts(&self) -> bool {
         !matches!(self, Far::Sink)
     }
 
-    /// A frame or request of this many datagrams is sent; returns its number.
+    /// Notes that a frame or request of this many datagrams is sent. Returns its number.
     pub fn capture(&mut self, datagrams: u32, bytes: u64, now: Time) -> u64 {
         match self {
             Far::Sink => 0,
@@ -172,7 +172,7 @@ impl Far {
         }
     }
 
-    /// What was measured until the end of the run.
+    /// Returns the measurements until the end of the run.
     pub fn finish(
         self,
         end: Time,
@@ -200,7 +200,7 @@ impl Far {
 }
 
 impl Echoes {
-    /// A request has come to the far end.
+    /// Notes that a request has reached the far end.
     fn turn(&mut self, number: u64, now: Time) {
         if let Some(place) = number.checked_sub(self.first)
             && let Some(turned) = self.turned.get_mut(place as usize)
@@ -210,7 +210,7 @@ impl Echoes {
         }
     }
 
-    /// An echo has come back.
+    /// Notes that an echo has come back.
     fn arrive(&mut self, number: u64, now: Time) {
         let sent = self.requests.captured_ns(number);
         if self.requests.arrive(number, 0, now.ns())
@@ -220,7 +220,7 @@ impl Echoes {
         {
             self.back.record(now.since(*turned).ns());
         }
-        // Requests that are settled are not looked up again.
+        // Requests that are settled are never looked up again.
         while self.first < self.requests.first_open() {
             self.turned.pop_front();
             self.first += 1;
@@ -229,7 +229,7 @@ impl Echoes {
 }
 
 impl Network {
-    /// A source sends a datagram: one of a frame, or a request.
+    /// Sends a datagram of a source: one of a frame, or a request.
     pub(super) fn send_datagram(
         &mut self,
         index: usize,
@@ -254,7 +254,7 @@ impl Network {
         self.enter_from(End::Sender, packet);
     }
 
-    /// A source sends a frame, in as many datagrams as it needs.
+    /// Sends a frame of a source, in as many datagrams as it needs.
     pub(super) fn send_frame(&mut self, index: usize, bytes: u32, ecn: Ecn) {
         let now = self.now;
         let far = &mut self.traffic[index].far;
@@ -283,7 +283,7 @@ impl Network {
         pipe.push(packet, self.now, access, &mut self.calendar);
     }
 
-    /// A datagram has come to a receiving end that does something with it.
+    /// Handles a datagram at a receiving end that does more than count.
     #[inline(never)]
     pub(super) fn act_at_far_end(&mut self, index: usize, packet: &Packet) {
         let now = self.now;
@@ -314,7 +314,7 @@ impl Network {
         }
     }
 
-    /// An echo or a report has come back to a source.
+    /// Handles an echo or a report that has come back to a source.
     pub(super) fn answered(&mut self, index: usize, packet: &Packet) {
         let now = self.now;
         let traffic = &mut self.traffic[index];

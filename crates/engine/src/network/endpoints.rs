@@ -1,8 +1,9 @@
-//! Endpoints of entries of `[[programs]]`, and entries whose datagrams the caller sends and receives.
+//! Endpoints of entries of `[[programs]]`, and entries whose datagrams the caller sends and
+//! receives.
 //!
-//! Packets have 64 bytes, so payloads wait elsewhere ([`Payloads`]). A packet of an endpoint has
-//! the number of its payload in place of a sequence number. Packets of the receiver's side travel
-//! the way back as ACKs do, and are datagrams.
+//! Packets have 64 bytes, so payloads are stored elsewhere ([`Payloads`]). A packet of an endpoint
+//! has the number of its payload in place of a sequence number. Packets from the receiver's side
+//! take the way back as ACKs do, and are datagrams.
 
 mod payloads;
 
@@ -16,20 +17,20 @@ use crate::packet::{Ecn, Packet, flags};
 use crate::units::Time;
 use payloads::Payloads;
 
-/// The time within which wake-ups and datagrams are counted.
+/// The interval over which wake-ups and datagrams are counted.
 const WINDOW: Time = Time(1_000_000);
-/// The most wake-ups of an endpoint within [`WINDOW`]: one every 20 ns.
+/// The largest number of wake-ups of an endpoint within [`WINDOW`]: one every 20 ns.
 const MAX_WAKES: u32 = 50_000;
-/// The most datagrams of an endpoint within [`WINDOW`].
+/// The largest number of datagrams of an endpoint within [`WINDOW`].
 const MAX_DATAGRAMS: u32 = 200_000;
-/// The most bytes of payload in the network.
+/// The largest number of payload bytes in the network.
 const MAX_PAYLOAD: u64 = 256 << 20;
-/// IP bytes of the longest datagram; longer ones are dropped, as with the flag "don't fragment".
+/// IP bytes of the longest datagram. Longer ones are dropped, as with the flag "don't fragment".
 const MTU: usize = 1500;
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
 
-/// All entries.
+/// All entries of programs.
 pub(super) struct Endpoints {
     entries: Vec<Entry>,
     payloads: Payloads,
@@ -38,23 +39,23 @@ pub(super) struct Endpoints {
 
 /// An entry of `[[programs]]`.
 pub(super) struct Entry {
-    /// Its number in packets.
+    /// The number of this entry in packets.
     number: u32,
     start: Time,
     stop: Option<Time>,
     sides: [Attached; 2],
-    /// Datagrams that have arrived, if the caller takes them.
+    /// Datagrams that have arrived, if the caller receives them.
     arrivals: Option<Vec<Arrival>>,
     sampler: Option<ProgramSampler>,
     /// Packets of the sender's side since the warm-up, by ECN field.
     sent: [u64; 4],
-    /// The number of these that arrived since the warm-up.
+    /// Number of packets of the sender's side that arrived since the warm-up.
     received: u64,
-    /// Payload that has arrived at the receiver's and at the sender's side, in all and before the
-    /// end of the warm-up.
+    /// Payload bytes that have arrived at the receiver's and at the sender's side. `base` has those
+    /// before the end of the warm-up.
     delivered: [u64; 2],
     base: [u64; 2],
-    /// When the first datagram was sent and the last one arrived.
+    /// When the first datagram was sent. `last` is when the last one arrived.
     first: Option<Time>,
     last: Time,
     too_long: u64,
@@ -123,7 +124,7 @@ pub struct Dropped {
     pub sent: Time,
     /// When it was dropped.
     pub at: Time,
-    /// Why.
+    /// Cause of the drop.
     pub cause: Cause,
     /// Index of the link that dropped it.
     pub link: usize,
@@ -147,7 +148,7 @@ impl From<End> for Side {
     }
 }
 
-/// The sides, in the order of pairs.
+/// Both ends, in the order of pairs.
 const ENDS: [End; 2] = [End::Sender, End::Receiver];
 
 impl Endpoints {
@@ -159,7 +160,7 @@ impl Endpoints {
         }
     }
 
-    /// A link has sent a packet twice: its payload is needed twice.
+    /// Notes that a link has duplicated a packet, so that its payload is needed twice.
     pub fn copied(&mut self, packet: &Packet) {
         let first = self.entries.first().map_or(u32::MAX, |entry| entry.number);
         let entry = packet.flow.checked_sub(first).map(|place| place as usize);
@@ -168,7 +169,7 @@ impl Endpoints {
         }
     }
 
-    /// Counters start from here.
+    /// Starts the counters, at the end of the warm-up.
     pub fn end_warmup(&mut self) {
         for entry in &mut self.entries {
             entry.base = entry.delivered;
@@ -200,7 +201,7 @@ impl Entry {
         }
     }
 
-    /// What is sampled.
+    /// The values that are sampled.
     fn state(&self) -> ProgramState {
         let sender = self.sides[0].endpoint.as_ref();
         let state = sender.map(|sender| sender.state()).unwrap_or_default();
@@ -215,7 +216,7 @@ impl Entry {
         }
     }
 
-    /// What was measured.
+    /// The measurements of this entry.
     fn outcome(&self, name: String, kind: &str, warmup: Time, end: Time) -> ProgramOutcome {
         let done = self.sides.each_ref().map(|side| side.done);
         let over = done[0].zip(done[1]).map(|(a, b)| a.max(b));
@@ -249,8 +250,8 @@ impl Entry {
 }
 
 impl Network {
-    /// Attaches endpoints to an entry of `[[programs]]`: the sender's side and the receiver's. To be
-    /// called before the run. An entry without endpoints sends nothing.
+    /// Attaches endpoints to an entry of `[[programs]]`: the sender's side and the receiver's. Call
+    /// it before the run. An entry without endpoints sends nothing.
     ///
     /// # Panics
     /// If there is no such entry.
@@ -266,7 +267,7 @@ impl Network {
         self.calendar.schedule(first + 1, here.start);
     }
 
-    /// Takes the endpoints of an entry out again.
+    /// Removes the endpoints of an entry and returns them.
     pub fn detach(&mut self, entry: usize) -> [Option<Box<dyn Endpoint>>; 2] {
         let endpoints = self.endpoints.as_mut();
         let entry = endpoints.and_then(|endpoints| endpoints.entries.get_mut(entry));
@@ -277,14 +278,14 @@ impl Network {
         [sender.endpoint.take(), receiver.endpoint.take()]
     }
 
-    /// The first mistake of an endpoint, if there was one. The results of the run are then not those
-    /// of the scenario.
+    /// The first mistake of an endpoint, if there was one. The results of the run are then not
+    /// those of the scenario.
     pub fn endpoint_fault(&self) -> Option<EndpointFault> {
         self.endpoints.as_ref()?.fault
     }
 
-    /// From now on the caller sends the datagrams of an entry ([`Network::send`]) and takes those
-    /// that arrive ([`Network::take_arrivals`]).
+    /// Opens an entry: from now on the caller sends its datagrams ([`Network::send`]) and takes
+    /// those that arrive ([`Network::take_arrivals`]).
     ///
     /// # Panics
     /// If there is no such entry.
@@ -293,8 +294,8 @@ impl Network {
         endpoints.entries[entry].arrivals = Some(Vec::new());
     }
 
-    /// Sends a datagram from a side of an open entry, at the time until which the network has run.
-    /// `bytes` is its length as a frame.
+    /// Sends a datagram from a side of an open entry, at the network's current time. `bytes` is its
+    /// length as a frame.
     pub fn send(&mut self, entry: usize, side: Side, bytes: u16, ecn: Ecn, handle: u64) {
         let Some(endpoints) = &self.endpoints else {
             return;
@@ -307,7 +308,7 @@ impl Network {
     }
 
     /// Moves the datagrams of an open entry that have arrived to the end of `arrived`, in the order
-    /// of time, and those that were dropped to the end of `dropped`, link by link.
+    /// of time. Moves those that were dropped to the end of `dropped`, link by link.
     pub fn take_arrivals(
         &mut self,
         entry: usize,
@@ -322,7 +323,7 @@ impl Network {
         }
     }
 
-    /// Datagrams of an entry that have been put into the network, copies included.
+    /// Number of an entry's datagrams that have been put into the network, copies included.
     pub fn datagrams_sent(&self, entry: usize) -> u64 {
         let endpoints = self.endpoints.as_ref();
         let entry = endpoints.and_then(|endpoints| endpoints.entries.get(entry));
@@ -349,13 +350,13 @@ impl Network {
         self.pipes[access as usize].push(packet, now, access, &mut self.calendar);
     }
 
-    /// The time has come that an endpoint asked to be woken at.
+    /// Wakes an endpoint at the time that it asked for.
     pub(super) fn run_endpoint(&mut self, id: Component) {
         let place = (id - self.ids.endpoints) as usize;
         self.turn(place / 2, ENDS[place % 2], None);
     }
 
-    /// A datagram has arrived at one side of an entry.
+    /// Delivers a datagram to one side of an entry.
     pub(super) fn receive_datagram(&mut self, entry: usize, end: End, packet: &Packet) {
         let now = self.now;
         let Some(endpoints) = &mut self.endpoints else {
@@ -383,7 +384,7 @@ impl Network {
         self.turn(entry, end, Some(packet));
     }
 
-    /// An endpoint is woken or takes a datagram, and then sends what it has.
+    /// Wakes an endpoint or hands it a datagram, and then sends its datagrams.
     fn turn(&mut self, entry: usize, end: End, packet: Option<&Packet>) {
         let now = self.now;
         let id = self.ids.endpoints + 2 * entry as u32 + end as u32;
@@ -448,7 +449,7 @@ impl Network {
         }
     }
 
-    /// Sends what an endpoint has to send now.
+    /// Sends the datagrams that an endpoint wants to send now.
     fn transmit(&mut self, entry: usize, end: End, header: u16, endpoint: &mut dyn Endpoint) {
         loop {
             let Some(endpoints) = &mut self.endpoints else {
@@ -502,14 +503,15 @@ impl Network {
             here.too_long += 1;
             return endpoints.payloads.put_spare(payload);
         }
-        // Both fit: the longest frame has 1514 bytes.
+        // Both casts fit, as the longest frame has 1514 bytes.
         let mut packet = Packet::new(here.number, len as u16, ecn);
         packet.payload = payload.len() as u16;
         packet.seq = endpoints.payloads.put(payload);
         self.enter(entry, end, packet);
     }
 
-    /// Takes note of packets of endpoints that were dropped, and copies those of one entry.
+    /// Releases the payloads of endpoints' packets that were dropped, and copies the drops of one
+    /// entry.
     fn reclaim(&mut self, mut wanted: Option<(usize, &mut Vec<Dropped>)>) {
         let Some(endpoints) = &mut self.endpoints else {
             return;

@@ -1,5 +1,4 @@
-//! What each component does when its entry of the calendar is due, and the way
-//! of a packet from one to the next.
+//! Handles the events of components, and moves a packet from one component to the next.
 
 use super::Network;
 use crate::calendar::{Component, NOT_DUE};
@@ -12,8 +11,8 @@ use crate::units::Time;
 pub(super) struct Ids {
     /// Pipes come first, from 0.
     pub links: u32,
-    /// The pens of impaired links, by link; none if no link has impairments. Pipes, links and pens
-    /// have nearly all events.
+    /// The pens of impaired links, by link. No pens exist if no link has impairments. Pipes, links
+    /// and pens have nearly all events.
     pub pens: u32,
     pub queue_timers: u32,
     pub rate_changes: u32,
@@ -24,7 +23,7 @@ pub(super) struct Ids {
     pub stops: u32,
     pub warmup: u32,
     pub sampler: u32,
-    /// Slots that are used again, each with its receiver and then its sender.
+    /// Slots for connections of sources, each with its receiver and then its sender.
     pub slots: u32,
     /// Endpoints of programs come last, each entry with its sender and then its receiver.
     pub endpoints: u32,
@@ -73,7 +72,7 @@ impl Network {
         }
     }
 
-    /// Delivers what has reached the end of a pipe.
+    /// Delivers the packets that have reached the end of a pipe.
     #[inline(always)]
     fn run_pipe(&mut self, id: Component) {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -91,7 +90,7 @@ impl Network {
         }
     }
 
-    /// A packet arrives at the next link of its route, or at its end.
+    /// Moves a packet to the next link of its route, or to its end.
     #[inline(always)]
     pub(super) fn arrive(&mut self, packet: &mut Packet) {
         let path = &self.ends[packet.flow as usize].path;
@@ -110,7 +109,7 @@ impl Network {
         }
     }
 
-    /// Serves a link as long as packets leave at this very moment.
+    /// Serves a link as long as packets leave at this time.
     fn serve_link(&mut self, link: u32) {
         let id = self.ids.links + link;
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -135,7 +134,7 @@ impl Network {
         }
     }
 
-    /// A packet leaves a link for the pipe behind it, if there is one.
+    /// Moves a packet from a link to the pipe behind it, if there is one.
     #[inline]
     fn leave_link(&mut self, packet: &mut Packet, pipe: Option<u32>) {
         packet.hop += 1;

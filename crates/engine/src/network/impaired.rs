@@ -1,4 +1,4 @@
-//! Links with impairments: what happens to packets that have left the queue of such a link.
+//! Links with impairments: the path of packets after they have left the queue of such a link.
 
 mod pen;
 
@@ -19,28 +19,28 @@ use crate::rng::Stream;
 use crate::units::Time;
 use pen::Pen;
 
-/// What follows the queue of a link that has impairments.
+/// What a packet meets after the queue of a link with impairments.
 pub(super) struct Impaired {
     delay: Time,
     /// Jitter and slots of the link itself, if it has them.
     more: Option<More>,
-    /// When the last packet has passed the delay, jitter and slots, which keep the order.
+    /// When the last packet passed the delay, jitter and slots, which keep the order.
     last: Time,
     steps: Vec<Step>,
     /// How many of the impairments hold packets.
     holding: usize,
     pen: Pen,
-    /// When the calendar has an entry for this; [`Time::NEVER`] if it has none.
+    /// Time of this link's entry in the calendar; [`Time::NEVER`] if it has none.
     entered: Time,
 }
 
 /// An impairment, and which packets meet it.
 struct Step {
     impairment: Box<dyn Impairment>,
-    /// Whether it holds packets: only then it may release some, and has a deadline.
+    /// Whether the impairment holds packets. Only then it may release some, and has a deadline.
     holds: bool,
     concerns: Concerns,
-    /// The windows that have not ended, the next one first; `None`: always.
+    /// The windows that have not ended, the next one first. `None` means that it always acts.
     during: Option<VecDeque<(Time, Time)>>,
 }
 
@@ -78,15 +78,15 @@ impl Step {
 
 /// The fate of a packet at an impairment.
 enum Met {
-    /// The packet does not concern it.
+    /// The impairment does not concern the packet.
     Passes,
     Goes,
     Twice,
-    /// It is lost or held.
+    /// The packet is lost or held.
     Ends,
 }
 
-/// What the impairments of a link may change outside of themselves.
+/// The state outside of the impairments that they may change.
 struct Surroundings<'a> {
     sink: &'a mut Sink,
     ends: &'a mut [Ends],
@@ -116,14 +116,13 @@ impl Impaired {
         }))
     }
 
-    /// Packets in the impairments and in the pen.
+    /// Number of packets that impairments hold, and in the pen.
     pub fn packets(&self) -> u64 {
         let held = self.steps.iter().map(|step| step.impairment.held());
         self.pen.len() + held.sum::<u64>()
     }
 
-    /// The time at which a packet that comes now has passed the delay, jitter and slots of the
-    /// link.
+    /// Returns when a packet that comes now has passed the delay, jitter and slots of the link.
     fn due(&mut self, now: Time, len: u16) -> Time {
         let due = now + self.delay;
         let Some(more) = &mut self.more else {
@@ -133,12 +132,12 @@ impl Impaired {
         self.last
     }
 
-    /// A packet meets all impairments. Returns whether it goes on at once.
+    /// Passes a packet through all impairments. Returns whether it goes on at once.
     #[inline(always)] // it has one caller
     fn enter(&mut self, packet: &mut Packet, way: &mut Way, around: &mut Surroundings<'_>) -> bool {
         for place in 0..self.steps.len() {
-            // Packets that an impairment holds may leave with this packet, and have to stay in
-            // order.
+            // Packets that an impairment holds may leave together with this packet, and the order
+            // must be kept.
             if self.holding > 0 {
                 self.pass(place, *packet, *way, around);
                 return false;
@@ -156,7 +155,7 @@ impl Impaired {
                 }
             }
         }
-        // Packets in the pen that are due now came earlier.
+        // If packets in the pen are due now, they came earlier and go first.
         if way.due <= around.now && self.pen.due() > around.now {
             return true;
         }
@@ -164,7 +163,7 @@ impl Impaired {
         false
     }
 
-    /// A packet meets the impairments from `place` on.
+    /// Passes a packet through the impairments from `place` on.
     #[inline(never)]
     fn pass(
         &mut self,
@@ -188,7 +187,7 @@ impl Impaired {
         self.release(place, around);
     }
 
-    /// A packet meets one impairment.
+    /// Passes a packet through one impairment.
     #[inline(always)] // a call would cost more than its work
     fn meet(
         &mut self,
@@ -224,7 +223,7 @@ impl Impaired {
         Met::Ends
     }
 
-    /// The packets that an impairment releases meet the impairments behind it.
+    /// Passes the packets that an impairment releases through the impairments behind it.
     fn release(&mut self, place: usize, around: &mut Surroundings<'_>) {
         let now = around.now;
         if !self.steps[place].holds {
@@ -251,8 +250,8 @@ impl Impaired {
         steps.fold(first, |first, step| first.min(step.impairment.deadline()))
     }
 
-    /// Moves the entry in the calendar to the next time at which a packet may go, if it is there
-    /// with another.
+    /// Moves the entry in the calendar to the next time at which a packet may go, if that time has
+    /// changed.
     fn enter_deadline(&mut self, id: Component, now: Time, calendar: &mut Calendar) {
         let next = match self.deadline() {
             Time::NEVER => Time::NEVER,
@@ -266,8 +265,8 @@ impl Impaired {
 }
 
 impl Network {
-    /// A packet leaves a link that loses packets or has impairments. Returns whether it goes on at
-    /// once: if not, it is lost, held or in the pen.
+    /// Handles a packet that leaves a link with losses or impairments. Returns whether the packet
+    /// goes on at once. If not, it is lost, held or in the pen.
     #[inline(never)]
     pub(super) fn goes_on(&mut self, link: u32, packet: &mut Packet) -> bool {
         let (now, index) = (self.now, link as usize);

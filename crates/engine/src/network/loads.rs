@@ -1,16 +1,16 @@
-//! Connections without end that sources open, and requests on them.
+//! Connections that sources open without an end, and requests on them.
 
 use super::Network;
 use super::connections::End;
 
 impl Network {
-    /// A source opens a connection without end.
+    /// Opens a connection without an end for a source.
     pub(super) fn load(&mut self, index: usize) {
         let slot = self.open(index, None);
         self.traffic[index].loads_at.extend(slot);
     }
 
-    /// A source requests so many bytes on a connection without end.
+    /// Lets a source request `bytes` bytes on a connection without an end.
     pub(super) fn ask(&mut self, index: usize, load: u32, bytes: u64) {
         let now = self.now;
         let Some(&slot) = self.traffic[index].loads_at.get(load as usize) else {
@@ -26,7 +26,7 @@ impl Network {
         }
     }
 
-    /// Tells a source what its connections without end have delivered.
+    /// Tells a source how many bytes its connections without an end have delivered.
     pub(super) fn count(&mut self, index: usize) {
         let traffic = &mut self.traffic[index];
         let open = traffic.loads_at.iter().filter_map(|slot| {
@@ -37,7 +37,7 @@ impl Network {
         traffic.source.count(delivered);
     }
 
-    /// The connections without end of a source send nothing new.
+    /// Stops new data on a source's connections without an end.
     pub(super) fn stop_loads(&mut self, index: usize) {
         for slot in std::mem::take(&mut self.traffic[index].loads_at) {
             if let Some(connection) = &mut self.ends[slot as usize].connection {

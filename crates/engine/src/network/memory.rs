@@ -1,31 +1,31 @@
-//! What hosts remember about destinations, over all flows and sources that share a pair of hosts.
+//! What hosts remember about destinations. Flows and sources on the same pair of hosts share it.
 
 use crate::plan::{Plan, TcpPlan};
 use crate::tcp::destination::Destination;
 use crate::tcp::sender::Sender;
 
-/// The destinations of a network.
+/// The remembered destinations of a network.
 pub(super) struct Memory {
-    /// By the number of a flow or source.
+    /// What is remembered for each flow or source, by its number.
     senders: Vec<Remembering>,
-    /// By pair of hosts.
+    /// Destinations by the pair of hosts.
     destinations: Vec<Destination>,
 }
 
-/// How one flow or source remembers.
+/// Which values one flow or source remembers.
 struct Remembering {
     /// Index of its destination.
     pair: usize,
-    /// Whether it remembers at all.
+    /// Whether anything is remembered.
     metrics: bool,
-    /// Whether it remembers ssthresh.
+    /// Whether ssthresh is remembered.
     ssthresh: bool,
-    /// Whether it was stored already: a flow closes once.
+    /// Whether the values were stored already, because a flow closes only once.
     stored: bool,
 }
 
 impl Memory {
-    /// An empty memory; `None` if no flow or source remembers anything.
+    /// Creates an empty memory. `None` if no flow or source remembers anything.
     pub fn of(plan: &Plan) -> Option<Box<Memory>> {
         if !plan.remembers() {
             return None;
@@ -47,7 +47,7 @@ impl Memory {
         }))
     }
 
-    /// Gives a sender that is about to connect what its host knows.
+    /// Gives a sender that is about to connect the values that its host remembers.
     pub fn recall(&self, number: usize, sender: &mut Sender) {
         let of = &self.senders[number];
         if of.metrics {
@@ -55,7 +55,7 @@ impl Memory {
         }
     }
 
-    /// Stores what the sender of a finished connection knows.
+    /// Stores the values of a finished connection's sender.
     pub fn store(&mut self, number: usize, sender: &Sender) {
         let of = &self.senders[number];
         if of.metrics {
@@ -63,7 +63,7 @@ impl Memory {
         }
     }
 
-    /// Stores what the sender of a flow knows, once the flow is done.
+    /// Stores the values of a flow's sender, once the flow is done.
     pub fn store_flow(&mut self, number: usize, sender: &Sender) {
         if sender.is_done() && !self.senders[number].stored {
             self.senders[number].stored = true;

@@ -1,4 +1,4 @@
-//! What was measured, from the end of the warm-up to that of the run.
+//! The results of a run, from the end of the warm-up to the end of the run.
 
 use tailback_record::account::{Account, Limit};
 use tailback_record::{Completions, FlowOutcome, Measured, Outcome, TrafficOutcome};
@@ -11,7 +11,7 @@ use crate::traffic::largest;
 use crate::units::Time;
 
 impl Network {
-    /// Counters start from here.
+    /// Starts the counters, at the end of the warm-up.
     pub(super) fn end_warmup(&mut self) {
         for (flow, ends) in self.flows.iter_mut().zip(&self.ends) {
             flow.base_bytes = ends.of_flow().delivered_bytes();
@@ -34,7 +34,7 @@ impl Network {
         }
     }
 
-    /// Returns what was measured. Meant for the end of a run; earlier it covers the time up to
+    /// Returns the results. Meant for the end of a run. Before that, they cover the time up to
     /// [`Network::now`].
     pub fn finish(mut self) -> Outcome {
         let (end, warmup) = (self.now, self.plan.warmup);
@@ -47,13 +47,14 @@ impl Network {
             series: self.series,
             ..Outcome::default()
         };
-        // The packets inside are not needed any more, and with many flows they take as much memory
-        // as the results.
+        // The packets inside are no longer needed, and with many flows they take as much memory as
+        // the results.
         self.pipes = Vec::new();
         outcome.flows.reserve_exact(self.flows.len());
         let flows = self.flows.iter().zip(self.plan.each_flow());
         for ((flow, plan), ends) in flows.zip(&mut self.ends) {
-            // Moved out, because the rest is not needed while the results are put together.
+            // Move the connection out, so that its memory is free while the results are put
+            // together.
             let Some(connection) = ends.connection.take() else {
                 continue;
             };

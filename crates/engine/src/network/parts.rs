@@ -1,22 +1,22 @@
-//! One run on several cores, with the same bytes of results as on one core.
+//! One run on several cores, whose results have the same bytes as on one core.
 //!
-//! The network is cut where links have delay. What happens on one side of a cut reaches the other
-//! no sooner than that delay. So every part may run ahead by the least of these delays, the window.
-//! Each part has the whole network, but works only on its own components: links, and the
+//! The network is cut at links that have delay. An event on one side of a cut affects the other
+//! side only after that delay. So every part may run ahead by the smallest of these delays, the
+//! window. Each part has the whole network, but works only on its own components: links, and the
 //! connections whose data enters one of these links first. Only that part counts for its links and
 //! connections. A pipe has a copy in each part, with the packets that leave it there. Packets from
-//! a link of another part are handed over at the end of each window. They are then put in the order
-//! that one core would have had (`calendar::order`).
+//! a link of another part are handed over at the end of each window. They are then put into the
+//! order that one core would have had (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
-//! | `meeting` | where parts meet between windows |
-//! | `play` | one part at work, and the assembly of the whole |
+//! | `meeting` | synchronises parts between windows |
+//! | `play` | runs one part, and assembles the whole network |
 //!
-//! The network is not cut at a link whose delay varies, nor on the routes of connections that
-//! traffic opens (a slot is used again when its last packet is gone, wherever that is). Runs that
-//! record packets, or more rows than are kept, use one core. So do runs whose hosts remember
-//! destinations.
+//! The network is not cut at a link whose delay varies. It is not cut on the routes of connections
+//! that traffic opens, either: a slot is used again when its last packet is gone, in whichever part
+//! that is. Runs that record packets, or more rows than are kept, use one core. So do runs whose
+//! hosts remember destinations.
 
 mod meeting;
 mod play;
@@ -29,10 +29,10 @@ use crate::units::Time;
 pub use meeting::{Ended, Meeting};
 pub(super) use play::Part;
 
-/// The most work that one part may have, in multiples of an equal share.
+/// The largest work of one part, in multiples of an equal share.
 const UNEVEN: f64 = 1.4;
 
-/// Which part has what.
+/// Assigns links and connections to parts.
 pub struct Split {
     /// Part of each link.
     links: Arc<[u16]>,
@@ -44,12 +44,12 @@ pub struct Split {
 }
 
 impl Split {
-    /// Cuts the network of a plan into this many parts of about equal work; `None` if there is no
-    /// such cut.
+    /// Cuts the network of a plan into this many parts of about equal work. `None` if that is not
+    /// possible.
     pub fn of(plan: &Plan, parts: usize) -> Option<Split> {
         let rtts = plan.flows.iter().map(|flow| flow.rtt);
         let mut rtts = rtts.chain(plan.traffic.iter().map(|source| source.rtt));
-        // Pipes of no length: what goes in comes out at the same time.
+        // If a pipe has no length, packets come out at the time at which they go in.
         let zero = rtts.any(|rtt| rtt.ns() < 2);
         let most = plan.links.len().min(usize::from(u16::MAX));
         if parts < 2
@@ -64,7 +64,7 @@ impl Split {
         let mut delays: Vec<Time> = (plan.links.iter()).filter_map(constant_delay).collect();
         delays.sort_unstable();
         delays.dedup();
-        // The longest window that lets the parts be even.
+        // Look for the longest window at which the parts are even.
         delays.into_iter().rev().find_map(|window| {
             let mut sets = joined(plan, window);
             let links = even(plan, &mut sets, parts)?;
@@ -90,7 +90,7 @@ impl Split {
         })
     }
 
-    /// How many parts there are.
+    /// Number of parts.
     pub fn parts(&self) -> usize {
         self.parts
     }
@@ -101,16 +101,17 @@ impl Split {
     }
 }
 
-/// The delay behind a link, if it has one that does not vary.
+/// The delay behind a link, if that is above 0 and does not vary.
 fn constant_delay(link: &LinkPlan) -> Option<Time> {
     let constant = link.jitter == Time::ZERO && link.slots.is_none() && link.impairments.is_empty();
     (constant && link.delay > Time::ZERO).then_some(link.delay)
 }
 
-/// Links and, behind them, groups of flows and of sources that have to be in one part.
+/// Sets of links and groups of flows and sources that must be in one part. Groups are numbered
+/// after the links.
 struct Sets {
     above: Vec<usize>,
-    /// The least link of each set, by its root.
+    /// The link with the lowest number in each set, by the root of the set.
     least: Vec<usize>,
 }
 
@@ -130,7 +131,7 @@ impl Sets {
     }
 }
 
-/// The sets that stay together if links of at least this delay are cut.
+/// Returns the sets that stay together if links of at least this delay are cut.
 fn joined(plan: &Plan, window: Time) -> Sets {
     let links = plan.links.len();
     let nodes = links + plan.flows.len() + plan.traffic.len();
@@ -166,9 +167,9 @@ fn joined(plan: &Plan, window: Time) -> Sets {
     sets
 }
 
-/// The part of each link. Sets come in the order of their first links, which is that of the file
-/// and mostly that of the network, so that neighbours stay together. Work is proportional to the
-/// rate.
+/// Assigns a part to each link. Sets are in the order of their first links, which is that of the
+/// file and mostly that of the network, so that neighbours stay together. Work is proportional to
+/// the rate.
 fn even(plan: &Plan, sets: &mut Sets, parts: usize) -> Option<Vec<u16>> {
     let links = plan.links.len();
     let mut work = vec![0.0; links];

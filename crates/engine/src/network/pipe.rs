@@ -12,37 +12,38 @@ use crate::rng::Stream;
 use crate::tcp::Port;
 use crate::units::Time;
 
-/// A constant delay: packets come out in the order in which they go in.
+/// A constant delay. Packets come out in the order in which they go in.
 pub(super) struct Pipe {
     pub delay: Time,
     pub more: Option<Box<More>>,
     pub packets: Ring<Packet>,
 }
 
-/// What a pipe adds to its delay.
+/// What a pipe does in addition to its delay.
 #[derive(Default)]
 pub(super) struct More {
-    /// Order-preserving random addition, and its stream.
+    /// Largest random delay that keeps the order, and its random stream.
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
     /// Set if the network is one part of several.
     pub part: Option<Box<OfPart>>,
 }
 
-/// A part's copy of a pipe that others have, too: it has the packets that leave it there.
+/// A part's copy of a pipe that other parts have, too. It holds the packets that leave the pipe in
+/// this part.
 #[derive(Default)]
 pub(super) struct OfPart {
-    /// The key that orders each of its packets.
+    /// The key that orders each packet of the pipe.
     pub keys: VecDeque<Key>,
-    /// Whether other parts send packets into it.
+    /// Whether other parts send packets into this copy.
     pub meets: bool,
-    /// If they do: its own packets, which wait for the end of the window to be put in order.
+    /// If `meets`: the part's own packets, which wait for the end of the window to be put in order.
     pub own: Vec<(Packet, Key)>,
 }
 
 impl OfPart {
-    /// Notes what orders a packet that is pushed. Returns false where the packet waits here for the
-    /// end of the window.
+    /// Notes the key of a packet that is pushed. Returns false if the packet waits here for the end
+    /// of the window.
     #[inline(never)]
     fn keeps(&mut self, packet: &Packet, calendar: &mut Calendar) -> bool {
         if let Some(order) = &mut calendar.order {
@@ -58,7 +59,7 @@ impl OfPart {
 }
 
 impl More {
-    /// The jitter and slots of a link.
+    /// Reads the jitter and slots of a link.
     pub fn of(link: &LinkPlan, seed: u64) -> More {
         let stream = |purpose| Stream::new(seed, &link.name, purpose);
         let slots = link.slots.as_ref();
@@ -69,8 +70,8 @@ impl More {
         }
     }
 
-    /// The time at which a packet of this length leaves, given that it would leave at `stamp`
-    /// without extras.
+    /// Returns when a packet of this length leaves. Without jitter and slots it would leave at
+    /// `stamp`.
     #[inline(never)]
     pub fn leaves(&mut self, mut stamp: Time, len: u16, last: Option<Time>) -> Time {
         if let Some((most, stream)) = &mut self.jitter {
@@ -112,13 +113,13 @@ impl Pipe {
     }
 }
 
-/// The way of an end point into the network.
+/// How an end point puts packets into the network.
 pub(super) struct Access<'a> {
     pub pipe: &'a mut Pipe,
     pub id: Component,
     pub now: Time,
     pub calendar: &'a mut Calendar,
-    /// Packets put into the network so far.
+    /// Number of packets put into the network so far.
     pub entered: &'a mut u64,
 }
 

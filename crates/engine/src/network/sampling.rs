@@ -9,12 +9,12 @@ use crate::plan::SeriesMode;
 use crate::traffic::application::Application;
 use crate::units::Time;
 
-/// Measurements of a flow that its connection does not have.
+/// Measurements of a flow that are not part of its connection.
 pub(super) struct Flow {
     pub stop: Option<Time>,
     /// The application, if it limits the flow.
     pub application: Option<Box<Application>>,
-    /// Bytes delivered before the measurement began.
+    /// Bytes delivered before the end of the warm-up.
     pub base_bytes: u64,
     /// Payload delivered when the flow was stopped.
     pub bytes_at_stop: Option<u64>,
@@ -23,8 +23,8 @@ pub(super) struct Flow {
 }
 
 impl Network {
-    /// Records the state of a sender after an ACK or one of its timers, or only its window if that
-    /// has changed.
+    /// Records the state of a sender after an ACK or one of its timers. If only windows are
+    /// recorded, it records the window if that has changed.
     pub(super) fn record_change(&mut self, index: usize) {
         let (flow, now) = (&mut self.flows[index], self.now.ns());
         let Some(sampler) = &mut flow.sampler else {

@@ -1,27 +1,28 @@
 //! Delay in slots, as with a link that sends in bursts (Wi-Fi, cellular): packets gather, and some of
 //! them leave together when a slot begins.
 //!
-//! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). A packet that
-//! comes to the head looks at the slot. If the slot begins before the packet may leave, a slot that
-//! begins a random gap from now replaces it. The packet leaves at the later of its own time and its
-//! slot; the last packet or byte of a slot draws the next slot. No gap is shorter than the delay:
-//! otherwise each arrival would draw again. So the time at which a packet leaves is known when it
+//! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). When a packet
+//! becomes the first in the queue, netem looks at the slot. If the slot begins before the packet
+//! may leave, a slot that begins a random gap from now replaces it. The packet leaves at the later
+//! of its own time and its slot. The last packet or byte of a slot draws the next slot. No gap is
+//! shorter than the delay; otherwise each arrival would draw again. So the time at which a packet
+//! leaves is known when it comes in.
 //! comes in, and nothing is left to do at the head.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The slots of a link, and how far they are.
+/// The slots of a link, and the state of the current one.
 pub(super) struct Slots {
     plan: SlotsPlan,
     stream: Stream,
-    /// When the slot begins.
+    /// When the current slot begins.
     next: Time,
-    /// What it still takes.
+    /// Number of packets that the slot still takes. `bytes_left` is the same for bytes.
     packets_left: u64,
     bytes_left: u64,
-    /// When the last packet leaves.
+    /// When the last packet so far leaves.
     last: Time,
 }
 
@@ -39,7 +40,7 @@ impl Slots {
         slots
     }
 
-    /// A packet comes in at this time; returns when it leaves.
+    /// Handles a packet that comes in at `at`. Returns when it leaves.
     pub fn leaves(&mut self, at: Time, bytes: u16) -> Time {
         let due = at + self.plan.delay;
         if self.next < due {
@@ -90,12 +91,12 @@ mod tests {
     fn a_packet_waits_for_a_slot_that_begins_after_its_delay() {
         let mut slots = slots(800, 800, 2, 0);
         let start = Time::from_secs(1);
-        // The previous slot has passed: the next one begins a gap from now.
+        // The previous slot has passed, so the next one begins a gap from now.
         assert_eq!(slots.leaves(start, 1_514), start + US(800));
-        // Its own delay ends after the slot has begun: it draws another slot when it comes to the
-        // head.
+        // The packet's delay ends after the slot has begun. So it draws another slot when it
+        // becomes the first.
         assert_eq!(slots.leaves(start + US(700), 1_514), start + US(1_600));
-        // Three wait for a slot of two.
+        // Three packets wait, and a slot takes two.
         let mut slots = self::slots(800, 800, 2, 0);
         let left: Vec<Time> = (0..3).map(|_| slots.leaves(start, 1_514)).collect();
         assert_eq!(left, [800, 800, 1_600].map(|us| start + US(us)));

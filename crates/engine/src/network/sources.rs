@@ -1,8 +1,8 @@
-//! Traffic sources at work: they send datagrams, or open connections.
+//! Traffic sources: they send datagrams, or open connections.
 //!
-//! The slot that is free for longest is taken first, as ports are: a queue that hashes flows then
-//! spreads the connections. A slot that still has packets in the network waits until the last of
-//! them is out.
+//! The slot that has been free for the longest time is used first, as hosts do with ports. A queue
+//! that hashes flows then spreads the connections. A slot that still has packets in the network
+//! waits until the last of them is out.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,7 +28,7 @@ use crate::wheel::WheelPhase;
 /// A source and its counters since the warm-up.
 pub(super) struct Traffic {
     pub source: Box<dyn Source>,
-    /// Its number in packets.
+    /// The number of this source in packets.
     pub number: u32,
     pub start: Time,
     pub stop: Option<Time>,
@@ -39,30 +39,30 @@ pub(super) struct Traffic {
     pub one_way: Histogram,
     /// What the receiving end does with datagrams.
     pub far: Far,
-    /// Slots of its connections without end.
+    /// Slots of the source's connections without an end.
     pub loads_at: Vec<u32>,
-    /// The source waits for a connection to be complete.
+    /// Whether the source waits for a connection to complete.
     pub waits: bool,
-    /// How long loads of several connections took, ns.
+    /// Durations of loads of several connections, ns.
     pub loads: Histogram,
-    /// The connections that it opens; `None`: it sends datagrams.
+    /// The connections that the source opens. `None` if it sends datagrams.
     pub connections: Option<Connections>,
 }
 
-/// The connections of a source: their common set-up, and their results.
+/// The connections of a source: their common settings, and their results.
 pub(super) struct Connections {
     /// Index of the source's group in the plan.
     pub group: usize,
     pub places: Places,
     pub entry: &'static Entry<cc::Build>,
     pub options: Options,
-    /// Seeds of their congestion controls.
+    /// Seeds of the connections' congestion controls.
     pub seeds: Stream,
     /// Phases of the timers at both ends.
     pub phases: [WheelPhase; 2],
-    /// Connections that are over: their memory is used again, and their statistics continue in it.
-    // Boxed like those in use, so that a box moves from one list to the other and the connection
-    // stays in place.
+    /// Connections that are over. Their memory is reused, and their statistics continue in it.
+    // They are boxed like those in use, so that a box moves from one list to the other and the
+    // connection stays in place.
     #[allow(clippy::vec_box)]
     pub spare: Vec<Box<Connection>>,
     pub started: u64,
@@ -75,9 +75,9 @@ pub(super) struct Places {
     pub slots: Range<u32>,
     /// For each slot, the turn at which it became free; [`TAKEN`] while it has a connection.
     free: Vec<u64>,
-    /// Packets of each slot that were dropped.
+    /// Number of dropped packets of each slot.
     gone: Vec<u64>,
-    /// Turn and number of the free slots that have nothing in the network.
+    /// Turn and number of the free slots without packets in the network.
     ready: BinaryHeap<Reverse<(u64, u32)>>,
     turn: u64,
 }
@@ -85,7 +85,7 @@ pub(super) struct Places {
 const TAKEN: u64 = u64::MAX;
 
 impl Places {
-    /// All free, and to be taken in their order.
+    /// Creates slots that are all free, to be taken in their order.
     pub fn new(slots: Range<u32>) -> Places {
         let turns = 0..slots.len() as u64;
         Places {
@@ -97,28 +97,29 @@ impl Places {
         }
     }
 
-    /// The slot that is free for longest and has nothing in the network.
+    /// Takes the slot that has been free for the longest time and has nothing in the network.
     fn take(&mut self) -> Option<u32> {
         let Reverse((_, slot)) = self.ready.pop()?;
         self.free[(slot - self.slots.start) as usize] = TAKEN;
         Some(slot)
     }
 
-    /// The connection of a slot is over.
+    /// Frees a slot whose connection is over.
     fn put(&mut self, slot: u32, ends: &Ends) {
         self.free[(slot - self.slots.start) as usize] = self.turn;
         self.turn += 1;
         self.look(slot, ends);
     }
 
-    /// A packet of a slot was dropped.
+    /// Notes that a packet of a slot was dropped.
     fn gone(&mut self, slot: u32, ends: &Ends) {
         self.gone[(slot - self.slots.start) as usize] += 1;
         self.look(slot, ends);
     }
 
-    /// A packet of a slot has left the network, or its connection has ended. The packets inside are
-    /// those that entered, minus those that came out and those that queues dropped.
+    /// Checks whether a slot is ready, after a packet has left the network or a connection has
+    /// ended. The packets inside are those that entered, minus those that came out and those that
+    /// were dropped.
     fn look(&mut self, slot: u32, ends: &Ends) {
         let place = (slot - self.slots.start) as usize;
         if self.free[place] != TAKEN && ends.entered == ends.ended + self.gone[place] {
@@ -128,19 +129,19 @@ impl Places {
 }
 
 impl Traffic {
-    /// Connections that are over.
+    /// Connections of this source that are over.
     pub fn spare(&mut self) -> impl Iterator<Item = &mut Box<Connection>> {
         self.connections.iter_mut().flat_map(|c| &mut c.spare)
     }
 
-    /// Statistics of the senders whose connections are over.
+    /// Statistics of senders whose connections are over.
     pub fn spare_stats(&mut self) -> impl Iterator<Item = &mut SenderStats> {
         self.spare().map(|connection| &mut connection.sender.stats)
     }
 }
 
 impl Network {
-    /// Plays what is due of a source.
+    /// Runs the events of a source that are due.
     pub(super) fn run_source(&mut self, id: Component, index: usize) {
         let now = self.now;
         loop {
@@ -170,8 +171,8 @@ impl Network {
         }
     }
 
-    /// Receives a packet of a source at the end of its route, and perhaps with it the last byte of
-    /// a connection.
+    /// Receives a packet of a source at the end of its route. `completed`: whether it carried the
+    /// last byte of a connection or request.
     pub(super) fn received(&mut self, index: usize, packet: &Packet, completed: bool) {
         let traffic = &mut self.traffic[index];
         if self.now >= self.plan.warmup && !packet.has(flags::SYN) {
@@ -212,7 +213,7 @@ impl Network {
         }
     }
 
-    /// A source opens a connection, unless it has too many.
+    /// Opens a connection for a source, unless the source has too many.
     pub(super) fn open(&mut self, index: usize, bytes: Option<u64>) -> Option<u32> {
         let slot = self.take_slot(index);
         let source = self.traffic[index].number as usize;
@@ -260,7 +261,7 @@ impl Network {
         Some(slot)
     }
 
-    /// Takes the slot that is free for longest and has nothing in the network.
+    /// Takes the slot that has been free for the longest time and has nothing in the network.
     fn take_slot(&mut self, index: usize) -> Option<u32> {
         let path = &self.ends[self.traffic[index].number as usize].path;
         for link in path.route.iter().chain(path.back.iter()) {
@@ -277,7 +278,7 @@ impl Network {
         self.traffic[index].connections.as_mut()?.places.take()
     }
 
-    /// A packet has come to an end of a slot without a connection.
+    /// Handles a packet that has come to an end of a slot without a connection.
     #[cold]
     pub(super) fn left(&mut self, number: usize) {
         let ends = &self.ends[number];
@@ -289,8 +290,7 @@ impl Network {
         }
     }
 
-    /// A connection is over when its sender knows that everything has arrived:
-    /// its slot is free again.
+    /// Closes a connection if its sender knows that everything has arrived, which frees its slot.
     pub(super) fn close_if_done(&mut self, index: usize, number: usize) {
         let source = self.traffic[index].number as usize;
         let over = |connection: &mut Box<Connection>| connection.sender.is_done();
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
     use crate::network::connections::Path;
 
-    /// The ends of a slot for which this many packets have entered the network and come out.
+    /// The ends of a slot with this many packets that have entered the network and come out.
     fn ends(entered: u64, ended: u64) -> Ends {
         Ends {
             opener: Opener::Traffic(0),
@@ -340,7 +340,7 @@ mod tests {
         places.put(5, &ends(2, 2));
         places.put(4, &ends(5, 3));
         assert_eq!((places.take(), places.take()), (Some(5), None));
-        // Two packets are inside: one is dropped, and one comes out.
+        // Two packets of slot 4 are inside. One is dropped, and one comes out.
         places.gone(4, &ends(5, 3));
         assert_eq!(places.take(), None);
         places.look(4, &ends(5, 4));

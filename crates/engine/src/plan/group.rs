@@ -1,13 +1,14 @@
-//! Groups of flows and sources: the members that one table of a file with `count` gives.
+//! Groups of flows and sources. A table with the key `count` describes a group of several members.
 //!
-//! A plan has each group once. Its members are numbered through all groups, flows, sources and
-//! programs each from 0; only this module computes these numbers, and the names of members.
+//! A plan stores each group once. Members are numbered through all groups; flows, sources and
+//! programs are each numbered from 0. Only this module computes these numbers, and the names of
+//! members.
 
 use super::{FlowPlan, ProgramPlan, TrafficPlan};
 
-/// A kind of thing that a plan has several of.
+/// A part of the plan that describes several equal members.
 pub trait Group {
-    /// The name of all, and how many they are.
+    /// The common name of the members, and their number.
     fn named(&self) -> (&str, u64);
 }
 
@@ -31,18 +32,18 @@ impl Group for ProgramPlan {
 
 /// One flow, source or entry of programs.
 pub struct Member<'a, T> {
-    /// Its group.
+    /// The group that the member belongs to.
     pub of: &'a T,
     /// Index of the group.
     pub group: usize,
-    /// Its number among all flows, or all sources.
+    /// Number of the member among all flows, or all sources.
     pub number: usize,
-    /// Its place in the group, from 0.
+    /// Index of the member in its group, from 0.
     pub place: u64,
 }
 
 impl<T: Group> Member<'_, T> {
-    /// Its name in results: NAME, or NAME/1, NAME/2, ... where there are several.
+    /// Name of the member in results: NAME, or NAME/1, NAME/2, ... if the group has several.
     pub fn name(&self) -> String {
         match self.of.named() {
             (name, 1) => name.to_owned(),
@@ -51,13 +52,13 @@ impl<T: Group> Member<'_, T> {
     }
 }
 
-/// How many members groups have together.
+/// Number of members in all groups together.
 pub(super) fn count<T: Group>(groups: &[T]) -> usize {
     let counts = groups.iter().map(|group| group.named().1);
     counts.sum::<u64>() as usize
 }
 
-/// The members of groups, one after the other.
+/// The members of all groups, one after the other.
 pub(super) fn members<T: Group>(groups: &[T]) -> impl Iterator<Item = Member<'_, T>> {
     let places = |(group, of): (usize, _)| {
         let of: &T = of;

@@ -1,4 +1,4 @@
-//! `[bottleneck]` and `[links.NAME]`: links, what they carry and when.
+//! `[bottleneck]` and `[links.NAME]`: links, and the time and conditions under which packets leave.
 
 use super::short_forms::{BurstLossForm, DelayForm, PolicerForm, ReorderForm};
 use crate::keys::Takes::{AtLeast, AtMost, Only};
@@ -12,9 +12,9 @@ use crate::units::{Bytes, Time};
 use crate::{impairments, keys, words};
 
 words! {
-    /// When a packet leaves.
+    /// When a packet leaves a link.
     pub enum LinkMode {
-        /// At the start of its slot, the next after len/rate (htb, Cake).
+        /// At the start of its slot. The next slot begins len/rate later (htb, Cake).
         #[default]
         Shaper = "shaper",
         /// At the end of its slot.
@@ -66,7 +66,7 @@ words! {
     }
 }
 
-/// Windows of a run, from each first time to the second; the whole run if there are none.
+/// Windows of a run, each from the first time to the second. If there are none, the whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Windows(pub Vec<(Time, Time)>);
 
@@ -110,7 +110,7 @@ keys! {
 }
 
 impl ImpairmentPlan {
-    /// The registered entry of its kind.
+    /// The registered entry of the impairment's kind.
     ///
     /// # Panics
     /// If the kind is not registered, which validation excludes.
@@ -198,7 +198,7 @@ impl LinkPlan {
         self.delay + slots.unwrap_or_default()
     }
 
-    /// The longest time that its impairments add to a packet's way.
+    /// The longest time by which the link's impairments delay a packet.
     pub fn longest_impairment(&self) -> Time {
         let impairments = self.impairments.iter();
         let times =
@@ -206,7 +206,7 @@ impl LinkPlan {
         times.fold(Time::ZERO, |sum, time| sum + time)
     }
 
-    /// The largest number of packets that its impairments make of one.
+    /// The largest number of packets that the link's impairments make of one.
     pub fn most_copies(&self) -> u64 {
         let impairments = self.impairments.iter();
         let copying = impairments.filter(|impairment| impairment.entry().build.copies);

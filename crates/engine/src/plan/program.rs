@@ -1,4 +1,4 @@
-//! `[[programs]]`: programs as they are, on hosts of their own.
+//! `[[programs]]`: unmodified programs, on hosts of their own.
 
 use super::Algorithm;
 use crate::keys;
@@ -9,10 +9,10 @@ use crate::keys::{
 use crate::registry::Value;
 use crate::units::Time;
 
-/// The date of a guest whose scenario gives none, seconds since 1970: 2026-01-01.
+/// The default date of a guest, seconds since 1970: 2026-01-01.
 pub const DATE: u64 = 1_767_225_600;
 
-/// Stands in front of the name of one of tailback's own programs, in place of a path.
+/// Prefix for the name of one of tailback's own programs, used in place of a path.
 pub const BUILT: &str = "built:";
 
 keys! {
@@ -107,9 +107,9 @@ keys! {
 /// A folder that is the root of a side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootPlan {
-    /// Where it is. Not part of a run's identity.
+    /// Path of the folder. It is not part of a run's identity.
     pub path: String,
-    /// SHA-256 of its content.
+    /// SHA-256 of the folder's content.
     pub hash: String,
 }
 
@@ -119,17 +119,17 @@ impl AsPart for RootPlan {
     }
 }
 
-/// What endpoints of the QUIC interop runner expect: files on the server, which the client fetches.
+/// What endpoints of the QUIC interop runner expect: files on the server that the client fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InteropPlan {
     /// Size of each file, bytes.
     pub bytes: u64,
-    /// How many.
+    /// Number of files.
     pub files: u64,
 }
 
 impl InteropPlan {
-    /// The name of a file, counted from 0.
+    /// Returns the name of a file. Files are numbered from 0.
     pub fn name(number: u64) -> String {
         format!("file-{}", number + 1)
     }
@@ -159,19 +159,19 @@ keys! {
     }
 }
 
-/// A file or folder of the scenario's.
+/// A file or folder that the scenario names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePlan {
-    /// Its name below `/files`.
+    /// Name of the file below `/files`.
     pub name: String,
-    /// Where it is. Not part of a run's identity.
+    /// Path of the file. It is not part of a run's identity.
     pub path: String,
-    /// SHA-256 of its content.
+    /// SHA-256 of the content.
     pub hash: String,
 }
 
 impl FilePlan {
-    /// A program of tailback's own, by its name; the kernel engine knows where it is.
+    /// A program of tailback's own, by its name. The kernel engine finds the file.
     pub fn built(name: &str) -> FilePlan {
         FilePlan {
             name: name.to_owned(),
@@ -190,14 +190,14 @@ impl AsPart for FilePlan {
     }
 }
 
-/// How a server is known to be ready.
+/// The condition under which a server is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// Something listens at this TCP port of its host.
+    /// A socket listens at this TCP port of the host.
     Tcp(u16),
-    /// A socket is bound to this UDP port of its host.
+    /// A socket is bound to this UDP port of the host.
     Udp(u16),
-    /// Its standard output contains this text.
+    /// The standard output of the server contains this text.
     Stdout(String),
     /// This much time has passed.
     After(Time),
@@ -216,12 +216,13 @@ impl AsPart for Ready {
 }
 
 impl ProgramPlan {
-    /// What runs on the sender's host, and on the receiver's.
+    /// The sides of the entry: the sender's and the receiver's.
     pub fn sides(&self) -> [Option<&SidePlan>; 2] {
         [self.sender.as_ref(), self.receiver.as_ref()]
     }
 
-    /// The side that is another entry's host, 0 for the sender's, and that entry.
+    /// If one side is another entry's host: the index of that side (0 for the sender's), and the
+    /// entry.
     pub fn shared(&self) -> Option<(usize, usize)> {
         let side = usize::from(self.sender.is_some());
         self.partner.map(|entry| (side, entry as usize))

@@ -1,21 +1,21 @@
-//! `[record]`: what is recorded.
+//! `[record]`: which data is recorded.
 
 use crate::keys::{ANY_TIME, BOOL, KeyKind, POSITIVE_TIME, key};
 use crate::units::Time;
 use crate::{keys, words};
 
 words! {
-    /// How series are taken.
+    /// When samples of series are taken.
     pub enum SeriesMode {
-        /// Every record interval.
+        /// At every record interval.
         #[default]
         Interval = "interval",
-        /// The congestion window at every change too.
+        /// At every record interval, and the congestion window also at every change.
         Changes = "changes",
-        /// The state of a sender after every ACK and every timer of its own; only
-        /// the rest every record interval.
+        /// The state of a sender after every ACK and after every timer of its own. All else at
+        /// every record interval.
         Acks = "acks",
-        /// None at all.
+        /// Never.
         Off = "off",
     }
 }

@@ -7,7 +7,7 @@ use crate::units::{Bytes, Time};
 use crate::{keys, words};
 
 words! {
-    /// What window growth counts.
+    /// What the growth of the window counts.
     pub enum Growth {
         /// Acknowledged segments (Linux since about 3.15).
         #[default]
@@ -18,17 +18,17 @@ words! {
 }
 
 words! {
-    /// Whether packets are spaced.
+    /// Whether packets are paced.
     pub enum Pacing {
-        /// Only if the congestion control asks for it.
+        /// Only if the congestion control needs it.
         #[default]
         Auto = "auto",
         /// Never.
         Off = "off",
-        /// As `fq` does: at Linux's pacing rate.
+        /// As the fq qdisc does, at Linux's pacing rate.
         Fq = "fq",
-        /// As `fq` does if TCP joins segments (GSO): the segments of a millisecond at that rate
-        /// leave together, at least two.
+        /// As the fq qdisc does if TCP joins segments (GSO): the segments of a millisecond at the
+        /// pacing rate leave together, at least two.
         FqGso = "fq-gso",
     }
 }
@@ -39,14 +39,14 @@ words! {
         /// `Split` if the sender's congestion control is one of SCE, otherwise `Off`.
         #[default]
         Auto = "auto",
-        /// Never: ECT(1) counts as ECT(0).
+        /// Not at all: ECT(1) counts as ECT(0).
         Off = "off",
         /// When marks begin or end, delayed segments are acknowledged first, and the segment with
         /// the change is acknowledged at once.
         Split = "split",
-        /// The same, but the ACK of the segment with the change is delayed as usual.
+        /// As `Split`, but the ACK of the segment with the change is delayed as usual.
         SplitDelayed = "split-delayed",
-        /// ACKs come as usual. ESCE is set such that it acknowledges as many segments as were
+        /// ACKs come as usual. ESCE is set such that ACKs with ESCE cover as many segments as were
         /// marked.
         Dither = "dither",
     }
@@ -59,11 +59,11 @@ words! {
         /// otherwise RFC 3168.
         #[default]
         Auto = "auto",
-        /// Accurate ECN (RFC 9768), whatever the congestion control.
+        /// By Accurate ECN (RFC 9768), whatever the congestion control.
         AccEcn = "accecn",
-        /// The receiver knows RFC 3168 only.
+        /// As in RFC 3168, the only form that the receiver supports.
         Rfc3168 = "rfc3168",
-        /// The receiver does not support ECN.
+        /// Not at all, because the receiver does not support ECN.
         None = "none",
     }
 }
@@ -84,9 +84,9 @@ words! {
 }
 
 words! {
-    /// Whether a receiver tells the truth.
+    /// Whether a receiver behaves correctly.
     pub enum Conduct {
-        /// It does.
+        /// It reports what arrives.
         #[default]
         Honest = "honest",
         /// It negotiates ECN and never reports CE.
@@ -99,7 +99,7 @@ words! {
 }
 
 words! {
-    /// The receiver's buffer.
+    /// How large the receiver's buffer is.
     pub enum ReceiveBuffer {
         /// Large enough for the receive window from the start.
         #[default]
@@ -110,22 +110,22 @@ words! {
     }
 }
 
-/// How many segments an ACK is delayed for.
+/// How many segments one delayed ACK covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delack(u8);
 
 impl Delack {
-    /// An ACK for each segment.
+    /// One ACK for each segment.
     pub const OFF: Delack = Delack(1);
-    /// An ACK for two segments (RFC 9293 section 3.8.6.3), as Linux sends them.
+    /// One ACK for two segments (RFC 9293 section 3.8.6.3), as Linux does.
     pub const ON: Delack = Delack(2);
 
-    /// Segments for an ACK.
+    /// Number of segments that one ACK covers.
     pub const fn segments(self) -> u8 {
         self.0
     }
 
-    /// Whether an ACK may wait for a further segment.
+    /// Whether an ACK may wait for another segment.
     pub const fn delays(self) -> bool {
         self.0 > 1
     }
@@ -178,8 +178,8 @@ keys! {
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
             .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
         /// Whether the timestamp option is in use.
-        // RTT samples of retransmitted data and the detection of spurious retransmissions need it.
-        // Its bytes on the wire are part of `header`.
+        // RTT samples of retransmitted data and the detection of spurious retransmissions need the
+        // timestamps. Their bytes on the wire are part of `header`.
         timestamps: bool = BOOL.default("true");
         /// The largest window that the receiver offers, on either engine.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");

@@ -1,4 +1,4 @@
-//! `[[flows]]` and `[[traffic]]`: what sends.
+//! `[[flows]]` and `[[traffic]]`: senders of data.
 
 use super::{Algorithm, TcpPlan};
 use crate::keys;
@@ -142,7 +142,7 @@ keys! {
 }
 
 impl TrafficPlan {
-    /// Links that packets of the receiver pass, if it sends some.
+    /// Links that packets of the receiver pass, if the receiver sends packets.
     pub fn back(&self) -> Option<&[u32]> {
         match &self.connections {
             Some(connections) => Some(&connections.back),

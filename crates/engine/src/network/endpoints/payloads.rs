@@ -1,7 +1,7 @@
-//! The payloads of datagrams whose packets are in the network: a slab, whose places and buffers are
-//! reused.
+//! The payloads of datagrams whose packets are in the network. They are in a slab, whose places and
+//! buffers are reused.
 
-/// Number of places in use at which dropped packets are first looked for.
+/// Number of places in use at which dropped packets are first released.
 const FIRST_LOOK: usize = 1024;
 
 /// The payloads.
@@ -11,14 +11,14 @@ pub(super) struct Payloads {
     /// Empty buffers.
     spare: Vec<Vec<u8>>,
     bytes: u64,
-    /// Places in use at which dropped packets are looked for again.
+    /// Number of places in use at which dropped packets are released again.
     look_at: usize,
 }
 
 #[derive(Default)]
 struct Payload {
     bytes: Vec<u8>,
-    /// Packets that carry it; more than one after a duplication.
+    /// Number of packets that carry this payload. Above 1 after a duplication.
     uses: u32,
 }
 
@@ -35,27 +35,29 @@ impl Default for Payloads {
 }
 
 impl Payloads {
-    /// Bytes in use.
+    /// Payload bytes in use.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Places in use.
+    /// Number of places in use.
     pub fn in_use(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Whether to release dropped packets before the next payload: otherwise the slab may grow.
+    /// Whether dropped packets should be released before the next payload, so that the slab does
+    /// not grow.
     pub fn is_due(&self) -> bool {
         self.in_use() >= self.look_at
     }
 
-    /// Dropped packets were released: twice as many may be in use before the next look.
+    /// Notes that dropped packets were released. The next release is due when twice as many places
+    /// are in use.
     pub fn reclaimed(&mut self) {
         self.look_at = FIRST_LOOK.max(2 * self.in_use());
     }
 
-    /// An empty buffer.
+    /// Returns an empty buffer.
     pub fn take_spare(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
@@ -66,7 +68,7 @@ impl Payloads {
         self.spare.push(buffer);
     }
 
-    /// Keeps a payload; returns its number.
+    /// Stores a payload. Returns its number.
     pub fn put(&mut self, bytes: Vec<u8>) -> u64 {
         self.bytes += bytes.len() as u64;
         let payload = Payload { bytes, uses: 1 };
@@ -83,17 +85,17 @@ impl Payloads {
         place.into()
     }
 
-    /// The payload of this number.
+    /// Returns the payload with this number.
     pub fn get(&self, number: u64) -> &[u8] {
         &self.places[number as usize].bytes
     }
 
-    /// One more packet carries it.
+    /// Notes that one more packet carries a payload.
     pub fn share(&mut self, number: u64) {
         self.places[number as usize].uses += 1;
     }
 
-    /// One packet that carries it has left the network.
+    /// Notes that a packet that carries a payload has left the network.
     pub fn release(&mut self, number: u64) {
         let payload = &mut self.places[number as usize];
         payload.uses -= 1;

@@ -1,5 +1,5 @@
-//! The buffer behind a link with impairments (the pen): packets in the order in which they leave,
-//! not of arrival.
+//! The buffer behind a link with impairments (the pen). Its packets are in the order in which they
+//! leave, not in the order of arrival.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -8,19 +8,19 @@ use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::units::Time;
 
-/// Packets by the time at which they leave, which is in [`Packet::stamp`]. Packets that leave at
-/// the same time keep the order in which they came.
+/// Packets in the order of the times at which they leave, which are in [`Packet::stamp`]. Packets
+/// that leave at the same time keep the order in which they came.
 pub(super) struct Pen {
     /// Packets that leave later than all packets that came before them. Nearly all packets do, and
     /// a queue is cheaper than a heap.
     ordered: Ring<Packet>,
-    /// Packets that overtake some of `ordered`. For each of them, a packet of `ordered` that leaves
-    /// later came before it. So a packet of `ordered` that leaves at the same time came before
-    /// them.
+    /// Packets that overtake some of `ordered`. Each of them leaves before a packet of `ordered`
+    /// that came earlier. So packets of `ordered` that leave at the same time came earlier, and go
+    /// first.
     overtaking: BinaryHeap<Reverse<Overtaking>>,
-    /// Number of packets in `overtaking` so far.
+    /// Number of packets that have been put into `overtaking` so far.
     arrivals: u64,
-    /// When the next packet leaves; [`Time::NEVER`] if the pen is empty.
+    /// When the next packet leaves. [`Time::NEVER`] if the pen is empty.
     due: Time,
 }
 
@@ -68,7 +68,7 @@ impl Default for Pen {
 }
 
 impl Pen {
-    /// Takes a packet that leaves at `due`.
+    /// Adds a packet that leaves at `due`.
     pub fn push(&mut self, due: Time, packet: &Packet) {
         self.due = self.due.min(due);
         let mut packet = *packet;
@@ -82,12 +82,12 @@ impl Pen {
         self.overtaking.push(Reverse(overtaking));
     }
 
-    /// The time at which the next packet leaves; [`Time::NEVER`] if the pen is empty.
+    /// When the next packet leaves. [`Time::NEVER`] if the pen is empty.
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// Moves the next packet to `packet`, if it leaves by now.
+    /// Moves the next packet to `packet`, if its time to leave has come.
     pub fn pop(&mut self, now: Time, packet: &mut Packet) -> bool {
         if self.due > now {
             return false;
@@ -108,7 +108,7 @@ impl Pen {
         true
     }
 
-    /// Packets in the pen.
+    /// Number of packets in the pen.
     pub fn len(&self) -> u64 {
         (self.ordered.len() + self.overtaking.len()) as u64
     }

@@ -15,10 +15,10 @@ use crate::units::Time;
 pub enum Ended {
     /// The run is over.
     Done,
-    /// It was asked to stop.
+    /// The caller asked the run to stop.
     Stopped,
-    /// Simultaneous events could not be put in order, or there are more rows than are kept: the
-    /// whole run has to be repeated on one core.
+    /// Simultaneous events could not be put in order, or there are more rows than are kept. The
+    /// whole run must be repeated on one core.
     Whole,
     /// Another part panicked.
     Broken,
@@ -31,22 +31,22 @@ pub(super) struct Sent {
     pub key: Key,
 }
 
-/// How often a part checks the others before it gives up the processor.
+/// How often a part checks for the others before it gives up the processor.
 const SPINS: u32 = 1 << 12;
 
 pub(super) const GOES_ON: u8 = 0;
 pub(super) const STOPPED: u8 = 1;
 pub(super) const UNORDERED: u8 = 2;
 
-/// Where parts meet, between windows. Parts write to two mailboxes in turn, because the others may
-/// still read the previous one.
+/// The place where parts synchronise between windows. Parts write to two mailboxes in turn, because
+/// the others may still read the previous one.
 pub struct Meeting {
     window: Time,
     arrived: AtomicUsize,
     turn: AtomicUsize,
     broken: AtomicBool,
     halt: [AtomicU8; 2],
-    /// For each part: the time of its next event, and the number of rows that it has recorded.
+    /// The time of each part's next event. `rows` has the number of rows that each has recorded.
     next: [Vec<AtomicU64>; 2],
     rows: [Vec<AtomicU64>; 2],
     /// Packets by sender and receiver.
@@ -54,7 +54,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// A meeting of the parts of a split.
+    /// Creates a meeting for the parts of a split.
     pub fn new(split: &Split) -> Meeting {
         let parts = split.parts;
         let numbers = || (0..parts).map(|_| AtomicU64::new(0)).collect();
@@ -71,12 +71,12 @@ impl Meeting {
         }
     }
 
-    /// Tells all other parts that this one will not come.
+    /// Tells all other parts that this part will not come.
     pub fn give_up(&self) {
         self.broken.store(true, Ordering::Release);
     }
 
-    /// Returns a guard by which the parts that wait for this thread learn of its panic.
+    /// Returns a guard that tells the other parts, which wait for this thread, of its panic.
     pub(super) fn present(&self) -> Present<'_> {
         Present(self)
     }
@@ -86,13 +86,13 @@ impl Meeting {
         self.window
     }
 
-    /// How many parts meet.
+    /// Number of parts that meet.
     pub(super) fn parts(&self) -> usize {
         self.next[0].len()
     }
 
-    /// Publishes the state of this part, and reads the states of all. Returns when the next window
-    /// begins, or why no window follows.
+    /// Publishes the state of this part, and reads the states of all parts. Returns when the next
+    /// window begins, or why no window follows.
     pub(super) fn meet(&self, side: usize, own: usize, says: &Says) -> Result<Time, Ended> {
         self.next[side][own].store(says.next.ns(), Ordering::Release);
         self.rows[side][own].store(says.rows as u64, Ordering::Release);
@@ -118,7 +118,7 @@ impl Meeting {
         Ok(next.min().map_or(Time::NEVER, Time))
     }
 
-    /// Waits for all; false if one gave up.
+    /// Waits for all parts. Returns false if a part gave up.
     fn wait(&self) -> bool {
         let turn = self.turn.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parts() {
@@ -140,14 +140,14 @@ impl Meeting {
         true
     }
 
-    /// Packets from one part to another.
+    /// The packets from one part to another.
     pub(super) fn mail(&self, side: usize, from: usize, to: usize) -> MutexGuard<'_, Vec<Sent>> {
         let mail = self.sent[side][from * self.parts() + to].lock();
         mail.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// While it exists, a panic of its thread makes the other parts give up.
+/// A guard. If its thread panics while it exists, the other parts give up.
 pub(super) struct Present<'a>(&'a Meeting);
 
 impl Drop for Present<'_> {
@@ -160,10 +160,10 @@ impl Drop for Present<'_> {
 
 /// The state that a part publishes between windows.
 pub(super) struct Says {
-    /// Time of its next event, or of the first packet that it has sent if that is earlier.
+    /// Time of the part's next event, or of the first packet that it has sent if that is earlier.
     pub next: Time,
-    /// Rows that it has recorded.
+    /// Number of rows that the part has recorded.
     pub rows: usize,
-    /// [`GOES_ON`], or why not.
+    /// [`GOES_ON`], or the reason why the part does not go on.
     pub halt: u8,
 }

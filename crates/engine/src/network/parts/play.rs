@@ -13,21 +13,21 @@ use crate::packet::{Ecn, Packet, flags};
 use crate::plan::Plan;
 use crate::units::Time;
 
-/// What a part knows about the others.
+/// What a part knows about the other parts.
 pub(in crate::network) struct Part {
     own: u16,
     links: Arc<[u16]>,
     ends: Arc<[u16]>,
-    /// Pipes into which other parts send packets that leave them here.
+    /// Pipes into which other parts send packets that leave the pipe in this part.
     meeting: Vec<u32>,
-    /// The place of each pipe in `meeting`.
+    /// The index of each pipe in `meeting`.
     place: Vec<u32>,
     /// Packets for other parts, by part.
     out: Vec<Vec<Sent>>,
-    /// The earliest time at which one of them leaves its pipe.
+    /// The earliest time at which one of the packets in `out` leaves its pipe.
     sent: Time,
-    /// Scratch lists for taking over packets: the packets of each pipe of `meeting` so far, and
-    /// those of another part.
+    /// Scratch lists for taking over packets, by pipe of `meeting`: the packets so far, and those
+    /// of another part.
     lists: [Vec<Entering>; 2],
     /// Scratch list for merging two lists.
     merged: Entering,
@@ -37,11 +37,11 @@ pub(in crate::network) struct Part {
 type Entering = Vec<(Packet, Key)>;
 
 impl Split {
-    /// Runs a part to the end of the run, in step with the others. After every window `look` gets
-    /// the time and returns whether to continue.
+    /// Runs a part to the end of the run, in step with the others. After every window it calls
+    /// `look` with the time, which returns whether to continue.
     ///
     /// # Panics
-    /// As [`Network::new`], and whatever in the engine panics; the others then end as well.
+    /// As [`Network::new`], and if the engine panics. The other parts then end as well.
     pub fn play(
         &self,
         plan: &Arc<Plan>,
@@ -56,7 +56,7 @@ impl Split {
         (ended, network)
     }
 
-    /// One of the parts, at rest.
+    /// Builds one of the parts, idle.
     fn part(&self, plan: &Arc<Plan>, seed: u64, own: usize) -> Network {
         let mut network = Network::new(plan, seed);
         for pipe in &mut network.pipes {
@@ -109,13 +109,13 @@ impl Split {
 }
 
 impl Network {
-    /// Whether a link is at work here.
+    /// Whether a link belongs to this part.
     #[inline]
     pub(in crate::network) fn owns_link(&self, link: usize) -> bool {
         (self.part.as_ref()).is_none_or(|part| part.links[link] == part.own)
     }
 
-    /// This part's copy of a pipe, if others have it as well.
+    /// Returns this part's copy of a pipe, if other parts have the pipe as well.
     fn copy(&mut self, pipe: u32) -> Option<&mut OfPart> {
         self.pipes[pipe as usize].more.as_mut()?.part.as_deref_mut()
     }
@@ -145,8 +145,8 @@ impl Network {
         }
     }
 
-    /// A packet has left a link for a pipe. Returns whether it leaves the pipe in another part, to
-    /// which it is then on its way.
+    /// Handles a packet that has left a link for a pipe. Returns whether it leaves the pipe in
+    /// another part. If so, the packet is now on its way to that part.
     #[inline(never)]
     pub(in crate::network) fn crosses(&mut self, packet: &Packet, pipe: u32) -> bool {
         let (Some(part), Some(order)) = (&mut self.part, &mut self.calendar.order) else {
@@ -208,7 +208,7 @@ impl Network {
         }
     }
 
-    /// Handles what is due before a time.
+    /// Handles the events before a time.
     fn play_until(&mut self, end: Time) {
         let pipes = self.ids.links;
         while let Some((time, component)) = self.calendar.peek()
@@ -226,7 +226,7 @@ impl Network {
         }
     }
 
-    /// Delivers what has reached the end of a pipe.
+    /// Delivers the packets that have reached the end of a pipe.
     fn run_copy(&mut self, id: Component) {
         if self.copy(id).is_none() {
             return self.dispatch(id);
@@ -249,8 +249,8 @@ impl Network {
         }
     }
 
-    /// Gives other parts their packets. Returns when this part, or one of those packets, is next
-    /// due.
+    /// Gives other parts their packets. Returns the time of this part's next event, or of the first
+    /// of those packets.
     fn hand_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> Time {
         let mut next = self.calendar.peek().map_or(Time::NEVER, |(time, _)| time);
         let Some(part) = &mut self.part else {
@@ -263,7 +263,7 @@ impl Network {
             .enumerate()
             .filter(|(_, out)| !out.is_empty())
         {
-            // The mailbox is empty, because it was read.
+            // The mailbox is empty, because its receiver has read it.
             swap(&mut *meeting.mail(side, own, to), out);
         }
         for pipe in &part.meeting {
@@ -274,8 +274,8 @@ impl Network {
         next
     }
 
-    /// Puts packets from other parts into its pipes, in order with this part's own packets.
-    /// Returns false where the order cannot be decided.
+    /// Puts packets from other parts into this part's pipes, in order with its own packets. Returns
+    /// false if the order cannot be decided.
     fn take_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> bool {
         let Some(part) = &mut self.part else {
             return true;
@@ -317,15 +317,15 @@ impl Network {
                     pipe.packets.push_back(packet);
                     copy.keys.push_back(key);
                 }
-                // The vector is returned to its owner, so that its memory is reused.
+                // Return the vector to its owner, so that its memory is reused.
                 swap(list, &mut copy.own);
             }
         }
         ordered
     }
 
-    /// Puts the whole network together from its parts at the end of a run; `self` is the first. The
-    /// network can then only be finished, because nothing is left to run.
+    /// Puts the whole network together from its parts at the end of a run. `self` is the first
+    /// part. The network can then only be finished, because nothing is left to run.
     #[must_use]
     pub fn join(mut self, others: Vec<Network>) -> Network {
         for mut other in others {
@@ -354,7 +354,7 @@ impl Network {
     }
 }
 
-/// Merges two lists that are in order; false where the order of the result cannot be decided.
+/// Merges two lists that are in order. Returns false if the order of the result cannot be decided.
 fn merge(one: &[(Packet, Key)], other: &[(Packet, Key)], merged: &mut Entering) -> bool {
     let mut ordered = true;
     merged.clear();
