@@ -1,4 +1,4 @@
-"""The entries that the engine registers, and which of them the kernel has."""
+"""The entries that the engine registers, and which of them the kernel supports."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from tailback import _native
 
 @cache
 def entries(kind: str) -> list[dict[str, Any]]:
-    """The entries of a registry: `cc`, `aqm`, `traffic`, `impairments` or `programs`."""
+    """Return the entries of a registry: `cc`, `aqm`, `traffic`, `impairments` or `programs`."""
     found: list[dict[str, Any]] = json.loads(_native.registry_json())[kind]
     return found
 
 
 def entry(kind: str, name: str) -> Mapping[str, Any]:
-    """The entry of a name, in scenario files or in the kernel; empty if only the kernel has it."""
+    """Return the entry with a name of scenario files or the kernel; empty if only Linux has it."""
     named = (e for e in entries(kind) if name in (e["name"], e["kernel"], *e.get("kinds", ())))
     return next(named, {})
 
 
 def built_in(kind: str) -> Iterator[str]:
-    """Names that every kernel has without a module."""
+    """Yield the names that every kernel supports without a module."""
     for found in entries(kind):
         if found.get("built_in"):
             yield from found.get("kinds", [found["kernel"]])
 
 
 def in_order(queue: Mapping[str, Any]) -> bool:
-    """Whether a packet waits behind everything in a queue of a canonical point."""
+    """Whether a packet in this queue waits behind all packets that were there before it."""
     order = entry("aqm", queue["name"]).get("in_order", False)
     if isinstance(order, bool):
         return order
@@ -41,6 +41,6 @@ def in_order(queue: Mapping[str, Any]) -> bool:
 
 def stand_ins() -> dict[str, str | None]:
     """Return tailback's own modules for algorithms that Linux does not have, each with the first
-    Linux that it can be built for; None: every one."""
+    Linux that it can be built for; None means every Linux."""
     found = [own for kind in ("cc", "aqm") for e in entries(kind) for own in e.get("stand_ins", [])]
     return {own["module"]: own.get("since") for own in found}

@@ -2,8 +2,8 @@
 
 Where less is better, it is the share of the time with the competitor that the competitor adds.
 Where more is better, it is the share of the rate without the competitor that is lost. It needs two
-results, one without the competitor and one with it, so a single run has none. 0: nothing was lost;
-1: everything. Negative: the competitor helped.
+results, one without the competitor and one with it, so a single run does not have it. A harm of 0
+means that nothing was lost, 1 that everything was lost. If it is negative, the competitor helped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from tailback.metrics.groups import is_of
 
 
 def harm(alone: float, contended: float, better: Better) -> float | None:
-    """The cost of the competitor, as a share; `None` if that has no meaning."""
+    """Compute the harm from a value alone and a value beside the competitor; `None` if
+    undefined.
+    """
     whole = contended if better == "less" else alone
     if whole <= 0:
         return None
@@ -27,7 +29,7 @@ def harm(alone: float, contended: float, better: Better) -> float | None:
 
 
 def _of_one(_: Mapping[str, Any]) -> None:
-    """A single run has no harm."""
+    """Return None, because a single run has no harm."""
 
 
 def _metric(name: str, quantity: Metric, words: str) -> Metric:
@@ -89,7 +91,7 @@ METRICS = (
 
 
 FIELD = "harm"
-"""The field of a flow, program or source in a summary: its harm by competitor and quantity."""
+"""Key in the summary of a flow, program or source: the harm to it by competitor and quantity."""
 
 
 def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> None:
@@ -112,7 +114,9 @@ def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> N
 
 
 def by(metric: Metric, competitor: str) -> Metric:
-    """A metric of harm as one of a run whose summary has the harm by this competitor."""
+    """Turn a metric of harm into one of a single run, whose summary has the harm by a
+    competitor.
+    """
     quantity = _quantity(metric)
 
     def value(part: Mapping[str, Any]) -> float | None:

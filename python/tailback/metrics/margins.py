@@ -5,7 +5,7 @@ the variant is beyond the margin, and that it is not. (For a margin on both side
 Schuirmann's two one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15.) If neither test shows
 anything, the difference is undecided.
 
-A margin in percent is one of the baseline's mean, which is measured too. For "10 % more" the values
+A margin in percent refers to the baseline's mean, which is measured too. For "10 % more" the values
 `b - 1.1 a` are tested against 0 (Sasabuchi 1988), which needs no approximation of a ratio and holds
 if the baseline is 0. Runs that share their seeds are compared seed by seed, others as two samples
 (Welch).
@@ -24,7 +24,7 @@ POWER = 0.8
 """Share of cases in which the recommended number of runs is enough."""
 
 MOST_RUNS = 100_000
-"""Nobody makes more."""
+"""Larger numbers of runs are not recommended."""
 
 
 @dataclass(frozen=True)
@@ -32,34 +32,38 @@ class Contrast:
     """By how much a variant is beyond a limit: an estimate with its error."""
 
     n: int
-    """Runs of each side; if unpaired, of the smaller one."""
+    """Number of runs of each side; for unpaired runs, of the smaller side."""
     mean: float
     error: float
     """Standard error of the mean; 0 if all runs agree."""
     freedom: float
     alike: float
-    """Probability that runs without any spread fall on the same side by chance."""
+    """If the runs have no spread: the probability that all fall on one side of the limit by
+    chance.
+    """
     deviation: float
-    """Standard error times the root of n."""
+    """Standard error times the square root of n."""
 
     def more(self) -> float:
-        """p of the claim that it is beyond the limit."""
+        """The p value of the claim that the variant is beyond the limit."""
         if self.error == 0:
             return self.alike if self.mean > 0 else 1.0
         return _tail(self.freedom, self.mean / self.error)
 
     def less(self) -> float:
-        """p of the opposite: that it stays within the limit. A value at the limit is not beyond
-        it.
+        """The p value of the claim that the variant stays within the limit. A value at the limit is
+        within.
         """
         if self.error == 0:
             return self.alike if self.mean <= 0 else 1.0
         return _tail(self.freedom, -self.mean / self.error)
 
     def runs(self, level: float) -> int | None:
-        """About how many runs could decide, if the estimate is true; None: no number would."""
+        """Estimate how many runs could decide if the mean is true; None if no number of runs
+        could.
+        """
         if self.error == 0:
-            # As many runs as make equal signs less likely than the level.
+            # So many runs have equal signs by chance with a probability below the level.
             return math.ceil(-math.log2(level))
         size = abs(self.mean) / self.deviation
         if not _enough(MOST_RUNS, size, level):
@@ -79,7 +83,7 @@ def _enough(n: int, size: float, level: float) -> bool:
 
 @dataclass(frozen=True)
 class Samples:
-    """The values of a baseline and of a variant, at least two each."""
+    """The values of a baseline and of a variant, at least two of each."""
 
     base: tuple[float, ...]
     other: tuple[float, ...]
@@ -91,7 +95,7 @@ class Samples:
         base, other = self.base, self.other
         n, m = len(base), len(other)
         mean_base, mean_other = math.fsum(base) / n, math.fsum(other) / m
-        # "More" than a negative value is closer to 0.
+        # 10 % "more" than a negative value means closer to 0.
         share = 1 + math.copysign(limit, limit * mean_base) if relative else 1.0
         fixed = 0.0 if relative else limit
         mean = mean_other - share * mean_base - fixed
@@ -115,8 +119,8 @@ class Samples:
         return Contrast(min(n, m), mean, error, freedom, alike, error * math.sqrt(min(n, m)))
 
     def bounds(self, level: float, *, relative: bool) -> tuple[float | None, float | None]:
-        """Lower and upper bound of the difference, each at this level; None without one. The
-        tests change their answer at these limits.
+        """Lower and upper bound of the difference, each at this level; None if a bound does not
+        exist. `more` and `less` change their answer at these limits.
         """
         middle = self.against(0.0, relative=relative)
         mean = math.fsum(self.base) / len(self.base)
@@ -143,7 +147,7 @@ class Samples:
 
 
 def _edge(start: float, step: float, told: Callable[[float], bool]) -> float | None:
-    """Return where a test begins to hold, stepping from where it does not."""
+    """Return the limit at which a test begins to hold, searching from one at which it does not."""
     for _ in range(30):
         if told(start + step):
             break
@@ -158,7 +162,7 @@ def _edge(start: float, step: float, told: Callable[[float], bool]) -> float | N
 
 
 def _tail(freedom: float, t: float) -> float:
-    """The probability of more than t."""
+    """The probability that Student's T exceeds t."""
     from scipy.special import stdtr
 
     return float(stdtr(freedom, -t))
@@ -166,7 +170,7 @@ def _tail(freedom: float, t: float) -> float:
 
 @cache
 def _quantile(freedom: float, level: float) -> float:
-    """The t that is exceeded with this probability."""
+    """The t that Student's T exceeds with this probability."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 1 - level))

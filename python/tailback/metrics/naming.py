@@ -1,4 +1,4 @@
-"""Names of numbers: a path in the JSON, an identifier with its unit everywhere else."""
+"""Names of numbers. In the JSON they are paths; elsewhere they are identifiers with a unit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def has_unit(name: str) -> bool:
 
 
 def flat(part: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of a summary as columns: `{"rtt_ms": {"mean": 1}}` as `{"rtt_mean_ms": 1}`.
+    """Flatten a part of a summary to columns: `{"rtt_ms": {"mean": 1}}` to `{"rtt_mean_ms": 1}`.
 
     A metric has its own name: `requests` for `completions.started`.
     """
@@ -26,7 +26,7 @@ def flat(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flat_name(path: str) -> str:
-    """The column of a place in a part of a summary."""
+    """Return the column name of a path in a part of a summary."""
     return fields.names().get(path) or identifier(path)
 
 
@@ -34,7 +34,7 @@ def _paths(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
     for key, value in part.items():
         if isinstance(value, Mapping):
             yield from _paths(value, f"{prefix}{key}.")
-        # Only the missing value shows that no samples were taken.
+        # The key `samples` is dropped: without samples the value itself is missing.
         elif key != "samples":
             yield f"{prefix}{key}", value
 

@@ -1,4 +1,4 @@
-"""The parts of a run of one kind: those that share the throughput, and those that send at all.
+"""Lists the parts of a run by kind: flows, sources of traffic, programs, links and classes.
 
 A program of `[[programs]]` is listed like a flow. Its throughput is the payload that reached the
 receiver's host, its RTT is computed from its packets.
@@ -27,7 +27,7 @@ _KEYS: Mapping[Kind, str] = {
     "link": "queues",
     "class": "classes",
 }
-"""Their names in a summary."""
+"""The key in a summary that lists the parts of each kind."""
 
 
 def on(kind: Kind) -> On:
@@ -36,7 +36,7 @@ def on(kind: Kind) -> On:
 
 
 def of(summary: Part, kind: Kind) -> Sequence[Part]:
-    """The parts of a kind, in the order of the file; a run is its only part."""
+    """The parts of a kind, in the order of the file. The only part of the kind "run" is the run."""
     if kind == "run":
         return [summary]
     # Summaries of runs without programs do not list them.
@@ -45,21 +45,21 @@ def of(summary: Part, kind: Kind) -> Sequence[Part]:
 
 
 def programs(summary: Part) -> Sequence[Part]:
-    """Its programs; empty for a run without any."""
+    """The programs of a summary; empty for a run without programs."""
     found: Sequence[Part] = summary.get("programs", ())
     return found
 
 
 def flows(summary: Part) -> list[Part]:
-    """Its flows, then its programs."""
+    """The flows of a summary, then its programs."""
     return [*summary["flows"], *programs(summary)]
 
 
 def senders(summary: Part) -> list[Part]:
-    """Its flows, its sources of traffic, then its programs."""
+    """The flows of a summary, its sources of traffic, then its programs."""
     return [*summary["flows"], *summary["traffic"], *programs(summary)]
 
 
 def kind(part: Part) -> str:
-    """The kind of a flow, source or program: its congestion control, or its kind."""
+    """What to call a flow, source or program: its congestion control, or else its kind."""
     return part.get("cc") or part.get("kind") or "program"

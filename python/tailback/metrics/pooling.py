@@ -1,7 +1,7 @@
-"""From the numbers of runs to the numbers shown: only here seeds become a mean.
+"""Pools the numbers of runs into the numbers shown. Means over seeds are computed only here.
 
-Commands ask for a metric of a part of some runs, and lay out the result. The metric itself has the
-rules (`Metric`): its value if a run has none, and the end of its interval.
+Commands ask for a metric of a part of some runs, and lay out the result. The metric itself
+(`Metric`) says what counts if a run has no value, and where the interval ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RULE = (
     "mean over seeds with Student's t interval at 95 %; flows of one name are averaged in their "
     "run first; pairs are the seeds that have both values"
 )
-"""How every metric is pooled."""
+"""How every metric is pooled, in words."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Reading:
 
     value: float | None
     at_least: float | None = None
-    """If there is no value: the bound that it exceeds."""
+    """If the value is missing: a bound that it exceeds."""
 
 
 Readings = Mapping[int, Reading]
-"""By seed."""
+"""The readings of runs by seed."""
 
 NOTHING = Reading(None)
 
@@ -47,7 +47,7 @@ def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
 
 
 def together(readings: Sequence[Reading]) -> Reading:
-    """The mean of several parts of one run; a bound if one had not finished."""
+    """Average several parts of one run; the result is a bound if any part had not finished."""
     known = [one.value for one in readings if one.value is not None]
     bounds = [one.at_least for one in readings if one.at_least is not None]
     if bounds:
@@ -78,7 +78,7 @@ def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) ->
 
 
 def by_pair(metric: Metric, base: Readings, other: Readings) -> dict[int, float]:
-    """A metric of two results by seed, of the seeds that have it."""
+    """Compute a metric of two results for each seed that has a value in both."""
     assert metric.of_two is not None
     a, b = values(base), values(other)
     found = {seed: metric.of_two.between(a[seed], b[seed]) for seed in b if seed in a}
@@ -86,5 +86,5 @@ def by_pair(metric: Metric, base: Readings, other: Readings) -> dict[int, float]
 
 
 def values(readings: Readings) -> dict[int, float]:
-    """The values of the runs that have one, by seed."""
+    """Return the values by seed, without runs that have no value."""
     return {seed: one.value for seed, one in readings.items() if one.value is not None}

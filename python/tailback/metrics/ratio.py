@@ -28,7 +28,7 @@ def ratio(summary: Mapping[str, Any], one: str, other: str) -> float | None:
 def _first_two(summary: Mapping[str, Any]) -> float | None:
     groups = _groups(summary["flows"])
     if len(groups) < 2:
-        # A program that only probes beside two groups of flows does not count as a third group.
+        # Prefer flows: a program that only probes beside two groups of flows is not a third group.
         groups = _groups(parts.flows(summary))
     return ratio(summary, groups[0], groups[1]) if len(groups) == 2 else None
 

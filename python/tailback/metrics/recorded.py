@@ -31,5 +31,5 @@ METRICS = tuple(_metric(declared) for declared in fields.metrics())
 
 
 def metric(path: str, on: On) -> Metric:
-    """The metric that is the field of this path."""
+    """Return the metric for the field at this path."""
     return next(one for one in METRICS if (one.path, one.on) == (path, on))

@@ -7,10 +7,10 @@ from tailback.metrics import fields
 from tailback.metrics.base import Metric, field
 
 BINS = fields.bins()
-"""Name and upper bound in bytes of each bin; each begins at the end of the one before."""
+"""Name and upper bound in bytes of each bin. A bin begins where the one before it ends."""
 
 SOURCES = ("traffic",)
-"""What has requests."""
+"""The kinds of parts that have requests."""
 
 _STATISTICS = {
     "": "mean",
@@ -23,7 +23,7 @@ _STATISTICS = {
 
 
 def of_bin(upto_bytes: int, path: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Reads a statistic of the bin of requests that ends at this size."""
+    """Return a function that reads a statistic of the bin that ends at this size."""
     read = field(path)
 
     def value(part: Mapping[str, Any]) -> float | None:

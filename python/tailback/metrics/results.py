@@ -1,4 +1,4 @@
-"""Numbers from the files of a program: a metric for each name that a scenario gives one."""
+"""Metrics of numbers in the files of programs, one for each name that a scenario chooses."""
 
 from __future__ import annotations
 

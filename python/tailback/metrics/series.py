@@ -1,9 +1,8 @@
-"""Recorded series, weighted by time: only here a series becomes a number.
+"""Statistics of recorded series, weighted by time. They are computed only here.
 
 A sample of a state (a window, a backlog, a gauge) holds until the next one of the same series,
 however far apart they are. With `record.series = "changes"` or `"acks"` samples are close together
-while the state moves. A value of a whole interval counts once, and so does an event.
-event.
+while the state changes. A value of a whole interval counts once, and so does an event.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Held = Literal["state", "growth", "each"]
-"""How long a value of a series holds: until the next value, since the previous one, or for a moment
-(an event, or a value of one of equally long intervals).
+"""How long a value of a series holds. A state holds until the next value, and a growth since the
+previous one. "each" counts once: an event, or a value of one of equally long intervals.
 """
 
 EVENTS = (
@@ -34,7 +33,7 @@ EVENTS = (
 _EACH = re.compile(
     r"(?:completion_(?:ns|bytes)|rate_mbit|(?:drop|mark|sce_mark|class)\..+|rtt_ns|delay_ns)"
 )
-"""Events, and values of a whole interval: statistics of classes, means of programs."""
+"""The series whose values count once: events, and values of whole intervals such as means."""
 
 
 def held(quantity: str) -> Held:
@@ -54,9 +53,10 @@ def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, 
 def weighted(frame: pl.DataFrame, by: Sequence[str], how: Held) -> pl.DataFrame:
     """The samples of a measured time with their weights.
 
-    `frame` has time_ns, value, the columns `by` that tell series apart, in the order of time, and
-    from_ns and to_ns, between which is measured. The column weight_ns says for how long a value
-    holds there (1 for what counts once); samples that hold for no time are left out.
+    `frame` is in the order of time. It has time_ns, value, the columns `by` that distinguish
+    series, and from_ns and to_ns, the bounds of the measured time. The result has the column
+    weight_ns: how long a value holds in the measured time, or 1 if it counts once. Samples that
+    hold for no time are left out.
     """
     import polars as pl
 
@@ -78,10 +78,10 @@ def means_between(
     edges: NDArray[np.float64],
     end: float,
 ) -> NDArray[np.float64]:
-    """The means of a state between neighbouring edges; NaN if the state is not known there.
+    """Compute the mean of a state between neighbouring edges; NaN where the state is unknown.
 
-    A sample holds until the next one, the last until `end`. If an interval has only the moment of
-    the last sample, its value is taken.
+    A sample holds until the next one, and the last until `end`. If an interval contains only the
+    moment of the last sample, the mean is the value of this sample.
     """
     import numpy as np
 

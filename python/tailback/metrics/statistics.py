@@ -1,6 +1,6 @@
 """Statistics over seeds: mean and Student's t interval, ranks.
 
-scipy is loaded where the first interval is asked for: a run with one seed never needs it.
+scipy is loaded when the first interval is computed, because a run with one seed never needs it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 LEAST_SEEDS = 5
-"""Fewer values do not show their spread well enough to explain a miss by noise."""
+"""Spread of fewer values is too uncertain to explain a failed criterion by noise."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Estimate:
     """`None` without values, and if some transfers had not finished, because the finished ones are
     not a fair sample."""
     ci95: tuple[float, float] | None
-    """95 % interval of the mean; `None` for one run and for identical runs, which show nothing
-    about another seed. It ends where values do.
+    """95 % interval of the mean. It is cut to the possible values. It is `None` for one run, and
+    for identical runs, which show nothing about another seed.
     """
     runs: int | None = None
-    """How many runs there are, including those without a value; `None`: `n`."""
+    """How many runs there are, including those without a value; `None` if it equals `n`."""
     at_least: float | None = None
     """The bound that the mean over all runs exceeds, if some had not finished."""
 
@@ -41,7 +41,7 @@ class Estimate:
 
     @property
     def of(self) -> int:
-        """All runs, those without a value included."""
+        """The number of all runs, including those without a value."""
         return self.n if self.runs is None else self.runs
 
     @property
@@ -50,7 +50,7 @@ class Estimate:
         return self.n == self.of
 
     def scaled(self, times: float) -> Estimate:
-        """The same in another unit."""
+        """Return the estimate in another unit: everything is multiplied by `times`."""
         if times == 1:
             return self
         return Estimate(
@@ -63,7 +63,7 @@ class Estimate:
 
 
 def estimate(values: Iterable[float | None], *, most: float | None = None) -> Estimate:
-    """Mean and interval of the available values; `most`: no value is larger."""
+    """Compute mean and interval of the available values; `most` is the largest possible value."""
     every = list(values)
     numbers = [value for value in every if value is not None]
     n = len(numbers)
@@ -99,9 +99,9 @@ def median(values: Iterable[float]) -> float | None:
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float | None:
-    """The smallest value that this share of the values does not exceed; `None` without any."""
+    """The smallest value that this share of the values does not exceed; `None` without values."""
     if not values:
         return None
-    # ceil without the float error of 0.9 * 10
+    # Rounds up. The 1e-9 absorbs rounding errors, as in 0.9 * 10.
     rank = -int(-(share * len(values) - 1e-9) // 1)
     return sorted(values)[min(max(rank, 1), len(values)) - 1]

@@ -1,4 +1,4 @@
-"""Throughput of flows and programs together."""
+"""The total throughput of all flows and programs."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -33,31 +33,31 @@ LEAST_FONT, MOST_FONT = 4.0, 40.0
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure in its size, and its content."""
+    """A figure with its size, and what it shows."""
 
     made: LaidOut
     plan: PlotPlan
 
     @property
     def chart(self) -> Any:
-        """A chart of Altair's."""
+        """The figure as a chart of Altair."""
         return self.made.chart
 
     @property
     def svg(self) -> str:
-        """As it is drawn."""
+        """The figure as SVG."""
         return self.made.svg
 
     def save(self, target: Path, title: str = "") -> Path:
-        """Write it; the ending of the name decides the format."""
+        """Write the figure to a file; the ending of the name decides the format."""
         from tailback.plot import output
 
         return output.save(self.made, target, title)
 
 
 def _warm_up() -> None:
-    """The process that draws takes a while to start, which can overlap with reading results."""
-    # Its errors are reported where it is used.
+    """Start the process that draws early, while results are read, because it starts slowly."""
+    # If it cannot start, drawing reports the error.
     with suppress(Exception):
         import vl_convert
 
@@ -99,7 +99,7 @@ def figure(
             wrong.append(f"{option}: {unknown('scale', word, scales)}")
     Thread(target=_warm_up, daemon=True).start()
     results.require_whole()
-    # Imports Altair, as late as possible.
+    # This imports Altair, which is slow, so it comes as late as possible.
     from tailback.plot.resolve import resolve
 
     try:
@@ -165,7 +165,7 @@ def plot(
         ),
     )
     made = figure(results, asked, width=width, height=height, font_size=font_size, style_name=style)
-    # Imports Altair, as the figure does.
+    # This imports Altair, as drawing does.
     from tailback.plot.composing import composable
 
     return composable(made.chart)

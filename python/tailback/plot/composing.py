@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 
 _OWN = ("color", "fill", "shape", "strokeDash")
-"""Channels that each chart has for itself: its colours may mean something else."""
+"""Channels that charts do not share: each may use colours for something else."""
 
 
 class ComposableChart:
@@ -26,9 +26,9 @@ class ComposableChart:
 
 
 def composable(chart: Any) -> Any:
-    """The chart, which composes from now on."""
+    """Return the chart with methods that compose figures."""
     if not isinstance(chart, ComposableChart):
-        # A plain assignment would be a property of the specification.
+        # A plain assignment would set a property of the specification.
         object.__setattr__(chart, "__class__", _class(type(chart)))  # type: ignore[arg-type]
     return chart
 

@@ -1,4 +1,4 @@
-"""Dimensions: what distinguishes points and parts of a run: swept keys, the seed, flow, link,
+"""Dimensions distinguish points and parts of runs: swept keys, the seed, flow, link,
 class.
 """
 
@@ -21,14 +21,14 @@ PARTS: Mapping[On, tuple[str, ...]] = {
     "class": ("class",),
     "run": (),
 }
-"""The dimensions of parts with a quantity; the first names them."""
+"""For each scope of a quantity, the dimensions of its parts; the first one names the part."""
 
 SEED = "seed"
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """Values of a key, or of several that advance together, in the order of the sweep."""
+    """The values of a key, or of several keys that advance together, in the order of the sweep."""
 
     name: str
     title: str
@@ -36,10 +36,10 @@ class Dimension:
     """Values in the form of the scenario."""
     unit: str = ""
     numbers: Sequence[float] | None = None
-    """The same as numbers of the unit; None: names."""
+    """The values as numbers of one unit; None if they are names."""
     keys: tuple[str, ...] = ()
     raw: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Indexes by text, in the form of the scenario and of the results."""
+    """For each text, how the scenario and the results spell this value."""
 
     @property
     def label(self) -> str:
@@ -47,12 +47,12 @@ class Dimension:
         return words.with_unit(self.title, self.unit)
 
     def number(self, text: str) -> float:
-        """The number of a value."""
+        """Return the number of a value."""
         assert self.numbers is not None
         return self.numbers[list(self.texts).index(text)]
 
     def short(self, text: str) -> str:
-        """A value without the unit, which the title has."""
+        """Return a value without the unit, which the title has."""
         return text if self.numbers is None else f"{self.number(text):.12g}"
 
     def text_of(self, word: str) -> str | None:
@@ -70,7 +70,7 @@ def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
         texts = [words.value(label) for label in labels]
         spellings: dict[str, set[str]] = {}
         for text, label in zip(texts, labels, strict=True):
-            # Two labels of one value (0.02s, 20ms) stay separate if their texts do.
+            # Two labels of one value (0.02s, 20ms) stay separate if their texts differ.
             spellings.setdefault(text, set()).update((label, raw[label]))
         numbers = None
         unit = ""
@@ -119,7 +119,7 @@ def texts(run: Run, dimensions: Mapping[str, Dimension]) -> dict[str, str]:
 
 
 def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], Mapping[str, Any]]]:
-    """The parts of a run with a quantity, and their dimensions.
+    """Yield the parts of a run that have a quantity of this scope, with their dimensions.
 
     Flows that come from one table (`count`) are one: `cubic` for cubic/1 and cubic/2. The order is
     flows, sources of traffic, programs.
@@ -142,7 +142,7 @@ def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], 
 
 
 def of_parts(names: Sequence[str], found: Sequence[Mapping[str, str]]) -> dict[str, Dimension]:
-    """The dimensions that parts have."""
+    """Build the dimensions that distinguish the parts which were found."""
     return {
         name: Dimension(name, words.key(name), list(dict.fromkeys(one[name] for one in found)))
         for name in names

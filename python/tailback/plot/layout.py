@@ -1,4 +1,4 @@
-"""Panels, legend and the size of the whole: a figure has exactly the requested width.
+"""Sets the sizes of panels and legend, so that a figure has exactly the requested width.
 
 Vega gives a panel its size and lets axes, titles and legend add to it. A figure is therefore drawn,
 its size is read, and the panels get the remaining space.
@@ -21,19 +21,19 @@ from tailback.plot.plan import PlannedDrawing, PlotPanel, PlotPlan
 
 VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 SHAPE = 0.64
-"""Height of a panel over its width, if the height of the figure is not set."""
+"""Ratio of a panel's height to its width, if the height of the figure is not set."""
 TALLEST = 190.0
 LEAST_PANEL = 24.0
 TRIES = 4
 CLOSE = 2.0
-"""Pixels that panels may be off, since Vega rounds; the rest is scaled."""
+"""Accepted error of the size in pixels, because Vega rounds. The figure is scaled to remove it."""
 NARROW = 75.0
-"""Panels of one key that would be narrower than this are set in rows."""
+"""Panels of one key are put into several rows if they would be narrower than this, pixels."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Height of the whole figure, pixels; None: a height that suits its width."""
+    """Height of the whole figure, pixels; None for a height that suits the width."""
 
     width: float
     height: float | None
@@ -45,14 +45,14 @@ class Size:
 
 @dataclass(frozen=True)
 class LaidOut:
-    """A figure in its size, and its drawing."""
+    """A figure with its final size, and its SVG."""
 
     chart: Any
     svg: str
 
 
 def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
-    """The figure in its size."""
+    """Draw a figure repeatedly until its size is right."""
     letter = (size.points - 1) * style.POINT
     columns, rows = _grid(plan, size)
     width = max(LEAST_PANEL, (size.width - 8 * letter) / columns - 8)
@@ -82,7 +82,7 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
         rough = False
         wider = width + off / columns
         if wider < LEAST_PANEL and per_row > 1:
-            # The legend is too wide.
+            # The legend is too wide, so put fewer entries into a row.
             per_row -= 1
             continue
         width = max(LEAST_PANEL, wider)
@@ -92,21 +92,23 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """Return it in Vega-Lite, whatever theme is enabled, with untrusted texts made safe."""
+    """Return a chart in Vega-Lite, without any enabled theme, and with untrusted texts made
+    safe.
+    """
     with alt.theme.enable("none"):
         made: dict[str, Any] = cleaned(chart.to_dict(validate=False))
     return made
 
 
 def drawn(chart: Any) -> str:
-    """Return it as SVG; renumber names inside, since Vega continues numbering over figures."""
+    """Return a chart as SVG. Names inside are renumbered, because Vega counts over all figures."""
     made = vl_convert.vegalite_to_svg(json.dumps(specification(chart)), vl_version=VEGA_LITE)
     numbers: dict[str, str] = {}
     return _NAMES.sub(lambda found: numbers.setdefault(found[0], f"{found[1]}{len(numbers)}"), made)
 
 
 def measured(svg: str) -> tuple[float, float]:
-    """Width and height of a figure, pixels."""
+    """Return the width and height of an SVG, pixels."""
     found = _SIZE.search(svg)
     assert found is not None
     return float(found[2]), float(found[3])
@@ -117,7 +119,7 @@ _SIZE = re.compile(r'(<svg[^>]*?)\bwidth="([\d.]+)" height="([\d.]+)"')
 
 
 def _scaled(svg: str, times: float) -> str:
-    """The same in another size."""
+    """Return an SVG in another size."""
 
     def sized(found: re.Match[str]) -> str:
         wide, high = (float(found[i]) * times for i in (2, 3))
@@ -127,12 +129,12 @@ def _scaled(svg: str, times: float) -> str:
 
 
 def _grid(plan: PlotPlan, size: Size) -> tuple[int, int]:
-    """Columns and rows of panels."""
+    """Return the numbers of columns and rows of panels."""
     column, row = plan.roles.get("column"), plan.roles.get("row")
     columns = len(column.texts) if column else 1
     if row is not None or column is None:
         return columns, len(row.texts) if row else 1
-    # For one key: as many beside one another as there is room for, in full rows if possible.
+    # Panels of one key: as many per row as fit, and all rows full if possible.
     most = max(1, int(size.width / NARROW))
     even = -(-columns // -(-columns // most))
     whole = [n for n in range(most, most // 2, -1) if columns % n == 0]
@@ -147,7 +149,7 @@ def _height(width: float, rows: int, size: Size, letter: float) -> float:
 
 
 def _legend_columns(plan: PlotPlan, size: Size) -> int:
-    """How many entries of the legend fit beside one another, from the length of their names."""
+    """Estimate how many entries of the legend fit into a row, from the length of their names."""
     if plan.series is None:
         return 1
     letter = (size.points - 1) * style.POINT
@@ -165,7 +167,7 @@ def _chart(
     chart = layered.properties(width=round(panel.width, 2), height=round(panel.height, 2))
     column, row = plan.roles.get("column"), plan.roles.get("row")
     spacing = round(0.9 * panel.letter, 1)
-    # The headers of columns and rows have the axis titles, which are the same in all.
+    # All panels have the same axis titles, so the headers of columns and rows show them.
     below = alt.Header(
         title=panel.lines(plan.across or "", columns * panel.width),
         titleOrient="bottom",
@@ -205,14 +207,14 @@ def _chart(
         text = panel.lines(plan.look.title, 0.9 * size.width)
         bold = alt.Title(text, fontWeight="bold", frame="group")
         taken = chart.title is not alt.Undefined
-        # Panels in several rows have the title of their axis there.
+        # If panels are in several rows, the title of their axis is at this place.
         chart = alt.vconcat(chart, title=bold) if taken else chart.properties(title=bold)
     config = style.config(size.points, size.weight)
     legend = {**config["legend"], "orient": "top", "direction": "horizontal", "titleOrient": "left"}
     if plan.kind.coloured:
         legend |= {"columns": per_row, "symbolOpacity": 1}
         if not plan.kind.lines:
-            # Otherwise the outline of a symbol has the dashes of its line.
+            # Without this the outline of a symbol would be dashed like its line.
             legend |= {"symbolStrokeWidth": 0}
         if plan.kind.lines:
             legend |= {
@@ -227,7 +229,7 @@ def _chart(
 
 
 def _lifted(chart: Any, **facets: Any) -> Any:
-    """Panels of a chart; its data go to the top, from which the panels take theirs."""
+    """Split a chart into panels. Its data move to the top level, from which all panels read."""
     data = chart.data
     chart = chart.copy(deep=False)
     chart.data = alt.Undefined
@@ -235,7 +237,7 @@ def _lifted(chart: Any, **facets: Any) -> Any:
 
 
 def _said(dimension: Dimension | None, room: float, panel: PlotPanel) -> dict[str, Any]:
-    """Labels of panels, with the title of the dimension if there is room for it."""
+    """Return the labels of panels, with the title of the dimension if it fits."""
     if dimension is None:
         return {}
     longest = max(len(text) for text in dimension.texts) + len(dimension.title) + 1

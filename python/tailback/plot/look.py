@@ -1,4 +1,4 @@
-"""Settings of a figure besides its data: part of the time, limits, reference lines, a title."""
+"""Settings of a figure other than its data: time span, limits, reference lines, title."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tailback.plot.plan import PlotPlan
 
 Limits = tuple[float | None, float | None]
-"""Both ends of an axis; None: chosen for the values."""
+"""Both ends of an axis; None means an end that suits the values."""
 
 Axis = Literal["x", "y"]
 
@@ -25,7 +25,7 @@ EVENTS = {
     "marks": "mark.",
     "slow-start-exit": "",
 }
-"""Kinds of events, and the beginning of their names in the series of a run."""
+"""Kinds of events, and how the names of their series begin."""
 
 ALL = "all"
 
@@ -41,7 +41,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class FigureLook:
-    """The request, in words; `resolved` gives numbers in the units of the axes."""
+    """The settings as the user wrote them; `resolved` converts them to the units of the axes."""
 
     begin: str | None = None
     end: str | None = None
@@ -65,12 +65,12 @@ class ResolvedLook:
     events: Sequence[str] = ()
 
     def at(self, axis: Axis) -> list[float]:
-        """Values of the lines at this axis, which the axis has to show."""
+        """Return the values of the reference lines on an axis, which the axis has to include."""
         return [rule.value for rule in self.rules if rule.axis == axis]
 
 
 def resolved(look: FigureLook, plan: PlotPlan) -> PlotPlan:
-    """The plan with the look in its units; raises `InputErrors` with every mistake."""
+    """Add the settings to a plan, in its units; raises `InputErrors` with every mistake."""
     return _Resolution(look, plan).plan()
 
 
@@ -99,7 +99,7 @@ class _Resolution:
         return replace(self.of, look=found)
 
     def _unit(self, axis: Axis) -> str | None:
-        """The unit of an axis of numbers; None: names, or a map."""
+        """Return the unit of an axis of numbers; None for names and for a map."""
         plan = self.of
         if not plan.kind.coloured:
             return None
@@ -181,7 +181,7 @@ class _Resolution:
 
 
 def check(look: FigureLook) -> None:
-    """Check what does not depend on the figure; for callers from Python."""
+    """Check the settings that do not depend on the figure, for callers from Python."""
     for name in ("begin", "end", "x_limits", "y_limits"):
         value = getattr(look, name)
         if value is not None and not isinstance(value, str):

@@ -21,7 +21,9 @@ from tailback.plot.layout import LaidOut, measured, specification
 from tailback.store import layout
 
 ON_SCREEN = 1.6
-"""A screen is further away than paper: a page enlarges a figure by this factor, if it can."""
+"""A page enlarges a figure by this factor if it can, because screens are further away than
+paper.
+"""
 PPI = 300.0
 """Resolution of PNG, as journals require."""
 
@@ -38,7 +40,7 @@ def _png(figure: LaidOut, _title: str) -> bytes:
 
 
 def _pdf(figure: LaidOut, _title: str) -> bytes:
-    """One page of the size of the figure, vector graphics, letters as letters.
+    """Return a PDF page of the size of the figure, with vector graphics and real text.
 
     Typst sets the page: its output does not depend on the time, and it knows lengths.
     """
@@ -59,8 +61,8 @@ def _pdf(figure: LaidOut, _title: str) -> bytes:
 
 
 def _html(figure: LaidOut, title: str) -> bytes:
-    """A page that needs no other files; tooltips show values."""
-    # The figures of reports have the library too.
+    """Return a page that needs no other files, and whose tooltips show values."""
+    # The library is the one that reports use.
     from tailback.figures import export
 
     scripts = [export.javascript(), _START]

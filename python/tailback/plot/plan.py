@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tailback.store.results import Run
 
 Scale = Literal["auto", "linear", "log", "free"]
-"""`free`: every panel has its own ends."""
+"""The scale of an axis; with `free` every panel has its own ends."""
 
 Rows = list[dict[str, Any]]
 """Data of a figure. Columns are named by their role: x, y, series, column, row."""
@@ -33,24 +33,24 @@ class PlotRequest:
     y: str | None = None
     color: str | None = None
     facet: Sequence[str] = ()
-    """At most two: columns, rows."""
+    """At most two keys, for columns and rows of panels."""
     kind: str | None = None
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)
     without: str | None = None
-    """The competitor whose harm is drawn."""
+    """The name of the competitor whose harm is drawn."""
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
     look: FigureLook = field(default_factory=FigureLook)
 
     @property
     def nothing(self) -> bool:
-        """Whether all options are left out."""
+        """Whether no option is given."""
         return not (self.x or self.y or self.color or self.facet or self.kind or self.without)
 
 
 @dataclass(frozen=True)
 class Member:
-    """A run that is drawn, and its values of the swept keys in the form of the scenario."""
+    """A run that is drawn, and its values of the swept keys as the scenario writes them."""
 
     run: Run
     texts: Mapping[str, str]
@@ -58,34 +58,34 @@ class Member:
 
 @dataclass(frozen=True)
 class PlotPlan:
-    """What is drawn."""
+    """Everything that decides what is drawn."""
 
     kind: Kind
     y: PlotQuantity
     x: Dimension | PlotQuantity | None
-    """None: time, or the values of `y` themselves."""
+    """The horizontal axis; None if it is time or shows the values of `y` themselves."""
     members: Sequence[Member]
     roles: Mapping[str, Dimension]
-    """The dimensions of series, column and row; of x too, if it is a dimension."""
+    """The dimensions that are shown as series, column and row, and as x if it is a dimension."""
     parts: Mapping[On, Mapping[str, frozenset[str]]]
-    """By scope of a quantity, the parts of a run that are drawn: values by dimension."""
+    """For each scope of a quantity, the parts that are drawn: allowed values by dimension."""
     own_link: bool = False
-    """For a quantity of links, whether each flow has the value of the first link of its route."""
+    """For a quantity of links: whether each flow gets the value of the first link of its route."""
     down: Dimension | None = None
-    """For a map, the dimension of its rows."""
+    """For a map: the dimension of its rows."""
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
     look: ResolvedLook = field(default_factory=ResolvedLook)
     notes: Sequence[str] = ()
     """Choices that the user did not make."""
     missing: list[str] = field(default_factory=list)
-    """Values that are missing or not from all runs; known after drawing."""
+    """Messages about values that are missing or do not cover all runs; known after drawing."""
     log: set[str] = field(default_factory=set)
-    """Logarithmic axes, x or y; known after drawing."""
+    """Which axes, x or y, are logarithmic; known after drawing."""
 
     @property
     def series(self) -> Dimension | None:
-        """What has colours."""
+        """The dimension that colours distinguish."""
         return self.roles.get("series")
 
     @property
@@ -103,7 +103,7 @@ class PlotPlan:
         return self._titled("y", (self.y if self.down is None else self.down).label)
 
     def _titled(self, axis: str, label: str) -> str | None:
-        """The title of an axis, which names a logarithmic scale."""
+        """The title of an axis, which mentions a logarithmic scale."""
         return f"{label}, log scale" if label and axis in self.log else label or None
 
     @property
@@ -112,7 +112,7 @@ class PlotPlan:
         return "column" in self.roles or "row" in self.roles
 
     def command(self) -> str:
-        """The options that give the same figure."""
+        """The options of the command that gives the same figure."""
         named = [f"--kind {self.kind.name}"]
         if self.x is not None and self.x.name:
             named.append(f"--x {self.x.name}")
@@ -131,41 +131,41 @@ class PlotPlan:
 
 @dataclass(frozen=True)
 class PlotPanel:
-    """Room for one panel, and the size of letters, pixels."""
+    """The size of one panel and of letters, pixels."""
 
     width: float
     height: float
     letter: float
     own_x: bool = True
     own_y: bool = True
-    """Whether the axis has its title here; many panels share one title."""
+    """Whether the panel shows the title of its vertical axis; many panels share one title."""
     weight: float = 1.0
     """Width of lines relative to those on paper."""
     rough: bool = False
-    """Whether it is drawn only to be measured: its content does not matter."""
+    """Whether the panel is drawn only to be measured, so that its content does not matter."""
 
     def across(self, title: str) -> list[str] | None:
-        """The title of the horizontal axis, if it is here."""
+        """The title of the horizontal axis, if this panel shows it."""
         return self.lines(title, self.width) if self.own_x and title else None
 
     def up(self, title: str) -> list[str] | None:
-        """The title of the vertical axis, if it is here."""
+        """The title of the vertical axis, if this panel shows it."""
         return self.lines(title, self.height) if self.own_y and title else None
 
     def lines(self, title: str, room: float) -> list[str]:
-        """A title in as many lines as it needs for this much room."""
-        # It may reach beyond its panel a little, and is a point larger than other letters.
+        """Break a title into lines that fit this length."""
+        # A title may be a little longer than its panel; its letters are a point larger than others.
         most = max(8, int(1.2 * room / (LETTER * self.letter)))
         return textwrap.wrap(title, most, break_long_words=False) or [title]
 
 
 @dataclass(frozen=True)
 class PlannedDrawing:
-    """Values from the runs, to be laid out for a panel of any size."""
+    """Values from the runs that can be drawn in a panel of any size."""
 
     layers: Callable[[PlotPanel], Any]
     free: tuple[str, ...] = ()
-    """Axes, x or y, that each panel has for itself."""
+    """Which axes, x or y, panels do not share."""
 
 
 @dataclass(frozen=True)
@@ -177,16 +177,16 @@ class Kind:
     """A sentence for the help: what this kind draws."""
     draw: Callable[[PlotPlan], PlannedDrawing]
     default: str
-    """The quantity that is drawn by default."""
+    """The name of the quantity that is drawn by default."""
     x: Literal["key", "name", "quantity", "none"] = "none"
-    """The horizontal axis: a key, preferably of numbers, or one of names; a quantity; or no
-    choice.
+    """What the horizontal axis shows: a key, preferably with numbers ("key") or with names
+    ("name"), a quantity, or something that cannot be chosen ("none").
     """
     over_time: bool = False
     up: str = ""
     """The title of the vertical axis, if it is not the quantity."""
     lines: bool = False
-    """Whether it draws only lines."""
+    """Whether this kind draws only lines."""
     coloured: bool = True
     """Whether series have colours; the colours of a map are its values."""
     facts: str = ""

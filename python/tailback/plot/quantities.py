@@ -17,8 +17,8 @@ from tailback.plot import words
 from tailback.registry import entries
 
 Source = Literal["metric", "histogram", "series", "rate", "drain"]
-"""`rate`: the growth of a series of bytes, over intervals; `drain`: how long the link takes to send
-a series of bytes."""
+"""Where values come from. `rate` is the growth of a series of bytes over intervals. `drain` is how
+long a link takes to send the bytes of a series."""
 
 Recorded = Mapping[str, tuple[On, frozenset[str]]]
 """The recorded series: the scope of each, and the parts that have it."""
@@ -28,21 +28,21 @@ NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class PlotQuantity:
-    """A quantity: runs have one value of it, or many."""
+    """A quantity, of which a run has one value or many."""
 
     name: str
-    """Its name on the command line."""
+    """The quantity's name on the command line."""
     title: str
     unit: str
     on: On
     source: Source
     stored: str = ""
-    """For a distribution or a series, its name in the files of a run."""
+    """For a distribution or a series: its name in the files of a run."""
     scale: float = 1.0
-    """Factor from the shown value to the stored one."""
+    """The stored value divided by the shown value."""
     metric: Metric | None = None
     competitor: str = ""
-    """For harm: who does it."""
+    """For harm: the name of the competitor."""
 
     @property
     def label(self) -> str:
@@ -51,7 +51,7 @@ class PlotQuantity:
 
     @property
     def spread(self) -> bool:
-        """Whether one run has many values of it."""
+        """Whether one run has many values of the quantity."""
         return self.source != "metric"
 
 
@@ -64,7 +64,7 @@ RATE = PlotQuantity(
 DRAIN = PlotQuantity(
     "delay_ms", "queue delay, backlog over rate", "ms", "link", "drain", "backlog_bytes"
 )
-"""The delay of a packet that arrives now, if the queue were a FIFO, for every queue discipline."""
+"""The delay that a packet would have if it arrived now and the queue were a FIFO."""
 
 STATES = {
     "mode": ("STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"),
@@ -72,7 +72,7 @@ STATES = {
     "ca_state": ("Open", "Disorder", "CWR", "Recovery", "Loss"),
     "codel_dropping": ("not dropping", "dropping"),
 }
-"""The names of the states of series that number them."""
+"""For series of numbered states: the names of the states."""
 
 
 def find(
@@ -85,8 +85,8 @@ def find(
 ) -> PlotQuantity:
     """The quantity of a name; `recorded` has the recorded series with the scope of each.
 
-    A metric comes first, then a distribution, then a series; with `over_time` a series. Harm is
-    that by the `competitor`; without one it is refused.
+    The name is looked up among metrics, then distributions, then series; with `over_time` only
+    among series. Harm is that by the `competitor`; without one harm is an error.
     """
     series = _series(name, recorded)
     if over_time:
@@ -106,7 +106,7 @@ def find(
 
 
 def unknown(name: str, recorded: Recorded) -> InputError:
-    """Message about a quantity that does not exist, with the nearest name."""
+    """Return the error for a quantity that does not exist, with the nearest name."""
     valid = [word for found in metrics.METRICS for word in (found.path, found.name)]
     valid += [DELAY.name, RTT.name, *_names(recorded)]
     near = difflib.get_close_matches(name, valid, n=1)
@@ -138,7 +138,7 @@ def _metric(name: str, competitor: str | None) -> PlotQuantity | None:
 
 
 def of_metric(name: str, metric: Metric, competitor: str | None = None) -> PlotQuantity:
-    """A metric as a quantity of that name; harm is that by the competitor."""
+    """Return a metric as a quantity of this name; harm is that by the competitor."""
     title, unit = words.metric(metric)
     if metric.of_two is not None and competitor is not None:
         title = f"{title} by {line(competitor)}"
@@ -171,7 +171,7 @@ def _distribution(name: str, classes: Collection[str]) -> PlotQuantity | None:
 
 
 def _shown(stored: str) -> tuple[str, str, float]:
-    """Name, unit and scale under which a series is shown: times are in ms."""
+    """Return the name, unit and scale with which a series is shown; times are in ms."""
     if stored.endswith("_ns"):
         return f"{stored.removesuffix('_ns')}_ms", "ms", NS_PER_MS
     known = next((entry["unit"] for entry in entries("series") if entry["name"] == stored), "")

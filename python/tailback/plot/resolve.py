@@ -25,9 +25,9 @@ TIME = "time"
 MOST_PANELS = 64
 MOST_FACETS = 2
 HARM = "harm_throughput"
-"""What is drawn of a competitor by default."""
+"""The quantity that is drawn by default if a competitor is named."""
 BUFFER = "limit"
-"""A sweep over the size of a buffer shows what the buffer achieves: the utilisation."""
+"""The key of a buffer's size. By default, a sweep over it shows the utilisation."""
 
 
 def resolve(results: Results, asked: PlotRequest) -> PlotPlan:
@@ -79,7 +79,9 @@ class _Search:
         return {tuple(member.texts.get(key, "") for key in axis) for member in self.members}
 
     def _known_key(self, word: str) -> str | None:
-        """A swept key by its name or a unique end of it; then a part."""
+        """Find the swept key that a word means: by its name, or a unique end of it. Then try a
+        part.
+        """
         ends = [name for name in self.keys if word == name or name.endswith(f".{word}")]
         if word in self.keys or len(ends) == 1:
             return word if word in self.keys else ends[0]
@@ -114,7 +116,7 @@ class _Search:
         if not self.members:
             self._check()
             raise InputError("--where: no run is left; choose other values")
-        # Only the values that are left are drawn.
+        # The axes have only the values of runs that are left.
         self.keys = dimensions.swept([member.run for member in self.members])
 
     def _competitor(self) -> str | None:
@@ -154,11 +156,11 @@ class _Search:
         if asked.x is not None and keyed and not self._is_known(asked.x):
             self._key(asked.x, "--x")
         if asked.y is not None and self.wrong and not self._is_known(asked.y):
-            # A series, or nothing.
+            # Over time, y is a series or left out.
             self._quantity(asked.y, values.recorded(self.members), "--y")
 
     def _recorded(self, kind: Kind | None) -> Recorded:
-        """The recorded series; they are only read if the request may mean one."""
+        """Return the recorded series. They are read only if the request may mean one."""
         asked = [word for word in (self.asked.x, self.asked.y, self.asked.color) if word]
         known = all(self._is_known(word) for word in asked)
         if known and asked and kind is not None and not kind.over_time:
@@ -176,7 +178,7 @@ class _Search:
         try:
             quantities.find(word, {}, classes=self.classes, competitor=self.competitor)
         except OfTwoResults:
-            # The quantity exists; the lookup reports that it cannot be drawn.
+            # The quantity exists, and the lookup reports why it cannot be drawn.
             return True
         except InputError:
             return False
@@ -203,7 +205,7 @@ class _Search:
         return self._of_named(found, name, option) if at else found
 
     def _of_named(self, quantity: PlotQuantity, name: str, option: str) -> PlotQuantity | None:
-        """The quantity of the link, flow or class of this name alone."""
+        """Restrict a quantity to the link, flow or class of this name."""
         stem = quantity.name
         offered = [quantity]
         if quantity.metric is not None:
@@ -244,12 +246,12 @@ class _Search:
     def _quantities(
         self, kind: Kind | None, recorded: Recorded
     ) -> tuple[Kind, PlotQuantity, str | PlotQuantity | None, str | None]:
-        """Kind, quantity, x (a key, a quantity, or left open), y."""
+        """Return the kind, the quantity, x (a key, a quantity or None) and y."""
         x, y, color = self.asked.x, self.asked.y, self.asked.color
         kind = kind or self._kind(recorded)
         down = None
         if not kind.coloured:
-            # For a map, one of y and colour is a key, the other is what is shown.
+            # In a map, either y or colour is a key; the other is the quantity.
             if self._is_key(y):
                 y, down = color, self._key(str(y), "--y")
             elif self._is_key(color):
@@ -422,7 +424,7 @@ class _Search:
     def _own_link(
         self, across: PlotQuantity, y: PlotQuantity, links: Mapping[str, Dimension]
     ) -> bool:
-        """Whether each flow has its own first link; for a run the first link is taken."""
+        """Whether each flow gets the value of its first link. For a run, choose the first link."""
         if across.on != "link" or len(links["link"].texts) < 2:
             return False
         if y.on in ("flow", "class"):
@@ -434,7 +436,7 @@ class _Search:
         return False
 
     def _of_link(self, quantity: PlotQuantity, *, own_link: bool = False) -> PlotQuantity:
-        """A quantity of links whose title names the drawn link, if there are several."""
+        """Add the name of the drawn link to the title of a quantity, if there are several links."""
         wanted = self.wanted.get("link", frozenset())
         several = any(len(member.run.summary["queues"]) > 1 for member in self.members)
         if quantity.on != "link" or not several:
@@ -451,7 +453,7 @@ class _Search:
         return {name for name in (*found, x if isinstance(x, str) else None) if name}
 
     def _uses(self, axis: Sequence[str], keys: set[str]) -> bool:
-        """Whether these keys distinguish the values of an axis."""
+        """Whether these keys alone distinguish all values of an axis."""
         own = [key for key in axis if key in keys]
         return bool(own) and len(self._tuples(own)) == len(self._tuples(axis))
 
@@ -481,7 +483,7 @@ class _Search:
             return numeric == (kind.x == "key"), len(self._tuples(axis))
 
         if free:
-            # Of several equally good keys take the last: it varies fastest in the sweep.
+            # Of equally good keys take the last, because it varies fastest in the sweep.
             best = max(reversed(free), key=fits)
             free.remove(best)
             numeric = [key for key in best if self.keys[key].numbers is not None]
@@ -503,7 +505,7 @@ class _Search:
         several: list[str],
         parts: Mapping[str, Dimension],
     ) -> None:
-        """Give the remaining dimensions a role: only seeds are pooled."""
+        """Give every remaining dimension a role, because values are pooled only over seeds."""
         open_ = [role for role in ("series", "column", "row") if role not in roles]
         if kind.x == "quantity":
             open_ = open_[:1] if self.asked.color is None else []
@@ -512,13 +514,13 @@ class _Search:
         if self.asked.facet:
             open_ = [role for role in open_ if role == "series"]
         if y.on == "link" and several and ("series" not in open_ or free):
-            # A second link is the way back, or a link further on.
+            # Other links are the reverse direction or come later on the path: draw the first one.
             first = parts["link"].texts[0]
             self.notes.append(f"of link only {first}")
             self.wanted["link"] = frozenset([first])
             several = []
         waiting = [parts[name] for name in several]
-        # Names get colours before numbers do.
+        # Dimensions of names get colours before dimensions of numbers.
         for axis in sorted(free, key=self._numeric):
             waiting.append(self._axis(axis))
         for dimension in list(waiting):
@@ -526,7 +528,7 @@ class _Search:
                 roles[open_.pop(0)] = dimension
                 waiting.remove(dimension)
         if kind.x == "quantity":
-            # Each value gives a point of its own.
+            # Each value becomes a separate point, so no role is needed.
             return
         for dimension in waiting:
             if self.asked.nothing and dimension.keys:
@@ -545,7 +547,7 @@ class _Search:
             )
 
     def _parts(self, quantity: PlotQuantity, recorded: Recorded) -> dict[str, Dimension]:
-        """Return the dimensions of the runs' parts, as far as they are requested."""
+        """Return the dimensions of the runs' parts, restricted to the requested parts."""
         parts: dict[tuple[tuple[str, str], ...], None] = {}
         for known in self._parts_with_values(quantity, recorded):
             if all(known.get(name, "") in self.wanted[name] for name in self._wanted(quantity.on)):

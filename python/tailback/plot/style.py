@@ -1,7 +1,7 @@
-"""Paper style: lengths as in papers, letters in points, colours that print in grey.
+"""Style for papers: usual widths, letters in points, colours that differ in grey print.
 
-A figure is laid out in CSS pixels, 96 to an inch: 8 points here are 8 points on paper if the figure
-is included at its own width.
+A figure is laid out in CSS pixels, 96 to an inch. So 8 points here are 8 points on paper, if the
+figure is included without scaling.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNITS = {"mm": INCH / 25.4, "cm": INCH / 2.54, "in": INCH, "pt": POINT, "px": 1.
 COLUMN, PAGE = "85mm", "178mm"
 """Widths of a column and of a page of most journals and proceedings."""
 LEAST, MOST = 113.0, 3780.0
-"""Limits of a length: 30 mm and a metre, pixels."""
+"""The smallest and the largest length in pixels: 30 mm and 1 m."""
 
 SLIDE, SLIDE_HEIGHT = "254mm", "143mm"
 """A slide of 16:9, as presentation programs have it."""
@@ -36,9 +36,9 @@ class Style:
     """Width of lines relative to those on paper."""
     column: str
     page: str
-    """Width of a figure, and of one with panels."""
+    """Widths of a figure without panels and of one with panels."""
     height: str | None = None
-    """None: a height that suits the width."""
+    """Height of a figure; None for a height that suits the width."""
 
 
 PAPER = Style(8.0, 1.0, COLUMN, PAGE)
@@ -47,20 +47,20 @@ STYLES = {"paper": PAPER, "slides": Style(24.0, 3.0, SLIDE, SLIDE, SLIDE_HEIGHT)
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 """The first font ships with the drawing library, so that lines break alike on every machine."""
 LETTER = 0.55
-"""Mean width of a letter, in font sizes."""
+"""Mean width of a letter as a share of the font size."""
 
 INK = "#1a1a1a"
 FAINT = "#dfe3e8"
 COLOURS = ["#10275e", "#a12d1c", "#0a7862", "#bb6bad", "#4fafe6", "#ecb12a", "#000000"]
-"""From dark to light, so that they differ in grey as well, and for colour-blind readers."""
+"""Colours from dark to light, which differ in grey print and for colour-blind readers."""
 ORDERED = ["#2d1160", "#721f81", "#b5367a", "#e2592f", "#e0a100"]
-"""For values of a parameter: from dark to light as it grows."""
+"""Colours for values of a parameter: dark for small values, light for large ones."""
 DASHES = [[1, 0], [5, 2], [2, 2], [7, 2, 2, 2], [9, 3], [3, 1, 1, 1], [1, 2]]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "stroke"]
 
 
 def length(text: str, option: str) -> float:
-    """A length such as 85mm, in pixels."""
+    """Convert a length such as 85mm to pixels."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*", str(text))
     units = ", ".join(UNITS)
     if match is None or match[2] not in UNITS:
@@ -75,7 +75,7 @@ def length(text: str, option: str) -> float:
 
 
 def config(points: float, weight: float = 1.0) -> dict[str, Any]:
-    """The configuration of a figure with letters of this size and lines of this weight."""
+    """Return Vega-Lite's configuration for letters of this size and lines of this weight."""
     # Frames and ticks grow less than curves and points.
     thin = weight**0.5
     title, label = points * POINT, (points - 1) * POINT

@@ -1,7 +1,7 @@
-"""From runs to the numbers of a figure: samples by role, pooled over seeds with intervals.
+"""Computes the numbers of a figure from runs: grouped by role, pooled over seeds with intervals.
 
-A role is what a value does in a figure: its place (x), its colour (series), its panel (column,
-row). Values with the same roles are pooled; an interval is over runs with different seeds.
+A role is how a dimension appears in a figure: as position (x), as colour (series), or as panel
+(column, row). Values that agree in all roles are pooled. Intervals are over seeds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Roles = tuple[str, ...]
-"""Texts by role, in the order of `ROLES`."""
+"""The text of each role, in the order of `ROLES`."""
 
 NS = 1e9
 
@@ -35,7 +35,7 @@ class PlotPlace:
 
     run: int
     part: str
-    """Its name in the files of the run."""
+    """The part's name in the files of the run."""
     roles: Roles
     known: dict[str, str]
     summary: Any
@@ -68,7 +68,7 @@ class Value:
 
 
 def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
-    """The numbers of the parts that have one."""
+    """Return the numbers of all drawn parts that have a value."""
     return [
         Value(place, reading.value)
         for place, reading in readings(plan, quantity)
@@ -93,9 +93,9 @@ def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Re
 
 
 def estimates(plan: PlotPlan, quantity: PlotQuantity) -> dict[Roles, Estimate]:
-    """Means over runs with their intervals; parts of one run that are pooled are one value.
+    """Return means over runs with intervals. Pooled parts of one run count as one value.
 
-    The notes of the plan list means that are not over all runs.
+    Adds a note to the plan if some means do not cover all runs.
     """
     runs: dict[Roles, dict[int, list[Reading]]] = {}
     for place, reading in readings(plan, quantity):
@@ -109,7 +109,7 @@ def estimates(plan: PlotPlan, quantity: PlotQuantity) -> dict[Roles, Estimate]:
 
 
 def pooled(quantity: PlotQuantity, found: Sequence[Reading]) -> Estimate:
-    """Readings of runs with different seeds."""
+    """Pool the readings of runs with different seeds."""
     if quantity.metric is None:
         return estimate(one.value for one in found)
     return pooling.over_runs(quantity.metric, found)
@@ -153,8 +153,8 @@ def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
 def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     """All values of a quantity: run, part, the roles, lower, upper, count.
 
-    For a distribution these are the buckets. For a series they are its samples in the measured time
-    (lower = upper, weighted by how long each holds). For a metric they are the metric's values.
+    For a distribution, rows are its buckets. For a series, rows are the samples in the measured
+    time (lower = upper, weighted by how long each holds). For a metric, they are its values.
     """
     import polars as pl
 
@@ -199,7 +199,8 @@ def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
     """Moments of drops, marks and the ends of slow start: the roles, time_s, event.
 
-    Also which kinds the runs did not record. An event of a flow that is not drawn is left out.
+    The second result lists the kinds that the runs did not record. Events of flows that are not
+    drawn are left out.
     """
     import polars as pl
 
@@ -221,7 +222,7 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
     where = _of_places(sites)
     by = "flow" if plan.y.on == "flow" else "link"
     if by == "link":
-        # The moment at which a flow leaves slow start belongs to no link.
+        # The end of slow start belongs to no link, so it is assigned to the first one.
         links = pl.col("link").fill_null(pl.lit(sites[0].part if sites else ""))
         every = every.with_columns(links)
     found = where.join(
@@ -232,7 +233,7 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
 
 
 def _slow_start_exits(stored: pl.DataFrame) -> pl.DataFrame:
-    """When each flow first has a threshold, or when BBR leaves STARTUP."""
+    """Find when each flow first has a slow-start threshold, or when BBR leaves STARTUP."""
     import polars as pl
 
     name, value = pl.col("quantity"), pl.col("value")
@@ -261,7 +262,7 @@ def ends_s(plan: PlotPlan, quantity: PlotQuantity) -> dict[tuple[int, str], floa
 
 
 def _measured(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """When each part is measured: run, part, from_ns, to_ns."""
+    """Return when each part is measured: run, part, from_ns, to_ns."""
     import polars as pl
 
     found = list(places(plan, quantity))
@@ -277,7 +278,9 @@ def _measured(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def over_time(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """A recorded series: run, part, the roles, time_ns, time_s, value, in the order of time."""
+    """Return a recorded series in the order of time: run, part, the roles, time_ns, time_s,
+    value.
+    """
     import polars as pl
 
     stored = frames.series([member.run.stored for member in plan.members])
@@ -303,7 +306,7 @@ def over_time(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def _drained(plan: PlotPlan, rows: pl.DataFrame) -> pl.DataFrame:
-    """Backlogs as the time that their links take to send them, ms."""
+    """Convert backlogs to the time that their links take to send them, ms."""
     import polars as pl
 
     steps: dict[str, list[Any]] = {"run": [], "part": [], "time_ns": [], "rate": []}
@@ -321,7 +324,7 @@ def _drained(plan: PlotPlan, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rates(member: Member) -> Iterator[tuple[str, int, float]]:
-    """The rates of the links of a run, bit/s, each from a time on, ns."""
+    """Yield the rates of a run's links: link, time in ns from which it holds, bit/s."""
     for link in member.run.manifest["canonical"]["links"]:
         rate = link["rate"]
         steps = rate.get("steps") if isinstance(rate, dict) else [[0, rate]]
@@ -353,9 +356,9 @@ def _of_places(sites: Sequence[PlotPlace]) -> pl.DataFrame:
 
 
 def recorded(members: Sequence[Member]) -> Recorded:
-    """The series of one run of every point: the scope of each, and the parts that have it.
+    """Find the series that one run of every point has: their scopes, and the parts that have them.
 
-    Flows of one table (`count`) are one.
+    Flows of one table (`count`) count as one part.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Words for axes: keys, values and quantities in the words of the scenario, with their units."""
+"""Texts for axes: keys, values and quantities in the terms of the scenario, with units."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _SIZES = {"p": "packets", "bdp": "BDP", "b": "bytes", "kb": "KiB", "mb": "MiB", 
 
 
 def split(label: str) -> tuple[float, str] | None:
-    """Number and unit of a value as the scenario has it, e.g. (10.0, "Mbit/s"); None: a name."""
+    """Split a value of a scenario into number and unit, e.g. (10.0, "Mbit/s"); None for a name."""
     found = _NUMBER.fullmatch(label.strip())
     if found is None:
         return None
@@ -73,7 +73,7 @@ def split(label: str) -> tuple[float, str] | None:
         return number, shown
     if unit in _RATES:
         bits = _RATES[unit]
-        # Bytes per second are shown as the bits that they are.
+        # Rates in bytes per second are shown in bits per second.
         scale = bits if bits in _RATE_NAMES else bits / 8
         return number * bits / scale, _RATE_NAMES[scale]
     if unit in _SIZES:
@@ -89,7 +89,7 @@ _SAME = {
 
 
 def converted(number: float, unit: str, wanted: str) -> float | None:
-    """A number in another unit; one without a unit has the wanted one. None: not comparable."""
+    """Convert a number to another unit; without a unit it is not changed. None: not comparable."""
     if unit in ("", wanted):
         return number
     if unit == "%" and not wanted:
@@ -114,7 +114,7 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
     families = {_SAME[unit][0] for unit in units if unit in _SAME}
     if len(families) != 1 or any(unit not in _SAME for unit in units):
         return None
-    # The largest unit in which no number is far below one.
+    # Choose the largest unit in which no number is far below 1.
     family, least = families.pop(), min(abs(n) * _SAME[unit][1] for n, unit in known)
     every = sorted((s, unit) for unit, (kind, s) in _SAME.items() if kind == family)
     base = next((unit for s, unit in reversed(every) if least >= 0.1 * s), every[0][1])
@@ -225,7 +225,7 @@ _SERIES = {
 
 
 def series(name: str) -> str:
-    """The title of a recorded series without its unit, from its name without that."""
+    """Return the title, without a unit, of a recorded series whose name has no unit either."""
     return _SERIES.get(name, name.replace("_", " ").replace(".", " "))
 
 

@@ -9,6 +9,6 @@ kept in the user's cache. A scenario that names the plugin is read and run by th
 | `crate` | what a plugin is: a name, a folder, a hash of its sources |
 | `sources` | the sources of this installation's engine; `shipping` puts them into a package |
 | `workspace` | cargo: builds a copy, or runs the tests of plugins |
-| `copies` | the copies that are loaded, and which one a scenario belongs to |
-| `begin` | a new plugin |
+| `copies` | the copies that are loaded, and which copy a scenario belongs to |
+| `begin` | writes a new plugin |
 """

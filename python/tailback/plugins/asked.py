@@ -1,4 +1,4 @@
-"""Which plugins are requested: by a command or a caller, by the environment, by a scenario."""
+"""Finds the requested plugins: by a command or a caller, by the environment, by a scenario."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tailback import _native
 from tailback.errors import ScenarioError
 
 VARIABLE = "TAILBACK_WITH"
-"""Folders of plugins for whatever runs in this environment, separated as in PATH."""
+"""Variable with the folders of plugins for all runs in this environment, separated as in PATH."""
 
 KEY = "with"
 """The key of a scenario that names plugins."""
 
 
 def by_environment() -> list[Path]:
-    """Plugins of the environment; `--with` of a command adds to them."""
+    """Return the folders of plugins that the environment names; `--with` adds to these."""
     return [Path(text) for text in os.environ.get(VARIABLE, "").split(os.pathsep) if text]
 
 
@@ -35,7 +35,7 @@ def by_scenario(
     Raises `ScenarioError` for folders that do not exist; the reader of the scenario reports every
     other mistake in the key.
     """
-    # Few scenarios have the key.
+    # Few scenarios have the key, so most are not parsed here.
     if KEY.encode() not in text and not any(path == KEY for path, _ in values):
         return []
     named = _native.named_plugins(text, file, list(values))

@@ -1,4 +1,4 @@
-"""A new plugin: what `tailback new --crate` writes."""
+"""Writes a new plugin, for `tailback new --crate`."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ queue = "{name if kind == "queue" else "fifo"}"
 rtt = "40ms"
 
 {SCENARIO[kind].format(name=name)}""",
-        # The engine's place on this machine: for cargo and editors, not for other machines.
+        # Tells cargo and editors where the engine is on this machine; other machines do not use it.
         ".cargo/config.toml": workspace.patches(engine.root / "crates")
         + "\n[profile.test]\nopt-level = 2\n",
         ".gitignore": "/target/\n/.cargo/\n/Cargo.lock\n/results/\n",

@@ -1,4 +1,4 @@
-"""The copies of the compiled part with plugins: each is loaded once."""
+"""Copies of the compiled module with plugins. Each copy is loaded once."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 _LOADED: dict[str, ModuleType] = {}
 _OF: dict[type, ModuleType] = {}
-"""Copies by their class of scenarios."""
+"""The loaded copies, by the class of scenarios that each defines."""
 
 _LOCK = threading.Lock()
 
 
 def native_of(scenario: object) -> ModuleType:
-    """The compiled part that has read a scenario: its stores and controls belong to it, too."""
+    """Return the compiled module that has read a scenario. Its other classes fit this scenario."""
     return _OF.get(type(scenario), _native)
 
 
 def native(folders: Iterable[Path]) -> ModuleType:
-    """The compiled part with the plugins in some folders; it is built if necessary."""
-    # Imported only if there may be something to compile.
+    """Return the compiled module with the plugins in these folders; build it if necessary."""
+    # These are imported only if there may be something to compile.
     from tailback.plugins import crate, workspace
 
     crates = crate.read_all(folders)
@@ -102,7 +102,7 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
 
 
 def placed(text: str) -> str:
-    """A message about a copy, in which the names of plugins replace their paths in its
+    """Return a message about a copy in which names of plugins replace their paths in the
     workspace."""
     return _IN_WORKSPACE.sub(r"\1/", text)
 
@@ -111,6 +111,6 @@ _IN_WORKSPACE = re.compile(r"\bmine/([\w-]+)/")
 
 
 def _by_folder(line: str, places: dict[str, str]) -> str:
-    """`NAME: what`, with the folder of the plugin for its name."""
+    """Replace the name of a plugin at the beginning of a line, `NAME: what`, by its folder."""
     name, _, rest = line.partition(": ")
     return f"{places[name]}: {rest}" if name in places else line

@@ -27,20 +27,20 @@ class Crate:
 
     name: str
     folder: Path
-    """Absolute."""
+    """The absolute path of the folder."""
     shown: str
     """The folder as the user wrote it."""
     digest: str
-    """Hash of everything that it is compiled from, hexadecimal."""
+    """Hash of everything that the plugin is compiled from, hexadecimal."""
 
     @property
     def hash(self) -> str:
-        """Return its part of the versions of engines."""
+        """Return the part of an engine's version that stands for this plugin."""
         return self.digest[:12]
 
     @property
     def module(self) -> str:
-        """Its name in Rust."""
+        """The plugin's name in Rust."""
         return self.name.replace("-", "_")
 
 
@@ -73,7 +73,7 @@ def read(folder: Path) -> Crate:
 
 
 def _near(folder: Path) -> Path:
-    """The path of a folder relative to the current one, if it is below."""
+    """Return a path relative to the current folder, if it is below that."""
     try:
         return folder.absolute().relative_to(Path.cwd())
     except ValueError:
@@ -81,7 +81,7 @@ def _near(folder: Path) -> Path:
 
 
 def read_all(folders: Iterable[Path]) -> list[Crate]:
-    """The plugins in some folders, each once, by name."""
+    """Read the plugins in some folders: without repetition, sorted by name."""
     crates: dict[str, Crate] = {}
     for folder in folders:
         crate = read(folder)
@@ -102,7 +102,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
-    """The folder of a plugin, and of the crates that it depends on by path."""
+    """Yield the folder of a plugin, and those of crates that it depends on by path."""
     known.add(folder)
     yield folder
     table = _table(folder / MANIFEST)
@@ -118,7 +118,7 @@ def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """The files that a plugin is compiled from, sorted."""
+    """Yield the files that a plugin is compiled from, sorted."""
     for base, inner, names in os.walk(folder):
         at = Path(base).relative_to(folder)
         top = at == Path()

@@ -1,5 +1,5 @@
-"""The engine's sources that a package ships. Run as a program, it copies them before a wheel is
-made, when no module of tailback can be imported yet.
+"""Copies the engine's sources that a package ships. It runs as a program before a wheel is made,
+when no module of tailback can be imported yet.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEFT_OUT = {"snapshots", "target"}
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 SHIPPED = Path(__file__).resolve().parent / "sources"
-"""The folder of the sources in a package."""
+"""The folder of the sources in an installed package."""
 
 
 def copy_to(target: Path = SHIPPED) -> None:

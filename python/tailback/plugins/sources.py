@@ -20,7 +20,7 @@ class Sources:
     checkout: bool
 
     def manifest(self, members: list[str]) -> str:
-        """Its Cargo.toml for other members."""
+        """Return the Cargo.toml of this workspace with other members."""
         text = (self.root / "Cargo.toml").read_text(encoding="utf-8")
         listed = ", ".join(f'"{member}"' for member in members)
         return re.sub(r"(?m)^members = \[.*?\]", lambda _: f"members = [{listed}]", text, count=1)
@@ -32,14 +32,14 @@ class Sources:
 
     @property
     def oldest_rust(self) -> str:
-        """The first Rust that compiles them."""
+        """The oldest version of Rust that compiles the sources."""
         found = re.search(r'(?m)^rust-version = "(.*)"', self.manifest([]))
         return found[1] if found else "stable"
 
 
 @cache
 def find() -> Sources:
-    """The sources of this installation."""
+    """Find the sources of this installation."""
     for root, checkout in ((CHECKOUT, True), (SHIPPED, False)):
         if all((root / "crates" / name / "Cargo.toml").exists() for name in CRATES):
             return Sources(root, checkout)

@@ -99,7 +99,7 @@ def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
 
 
 def patches(root: Path) -> str:
-    """Where cargo finds the dependencies of a plugin, as a table of a configuration or a
+    """Return where cargo finds the dependencies of a plugin, as a table of a configuration or a
     manifest.
     """
     lines = [
@@ -166,7 +166,9 @@ def _link(link: Path, to: Path) -> None:
 
 
 def _target(folder: Path) -> Path:
-    """Where cargo builds: in a checkout, beside what it has already built there."""
+    """Return where cargo builds; in a checkout it is the usual folder, so that its work is
+    reused.
+    """
     found = sources.find()
     if named := os.environ.get("CARGO_TARGET_DIR"):
         return Path(named).absolute()
@@ -175,7 +177,7 @@ def _target(folder: Path) -> Path:
 
 def _environment(folder: Path) -> dict[str, str]:
     extra = {"CARGO_TARGET_DIR": str(_target(folder)), "CARGO_TERM_COLOR": "never"}
-    # The toolchain that built the module of this tree: another one would build it again.
+    # Use the toolchain that built this tree's module, because another one would compile all again.
     configs = sorted(_target(folder).glob("maturin/pyo3-config-*.txt"), key=_age)
     if configs:
         extra["PYO3_CONFIG_FILE"] = str(configs[-1])
@@ -229,7 +231,7 @@ QUIET = re.compile(
 
 
 def diagnostics(crates: Sequence[Crate], lines: Sequence[str]) -> str:
-    """The output of rustc and the tests, with the user's own paths."""
+    """Return the output of rustc and the tests, in which paths are those of the user's folders."""
     text = "\n".join(line for line in lines if not QUIET.fullmatch(line)).strip("\n")
     text = re.sub(r"\n{3,}", "\n\n", text)
     for crate in crates:

@@ -41,8 +41,9 @@ def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
 
 
 def out(root: Path, program: str, name: str) -> Path | None:
-    """A file of the output folder of either side (the sender's first), unchanged since the guest
-    ended; None if it is missing or a link.
+    """Return a file of the output folder of either side, the sender's first.
+
+    Returns None if it is missing or a link.
     """
     for side in SIDES:
         folder = root / FOLDER / program / side / OUT
@@ -53,9 +54,9 @@ def out(root: Path, program: str, name: str) -> Path | None:
 
 
 def _inside(folder: Path, path: Path) -> bool:
-    """Whether a path leads, without a link, to something within a folder."""
+    """Whether a path leads to something within a folder without passing a link."""
     there = os.path.abspath(path)
-    # With a link on the way, the real path would differ.
+    # If a part of the path is a link, the real path differs.
     return os.path.realpath(there) == os.path.join(
         os.path.realpath(folder), os.path.relpath(there, folder)
     ) and Path(there).is_relative_to(os.path.abspath(folder))

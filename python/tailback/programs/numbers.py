@@ -13,16 +13,16 @@ from tailback.programs import kept
 from tailback.store import shape
 
 MAX_BYTES = 32 << 20
-"""Of a file."""
+"""The largest size of a file, bytes."""
 
 Numbers = dict[str, list[tuple[str, float | None]]]
-"""By program: names and numbers; None for a missing number."""
+"""For each program, pairs of name and number; None for a missing number."""
 
 _STEP = re.compile(r"(?P<key>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
 
 def read(programs: Iterable[Mapping[str, Any]], root: Path) -> tuple[Numbers, list[str]]:
-    """The numbers of every program from the files it left in `root`, and what is missing."""
+    """Read the numbers of every program from its files in `root`; also say what is missing."""
     numbers: Numbers = {}
     missing: list[str] = []
     for program in programs:
@@ -45,13 +45,13 @@ def read(programs: Iterable[Mapping[str, Any]], root: Path) -> tuple[Numbers, li
 
 
 def _file(files: dict[str, Any], root: Path, program: str, name: str) -> Any:
-    """A file of a program, read once."""
+    """Return the parsed content of a program's file, which is read only once."""
     if name not in files:
         path = kept.out(root, program, name)
         if path is None:
             raise InputError(f"no file {foreign.line(name)} in its output folder")
         data = foreign.read(path, limit=MAX_BYTES)
-        # Its path on the host is of no use to a reader.
+        # A message has the name of the file, because its path on this machine is of no use.
         files[name] = foreign.parse_json(data, Path(name))
     return files[name]
 

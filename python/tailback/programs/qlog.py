@@ -22,7 +22,7 @@ from tailback.store import shape
 ENDINGS = (".qlog", ".sqlog", ".json")
 
 MAX_BYTES = 48 << 20
-"""Of a file."""
+"""The largest size of a file, bytes."""
 
 MAX_RECORDS = 2_000_000
 """The most records of a sequence that are read."""
@@ -38,7 +38,7 @@ UPDATES = (
 )
 
 Samples = list[tuple[float, float]]
-"""Times in ms, and values."""
+"""Pairs of time in ms and value."""
 
 Event = tuple[float, str, Mapping[str, Any]]
 """Time in ms, name, data."""
@@ -51,7 +51,7 @@ class Trace:
     vantage: str
     """The side that wrote the log: client, server or empty."""
     epoch_ms: float | None
-    """Origin of the times, ms since 1970; None: unknown."""
+    """Origin of the times, ms since 1970; None if it is unknown."""
     cwnd: Samples = field(default_factory=list)
     """Congestion window, bytes."""
     smoothed_rtt: Samples = field(default_factory=list)
@@ -61,13 +61,13 @@ class Trace:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no samples."""
+        """Whether the log has no samples."""
         return not (self.cwnd or self.smoothed_rtt or self.latest_rtt)
 
 
 def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
-    """The unit of a log's RTTs: 1 ms, as the schema requires, or 1000 if they must be seconds, as
-    quinn writes them (no RTT can be below that of the empty path).
+    """The unit of a log's RTTs in ms: 1, as the schema requires, or 1000 for seconds, as quinn
+    writes them. An RTT in ms cannot be below that of the empty path, so such values are seconds.
     """
     rtts = [value for samples in (trace.smoothed_rtt, trace.latest_rtt) for _, value in samples]
     most = max(rtts, default=0.0)
@@ -75,13 +75,13 @@ def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
 
 
 def parse(data: bytes, path: Path) -> list[Trace]:
-    """The traces of a file that have anything to draw; none if it is not qlog.
+    """Return the traces of a file that have samples; an empty list if it is not qlog.
 
     Raises `InputError` if a file that claims to be qlog cannot be read; `path` is for messages.
     """
     head = data[:4096]
     named = path.suffix in (".qlog", ".sqlog")
-    # A JSON file may be anything.
+    # A JSON file may be something else; only qlog contains one of these words.
     if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
         return []
     traces = [_trace(*log) for log in logs(data, path, (b"metrics_updated",))]
@@ -89,11 +89,11 @@ def parse(data: bytes, path: Path) -> list[Trace]:
 
 
 Log = tuple[Mapping[str, Any], Iterable[Any]]
-"""A trace of the file, and its events."""
+"""The header of a trace, and its events."""
 
 
 def logs(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
-    """Read the traces of a file with their events; of a sequence those with one of these words.
+    """Read the traces of a file. From a sequence, read only records with one of these words.
 
     Raises `InputError` if the file is not qlog; `path` is for messages.
     """
@@ -114,7 +114,7 @@ def timed(trace: Mapping[str, Any], events: Iterable[Any]) -> Iterator[Event]:
 
 
 def _is_sequence(data: bytes) -> bool:
-    """Whether it is a sequence of records: each begins with RS, or is a line."""
+    """Whether the file is a sequence of records. Each begins with RS, or is a line."""
     if data.startswith(b"\x1e"):
         return True
     first, newline, rest = data.partition(b"\n")
@@ -152,8 +152,8 @@ def _sequence(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
 
 
 def _records(records: Iterable[bytes], words: Sequence[bytes], path: Path) -> Iterator[Any]:
-    """The records with one of these words, all of them without words: times may be relative to the
-    previous record.
+    """Yield the records that contain one of these words. Without words yield all, because times
+    may be relative to the previous record.
     """
     for number, record in enumerate(records):
         if number == MAX_RECORDS:
@@ -163,7 +163,7 @@ def _records(records: Iterable[bytes], words: Sequence[bytes], path: Path) -> It
         try:
             yield foreign.parse_json(record, path)
         except InputError:
-            # The last record of a program that was ended may be incomplete.
+            # The last record may be incomplete, if the program was killed.
             continue
 
 
@@ -199,18 +199,18 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
 
 
 def _epoch(common: Mapping[str, Any]) -> float | None:
-    """Origin of the times: in qlog 0.3 a number of ms, in 0.4 the time of the wall clock."""
+    """Return the origin of the times, ms since 1970. In qlog 0.3 it is a number, in 0.4 a date."""
     reference = common.get("reference_time")
     if isinstance(reference, Mapping):
         texts = [reference.get("epoch"), reference.get("wall_clock_time")]
         parsed = (_parsed(text) for text in texts if isinstance(text, str))
         return next((ms for ms in parsed if ms is not None), None)
-    # 0 means an unknown origin.
+    # A reference of 0 means an unknown origin.
     return float(reference) if shape.number(reference) and reference else None
 
 
 def _parsed(text: str) -> float | None:
-    """A date and time (RFC 3339) as ms since 1970."""
+    """Convert a date and time (RFC 3339) to ms since 1970."""
     cut = re.sub(r"(\.\d{6})\d+", r"\1", text)
     try:
         when = datetime.fromisoformat(cut)
@@ -224,8 +224,10 @@ def _parsed(text: str) -> float | None:
 def over_run(
     trace: Trace, samples: Samples, *, date_s: float, start_s: float, end_s: float
 ) -> Samples:
-    """Samples in seconds of the run: by the guest's date at time 0, if the log has a known origin;
-    otherwise as if it began when the program did.
+    """Convert the times of samples to seconds of the run.
+
+    If the origin of the log is known, the guest's date at time 0 decides. Otherwise the log is
+    assumed to begin when the program did.
     """
     if not samples:
         return []

@@ -1,4 +1,4 @@
-"""Reports: their parts (`model`), and their files (`write`)."""
+"""Reports: `model` defines their parts, and `write` makes the files."""
 
 from tailback.report.model import (
     Block,

@@ -1,4 +1,4 @@
-"""The report of a comparison: what `tailback compare` writes."""
+"""Makes the report of a comparison, which `tailback compare` writes."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ MAX_POINTS = 4
 """With more points than this, no traces are drawn."""
 
 MAX_PANELS = 5
-"""How many flows of each point have their window drawn."""
+"""The most flows of a point whose windows are drawn."""
 
 MAX_VARIANTS = 7
 """The most curves that are distinct in one figure."""
 
 MAX_SAMPLES = 2400
-"""Rows of a panel of traces."""
+"""The most rows of a panel of traces."""
 
 Block = Text | ReportFigure | Table
 
 
 def of(comparison: Comparison) -> Report:
-    """The report of a comparison."""
+    """Build the report of a comparison."""
     facts = facts_of(comparison)
     several = len(comparison.points()) > 1
     flagged = len(comparison.flagged())
@@ -195,7 +195,7 @@ def _is_changed(cell: Cell) -> bool:
 
 
 def _changed_first(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells point by point, and in each point those that changed first."""
+    """Sort the cells by point, and within a point put changed cells first."""
     points = list(dict.fromkeys(tuple(cell.labels.items()) for cell in cells))
     place = {point: i for i, point in enumerate(points)}
     return sorted(
@@ -204,7 +204,7 @@ def _changed_first(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _dots(comparison: Comparison, cells: Sequence[Cell], facts: Facts) -> ReportFigure:
-    """All cells of one quantity."""
+    """Draw all cells of one quantity."""
     metric = cells[0].metric
     relative = all(d.relative is not None for cell in cells for d in cell.differences.values())
     drawn = list(cells)
@@ -263,7 +263,7 @@ def _largest(cell: Cell) -> float:
 
 
 def _values_of(cell: Cell, variant: str, baseline: str) -> str:
-    """The values of both sides of a difference."""
+    """Format the values of both sides of a difference."""
     found = (cell.values.get(name) for name in (variant, baseline))
     return " against ".join(mean_text(value) if value else "\u2013" for value in found)
 
@@ -349,7 +349,7 @@ def _traces_of_point(
 
 
 def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float]]:
-    """Quantity, scope, its name in each variant, and the factor to the unit shown."""
+    """Choose the panels: quantity, scope, name in each variant, and factor to the unit shown."""
     flows = _called([[f["name"] for f in parts.flows(run.summary)] for run in runs])
     links = _called([[*run.summary["queues"]] for run in runs])
     return [
@@ -359,7 +359,7 @@ def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float
 
 
 def _called(named: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """The names of each of the first flows or links in every variant."""
+    """Return, for the first few flows or links, their names in every variant."""
     return [
         [
             names[at] if at is not None else None
@@ -379,7 +379,7 @@ def _delays(group: Sequence[Run]) -> pl.DataFrame | None:
 
 
 def csv_of(comparison: Comparison) -> str:
-    """One row for each cell and variant; numbers with all their digits, empty if missing."""
+    """Write a row for each cell and variant; numbers have all digits, missing values are empty."""
     rows = comparison.rows()
     out = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))

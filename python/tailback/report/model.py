@@ -1,4 +1,4 @@
-"""The parts of a report. The writers (`html`, `markdown`, `csv`) decide how it looks."""
+"""The parts of a report. The writers (HTML, Markdown, CSV) decide how a report looks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Facts:
 class Text:
     """Trusted text: paragraphs, separated by empty lines, with `code`, **bold** and [links](url).
 
-    Data in them goes through `text.plain` or `text.code`.
+    Untrusted data inside must pass through `text.plain` or `text.code`.
     """
 
     text: str
@@ -69,7 +69,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Listing(Text):
-    """Lines of a file, shown as they are. Unlike other texts they are data."""
+    """Lines of a file, shown as they are. Unlike other `Text`, they are untrusted data."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class ReportFigure:
     id: str
     title: str
     chart: Chart
-    #: Our words.
+    #: Trusted text below the figure.
     caption: str
     facts: Facts = field(default_factory=Facts)
 
@@ -143,7 +143,7 @@ class Section:
 class TableCell:
     """A number of the source, published and measured; a row of cells.csv and of `--json`."""
 
-    #: Its table, row and column in the words of the source.
+    #: Table, row and column of the cell in the words of the source.
     id: str
     quantity: str
     unit: str
@@ -155,7 +155,7 @@ class TableCell:
     ci95: float | None
     #: Largest |measured - published| that counts as agreement; None: no limit is set.
     tolerance: float | None = None
-    #: The known cause of its value.
+    #: The known cause of the measured value.
     note: str = ""
     #: Whether the published value was held out while the set-up was fixed and calibrated.
     blind: bool = False
@@ -171,7 +171,7 @@ class TableCell:
         tolerance: float | None = None,
         note: str = "",
     ) -> TableCell:
-        """A cell from its values over seeds."""
+        """Make a cell from an estimate over seeds."""
         mean, n, half = estimate.mean, estimate.n, estimate.half_width
         return cls(name, quantity, unit, published, mean, n, half, tolerance, note)
 
@@ -189,12 +189,12 @@ class TableCell:
 
     @property
     def status(self) -> Status:
-        """Whether it agrees within the tolerance."""
+        """Whether the measured value agrees with the published one within the tolerance."""
         if self.tolerance is None or self.published is None:
             return "info"
         if self.error is None:
             return "miss"
-        # The published value has few digits; an error equal to the tolerance in decimal agrees.
+        # An error that equals the tolerance in decimal passes, despite rounding in binary.
         return "pass" if abs(self.error) <= self.tolerance * (1 + 1e-9) else "miss"
 
     def json(self) -> dict[str, str | float | int | None]:
@@ -215,19 +215,19 @@ class TableCell:
 class Report:
     """A report; `write` makes its files."""
 
-    #: Name of its folder.
+    #: Name of the report's folder.
     name: str
     title: str
-    #: One sentence under the title, in our words.
+    #: One sentence of trusted text under the title.
     lead: str
     #: Label and text, shown at the top: engine, seeds, date of the source ...
     meta: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     cells: Sequence[TableCell] = ()
-    #: More files, text by name; one called cells.csv replaces that of `cells`.
+    #: Text of more files by name. A file called cells.csv replaces the one made from `cells`.
     files: Mapping[str, str] = field(default_factory=dict)
 
-    #: The figure at the top of a page, by its id; default: the first.
+    #: Id of the figure at the top of a page; by default the first figure.
     first: str = ""
     #: Facts about the whole report; figures and tables state theirs if they differ.
     facts: Facts = field(default_factory=Facts)
@@ -242,9 +242,9 @@ class Report:
         return next((f for f in figures if f.id == self.first), next(iter(figures), None))
 
     def common(self) -> dict[str, str]:
-        """Return what the figures and tables share, by label: it is printed once, at the top.
+        """Return the facts that figures and tables share, by label. The top prints them once.
 
-        A label that only some of them have is printed with each of these, and so is a text that
+        If only some figures have a label, it is printed with each of these. So is a text that
         differs from most others. The report's own facts come before the shared ones.
         """
         known = [
@@ -275,7 +275,7 @@ class Report:
 
 
 def summarise(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
-    """How far off the measured values are, by quantity: the `summary` of `reproduce --json`.
+    """Summarise the errors of measured values by quantity: the `summary` of `reproduce --json`.
 
     Only cells with a published and a measured value count.
     """
@@ -287,7 +287,7 @@ def summarise(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
 
 
 def errors(quantity: str, cells: Sequence[TableCell]) -> dict[str, Any]:
-    """A row of the summary: errors of these cells. The percentile is by nearest rank."""
+    """Return a row of the summary: the errors of these cells. The percentile is by nearest rank."""
     gaps = [abs(cell.error) for cell in cells if cell.error is not None]
     relatives = [abs(cell.relative) for cell in cells if cell.relative is not None]
     return {

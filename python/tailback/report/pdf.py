@@ -1,6 +1,6 @@
-"""Writes a report as PDF: A4, with numbered figures and pages, and everything of the page.
+"""Writes a report as PDF: A4, numbered figures and pages, with all content of the HTML page.
 
-Typst sets it with the fonts of its own wheel, so that it breaks lines alike on every machine.
+Typst sets the text with the fonts of its own wheel, so that lines break alike on every machine.
 Figures are vector graphics.
 """
 
@@ -28,7 +28,7 @@ from tailback.report.text import is_words, paragraphs, pieces, show, shown_lines
 PAGE_WIDTH = 482.0
 """The width between margins of 2 cm on A4, points."""
 PAGE_HEIGHT = 600.0
-"""Largest height of a figure: caption and heading have to fit on its page too, points."""
+"""Largest height of a figure, points. Caption and heading have to fit on the same page."""
 PIXEL = 0.75
 """A CSS pixel, in points."""
 CELL = 8.0
@@ -38,11 +38,11 @@ SMALLEST = 7.0
 same first columns.
 """
 ADVANCE = 0.49
-"""Mean width of a letter, in font sizes."""
+"""Mean width of a letter as a share of the font size."""
 PADDING = 8.0
 """Space beside a table's column, points."""
 NARROW = 9
-"""Letters that a column's heading may have before it is broken into lines."""
+"""The most letters of a column's heading that is not broken into lines."""
 WORDY = 24
 """Texts longer than this are broken into lines, in left-aligned columns."""
 
@@ -50,7 +50,7 @@ _SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.
 
 
 def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
-    """The report as PDF; `svgs` are its figures by id, if they have been made already."""
+    """Return the report as PDF; `svgs` are the figures by id, if they have been drawn already."""
     if svgs is None:
         svgs = drawing.svgs({f.id: json.dumps(export.spec(f.chart)) for f in report.figures()})
     template = (files("tailback.report") / "templates" / "report.typ").read_bytes()
@@ -58,9 +58,9 @@ def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
         (root / "report.typ").write_bytes(template)
         (root / "report.json").write_text(json.dumps(_data(report, svgs)), encoding="utf-8")
         for name, svg in svgs.items():
-            # The figure as PDF, which keeps letters if the figure was laid out with the same font.
+            # Convert the figure to PDF, which keeps text as text if the layout used the same font.
             (root / f"{name}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
-        # The type annotations of typst do not know options in a dict.
+        # The type annotations of typst do not cover options in a dict.
         compiler: Any = typst.compile
         pdf = compiler(
             str(root / "report.typ"),
@@ -107,7 +107,7 @@ def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _fitted(svg: str) -> tuple[float, float]:
-    """Width and height on the page, points: never larger than drawn, never beyond the page."""
+    """Return width and height on the page in points: never enlarged, never beyond the page."""
     found = _SIZE.search(svg)
     if found is None:
         return PAGE_WIDTH, PAGE_WIDTH / 2
@@ -117,7 +117,7 @@ def _fitted(svg: str) -> tuple[float, float]:
 
 
 def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The table, or its parts if it is too wide."""
+    """Return the table as Typst needs it, or several parts if it is too wide."""
     shown = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
     letters = []
     heads = []
@@ -136,7 +136,7 @@ def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]
     most = max(sum(needed[i] for i in part) for part in parts)
     size = min(CELL, max(SMALLEST, room / (ADVANCE * max(1, most))))
     if ADVANCE * size * most > room:
-        # Still too wide: then every left-aligned column is broken.
+        # The table is still too wide, so break the texts of every left-aligned column.
         wordy = [column.align == "left" for column in table.columns]
     tables = []
     for number, part in enumerate(parts, 1):
@@ -164,12 +164,12 @@ def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]
 
 
 def _broken(head: str, width: int) -> list[str]:
-    """A heading in lines of about this many letters, broken between words."""
+    """Break a heading between words into lines of about this many letters."""
     return textwrap.wrap(head, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
-    """Columns by part: as many as fit at the smallest size, with the `first` ones in each.
+    """Divide columns into parts that fit at the smallest size; each has the `first` columns.
 
     `needed` has the number of letters of each column.
     """

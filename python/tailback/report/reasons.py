@@ -1,4 +1,4 @@
-"""Reasons in reports: the explanations of a sweep's runs, and reasons that differ."""
+"""Sections about reasons: explanations of a sweep's runs, and reasons that differ."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     blocks: list[Block] = []
     for run, explanation in known[:1] + (known[-1:] if len(known) > 1 else []):
         blocks.append(Text(_told(run, explanation)))
-    # With one flow, the sentence already says it.
+    # With a single flow the sentences already say this.
     if sum(len(explanation.flows) for _, explanation in known) > 1:
         blocks.append(_bars(known, facts))
     blocks += [_times(known, facts), _queues(known, facts)]
@@ -136,7 +136,7 @@ def _queues(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
 
 
 def of_comparison(comparison: Comparison, facts: Facts) -> Section:
-    """The reasons that differ between variants."""
+    """Return the section about reasons that differ between variants."""
     rows: list[list[Value]] = []
     several = len(comparison.points()) > 1
     names = [variant.name for variant in comparison.variants]

@@ -12,17 +12,17 @@ SETUP = "What was run, and where it is from"
 
 
 def left(*titles: str) -> list[Column]:
-    """Columns of texts that are data."""
+    """Return left-aligned columns of untrusted texts."""
     return [Column(title, align="left") for title in titles]
 
 
 def right(*titles: str) -> list[Column]:
-    """Columns of numbers."""
+    """Return columns of numbers."""
     return [Column(title) for title in titles]
 
 
 def words(*titles: str) -> list[Column]:
-    """Columns of trusted texts."""
+    """Return columns of trusted texts."""
     return [Column(title, align="left", words=True) for title in titles]
 
 
@@ -34,23 +34,23 @@ def labels(table: Table) -> int:
 
 
 def mark(holds: bool, no: str = "missed") -> Mark:
-    """A verdict."""
+    """Return the mark of a verdict."""
     return Mark("holds", "pass") if holds else Mark(no, "miss")
 
 
 def setup(rows: Iterable[Sequence[str]], facts: Facts, caption: str = "") -> Table:
-    """The set-up: item, value here, basis."""
+    """Return the table of the set-up: item, value used here, source of the value."""
     columns = words("what", "here", "basis")
     return Table("declared", SETUP, columns, [list(row) for row in rows], caption, facts)
 
 
 def present(*blocks: Block | None) -> list[Block]:
-    """The blocks that have content."""
+    """Return the blocks that are not None."""
     return [block for block in blocks if block is not None]
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV; numbers with all their digits, None as an empty field."""
+    """Write rows as CSV; numbers have all their digits, and None is an empty field."""
     out = io.StringIO()
     # The CSV writer writes None as an empty field.
     csv.writer(out, lineterminator="\n").writerows(rows)

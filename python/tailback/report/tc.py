@@ -1,4 +1,4 @@
-"""A queue's parameters as iproute2's `tc qdisc show` prints them, from a run's canonical point.
+"""Describes a queue of a run's canonical point as iproute2's `tc qdisc show` would print it.
 
 Options of the simulator that tc does not have follow in brackets.
 """
@@ -13,5 +13,5 @@ from tailback._native import tc_line
 
 
 def qdisc(queue: Mapping[str, Any]) -> str:
-    """The line of a queue, `{"name", "options"}`."""
+    """Return the line for a queue, given as `{"name", "options"}`."""
     return tc_line(json.dumps(queue))

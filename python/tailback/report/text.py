@@ -1,4 +1,4 @@
-"""Words and numbers in the form that the writers need.
+"""Formats texts and numbers for the writers of reports.
 
 There are two kinds of text. Trusted text is our own: `code`, **bold** and [links](url) are
 interpreted. Data (names, titles and labels from files) is never interpreted. Data inside trusted
@@ -25,8 +25,8 @@ _TOKEN = re.compile(
 )
 _KEPT = r"\.\./\.\./runs/[0-9a-f]{20}/programs/[\w./@+~=-]+\.(?:txt|log|csv|json|s?qlog)$"
 _LINK = re.compile(rf"(https?://|#|{_KEPT})")
-"""Allowed targets of links: nothing that a browser runs, and from the disk only files that programs
-of a run wrote and that a browser shows as text.
+"""Allowed targets of links: nothing that a browser executes. Local files are allowed only if
+programs of a run wrote them and a browser shows them as text.
 """
 
 
@@ -43,7 +43,7 @@ def code(text: object) -> str:
 
 
 def shown_lines(text: str) -> str:
-    """Lines of data, with everything escaped that a terminal would obey."""
+    """Return lines of data in which control characters for a terminal are escaped."""
     return "\n".join(shown(line) for line in text.rstrip().split("\n"))
 
 
@@ -52,8 +52,8 @@ def _one_line(text: object) -> str:
 
 
 def pieces(text: str) -> list[list[str]]:
-    """Split a paragraph of trusted text into runs of letters: their kind (text, code, bold, link),
-    the letters, and the target of a link.
+    """Split a paragraph of trusted text into pieces. Each has a kind (text, code, bold, link), its
+    letters, and the target if it is a link.
     """
     out: list[list[str]] = []
     at = 0
@@ -90,17 +90,19 @@ _HTML = {
 
 
 def inline_html(text: str) -> str:
-    """A paragraph of trusted text as HTML; everything else is escaped."""
+    """Return a paragraph of trusted text as HTML. Characters without a meaning there are
+    escaped.
+    """
     return "".join(_HTML[kind].format(*map(html.escape, rest)) for kind, *rest in pieces(text))
 
 
 def paragraphs(text: str) -> list[str]:
-    """Paragraphs of a text, lines joined."""
+    """Split a text into paragraphs, each of which is one line."""
     return [" ".join(p.split()) for p in re.split(r"\n\s*\n", text.strip()) if p.strip()]
 
 
 def show(value: Value, column: Column) -> str:
-    """A value as text."""
+    """Format a value as its column requires."""
     if value is None:
         return MISSING
     if isinstance(value, Mark):

@@ -45,7 +45,7 @@ _PDF: ContextVar[bool] = ContextVar("pdf", default=False)
 
 @contextmanager
 def also_pdf(wanted: bool = True) -> Iterator[None]:
-    """Within this block every report that is written has a PDF too: experiments write their own."""
+    """Let every report within this block have a PDF too, even if other code writes it."""
     token = _PDF.set(wanted)
     try:
         yield
@@ -59,7 +59,7 @@ def write(
     """Write the report into `folder`, which then holds only this report and no file of an older
     one.
 
-    The files are made beside it and moved in place at the end, so that a report is complete or
+    The files are made beside the folder and moved there at the end, so that a report is complete or
     absent. They are not synced: after a power failure the report can be made again from the runs.
     `pdf`: whether there is a report.pdf (default: within `also_pdf`). `jobs` is how many processes
     draw (default: one for each core). Returns the path of index.html.
@@ -67,7 +67,7 @@ def write(
     Raises `InputError` if the folder has something other than an older report.
     """
     folder = Path(folder)
-    # Checked before the work, and once more before it is replaced.
+    # The folder is checked before the work, and again before it is replaced.
     marker.require_own(folder)
     with drawing.drawing(jobs) as drawn:
         specs, texts = {}, {}
@@ -124,14 +124,14 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        # Markup is trusted, or made from escaped data.
+        # `Markup` is trusted or made from escaped data; only plain `str` is escaped.
         finalize=lambda value: shown(value) if type(value) is str else value,
     )
     return environment.get_template("report.html")
 
 
 def to_html(report: Report, specs: dict[str, dict[str, Any]] | None = None) -> str:
-    """The report as one HTML file that needs no other file."""
+    """Return the report as one HTML file that needs no other file."""
     if specs is None:
         specs = {figure.id: export.spec(figure.chart) for figure in report.figures()}
     scripts = [export.javascript(), _script("report.js")] if specs else []
@@ -158,9 +158,10 @@ def _script(name: str) -> str:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """The page's content security policy: run these scripts, and load nothing.
+    """Return the page's content security policy: it may run these scripts, and load nothing.
 
-    Vega and its menu set styles as they draw; a style runs nothing, and nothing is fetched.
+    Styles are allowed, because Vega and its menu set styles as they draw. A style cannot execute
+    code, and nothing can be fetched.
     """
     hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(h).decode()}'" for h in hashes)
@@ -178,7 +179,7 @@ def _script_json(value: Any) -> str:
 def _section(
     section: Section, common: Mapping[str, str], opening: ReportFigure | None
 ) -> dict[str, Any]:
-    """A section with its texts as HTML and its numbers formatted, without the page's opening."""
+    """Prepare a section for HTML: format texts and numbers, and leave out the opening figure."""
     blocks: list[dict[str, Any]] = []
     for block in section.blocks:
         if isinstance(block, Listing):
@@ -211,7 +212,7 @@ def _table(table: Table, common: Mapping[str, str]) -> dict[str, Any]:
             text = show(value, column)
             made = inline_html(text) if is_words(value, column) else html.escape(shown(text))
             status = value.status if isinstance(value, Mark) else ""
-            # A percent sign stays with its number where a narrow page breaks lines.
+            # Keep a percent sign on the line of its number.
             made = made.replace(" %", "\u00a0%")
             cells.append({"html": made, "align": column.align, "status": status})
         rows.append(cells)
@@ -227,7 +228,7 @@ def _table(table: Table, common: Mapping[str, str]) -> dict[str, Any]:
 
 
 def to_markdown(report: Report) -> str:
-    """The report as Markdown; figures are the SVG files beside it."""
+    """Return the report as Markdown; figures are the SVG files beside it."""
     out = [f"# {plain(report.title)}", "", report.lead, ""]
     common = report.common()
     out += [f"- **{plain(label)}**: {plain(text)}" for label, text in report.head()]
@@ -270,7 +271,7 @@ def _markdown_table(table: Table) -> list[str]:
 
 
 def to_csv(cells: tuple[TableCell, ...] | list[TableCell] | Any) -> str:
-    """The cells as CSV; numbers with all their digits, empty if not measured."""
+    """Return the cells as CSV; numbers have all their digits, and missing values are empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(

@@ -1,4 +1,4 @@
-"""Runs in which a competitor sends nothing: what harm is measured against."""
+"""Makes runs in which a competitor sends nothing, which harm is measured against."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailback.running import engines
 
 
 def silencing(scenario: _native.Scenario, name: str) -> dict[str, str]:
-    """The values, by path, with which a flow or source of traffic sends nothing.
+    """Return the values, by path, that make a flow or source of traffic send nothing.
 
     Raises `InputError` for a name that the scenario does not have.
     """
@@ -23,13 +23,14 @@ def silencing(scenario: _native.Scenario, name: str) -> dict[str, str]:
     if name not in places:
         raise InputError(f"--without: {unknown('flow or source of traffic', name, list(places))}")
     path = f"{places[name]}.{name}"
-    # A flow that stops at once needs a start before that. No path is so short that data is sent
-    # before it stops.
+    # The stop must be later than the start. Within 1 ns no path is short enough to send any data.
     return {f"{path}.start": '"0s"', f"{path}.stop": '"1ns"'}
 
 
 def without(scenario: _native.Scenario, runner: engines.Engine, name: str) -> _native.Scenario:
-    """The same scenario, point by point, in which a flow or source of traffic sends nothing."""
+    """Return the scenario with the same points, in which a flow or source of traffic sends
+    nothing.
+    """
     title = toml.value(f"{scenario.title}, without {name}".removeprefix(", "))
     values = [*scenario.overrides, *silencing(scenario, name).items(), ("title", title)]
     native = copies.native_of(scenario)
@@ -55,7 +56,7 @@ def without(scenario: _native.Scenario, runner: engines.Engine, name: str) -> _n
 
 
 def competitors(scenario: _native.Scenario, more: Iterable[str] = ()) -> list[str]:
-    """The competitors whose absence the assertions of a scenario need, and some more."""
+    """Return the competitors whose absence a scenario's assertions need, and those in `more`."""
     asserted = (one.without for one in scenario.asserts)
     return list(dict.fromkeys([*(name for name in asserted if name is not None), *more]))
 

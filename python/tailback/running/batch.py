@@ -23,7 +23,7 @@ class Job:
     set: Mapping[str, object] = field(default_factory=dict)
     seeds: int | None = None
     engine: str | None = None
-    """An engine of its own, in place of the call's."""
+    """The engine of this job; None for the engine of the call."""
 
 
 def run(

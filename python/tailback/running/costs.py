@@ -11,13 +11,13 @@ from tailback.base.numbers import bytes_text, grouped, short
 from tailback.errors import ScenarioWarning
 
 HOUR_S = 3600.0
-"""CPU time above which a warning is given."""
+"""CPU time in seconds above which `warn_of_hours` warns."""
 
 _UNITS = (("s", 1.0), ("min", 60.0), ("h", HOUR_S), ("days", 24 * HOUR_S))
 
 
 class Estimated(Protocol):
-    """The engine, as far as costs are concerned."""
+    """The part of an engine's interface that estimates costs."""
 
     def cpu_s(self, packets: int) -> float:
         """Estimate of the CPU time of a run with this many packets, s."""
@@ -29,13 +29,13 @@ class Cost:
 
     runs: int
     packets: int
-    """Packets at all links: a packet that passes two counts twice."""
+    """Packets at all links; a packet that passes two links counts twice."""
     cpu_s: float
     memory: int
     """Memory of the largest run, bytes."""
 
     def text(self) -> str:
-        """In words."""
+        """Describe the cost in words."""
         runs = f"{self.runs} run{'s' if self.runs != 1 else ''}"
         each = " a run" if self.runs != 1 else ""
         return (
@@ -45,7 +45,7 @@ class Cost:
 
 
 def total(runs: Iterable[tuple[int, Estimated, int]]) -> Cost:
-    """The cost of runs of which packets, engine and bytes of memory are known."""
+    """Add up the cost of runs, given as packets, engine and bytes of memory."""
     estimates = list(runs)
     return Cost(
         len(estimates),
@@ -68,7 +68,7 @@ def warn_of_hours(cost: Cost) -> None:
 
 
 def duration_text(seconds: float) -> str:
-    """A time as people read it."""
+    """Write a time as people read it."""
     if seconds < 1:
         return "less than 1 s"
     unit, scale = next((u, s) for u, s in reversed(_UNITS) if seconds >= s)
@@ -76,7 +76,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _count(packets: int) -> str:
-    """A number of packets with two digits: it is an estimate."""
+    """Write a number of packets with two digits, because it is an estimate."""
     packets = int(float(f"{packets:.2g}"))
     for scale, word in ((1e12, " million million"), (1e9, " billion"), (1e6, " million")):
         if packets >= scale:

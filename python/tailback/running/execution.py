@@ -82,7 +82,7 @@ def run_loaded(
         }
         for scenario, runner in zip(loaded, runners, strict=True)
     ]
-    # They come first, so that the latest sweep is the one that was asked for.
+    # Sweeps without a competitor come first, so that the requested sweep is the latest.
     indexes = [_index(one) for by_name in absent for one in by_name.values()]
     indexes += [_index(one, by_name) for one, by_name in zip(loaded, absent, strict=True)]
     runners = [
@@ -108,7 +108,7 @@ def run_loaded(
             failures = _execute(missing, folder, at_once, options.progress)
         else:
             failures = elsewhere.execute(missing, folder, options.progress)
-        # The pool cleans up as it goes, before the caller handles the error.
+        # Release the store, which cleans up, before the caller handles an error.
         del folder, missing
         if part is not None:
             _refuse_part(part, mine, sizes, root, failures)
@@ -185,12 +185,13 @@ def _missing(
     root: Path,
     cores: int,
 ) -> list[Planned]:
-    """The runs that are not stored, each once, the longest first: the pool then ends evenly.
+    """Return the runs that are not stored, without repetition. The longest come first, so that all
+    threads end at about the same time.
 
-    Among equals each process has an order of its own, so that two processes with the same sweep
+    Each process orders runs of equal length differently, so that two processes with the same sweep
     share the work instead of doing all of it twice.
     """
-    # A copy of the compiled part stores the runs that it executes.
+    # A copy of the compiled module has its own class of stores for the runs that it executes.
     stores: dict[ModuleType, _native.Store] = {_native: folder}
     planned: dict[str, Planned] = {}
     for scenario, runner in zip(loaded, runners, strict=True):
@@ -207,7 +208,7 @@ def _missing(
                 run_id=point.run_id,
                 cost=point.cost,
                 packets=point.packets,
-                # Each core has the whole network.
+                # With several cores each one simulates the whole network.
                 memory=runner.memory(point) * (cores if cores > 1 and point.splits(cores) else 1),
                 label=_label(point),
             )
@@ -238,11 +239,11 @@ def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
 
 
 CHUNK = 256
-"""Runs that are checked before Ctrl-C takes effect."""
+"""How many stored runs are checked at a time; Ctrl-C takes effect in between."""
 
 
 def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
-    """Runs that are stored as written; the others are not checked yet."""
+    """Return the runs that are stored and whose hashes are right."""
     held: set[str] = set()
     wanted = shape.native_summary()
     for begin in range(0, len(run_ids), CHUNK):
@@ -253,13 +254,13 @@ def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
 
 
 def _is_stored(folder: _native.Store, run_id: str) -> bool:
-    """Whether a run is stored as written; a damaged one is moved aside."""
+    """Whether a run is stored undamaged. A damaged one is moved aside."""
     reason = None
     if folder.contains(run_id):
         try:
             _ = StoredRun(folder.path(run_id)).summary
         except InputError as damage:
-            # The hash matches nevertheless: someone has changed it on purpose.
+            # The hash is right although the content is not, so the file was changed on purpose.
             reason = str(damage)
         else:
             return True
@@ -270,7 +271,7 @@ def _is_stored(folder: _native.Store, run_id: str) -> bool:
 
 
 def _fitting(planned: Sequence[Planned]) -> int:
-    """How many of the largest runs fit into memory at once."""
+    """Count how many of the largest runs fit into memory at once."""
     available = machine.memory_available()
     if available is None:
         return len(planned)
@@ -296,12 +297,12 @@ def _execute(
 
     def work(run: Planned) -> None:
         active[run.run_id] = run
-        # Another process may have finished it since this one looked.
+        # Another process may have stored the run in the meantime.
         if not _is_stored(folder, run.run_id):
             run.runner.run(run.scenario, run.index, run.store, run.control)
 
     workers = max(1, min(jobs, len(planned), _fitting(planned)))
-    # From a copy of the compiled part: code of plugins may never return.
+    # Runs of a copy of the compiled module contain plugins, whose code may never return.
     doubtful = {run.run_id for run in planned if not isinstance(run.store, _native.Store)}
     patience = pool.patience_s()
     watch: pool.Watch[str] = pool.Watch(patience)
@@ -320,7 +321,7 @@ def _execute(
                     pass
                 else:
                     if run.run_id in failures:
-                        # The run was given up, and finished after all.
+                        # The run had been given up, but finished after all.
                         continue
                     done += 1
                     active.pop(run.run_id, None)
@@ -343,7 +344,7 @@ def _execute(
                 running = sum(r.cost * r.control.fraction for r in now)
                 bar.update(done, (cost_done + running) / total)
     finally:
-        # After an error or Ctrl-C the remaining runs stop within a slice.
+        # After an error or Ctrl-C, the remaining runs stop at the end of their time slice.
         for run in planned:
             run.control.cancel()
         threads.stop(run for run in planned if run.run_id in doubtful)
@@ -351,7 +352,7 @@ def _execute(
 
 
 def _stuck(run: Planned, patience_s: float) -> str:
-    """Why a run was given up."""
+    """Return the message about a run that was given up."""
     at = run.control.fraction * run.scenario.points[run.index].duration_ns / 1e9
     since = f"for {patience_s:g} s, at {at:.6f} s of the run"
     if (here := run.control.at_work) is not None:
@@ -367,7 +368,7 @@ _LOOP = f"look for a loop that never ends ({pool.VARIABLE}=SECONDS waits longer)
 def _index(
     scenario: _native.Scenario, absent: Mapping[str, _native.Scenario] = MappingProxyType({})
 ) -> layout.Index:
-    """The index of a scenario; `absent` has it without each competitor."""
+    """Make the index of a scenario; `absent` has the scenarios without each competitor."""
     return layout.Index(
         id=scenario.id,
         title=scenario.title,

@@ -28,14 +28,14 @@ class RunKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How runs are executed. Results depend on `seeds`, `engine` and `plugins` alone."""
+    """How runs are executed. Only `seeds`, `engine` and `plugins` affect results."""
 
     seeds: int | None = None
-    """Seeds of every point; None: as many as the scenario says."""
+    """Number of seeds of every point; None for the scenario's number."""
     jobs: int | None = None
-    """Runs at once; None: as many as there are cores for."""
+    """How many runs are executed at once; None for as many as the cores allow."""
     cores: int = 1
-    """Cores for each run of the simulator."""
+    """Number of cores for each run of the simulator."""
     out: Path = layout.DEFAULT
     """Folder of results."""
     progress: bool | None = None
@@ -46,7 +46,7 @@ class RunOptions:
     plugins: tuple[Path | str, ...] = ()
     """Folders of plugins with algorithms of the user."""
     read_only: bool = False
-    """Write nothing: every run has to be stored."""
+    """Whether to write nothing; every run must then be stored already."""
 
     @classmethod
     def of(cls, **keywords: Unpack[RunKeywords]) -> RunOptions:

@@ -18,7 +18,7 @@ from tailback.errors import InputError
 T = TypeVar("T")
 
 VARIABLE = "TAILBACK_PLUGIN_TIMEOUT"
-"""Seconds without progress after which a run with code of plugins is given up."""
+"""Variable with the seconds without progress after which a run with plugins is given up."""
 
 PATIENCE_S = 60.0
 """The default if the variable is not set."""
@@ -28,7 +28,7 @@ GRACE_S = 5.0
 
 
 class Pool(Generic[T]):
-    """Threads that work on the jobs in their order."""
+    """Threads that process jobs in the order of submission."""
 
     def __init__(self, workers: int, work: Callable[[T], None]) -> None:
         self._work = work
@@ -41,7 +41,7 @@ class Pool(Generic[T]):
             self._start()
 
     def _start(self) -> None:
-        # No `ThreadPoolExecutor`: the interpreter waits for its threads before it ends.
+        # `ThreadPoolExecutor` is unsuitable, because the interpreter waits for its threads at exit.
         name = f"run_{len(self._at)}"
         thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._at[thread] = None
@@ -61,7 +61,7 @@ class Pool(Generic[T]):
             del item, error
 
     def submit(self, item: T) -> None:
-        """Hands something in."""
+        """Add a job."""
         self._todo.put(item)
 
     def give_up(self, item: T) -> None:
@@ -95,15 +95,17 @@ class Watch(Generic[T]):
         self._seen: dict[T, tuple[float, float]] = {}
 
     def stuck(self, fractions: Iterable[tuple[T, float]]) -> list[T]:
-        """Return those whose fraction has not changed; call this several times a second."""
+        """Return the runs whose fraction has not changed for too long. Call it several times a
+        second.
+        """
         now = time.monotonic()
-        # A process that was stopped, or a machine that slept, has not waited.
+        # A long step means that the process or the machine was suspended, not that the run hung.
         step = min(now - self._last, 1.0)
         self._last = now
         runs = []
         for run, fraction in fractions:
             before, waited = self._seen.get(run, (-1.0, 0.0))
-            # At its end a run is stored, however long that takes.
+            # A fraction of 1 means that the run is being stored, which may take any time.
             waited = waited + step if fraction == before and fraction < 1.0 else 0.0
             self._seen[run] = fraction, waited
             if waited >= self._limit:
@@ -112,7 +114,7 @@ class Watch(Generic[T]):
 
 
 def patience_s() -> float:
-    """How long a run with code of plugins may be without progress, s."""
+    """Return how long a run with plugins may make no progress, s."""
     text = os.environ.get(VARIABLE)
     if not text:
         return PATIENCE_S

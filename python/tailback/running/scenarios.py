@@ -24,7 +24,7 @@ Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
 
 TABLE = "<table>"
-"""The name of the text of a table."""
+"""The file name in messages about a scenario that is a table."""
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def check(
     engine: str = "sim",
     plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
-    """Validates a scenario for an engine and expands its sweep; nothing runs.
+    """Validate a scenario for an engine and expand its sweep, without running it.
 
     Raises `ScenarioError` with everything that is wrong.
     """
@@ -63,12 +63,12 @@ def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Values to replace as TOML text, as `load` takes them."""
+    """Convert values to replace to TOML text, as `load` takes them."""
     return [(path, toml.value(value)) for path, value in values.items()]
 
 
 def table_of(given: object) -> Mapping[str, object]:
-    """Values to replace, by path, in the form of the Python functions."""
+    """Check values to replace, by path, in the form of the Python functions."""
     return {} if given is None else arguments.table("set", given, "of paths and values")
 
 
@@ -81,7 +81,7 @@ def load(
     plugins: Sequence[Path | str] = (),
     asserts: Path | None = None,
 ) -> _native.Scenario:
-    """Like `check`, the `values` by path being TOML text or bare words.
+    """Like `check`; the `values`, by path, are TOML text or words without quotes.
 
     Without an engine it is validated for the simulator. Plugins are those of the scenario, those
     given here and those of the environment. `asserts` is a file with more tables `[[assert]]`.
@@ -110,7 +110,7 @@ def _loaded(
     plugins: Sequence[Path | str],
 ) -> _native.Scenario:
     if seeds is not None:
-        # More seeds than any sweep may have, and more do not fit into 64 bits.
+        # The validator rejects this many seeds; larger numbers would not fit into 64 bits.
         seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
     wanted = asked.by_scenario(text, name, values, folder)
@@ -129,12 +129,14 @@ def _loaded(
 def _with_assertions(
     text: bytes, name: str, asserts: Path
 ) -> tuple[bytes, Callable[[_native.Diagnostic], _native.Diagnostic]]:
-    """Append the tables of a file to a scenario; mistakes in them keep their place in that file."""
+    """Append the tables of a file to a scenario. Mistakes in them are reported at their place
+    there.
+    """
     more = foreign.read(asserts)
     try:
         tables = tomllib.loads(more.decode())
     except (UnicodeDecodeError, ValueError):
-        # The validator reports the place.
+        # The validator reports this mistake with its place.
         tables = {}
     others = [key for key in tables if key != "assert"]
     if others:
@@ -154,7 +156,7 @@ def _with_assertions(
 
 
 def _in_file(diagnostic: _native.Diagnostic) -> _native.Diagnostic:
-    """Keep its place."""
+    """Return the diagnostic unchanged."""
     return diagnostic
 
 
@@ -171,18 +173,18 @@ def _in_table(table: Mapping[str, object]) -> Callable[[_native.Diagnostic], _na
 
 
 def _read(scenario: Source) -> tuple[bytes, str, Path]:
-    """Text, name for messages, and the folder that other files are relative to."""
+    """Return the text, the name for messages, and the folder that other files are relative to."""
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), TABLE, Path()
     if isinstance(scenario, str) and "\n" in scenario:
-        # Bytes that are no UTF-8 are reported with their place.
+        # Surrogates become the original bytes, which the validator reports as invalid UTF-8.
         return scenario.encode(errors="surrogateescape"), "<text>", Path()
     path = Path(arguments.path("the scenario", scenario))
     if not str(scenario):
         raise InputError("the name of the scenario is empty; expected a file")
     if len(path.name) <= foreign.MAX_NAME and not os.path.lexists(path):
         raise InputError(f"{foreign.line(scenario)}: No such file or directory{_meant(path)}")
-    # A name that is not UTF-8 is not text for the validator's messages.
+    # A file name that is not UTF-8 must be escaped for the validator's messages.
     return foreign.read(path), foreign.line(scenario), path.parent
 
 

@@ -12,7 +12,7 @@ from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """A bar for each value of the key and each series."""
+    """Draw a bar for each value of the key and each series."""
     rows: Rows = []
     for roles, found in values.estimates(plan, plan.y).items():
         own: dict[str, Any] = common.by_role(roles)

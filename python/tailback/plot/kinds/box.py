@@ -16,7 +16,7 @@ FEW = 12
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """A box for each value of the key and each series."""
+    """Draw a box for each value of the key and each series."""
     import polars as pl
 
     cloud = values.samples(plan, plan.y).sort("lower", maintain_order=True)
@@ -147,7 +147,7 @@ def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> fl
 
 
 def _between(samples: Sequence[float], share: float) -> float:
-    """The same for few values, interpolated between neighbours."""
+    """Like `nearest`, for few values: interpolates between neighbours."""
     at = share * (len(samples) - 1)
     low = int(at)
     high = min(low + 1, len(samples) - 1)

@@ -1,4 +1,4 @@
-"""What the kinds share: axes, colours, dashes and shapes."""
+"""What the kinds of plots share: axes, colours, dashes and shapes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ MOST_ROWS = 4500
 LOG_SPAN = 100.0
 """Values that span more than two decades have a logarithmic axis, unless another is requested."""
 DEEP = 2000.0
-"""The largest span of a logarithmic axis; smaller values are drawn at its beginning."""
+"""The largest ratio of the ends of a logarithmic axis. Smaller values are drawn at its
+beginning.
+"""
 ROOM = 0.05
 """Margin beside the largest and the smallest value, as a share of the axis."""
 
 
 def by_role(roles: Roles) -> dict[str, str]:
-    """A row's entries for its roles."""
+    """Return the entries of a row that hold its roles."""
     return dict(zip(ROLES, roles, strict=True))
 
 
 def data(rows: Rows, panel: PlotPanel) -> alt.Data:
-    """Rows in the form of a figure, with the digits that are visible. To measure a figure, one row
-    of each panel and series is enough.
+    """Convert rows to data of a figure, rounded to the visible digits. A figure that is only
+    measured needs one row of each panel and series.
     """
     if panel.rough:
         one = {tuple(row.get(role) for role in ROLES[1:]): row for row in rows}
@@ -45,7 +47,7 @@ def _rounded(value: Any) -> Any:
 
 
 def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) -> Scale:
-    """The scale of an axis with these entries of the rows.
+    """Choose the scale of an axis that shows these entries of the rows.
 
     Values with a large span have a logarithmic scale, if that suits them (`log`). If values differ
     mostly between panels, each panel has its own ends.
@@ -65,7 +67,7 @@ def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) 
 
 
 def free(**axes: Scale) -> tuple[str, ...]:
-    """The axes that each panel has for itself."""
+    """Return the axes that panels do not share."""
     return tuple(axis for axis, scale in axes.items() if scale == "free")
 
 
@@ -97,12 +99,14 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def number(largest: float) -> str:
-    """The format, in d3's syntax, of the numbers of an axis that ends here: without exponents."""
+    """Return a number format in d3's syntax, without exponents, for an axis that ends at
+    `largest`.
+    """
     return "~s" if largest >= 1e6 else ",.6~r"
 
 
 def reach(mean: float | None, interval: tuple[float, float] | None) -> dict[str, float | None]:
-    """A mean with its interval; if values cannot be negative, the interval is not either."""
+    """Return a mean with its interval. Without negative values the interval is cut at 0."""
     if interval is None or mean is None:
         return {"y": mean, "low": None, "high": None}
     low, high = interval
@@ -119,9 +123,11 @@ def value_axis(
     limits: Limits = (None, None),
     centre: float | None = None,
 ) -> tuple[alt.Scale, alt.Axis, tuple[float, float]]:
-    """Scale, axis and ends for quantities. `zero`: whether the axis begins there (default: unless
-    that leaves most of it empty); `panel` is its length. If panels have their own ends (`free`),
-    Vega chooses them. `limits` are ends that the user has set. A ratio has its `centre` in the
+    """Return the scale, the axis and the ends for values of a quantity.
+
+    `zero` says whether the axis begins at 0 (default: unless this leaves most of it empty).
+    `panel` is the length of the axis in pixels. If panels have their own ends (`free`), Vega
+    chooses the ends. `limits` are ends that the user has set. A ratio has its `centre` in the
     middle, and logarithmic steps: half and twice are equally far from 1.
     """
     log = is_log(values, scale)
@@ -159,7 +165,7 @@ def value_axis(
 
 
 def _within(limits: Limits, low: float, high: float) -> tuple[float, float]:
-    """The ends of an axis, those that the user has set in place of ours."""
+    """Replace the ends of an axis by those that the user has set."""
     low = low if limits[0] is None else limits[0]
     high = high if limits[1] is None else limits[1]
     return low, high if high > low else low + (abs(low) or 1.0)
@@ -174,7 +180,7 @@ def _ratio_axis(
     if reach > 3:
         marks = [*ticks(low, high, most), centre]
     else:
-        # Close to 1 each side has the inverse of the other's values.
+        # Close to 1, ticks are symmetric: the lower half has the inverses of the upper half.
         step = next((s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if reach - 1 <= 2.5 * s), 1.0)
         steps = [1 + step * n for n in range(1, int((reach - 1) / step + 1e-9) + 1)]
         marks = [1.0, *steps, *(float(f"{1 / one:.3g}") for one in steps)]
@@ -188,13 +194,13 @@ RATIOS = ("throughput_ratio", "throughput_gain")
 
 
 def centre(quantity: PlotQuantity) -> float | None:
-    """The value of a ratio that means no difference; None: not a ratio."""
+    """Return the value of a ratio that means no difference; None if it is not a ratio."""
     named = quantity.metric is not None and quantity.metric.path in RATIOS
     return 1.0 if named else None
 
 
 def rules(plan: PlotPlan, panel: PlotPanel, *, x: alt.X | None, y: alt.Y | None) -> list[Any]:
-    """The reference lines with their values; `x` and `y` are the axes that have numbers."""
+    """Draw the reference lines with their values; `x` and `y` are the axes with numbers."""
     layers: list[Any] = []
     if y is not None and centre(plan.y) is not None and not plan.kind.up:
         layers += _rule(panel, Rule("y", 1.0, ""), y, "y")
@@ -243,14 +249,13 @@ _GAPS = {"paddingInner": 0.2, "paddingOuter": 0.15}
 def key_axis(
     plan: PlotPlan, panel: PlotPanel, *, numeric: bool, up: Scale = "auto", gaps: bool = True
 ) -> tuple[alt.X, bool]:
-    """A swept key on the x axis, and whether its values are numbers on a scale. `up` is the scale
-    of the y axis.
+    """Return the x axis of a swept key, and whether its values are numbers on a scale.
 
-    `gaps` leaves room between names.
+    `up` is the scale of the y axis. `gaps` leaves space between names.
     """
     key = plan.x
     assert isinstance(key, Dimension)
-    # If panels have labels of their own on the y axis, these push the line away from its panel.
+    # If each panel has its own labels on the y axis, these push the axis line away from the panel.
     line = up != "free"
     if not numeric or key.numbers is None:
         texts = [key.short(text) for text in key.texts]
@@ -266,7 +271,7 @@ def key_axis(
     shown = [*numbers, *plan.look.at("x")]
     low, high = min(shown), max(shown)
     if log and low > 0:
-        # The ends are equally far from the frame on both sides.
+        # Leave the same space between the values and the frame on both sides.
         room = (high / low) ** 0.06 if high > low else 2.0
         ends = _within(plan.look.x, low / room, high * room)
         scale = alt.Scale(type="log", domain=list(ends), nice=False)
@@ -288,7 +293,7 @@ def key_axis(
 
 
 def x_value(plan: PlotPlan, text: str, *, numeric: bool) -> float | str:
-    """A row's value of x."""
+    """Return the value of x for a text of the swept key."""
     found = plan.x
     assert isinstance(found, Dimension)
     if not found.name:
@@ -297,7 +302,7 @@ def x_value(plan: PlotPlan, text: str, *, numeric: bool) -> float | str:
 
 
 def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
-    """Names that do not fit beside one another are slanted."""
+    """Slant the names if they do not fit beside one another."""
     room = panel.width / max(1, len(texts))
     longest = max((len(text) for text in texts), default=0) * style.LETTER * panel.letter
     if longest <= room:
@@ -312,7 +317,7 @@ def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
 
 
 def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
-    """The channel of colours; none if everything has one colour."""
+    """Return the channel of colours; empty if everything has one colour."""
     found = plan.series
     if found is None:
         return {}
@@ -320,7 +325,7 @@ def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
 
 
 def fill(plan: PlotPlan) -> dict[str, Any]:
-    """The same for areas, which have a frame of ink."""
+    """Return the channel of colours for areas, which have a frame of ink."""
     found = plan.series
     if found is None:
         return {}
@@ -328,7 +333,7 @@ def fill(plan: PlotPlan) -> dict[str, Any]:
 
 
 def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
-    """The channel of dashes, which distinguish lines in grey."""
+    """Return the channel of dashes, which distinguish lines that are printed in grey."""
     series = plan.series
     if series is None:
         return {}
@@ -341,7 +346,7 @@ def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
 
 
 def shape(plan: PlotPlan) -> dict[str, Any]:
-    """The channel of shapes."""
+    """Return the channel of shapes."""
     series = plan.series
     if series is None:
         return {}
@@ -351,7 +356,7 @@ def shape(plan: PlotPlan) -> dict[str, Any]:
 
 
 def beside(plan: PlotPlan) -> dict[str, Any]:
-    """The channel that puts series beside one another; none if their colour repeats x."""
+    """Return the channel that puts series beside one another; empty if colours repeat x."""
     found = plan.series
     if found is None or repeats(plan):
         return {}
@@ -376,7 +381,7 @@ def _shared(found: Dimension) -> dict[str, Any]:
 
 
 def tooltips(plan: PlotPlan, *more: alt.Tooltip) -> list[alt.Tooltip]:
-    """The tooltip on a page."""
+    """Return the entries of the tooltip that a page shows."""
     tips = [
         alt.Tooltip(f"{role}:N", title=dimension.title)
         for role, dimension in plan.roles.items()
@@ -386,10 +391,10 @@ def tooltips(plan: PlotPlan, *more: alt.Tooltip) -> list[alt.Tooltip]:
 
 
 def of_value(title: str, name: str = "y", number: str = ".4~g") -> alt.Tooltip:
-    """A number in a tooltip."""
+    """Return the entry of a number in a tooltip."""
     return alt.Tooltip(f"{name}:Q", title=title, format=number)
 
 
 def first_colour(plan: PlotPlan) -> dict[str, Any]:
-    """The colour of a mark: ink if there are no series."""
+    """Return the colour of a mark if there are no series: ink."""
     return {} if plan.series is not None else {"color": style.COLOURS[0]}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS, LEAST_STEPS = 200, 25
 TAIL = 1e-4
-"""Where the axis of a ccdf ends at the latest."""
+"""The smallest share that the axis of a ccdf shows."""
 UP = ("cumulative share", "share above")
 ROLES = ["series", "column", "row"]
 
@@ -82,7 +82,7 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
 def _shares(
     panel: PlotPanel, least: float, plan: PlotPlan, *, tail: bool
 ) -> tuple[alt.Scale, alt.Axis]:
-    """The axis of shares: logarithmic for a tail."""
+    """Return the axis of shares, which is logarithmic for a tail."""
     log = plan.y_scale == "log" if plan.y_scale != "auto" else tail
     if log:
         scale = alt.Scale(type="log", domain=[least, 1], nice=False, clamp=True)
@@ -99,7 +99,7 @@ def _shares(
 def _curve(
     samples: pl.DataFrame, steps: int, *, tail: bool
 ) -> tuple[list[dict[str, float | None]], tuple[float, float]]:
-    """Points of the pooled distribution with the interval over runs, and the span of its bulk.
+    """Return points of the pooled distribution with intervals over runs, and its main span.
 
     Values are taken at even steps of the share; for a tail, at even steps of its logarithm.
     """
@@ -141,7 +141,7 @@ def _curve(
             point |= {"low": max(0.0, y - reach), "high": min(1.0, y + reach)}
         points.append(point)
     if tail:
-        # The share above the largest value is 0, which a logarithmic axis does not have.
+        # The share above the largest value is 0, which a logarithmic axis cannot show.
         points = [point for point in points if point["y"]]
     bulk = [0.02, 0.999 if tail else 0.99]
     inner = np.minimum(np.searchsorted(share, bulk), len(at) - 1)
@@ -149,12 +149,12 @@ def _curve(
 
 
 def draw_cdf(plan: PlotPlan) -> PlannedDrawing:
-    """The share of values up to each value"""
+    """Draw the share of values up to each value"""
     return _draw(plan, tail=False)
 
 
 def draw_ccdf(plan: PlotPlan) -> PlannedDrawing:
-    """The share of values above each value"""
+    """Draw the share of values above each value"""
     return _draw(plan, tail=True)
 
 

@@ -1,4 +1,4 @@
-"""A map: a metric over two keys, as shades with their numbers."""
+"""A map: a metric over two keys, as shaded cells with numbers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tailback.plot.kinds import common
 from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 SHADES = ["#f3f6fa", "#b9d3e8", "#6ba6d0", "#2a6ea8", "#0b2a55"]
-"""From light to dark, so that the order is the same when printed in grey."""
+"""Shades from light to dark, so that the order is visible in grey print."""
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """A cell for each pair of values of the keys."""
+    """Draw a cell for each pair of values of the keys."""
     assert plan.down is not None
     across, down = plan.roles["x"], plan.down
-    # While values are gathered, the rows of the map take the role of series.
+    # To gather values, the rows of the map take the role of series.
     inner = dataclasses.replace(plan, roles={**plan.roles, "series": down})
     rows: Rows = []
     for roles, estimate in values.estimates(inner, plan.y).items():
@@ -82,7 +82,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _darkness(low: float, high: float, *, log: bool) -> str:
-    """The position of a value on the scale of shades, 0 to 1, as an expression."""
+    """Return the position of a value on the scale of shades, 0 to 1, as an expression of Vega."""
     if log:
         return f"log(datum.y / {low:.6g}) / {max(1e-9, math.log(high / low)):.6g}"
     return f"(datum.y - {low:.6g}) / {max(1e-12, high - low):.6g}"

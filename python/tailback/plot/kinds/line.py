@@ -13,7 +13,7 @@ from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """A point for each value of the key and each series."""
+    """Draw a point for each value of the key and each series, joined by lines."""
     assert isinstance(plan.x, Dimension)
     across, numeric = plan.x.label, plan.x.numbers is not None
     rows: Rows = []

@@ -18,7 +18,7 @@ from tailback.plot.values import Value
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """A point for each setting; over a key, one for each run."""
+    """Draw a point for each setting; if x is a key, a point for each run."""
     rows = _over_key(plan) if isinstance(plan.x, Dimension) else _pairs(plan, plan.x)
     numeric = not isinstance(plan.x, Dimension) or plan.x.numbers is not None
     across = [row[n] for row in rows for n in ("x", "x_low", "x_high") if row[n] is not None]
@@ -107,7 +107,7 @@ def _over_key(plan: PlotPlan) -> Rows:
 
 
 def _pairs(plan: PlotPlan, across: PlotQuantity | None) -> Rows:
-    """Both means of every setting: each value of a swept key gives a point of its own."""
+    """Return the means of both metrics for every setting."""
     assert across is not None
     ups = values.numbers(plan, plan.y)
     others = values.numbers(plan, across)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_BINS, LEAST_BINS = 600, 40
-"""About as many points as a figure of a page's width has pixels."""
+"""Limits for the number of intervals; a figure as wide as a page has about 600 pixels."""
 ROLES = ["series", "column", "row"]
 RUG = 0.9
 """Height of a row of events, in letters."""
@@ -26,7 +26,7 @@ RUG = 0.9
 
 @dataclass(frozen=True)
 class _Curves:
-    """Rows of a figure, and how they were made."""
+    """The rows of a figure, and how they were computed."""
 
     rows: Rows
     end: float
@@ -37,7 +37,7 @@ class _Curves:
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """A line for each series: every sample of one run, or the mean over seeds in equally long
+    """Draw a line for each series: every sample of one run, or means over seeds in equally long
     intervals."""
     names = quantities.STATES.get(plan.y.stored)
     frame = _within(plan, values.over_time(plan, plan.y))
@@ -85,7 +85,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             low_y, high_y = scale["domain"]
         strip = RUG * panel.letter * len(events)
         if events and up == "linear" and plan.look.y[1] is None:
-            # Room above the curves.
+            # Space above the curves for the ticks of events.
             share = min(0.5, strip / panel.height)
             scale["domain"] = [low_y, low_y + (high_y - low_y) / (1 - share)]
         common.name_log(plan, y=scale)
@@ -123,7 +123,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _named(names: Sequence[str]) -> tuple[alt.Scale, alt.Axis]:
-    """An axis with the names of states."""
+    """Return an axis with the names of states."""
     said = ", ".join(f"'{name}'" for name in names)
     axis = alt.Axis(
         values=list(range(len(names))),
@@ -135,7 +135,7 @@ def _named(names: Sequence[str]) -> tuple[alt.Scale, alt.Axis]:
 
 
 def _within(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
-    """The samples between `--from` and `--to`, and the last one before, which still holds."""
+    """Keep the samples between `--from` and `--to`, and the last one before, which still holds."""
     import polars as pl
 
     begin, end = plan.look.begin_s, plan.look.end_s
@@ -152,7 +152,7 @@ def _within(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_run(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
-    """The samples of the first run of each curve: names have no mean."""
+    """Keep the samples of the first run of each curve, because named states have no mean."""
     import polars as pl
 
     if frame.is_empty():
@@ -167,7 +167,7 @@ def _first_run(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _events(plan: PlotPlan) -> list[tuple[str, Rows]]:
-    """Each kind of event with a row for each moment."""
+    """Return the kinds of events, each with a row for every moment."""
     if not plan.look.events:
         return []
     import polars as pl
@@ -185,7 +185,7 @@ def _events(plan: PlotPlan) -> list[tuple[str, Rows]]:
         if kind in missing:
             continue
         own = frame.filter(pl.col("event") == kind)
-        # Two marks in one pixel look like one.
+        # Of several events in one pixel, one is enough.
         pixel = (pl.col("time_s") / (span / MOST_BINS or 1.0)).floor().alias("pixel")
         own = own.with_columns(pixel).unique([*ROLES, "pixel"], maintain_order=True)
         most = common.MOST_ROWS // (2 * len(plan.look.events))
@@ -206,7 +206,7 @@ def _duration(plan: PlotPlan) -> float:
 def _rug(
     plan: PlotPlan, panel: PlotPanel, events: Sequence[tuple[str, Rows]], x: alt.X
 ) -> list[Any]:
-    """A row of ticks for each kind, at the top of the panel."""
+    """Draw a row of ticks for each kind of event, at the top of the panel."""
     height = RUG * panel.letter
     at = x.copy(deep=False)
     at["shorthand"] = "at:Q"
@@ -247,8 +247,9 @@ def _rug(
 def _curves(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], *, held: bool, named: bool
 ) -> _Curves:
-    """Every sample if each curve is one part of one run and a figure can show so many; otherwise
-    the means of intervals."""
+    """Return every sample if each curve is one part of one run and a figure can show so many.
+
+    Otherwise return the means of intervals."""
     import polars as pl
 
     if frame.is_empty():
@@ -267,7 +268,7 @@ def _curves(
 
 
 def _changes(frame: pl.DataFrame) -> pl.DataFrame:
-    """The samples at which a state changes, and the last one."""
+    """Keep the samples at which a state changes, and the last sample."""
     import polars as pl
 
     over = [*ROLES, "run", "part"]
@@ -293,11 +294,12 @@ def _pooled(
     held: bool,
     single: bool,
 ) -> Rows:
-    """The mean of each interval with the mean over seeds; of one run (`single`) with the smallest
-    and largest sample.
+    """Return the mean of each interval with its confidence interval over seeds.
 
-    An interval is as long as that of the record, or longer if a figure cannot show so many. In an
-    interval a state (`held`) is weighted by time.
+    For one run (`single`), the smallest and the largest sample replace the confidence interval.
+
+    Intervals are as long as those of the recording, or longer if a figure cannot show so many. In
+    an interval a state (`held`) is weighted by time.
     """
     import polars as pl
 
@@ -305,7 +307,7 @@ def _pooled(
     samples = max(frame.group_by("run", "part").len()["len"].to_list())
     start = float(frame["time_s"].min())  # type: ignore[arg-type]
     step = (end - start) / max(1, samples - 1)
-    # Whole steps, so that all intervals have the same number of samples.
+    # The width is a multiple of `step`, so that all intervals have the same number of samples.
     width = step * -(-samples // most) or 1.0
     place = ((pl.col("time_s") - start) / width + 1e-6).floor().alias("bin")
     binned = frame.with_columns(place)
@@ -345,7 +347,7 @@ def _pooled(
             # A quantity that is never negative has no interval below zero.
             low = max(0.0, low) if row["y"] >= 0 else low
         where = {role: row[role] for role in ROLES}
-        # The time is the middle of its samples.
+        # Draw the interval at the middle of its samples.
         at = start + row["bin"] * width + (width - step) / 2
         rows.append({**where, "x": at, "y": row["y"], "low": low, "high": high})
     return rows
@@ -354,7 +356,7 @@ def _pooled(
 def _held_in(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], start: float, width: float
 ) -> pl.DataFrame:
-    """The mean of each part in each interval, weighted by how long every sample holds."""
+    """Compute the mean of each part in each interval, weighted by how long each sample holds."""
     import numpy as np
     import polars as pl
 
@@ -364,7 +366,7 @@ def _held_in(
         times = samples["time_s"].to_numpy()
         end = ends_s.get((run, part), times[-1])
         bins = int(np.floor((max(end, times[-1]) - start) / width + 1e-6)) + 1
-        # As in counting samples: a sample on an edge begins its interval.
+        # A sample on an edge belongs to the interval that begins there.
         edges = np.asarray(start + width * (np.arange(bins + 1) - 1e-6), dtype=np.float64)
         means = series.means_between(times, samples["value"].to_numpy(), edges, end)
         known = np.flatnonzero(~np.isnan(means))

@@ -1,4 +1,4 @@
-"""The report of a stored sweep: what `tailback report DIR` writes.
+"""Makes the report of a stored sweep, which `tailback report DIR` writes.
 
 It follows the axes of the sweep: metrics against its keys (`measured`), distributions at all its
 points (`distributions`), the first and the last point over time (`traces`), every number (`cells`).
@@ -29,12 +29,12 @@ def write_folder(folder: Path) -> Path:
 
 
 def of(results: Results) -> Report:
-    """The report of a sweep."""
+    """Build the report of a sweep."""
     groups = results.groups()
     axes = axes_of(results)
     facts = _facts(results, groups)
     warnings = "\n\n".join(plain(warning) for warning in results.warnings)
-    # With one point there are no axes, only a run to look at.
+    # With one point there are no axes, so no figures against keys.
     against = measured.figures(groups, axes, facts) if axes else []
     over_time = traces.figures(groups, facts)
     shares = distributions.figures(groups, axes, facts)
@@ -77,7 +77,7 @@ def _keys(axes: Sequence[SweepAxis]) -> str:
 
 
 def _listed(axis: SweepAxis) -> str:
-    # Values of keys that advance together have commas.
+    # Values of keys that advance together contain commas.
     return ("; " if len(axis.keys) > 1 else ", ").join(axis.levels)
 
 

@@ -1,5 +1,5 @@
-"""The axes of a sweep, their values in the words of the scenario, and which axis is drawn along x,
-in colours or in panels.
+"""The axes of a sweep, with their values in the words of the scenario. This module also chooses
+which axis is drawn along x, in colours or in panels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tailback.store.results import Results, Run
 MOST_COLOURS = 7
 """The most curves that are distinct in one panel."""
 MOST_IN_A_ROW = 5
-"""More panels beside each other would be too narrow."""
+"""The most panels in a row; more would be too narrow."""
 
 
 @dataclass(frozen=True)
@@ -28,27 +28,27 @@ class SweepAxis:
 
     @property
     def title(self) -> str:
-        """The label, with the unit in the figure."""
+        """The label with the unit of the figure."""
         return f"{self.label} ({self.unit})" if self.unit and len(self.keys) == 1 else self.label
 
     @property
     def label(self) -> str:
-        """What changes, in words."""
+        """The name of the axis, in words."""
         return ", ".join(dict.fromkeys(words.key(key) for key in self.keys))
 
     def level(self, run: Run) -> str:
-        """Its value at the point of a run."""
+        """Return the axis's value at the point of a run."""
         return _level(run, self.keys)
 
     def number(self, run: Run) -> float:
-        """The same as a number."""
+        """Return the axis's value at the point of a run, as a number."""
         assert self.numbers is not None
         return self.numbers[self.levels.index(self.level(run))]
 
 
 @dataclass(frozen=True)
 class Roles:
-    """How a sweep is drawn."""
+    """Which axes of a sweep are drawn along x, in colours and in panels."""
 
     x: SweepAxis | None
     colour: SweepAxis | None
@@ -59,15 +59,15 @@ class Roles:
         return ", ".join(axis.level(run) for axis in self.panels)
 
     def in_a_row(self) -> int:
-        """How many panels make a row: the number of values of the last axis, if they fit; otherwise
-        0.
+        """The number of panels in a row: the number of values of the last axis if these fit,
+        otherwise 0.
         """
         last = len(self.panels[-1].levels) if len(self.panels) > 1 else 0
         return last if 2 <= last <= MOST_IN_A_ROW else 0
 
 
 def _level(run: Run, keys: Sequence[str]) -> str:
-    # Keys with one value are often set together, such as a congestion control in several tables.
+    # Several keys often have the same value, such as a congestion control in several tables.
     return ", ".join(dict.fromkeys(words.value(run.labels.get(key, "")) for key in keys))
 
 
@@ -87,8 +87,10 @@ def axes_of(results: Results) -> list[SweepAxis]:
 
 
 def roles(axes: Sequence[SweepAxis]) -> Roles:
-    """Choose the axis of numbers with most values along x (otherwise one of names), one with few
-    values in colours (names before numbers), and panels for the rest.
+    """Choose roles for the axes.
+
+    The axis of numbers with most values is x; without numbers it is an axis of names. An axis with
+    few values gets colours, preferably one of names. The rest become panels.
     """
     x = max(axes, key=lambda a: (a.numbers is not None, len(a.levels)), default=None)
     rest = [axis for axis in axes if axis is not x]
@@ -98,8 +100,8 @@ def roles(axes: Sequence[SweepAxis]) -> Roles:
 
 
 def most_coloured(axes: Sequence[SweepAxis]) -> Roles:
-    """Choose roles for curves that have an x of their own: most values in colours, names rather
-    than numbers, and the rest in panels.
+    """Choose roles for curves whose x is not an axis of the sweep. The axis with most values gets
+    colours, preferably one of names. The rest become panels.
     """
     few = [axis for axis in axes if len(axis.levels) <= MOST_COLOURS]
     colour = max(few, key=lambda a: len(a.levels) + 1.5 * (a.numbers is None), default=None)

@@ -1,4 +1,4 @@
-"""Every number of a sweep, as tables of a page and as one file."""
+"""Lists every number of a sweep, in tables of a page and in one file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailback.report.text import plain
 from tailback.store.results import Run
 
 MOST_ROWS = 150
-"""The most rows of a table; the file has all."""
+"""The most rows of a table on a page; the file has all rows."""
 
 #: The scopes of tables, in the order of the file, and the kind of part of each.
 _KINDS_OF: Mapping[str, Kind] = {
@@ -65,7 +65,7 @@ _ABOUT = {
 
 
 def tables(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """The table of each kind that there is."""
+    """Return a table for each kind of part that the runs have."""
     made = (_table(groups, what, facts) for what in _SHOWN)
     return [table for table in made if table is not None]
 
@@ -90,10 +90,10 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
             numbers.append([with_spread(_over_seeds(group, kind, i, m)) for m in metrics])
     if not labels:
         return None
-    # Print once what is the same in every row; leave nothing out of a table of one row.
+    # Labels that are the same in every row are printed once, unless the table has one row.
     same = [i for i in range(len(heads)) if len({row[i] for row in labels}) == 1]
     same = same if len(labels) > 1 else []
-    # Counts that are 0 and missing values carry no information.
+    # Leave out columns in which all values are 0 or missing.
     empty = [i for i in range(len(metrics)) if {row[i] for row in numbers} <= {"0", "\u2013"}]
     columns = [
         *left(*(head for i, head in enumerate(heads) if i not in same)),
@@ -125,7 +125,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
 
 
 def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
-    """Metrics from the files of programs."""
+    """Return the metrics of numbers that programs wrote to files."""
     names = (
         name for run, *_ in groups for p in parts.programs(run.summary) for name in p["results"]
     )
@@ -133,7 +133,9 @@ def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
 
 
 def _column(metric: Metric) -> Column:
-    """Its name in words and its unit, only once: a table has little room."""
+    """Return the column of a metric. The heading has the unit only once, because space is
+    scarce.
+    """
     name = metric.name
     for unit in ("_mbit", "_ms", "_bytes", "_s"):
         name = name.removesuffix(unit)
@@ -146,9 +148,11 @@ def _over_seeds(group: Sequence[Run], kind: Kind, index: int, metric: Metric) ->
 
 
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
-    """A row for each point, part and metric: the mean over seeds with all its digits, the number of
-    seeds with a value, half the 95 % interval, the number of all seeds, and, for unfinished
-    transfers, the bound that the mean over all exceeds.
+    """Write a row for each point, part and metric.
+
+    A row has the mean over seeds with all its digits, the number of seeds with a value, half the
+    95 % interval, and the number of all seeds. For unfinished transfers it also has the bound that
+    the mean over all exceeds.
     """
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
     out = io.StringIO()

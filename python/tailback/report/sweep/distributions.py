@@ -1,5 +1,5 @@
-"""Distributions of queue delay over all points of a sweep, for links and for classes, and the time
-that requests took by their size.
+"""Draws distributions over all points of a sweep: queue delay of links and of classes, and the time
+that requests took, by their size.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ MOST_LINKS = 4
 MOST_PANELS = 64
 """The most panels of one figure."""
 MOST_ROWS = 5400
-"""The most rows of one figure: more curves have fewer steps each."""
+"""The most rows of one figure. If there are many curves, each has fewer steps."""
 STEPS = (14, 160)
 """The fewest and the most steps of a curve."""
 WIDE = 40.0
 """Delays whose 99th percentiles differ by this factor are drawn on a logarithmic axis."""
 FLOOR_MS = 0.01
-"""On a logarithmic axis smaller delays are drawn here."""
+"""Smaller delays are drawn at this one on a logarithmic axis."""
 
 Curve = tuple[str, str, pl.DataFrame]
-"""Panel, series, and its steps."""
+"""Name of the panel, name of the series, and the steps of the curve."""
 
 
 def figures(
     groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
 ) -> list[Block]:
-    """Figures of delays and requests."""
+    """Draw the figures of delays and of requests."""
     candidates = [
         _delays(groups, axes, facts),
         _classes(groups, axes, facts),
@@ -52,7 +52,7 @@ def _delays(
 ) -> ReportFigure | None:
     links = list(groups[0][0].summary["queues"]) if groups else []
     if len(groups) == 1:
-        # One point: the links beside each other.
+        # With a single point, the panels are the links.
         role = Roles(None, None, ())
         names = links[:MOST_COLOURS]
         curves = [
@@ -164,7 +164,7 @@ def _cdf(
 
 
 def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
-    """A distribution with at most this many steps; the last ones are for the tail."""
+    """Reduce a distribution to at most this many steps, of which the last describe the tail."""
     upper = ((buckets["lower"] + buckets["width"]) / 1e6).to_list()
     lower = (buckets["lower"] / 1e6).to_list()
     whole = cumulative(lower, upper, buckets["count"].to_list())
@@ -234,7 +234,7 @@ def _sources(run: Run) -> list[str]:
 
 
 def _time(run: Run, source: str, upto: int) -> float | None:
-    """Mean over the sources of one name, by their requests."""
+    """Return the mean time over the sources of one name, weighted by their numbers of requests."""
     total = 0.0
     count = 0
     for part in run.summary["traffic"]:

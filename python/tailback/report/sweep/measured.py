@@ -1,4 +1,4 @@
-"""Metrics against the keys of a sweep: a figure for each, the one that changes most first."""
+"""Draws metrics against the keys of a sweep: a figure for each, in the order of change."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MOST_PANELS = 24
 SPREAD = 8.0
 """A key whose largest value exceeds its smallest by this factor has a logarithmic axis."""
 WORTH = 0.02
-"""A utilisation that changes less over all points gets no figure."""
+"""A utilisation that changes by less than this over all points gets no figure."""
 SAME = 0.01
-"""The same for other quantities, as a share of the largest."""
+"""Another quantity gets no figure if it changes by less than this share of its largest value."""
 CUT = "Bars are cut if they are longer than the range of all values."
 
 WORDS = {
@@ -43,7 +43,7 @@ class SweepQuantity:
     metric: Metric
     of: Kind
     title: str
-    """Its title in words, with the unit."""
+    """The title of the metric in words, with the unit."""
     share: bool = False
 
 
@@ -74,7 +74,7 @@ QUANTITIES = (
 
 
 def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, Any]]]:
-    """The parts of a quantity, by name; flows of one table share one name."""
+    """Return the parts of this kind with their names; flows of one table share one name."""
     if of == "run":
         return [("", summary)]
     name = group_of if of in parts.LIKE_FLOWS or of == "class" else str
@@ -91,7 +91,7 @@ def figures(
     worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
     several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
     if several or worth[0][0].metric.path != "utilisation":
-        # Some of several links may be idle, so their utilisation comes last.
+        # Utilisation comes last, because some of several links may be idle.
         worth.sort(key=lambda one: one[0].metric.path == "utilisation")
     role = roles(axes)
     if role.x is None or role.x.numbers is not None or len(axes) > 1:
@@ -103,14 +103,14 @@ def figures(
 
 
 def pooled_text(values: Iterable[Sequence[Value]], several: str = "") -> str:
-    """How the values of a figure are pooled; one seed has no mean and no interval."""
+    """Describe how the values of a figure are pooled; one seed gives no mean and no interval."""
     if max((value.n for own in values for _, _, value in own), default=1) < 2:
         return f"One seed{several}." if several else "One seed."
     return f"Mean over seeds{several}; bars are 95 % intervals. {CUT}"
 
 
 def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
-    """Whether it changes: whether a single part has different values at some points."""
+    """Whether a quantity changes, so that some part has different values at different points."""
     means: dict[str, list[float]] = {}
     for _, name, value in values:
         if value.mean is not None:
@@ -123,8 +123,9 @@ Value = tuple[Run, str, Estimate]
 
 
 def _values(groups: Sequence[Sequence[Run]], quantity: SweepQuantity) -> list[Value]:
-    """The estimate at each point for each part: over seeds, from the mean of the parts with its
-    name.
+    """Estimate the quantity over seeds, at each point and for each name.
+
+    If several parts of a run share a name, their mean counts.
     """
     out: list[Value] = []
     for group in groups:
@@ -151,7 +152,7 @@ def _figure(
 ) -> ReportFigure:
     role = roles(axes)
     names = list(dict.fromkeys(name for _, name, _ in values))
-    # Colour distinguishes several parts, and panels then distinguish the axis.
+    # If colours distinguish several parts, panels must distinguish the axis.
     by_name = len(names) > 1
     series: list[str]
     if by_name:

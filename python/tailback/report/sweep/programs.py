@@ -1,5 +1,5 @@
-"""The programs' own data beside what the network saw: the logs of QUIC stacks and the kernel's
-tcp_info over the RTT from packets; 5-tuples; the files they left.
+"""Shows data of programs beside what the network saw. QUIC logs and the kernel's tcp_info are drawn
+over the RTT from packets. Tables list 5-tuples and the files that programs left.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tailback.report.text import code, plain
 from tailback.store.results import Run
 
 MAX_SAMPLES = 4800
-"""Rows of a panel."""
+"""The most rows of a panel."""
 MOST_PROGRAMS = 6
-"""That are drawn."""
+"""The most programs that are drawn."""
 MOST_ROWS = 60
-"""Of a table."""
+"""The most rows of a table."""
 MOST_LINKS = 12
 """The most files of a side that are listed."""
 
@@ -40,7 +40,7 @@ SHOWN = (".txt", ".log", ".csv", *qlog.ENDINGS)
 
 
 def blocks(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """For the first run figures, and tables of its 5-tuples; for all runs their files."""
+    """Return figures and a table of 5-tuples for the first run, and lists of files for all runs."""
     runs = [run for group in groups for run in group if parts.programs(run.summary)]
     if not runs:
         return []
@@ -62,7 +62,7 @@ def _figure(
 ) -> ReportFigure | None:
     rows = series.filter(pl.col("flow") == name)
     program = next(p for p in parts.programs(run.summary) if p["name"] == name)
-    # A connection that only controls another one is not data about it.
+    # If RTTs are not of TCP, the program's TCP connection only controls its main one: leave it out.
     kernels = rows if program["rtt_of"] == "tcp" else rows.clear()
     logs = list(_logs(run, name))
     rtt: dict[str, pl.DataFrame] = {
@@ -125,7 +125,9 @@ def _figure(
 
 
 def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
-    """The logs of a program: title, trace, and how to convert its samples to those of the run."""
+    """Yield the logs of a program: title, trace, and a function that converts samples to run
+    time.
+    """
     plan = _plan(run, name)
     end_s = run.summary["duration_s"]
     for file in kept.files(run.stored, name):
@@ -156,7 +158,7 @@ def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
 
 
 def _plan(run: Run, name: str) -> Mapping[str, Any]:
-    """The scenario's entry of a program."""
+    """Return the scenario's table of a program."""
     planned = run.manifest["canonical"].get("programs", ())
     for one in planned if isinstance(planned, list) else ():
         if isinstance(one, dict) and one.get("name") in (name, parts_name(name)):
@@ -165,7 +167,7 @@ def _plan(run: Run, name: str) -> Mapping[str, Any]:
 
 
 def parts_name(name: str) -> str:
-    """The name of an entry with several instances: quic for quic/1."""
+    """Return the name of the table that an instance comes from: quic for quic/1."""
     return name.rpartition("/")[0]
 
 
@@ -266,7 +268,7 @@ def _files(runs: Sequence[Run], facts: Facts) -> Table | None:
 
 
 def _link(base: str, name: str) -> str:
-    # Letters that a link may not have, and files that a browser may run, are shown as text.
+    # Only files that a browser shows as text, and whose name fits into a link, become links.
     if name.endswith(SHOWN) and not any(c in name for c in " ()<>[]\\`*"):
         return f"[{plain(name)}]({base}/{name})"
     return code(name)

@@ -1,4 +1,4 @@
-"""One run over time: rates of flows and sources, their windows, the queues."""
+"""Draws one run over time: rates of flows and sources, their windows, the queues."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tailback.report.text import plain
 from tailback.store.results import Run
 
 BINS = 120
-"""A rate is a mean over one of this many parts of a run."""
+"""A run is divided into this many parts; each value of a rate is the mean over one part."""
 MAX_SAMPLES = 2400
-"""Rows of a panel."""
+"""The most rows of a panel."""
 
 
 def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """The first run of the first point, and of the last one, where there are several."""
+    """Draw the first run of the first point and, if there are several points, of the last one."""
     runs = [groups[0][0]] if groups else []
     if len(groups) > 1:
         runs.append(groups[-1][0])
@@ -35,7 +35,7 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure 
     series = run.series()
     flows = [flow["name"] for flow in parts.flows(run.summary)]
     shown = flows[:MOST_COLOURS]
-    # A UDP program may have a TCP connection to control the other side.
+    # A UDP program may use a TCP connection to control the other side; it is not drawn.
     probes = {p["name"] for p in parts.programs(run.summary) if p["rtt_of"] != "tcp"}
     windows = [name for name in shown if name not in probes]
     links = list(run.summary["queues"])[:MOST_COLOURS]
@@ -58,7 +58,7 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure 
             series=what,
             series_title=what,
             height=130,
-            # The caption is printed once, under the last one.
+            # Only the last panel has the title of the axis.
             x_title="time in s" if frame is seen[-1][0] else None,
         )
         panels.append(chart)
@@ -83,10 +83,10 @@ def _of(
 
 
 def _rates(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.DataFrame:
-    """The throughput of each part of the run."""
+    """Compute the throughput in each part of the run."""
     interval = run.manifest["canonical"]["record"]["interval"]
-    # Whole intervals of samples: a part with one more interval than others would be a step of its
-    # own.
+    # Each part has the same number of sample intervals. One interval more would show as a step that
+    # does not exist.
     samples = max(1, round(run.summary["duration_s"] * 1e9 / BINS / interval))
     width = samples * interval
     return (

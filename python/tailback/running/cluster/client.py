@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tailback.running.execution import Planned
 
 CONNECT_S = 10.0
-"""Seconds for a scheduler to answer."""
+"""Seconds within which a scheduler must answer."""
 
 LOOK_S = 0.2
 """Seconds between checks that the scheduler still exists."""
@@ -39,15 +39,15 @@ PATIENCE_S = 5.0
 """Time without a worker before a message says so."""
 
 AHEAD = 3
-"""This many runs for each thread of the workers are out at once: no worker waits for work, and
-results are stored before many more arrive.
+"""How many runs are sent out at once for each thread of the workers: enough that no worker waits,
+and few enough that results are stored as fast as they arrive.
 """
 
 PIECE = 16 << 20
-"""Bytes of a file with packets in one message."""
+"""The most bytes of a file in one message. Only files with packets are larger."""
 
 ATTEMPTS = 3
-"""Attempts for a run whose answer is lost or damaged."""
+"""How often a run is sent out if its answer is lost or damaged."""
 
 
 class ClusterLost(TailbackError):
@@ -55,7 +55,7 @@ class ClusterLost(TailbackError):
 
 
 class Cluster:
-    """A Dask cluster, connected to when there is something to run."""
+    """A Dask cluster. The connection is opened only when there is something to run."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -73,7 +73,7 @@ class Cluster:
     def execute(
         self, planned: Sequence[Planned], folder: _native.Store, progress: bool | None
     ) -> dict[str, str]:
-        """Run and store these runs; return the failures, by run."""
+        """Execute and store these runs; return the failures, by run."""
         if not planned:
             return {}
         recipes = {
@@ -97,7 +97,8 @@ class Cluster:
             where: dict[str, Any] = {"address": self._address}
             if path.suffix == ".json" or path.is_file():
                 where = {"scheduler_file": str(path)}
-                # A scheduler that was started with this option writes the file in a moment.
+                # A scheduler that has just been started with --scheduler-file may not have
+                # written it yet.
                 late = time.monotonic() + CONNECT_S
                 while not path.is_file() and time.monotonic() < late:
                     time.sleep(LOOK_S)
@@ -159,7 +160,7 @@ class Cluster:
 
 
 class _Batch:
-    """Runs that are sent out and come back."""
+    """A batch of runs that are sent to workers and whose results come back."""
 
     def __init__(
         self,
@@ -182,7 +183,7 @@ class _Batch:
         self._large: set[str] = set()
 
     def run(self, planned: Sequence[Planned], progress: bool | None) -> dict[str, str]:
-        """Send everything out, and take the results."""
+        """Send all runs out, and store the results."""
         failures: dict[str, str] = {}
         self._large = _with_packets(planned)
         todo = list(reversed(planned))
@@ -207,7 +208,7 @@ class _Batch:
             with contextlib.suppress(Exception):
                 out = [future for _, future in self._out.values()]
                 self._client.cancel(out)  # type: ignore[no-untyped-call]
-            # Runs that are being stored are finished.
+            # Wait for runs that are being stored.
             self._pool.shutdown(wait=True, cancel_futures=True)
         return failures
 
@@ -218,7 +219,7 @@ class _Batch:
             run.run_id,
             run.scenario.engine_version,
         )
-        # Use a new name: another client may have this run from another version.
+        # The key is unique, because another client may have sent this run from another version.
         key = f"run-{run.run_id}-{uuid.uuid4().hex[:12]}"
         future = self._client.submit(worker.play, order, key=key, pure=False)
         self._out[run.run_id] = (run, future)
@@ -230,14 +231,14 @@ class _Batch:
                 self._taken.put((run, error))
 
         def back(_: Future[Any]) -> None:
-            # After the end of the batch the result is not needed.
+            # After the end of the batch the pool takes no more results, and needs none.
             with contextlib.suppress(RuntimeError):
                 self._pool.submit(take)
 
         future.add_done_callback(back)  # type: ignore[no-untyped-call]
 
     def _back(self) -> Iterator[tuple[Planned, str | None]]:
-        """Wait a moment for results, and return them."""
+        """Wait a moment for results, and yield those that arrived."""
         try:
             run, failed = self._taken.get(timeout=LOOK_S)
         except queue.Empty:
@@ -250,7 +251,9 @@ class _Batch:
         yield run, failed
 
     def _take(self, run: Planned, future: Future[Any]) -> str | None:
-        """Store a run. Empty: it is stored; a sentence: it failed; None: repeat it."""
+        """Store a run. Returns empty text if it is stored, a sentence if it failed, None to
+        repeat it.
+        """
         from distributed import KilledWorker
 
         try:
@@ -296,7 +299,9 @@ class _Batch:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether to repeat it: the answer was lost together with its worker."""
+    """Whether an error means that the answer was lost with its worker, so that the run is
+    repeated.
+    """
     from concurrent.futures import CancelledError
 
     from distributed.comm.core import CommClosedError
@@ -306,14 +311,14 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _with_packets(planned: Sequence[Planned]) -> set[str]:
-    """Runs with folders that may be too large for one message."""
+    """Return the runs whose folders may be too large for one message, because they have packets."""
     scenarios = {id(run.scenario): run.scenario for run in planned}
     points = (point for scenario in scenarios.values() for point in scenario.points)
     return {point.run_id for point in points if '"packets":true' in point.canonical}
 
 
 def _workers(client: Client) -> dict[str, int]:
-    """The workers, each with its threads."""
+    """Map the workers to their numbers of threads."""
     try:
         found = client.scheduler_info(n_workers=-1)["workers"]
     except (OSError, KeyError):
@@ -331,7 +336,7 @@ def _gone(address: str) -> str:
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Silence Dask's log of connections; messages here report what matters."""
-    # Importing it sets the levels of its loggers.
+    # The import sets the levels of Dask's loggers, so it must come first.
     import distributed  # noqa: F401
 
     names = [

@@ -1,4 +1,4 @@
-"""The work of a cluster's worker: one run for each thread at a time, in a temporary folder.
+"""Executes runs on a cluster's worker: one per thread at a time, in a temporary folder.
 
 Functions are sent by name, so a worker without tailback, or with another version, is detected
 before it runs anything.
@@ -35,15 +35,15 @@ class Order:
     index: int
     run_id: str
     version: str
-    """Of the engine."""
+    """The version of the engine that must execute the run."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Why there is no run."""
+    """Why a run has no result."""
 
     kind: str
-    """`panic`: the loss of that run; `unfit`: this worker cannot do it; `cancelled`."""
+    """`panic`: the engine failed; `unfit`: this worker cannot execute the run; `cancelled`."""
     text: str
 
 
@@ -51,8 +51,8 @@ Answer = dict[str, bytes] | Lost
 
 
 def versions(words: Sequence[str]) -> dict[str, str]:
-    """The versions of this installation: tailback's and those of some engines, or why they are
-    missing.
+    """Return the versions of tailback and of some engines in this installation. For an engine that
+    is missing, return the reason.
     """
     by_name = {"tailback": tailback.__version__}
     for word in words:
@@ -64,7 +64,7 @@ def versions(words: Sequence[str]) -> dict[str, str]:
 
 
 def play(order: Order) -> Answer:
-    """Execute a run; return the files of its folder, or the reason why it has none."""
+    """Execute a run; return the files of its folder, or the reason why there is no result."""
     try:
         with _scratch() as scratch:
             scenario, run_ids = _read(order.recipe, scratch)
@@ -89,14 +89,14 @@ def play(order: Order) -> Answer:
 
 
 def sizes(answer: Answer) -> dict[str, int] | Lost:
-    """The files of a run that is too large for one message."""
+    """Return the sizes of the files of a run that is too large for one message."""
     if isinstance(answer, Lost):
         return answer
     return {name: len(data) for name, data in answer.items()}
 
 
 def piece(answer: Answer, name: str, start: int, length: int) -> bytes:
-    """A part of a file."""
+    """Return a part of a file."""
     assert isinstance(answer, dict)
     return answer[name][start : start + length]
 
@@ -107,7 +107,7 @@ MOST_LOADED = 8
 
 
 def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list[str]]:
-    """The scenario and the ids of its runs, read once for all of them."""
+    """Read a scenario and the ids of its runs, once for all runs."""
     with _LOCK:
         entry = _LOADED.get(recipe)
         if entry is None:
@@ -120,7 +120,7 @@ def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list
 
 
 def _load(recipe: ScenarioRecipe, scratch: Path) -> _native.Scenario:
-    # Deep enough for a file name that leads out of the scenario's folder.
+    # The folder is so deep that file names with ".." stay inside the temporary folder.
     deep = max((name.count("..") for name, _ in recipe.files), default=0)
     folder = scratch.joinpath("files", *["in"] * deep)
     folder.mkdir(parents=True)
@@ -142,9 +142,9 @@ def _scratch() -> Iterator[Path]:
     try:
         parent = Path(get_worker().local_directory)
     except ValueError:
-        # Not on a worker.
+        # This process is not a worker.
         parent = Path(tempfile.gettempdir())
-    # One for each thread: runs of one process do not share a store.
+    # Each thread has its own folder, because the runs of a process do not share a store here.
     with folders.scratch(parent) as scratch:
         own = Path(tempfile.mkdtemp(dir=scratch))
         yield own
@@ -152,7 +152,7 @@ def _scratch() -> Iterator[Path]:
 
 @contextmanager
 def _watched(control: _native.Control) -> Iterator[None]:
-    """Stop the run if its client is gone or does not want it any more."""
+    """Stop the run if its client is gone or no longer wants it."""
     task = _task()
     if task is None:
         yield
@@ -174,7 +174,7 @@ def _watched(control: _native.Control) -> Iterator[None]:
 
 
 def _task() -> Any:
-    """Return the worker's state of this thread's task; None if it has none."""
+    """Return the worker's state of this thread's task; None if the thread has no task."""
     from distributed import get_worker
 
     try:

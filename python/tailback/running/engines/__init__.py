@@ -1,4 +1,4 @@
-"""Engines: they run a point and leave a run folder. One file for each."""
+"""The engines, one file for each. An engine runs a point and stores a run folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAMES = ("sim", "kernel", "kernel-realtime")
 
 KERNELS: dict[str, Literal["virtual", "real"]] = {"kernel": "virtual", "kernel-realtime": "real"}
-"""The words for the kernel engine, each with its clock."""
+"""The names by which users request the kernel engine, each with its clock."""
 
 
 class Engine(Protocol):
@@ -24,17 +24,17 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in results: sim or kernel."""
+        """The engine's name in results: sim or kernel."""
 
     @property
     def version(self) -> str:
-        """Release and hash of its sources; results of two versions are never mixed."""
+        """Release and hash of the engine's sources. Results of two versions are never mixed."""
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
         """Read a scenario for this engine: `read` takes the arguments of `_native.load`."""
 
     def memory(self, point: Point) -> int:
-        """Estimate of what a run needs, bytes."""
+        """Estimate the memory that a run needs, bytes."""
 
     def cpu_s(self, packets: int) -> float:
         """Estimate of the CPU time of a run with this many packets at its links, s."""
@@ -44,9 +44,9 @@ class Engine(Protocol):
 
 
 def get(name: str) -> Engine:
-    """The engine of this name.
+    """Return the engine of this name.
 
-    `kernel-realtime` is the kernel engine on the machine's clock, with a version of its own.
+    `kernel-realtime` is the kernel engine on the machine's clock; its version differs.
     """
     if name == "sim":
         from tailback.running.engines import sim
@@ -62,14 +62,14 @@ def get(name: str) -> Engine:
 
 
 def word(engine: Engine) -> str:
-    """The name by which an engine is requested."""
+    """Return the name by which users request an engine."""
     clock = getattr(engine, "clock", None)
     return next((word for word, own in KERNELS.items() if own == clock), engine.name)
 
 
 def versions() -> dict[str, set[str]]:
-    """The versions of each engine that this installation has, by its name in results. An engine
-    without its kernel kit is left out.
+    """Return the versions of each engine of this installation, by the engine's name in results.
+    The kernel engine is left out if it has no kit.
     """
     by_engine: dict[str, set[str]] = {}
     for name in NAMES:
@@ -82,15 +82,15 @@ def versions() -> dict[str, set[str]]:
 
 
 def unlike(name: str, version: str) -> str:
-    """Name what is here instead of this version of an engine; empty if nothing differs.
+    """Say which version this installation has instead; empty if it has this one.
 
-    Parts that a scenario adds do not count: plugins, and files for a guest. A plugin that
-    this command names (`--with`, the environment) is compared by its own hash. Also empty if the
-    engine is not installed.
+    Parts of the version that a scenario adds, which are plugins and files for a guest, do not
+    count. A plugin that this command names (`--with`, the environment) is compared by its own
+    hash. The result is also empty if the engine is not installed.
     """
     from tailback.store.versions import engine_of, hashes_of
 
-    # A simulator's version needs no kernel kit.
+    # The simulator's version can be found without a kernel kit.
     has = {get(name).version} if name == "sim" else versions().get(name, set())
     if has and engine_of(version) not in has:
         return f"{name} {', '.join(sorted(has))}"
@@ -98,7 +98,7 @@ def unlike(name: str, version: str) -> str:
 
 
 def _unlike_crates(stored: Mapping[str, str]) -> str:
-    """The plugins that this command names and that were different in the run."""
+    """Name the plugins of this command that were different in the run."""
     from tailback.plugins import asked, crate
 
     folders = asked.by_environment() if stored else []

@@ -29,18 +29,18 @@ AGENT = Path(kit.__file__).parent / "tailback-guest"
 """The first process of a guest, built with the rest of tailback."""
 
 AGENT_HASH = AGENT.with_name(f"{AGENT.name}.sha256")
-"""Its hash when it was built."""
+"""The file with the agent's hash when it was built."""
 
 MEMORY_VARIABLE = "TAILBACK_GUEST_MIB"
-"""Memory of a guest in MiB, for scenarios that need more than the default."""
+"""Variable with the memory of a guest in MiB, for scenarios that need more than the default."""
 
 BOOT_S = 0.15
 PACKET_S = 3e-6
-"""CPU time of a guest without packets, and of a packet at a link, as measured once
+"""CPU time in seconds of a guest without packets, and of a packet at a link, as measured once
 (docs/evidence/performance.md)."""
 
 STALL_VARIABLE = "TAILBACK_STALL_S"
-"""Seconds without progress of virtual time after which a guest is ended."""
+"""Variable with the seconds without progress of virtual time after which a guest is ended."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,9 @@ class Kernel:
 
     @cached_property
     def has(self) -> str:
-        """The kernel's features, and those of the other kernels that a scenario may name, as JSON
-        for the mapping of plans.
+        """The features of the kernel, and of other kernels that a scenario may name, as JSON.
+
+        The code that maps a scenario to a plan for the guest reads it.
         """
         return json.dumps({**self._has, "others": [Kernel(one)._has for one in self._kits]})
 
@@ -85,7 +86,7 @@ class Kernel:
         }
 
     def of(self, name: str | None) -> Kernel:
-        """This engine with the kernel that a scenario names; without one, itself."""
+        """Return this engine with the kernel that a scenario names, or unchanged without a name."""
         if name is None:
             return self
         found = self._others.get(name)
@@ -96,7 +97,9 @@ class Kernel:
 
     @cached_property
     def _extra(self) -> dict[str, list[str]]:
-        """The user's modules: under their names the versions built last, and each by NAME-HASH."""
+        """List the user's modules: NAME for the version built last, and NAME-HASH for every
+        version.
+        """
         modules: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
             folder = Path(manifest["path"]).name
@@ -108,7 +111,9 @@ class Kernel:
 
     @cached_property
     def _registers(self) -> dict[str, list[str]]:
-        """The names that each of those registers, if its sources state them."""
+        """The algorithms that each of the user's modules registers, if its sources state their
+        names.
+        """
         registrations: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
             if manifest.get("guessed"):
@@ -139,7 +144,7 @@ class Kernel:
             refused += programs.problems
             versions[name] = engine._version(sorted(modules), programs.inputs)
         if refused:
-            # Read once more with them, to find their places in the file.
+            # Read the scenario again with the rejected names, to find their places in the file.
             kit = {**json.loads(self.has), "refused": list(dict.fromkeys(refused))}
             scenario = read({**identity, "kit": json.dumps(kit)})
         if versions == {None: self.version}:
@@ -212,7 +217,7 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=readings,
             )
-            # The manifest has the other warnings.
+            # The other warnings are in the manifest.
             for text in about_programs:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
@@ -243,7 +248,9 @@ class Kernel:
 
     @cached_property
     def _agent(self) -> bytes:
-        """The agent, checked to be as built: exactly these bytes run."""
+        """Return the agent's bytes, which must have the hash from its build. Exactly these bytes
+        run.
+        """
         try:
             agent = AGENT.read_bytes()
             built = AGENT_HASH.read_text(encoding="ascii").strip()
@@ -254,7 +261,7 @@ class Kernel:
         return agent
 
     def _shelves(self, modules: Iterable[str]) -> dict[str, str]:
-        """The folders of modules of the user's and of tailback's own that take part, and hashes."""
+        """Map the folders of built modules that a run uses to their hashes."""
         own = {kit.SCHEDULE, *modules}
         shelves = {}
         for manifest in self.kit.extras():
@@ -278,7 +285,7 @@ class Kernel:
         if roots:
             added += [*roots, *guest.PROGRAM_WORDS]
         more = f".{_digest(added)[:8]}" if added else ""
-        # Results measured on another clock may not replace these.
+        # Results of the other clock must have another version, so that they never replace these.
         clock = "-realtime" if self.clock == "real" else ""
         return f"{self.kit.version}+{_digest(parts)[:16]}{more}{clock}"
 
@@ -288,7 +295,7 @@ def _digest(parts: Iterable[str]) -> str:
 
 
 def _setting(variable: str, default: float) -> float:
-    """A positive number from the environment."""
+    """Read a positive number from an environment variable."""
     text = os.environ.get(variable)
     if text is None:
         return default

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """Programs that were checked."""
+    """The result of checking programs."""
 
     problems: list[check.Problem]
     inputs: list[str]
-    """The inputs on which results depend, besides the scenario."""
+    """The inputs besides the scenario on which results depend."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Roots and programs of a kit; each is made once."""
+    """Package roots and programs of a kit. Each is prepared once."""
 
     kit: Kit
     _roots: dict[str, Root] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Programs:
         return Checked(list(dict.fromkeys(problems)), sorted(inputs))
 
     def places(self, point: Point) -> Places | None:
-        """The places of a point's programs, already made; None if it has none."""
+        """Return the places of a point's programs; None if the point has no programs."""
         programs = of(point)
         if not programs:
             return None
@@ -88,7 +88,7 @@ class Programs:
         return Places.of(programs, found, point.programs[0]["date"])
 
     def root(self, program: Program) -> Root:
-        """Where it runs."""
+        """Return the package root in which a program runs."""
         asked = key(program)
         if asked not in self._roots:
             with Steps() as steps:
@@ -97,13 +97,13 @@ class Programs:
 
 
 def _file(path: str) -> Path:
-    """Where a file of a scenario is."""
+    """Return the path on this machine of a file that a scenario names."""
     own = path.startswith(built.BUILT)
     return built.find(path.removeprefix(built.BUILT)) if own else Path(path)
 
 
 def _not_built(point: Point) -> list[check.Problem]:
-    """The programs of tailback's own that are not compiled yet."""
+    """Return an error for each of tailback's own programs that is not compiled yet."""
     problems = []
     for number, facts in enumerate(point.programs):
         for path in facts["files"]:
@@ -115,7 +115,7 @@ def _not_built(point: Point) -> list[check.Problem]:
 
 
 def of(point: Point) -> list[Program]:
-    """The entries of a point."""
+    """Return the programs of a point."""
     return [_entry(number, facts) for number, facts in enumerate(point.programs)]
 
 

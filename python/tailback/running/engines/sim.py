@@ -1,4 +1,4 @@
-"""The simulator: in this process, with the interpreter's lock released."""
+"""The simulator. It runs in this process, with the interpreter's lock released."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tailback._native import Control, Point, Scenario, Store
 
 PACKET_S = 100e-9
-"""CPU time of a packet at a link, as measured once (docs/evidence/performance.md)."""
+"""CPU time of a packet at a link in seconds, as measured once (docs/evidence/performance.md)."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Sim:
     version: str = engine_version()
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Reads a scenario; one that does not fit into memory is refused."""
+        """Read a scenario; reject it if it does not fit into memory."""
         return read({"engine": self.name, "memory": machine.memory_available()})
 
     def memory(self, point: Point) -> int:
-        """Estimate of what a run needs, bytes."""
+        """Estimate the memory that a run needs, bytes."""
         return point.memory
 
     def cpu_s(self, packets: int) -> float:

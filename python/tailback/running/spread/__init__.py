@@ -1,5 +1,4 @@
-"""Runs on more than one machine: which machine executes which run, how runs are sent, how stores
-are merged.
+"""Spreads runs over several machines: divides a sweep, transports runs, and merges stores.
 
 The client of a cluster is in `tailback.running.cluster`.
 """

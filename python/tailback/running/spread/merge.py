@@ -26,7 +26,7 @@ from tailback.store.run_folder import StoredRun
 
 @dataclass
 class Merged:
-    """What was taken."""
+    """The result of a merge."""
 
     into: Path
     runs: int = 0
@@ -34,7 +34,7 @@ class Merged:
     sweeps: int = 0
     sweeps_there: int = 0
     damages: list[str] = field(default_factory=list)
-    """Sentences about what was left out."""
+    """Sentences about damaged runs and files that were left out."""
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--json` prints."""
@@ -46,7 +46,7 @@ class _Run:
     path: Path
     version: str
     files: Mapping[str, str]
-    """SHA-256 by name, without files that differ when a run is repeated."""
+    """SHA-256 by name of all files that are the same whenever the run is repeated."""
 
 
 def merge(
@@ -117,7 +117,7 @@ def _runs(root: Path) -> Iterator[Path]:
 
 
 def _verified(path: Path, damages: list[str]) -> _Run | None:
-    """A run of a source; None if it is damaged."""
+    """Read and verify a run of a source; None if it is damaged."""
     try:
         run = StoredRun(path)
         run.check()
@@ -133,7 +133,7 @@ def _of(path: Path, stored: StoredRun) -> _Run:
 
 
 def _there(target: Path, run_id: str) -> _Run | None:
-    """The run of the target; a damaged one does not count, and is moved aside."""
+    """Read a run of the target; None if it is missing or damaged. A damaged one is moved aside."""
     path = layout.run_path(target, run_id)
     if not os.path.lexists(path):
         return None
@@ -146,7 +146,9 @@ def _there(target: Path, run_id: str) -> _Run | None:
 
 
 def _difference(run: _Run, other: _Run) -> str:
-    """The differences between two runs of one id, in a sentence; empty if there are none."""
+    """Describe the differences between two runs of one id in a sentence; empty if they are
+    equal.
+    """
     names = [
         name
         for name in {**run.files, **other.files}
@@ -162,7 +164,7 @@ def _difference(run: _Run, other: _Run) -> str:
 
 
 def _sweeps(source: Path, target: Path, runs: _native.Store, result: Merged) -> None:
-    # The latest comes last, so that it is the latest in the target, too.
+    # The latest sweep is written last, so that it is the latest in the target too.
     for file in reversed(layout.sweeps(source)):
         try:
             index = layout.read_index(file)

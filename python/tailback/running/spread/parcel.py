@@ -1,4 +1,4 @@
-"""A run folder on its way into a store: verified first, then stored whole or not at all."""
+"""Puts a run folder into a store: verifies it first, then stores all of it or nothing."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tailback.errors import DamagedResults
 from tailback.store.run_folder import FILES, StoredRun
 
 PROGRAMS = "programs"
-"""The folder in it with the files that programs have left."""
+"""The folder inside a run folder with the files that programs left."""
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """The bytes of a run folder, by name: the path inside it."""
+    """Return the bytes of the files of a run folder, by their paths inside it."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -27,7 +27,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def _is_of_run(name: str) -> bool:
-    """Whether a run folder may have such a file: nothing leads out of it."""
+    """Whether a run folder may contain a file of this name; it must not lead out of the folder."""
     first, *rest = name.split("/")
     inside = all(part not in ("", ".", "..") and "\0" not in part for part in rest)
     return (first == PROGRAMS and bool(rest) and inside) if rest else name in FILES
