@@ -1,24 +1,25 @@
 //! Named paths: a link and a path under one name, with their source. `[path] profile = "wifi-bad"` adds the
 //! keys of the file of that name. Keys that a scenario writes itself have priority.
 //!
-//! A file begins with a comment that says what the path is, and one that says where its numbers come from.
+//! A file begins with two comments: one says what the path is, the other where its numbers come
+//! from.
 
 /// A named path.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
-    /// Its name in scenarios.
+    /// The name in scenarios.
     pub name: &'static str,
-    /// Its keys, in TOML: `[path]` and `[bottleneck]`.
+    /// The keys of the path in TOML: `[path]` and `[bottleneck]`.
     pub toml: &'static str,
 }
 
 impl Profile {
-    /// What the path is, in a sentence.
+    /// One sentence that describes the path.
     pub fn doc(&self) -> &'static str {
         self.comment(0)
     }
 
-    /// Where its numbers come from.
+    /// The source of the path's numbers.
     pub fn source(&self) -> &'static str {
         let comment = self.comment(1);
         comment.strip_prefix("source: ").unwrap_or(comment)
@@ -30,7 +31,7 @@ impl Profile {
     }
 }
 
-/// Declares the paths, each with the file of its name.
+/// Declares the paths. The name of each is also that of its file.
 macro_rules! profiles {
     ($($name:literal,)*) => {
         /// Every named path, in the order of documentation.
@@ -41,7 +42,7 @@ macro_rules! profiles {
             },
         )*];
 
-        /// Their names.
+        /// The names of the paths.
         pub const NAMES: &[&str] = &[$($name,)*];
     };
 }

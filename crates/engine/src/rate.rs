@@ -1,4 +1,4 @@
-//! Rates over time: the plan of a link's rate, how much it carries, and when.
+//! Rates over time: the plan of a link's rate, and the computation of what it carries, and when.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ pub(crate) const OPPORTUNITY: u32 = 1504;
 /// A rate over time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RatePlan {
-    /// The same all the time.
+    /// The same rate all the time.
     Constant(Rate),
-    /// From each time on, ascending, the first at 0. A rate of 0 stops the link.
+    /// Steps: times, ascending from 0, each with the rate from then on. A rate of 0 stops the link.
     Steps(Vec<(Time, Rate)>),
-    /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending, repeated
-    /// from the last one on. Millions of them: shared, not copied with the plan.
+    /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending. They repeat after the last
+    /// one. There may be millions, so they are shared and not copied with the plan.
     Trace(Arc<[Time]>),
 }
 
@@ -40,7 +40,7 @@ impl RatePlan {
         }
     }
 
-    /// The lowest rate at which it sends at all: of the steps, or as [`RatePlan::nominal`]; 0 if none.
+    /// The lowest rate above 0 of all steps, or [`RatePlan::nominal`]. 0 if no step is above 0.
     pub fn lowest(&self) -> Rate {
         match self {
             RatePlan::Steps(steps) => {
@@ -51,7 +51,7 @@ impl RatePlan {
         }
     }
 
-    /// What a link of this rate can carry between two times, bytes.
+    /// The number of bytes that a link of this rate can carry between two times.
     pub fn capacity_bytes(&self, from: Time, to: Time) -> f64 {
         let bits = |rate: Rate, time: Time| rate.0 as f64 * time.as_secs_f64() / 8.0;
         match self {
@@ -72,32 +72,32 @@ impl RatePlan {
     }
 }
 
-/// After how long a trace repeats, ns.
+/// The time after which a trace repeats, ns.
 fn period(times: &[Time]) -> u64 {
     times.last().map_or(1, |t| t.0.max(1))
 }
 
-/// Opportunities of a trace that repeats up to a time, that included.
+/// Number of opportunities of a repeating trace up to and including a time.
 pub(crate) fn opportunities_until(times: &[Time], until: Time) -> u64 {
     let period = period(times);
     let whole = until.0 / period * times.len() as u64;
     whole + times.partition_point(|t| t.0 <= until.0 % period) as u64
 }
 
-/// Time of the n-th opportunity of a trace that repeats.
+/// Time of the n-th opportunity of a repeating trace.
 pub(crate) fn opportunity_time(times: &[Time], n: u64) -> Time {
     let period = period(times);
     let len = times.len().max(1) as u64;
     Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
 }
 
-/// The current step of a link's rate; a rate may have millions of steps. Time never goes back, so
-/// this never goes back either.
+/// The current step of a link's rate, of which there may be millions. Time never goes back, so the
+/// cursor does not either.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor(usize);
 
 impl Cursor {
-    /// The step at a time, which is no earlier than the last one asked for.
+    /// Returns the step at a time, which must not be earlier than in the last call.
     #[inline]
     pub fn at(&mut self, steps: &[(Time, Rate)], now: Time) -> usize {
         while let Some(next) = steps.get(self.0 + 1)
@@ -109,12 +109,12 @@ impl Cursor {
     }
 }
 
-/// When a frame that begins now, in the step `index`, is sent, over steps of the rate.
+/// Returns when a frame is sent that begins now, in the step `index`.
 pub(crate) fn steps_end(steps: &[(Time, Rate)], index: usize, now: Time, len: u32) -> Time {
     steps_end_bits(steps, index, now, u128::from(len) * 8 * 1_000_000_000)
 }
 
-/// The same for this many bit/s x ns: exact.
+/// Returns when this much is sent, in bit/s x ns, which is exact.
 pub(crate) fn steps_end_bits(
     steps: &[(Time, Rate)],
     mut index: usize,
@@ -148,13 +148,13 @@ mod tests {
             (Time::from_secs(1), Rate(0)),
             (Time::from_secs(2), Rate(4_000)),
         ];
-        // 1000 bytes at 8 kbit/s take the whole first second.
+        // At 8 kbit/s, 1000 bytes take the whole first second.
         let steps_end = |steps: &[(Time, Rate)], now, len| {
             let index = Cursor::default().at(steps, now);
             super::steps_end(steps, index, now, len)
         };
         assert_eq!(steps_end(&steps, Time(0), 1000), Time::from_secs(1));
-        // Half in the first second, a second of nothing, then half at 4 kbit/s.
+        // Half is sent in the first second, nothing in the next, and half at 4 kbit/s.
         assert_eq!(
             steps_end(&steps, Time::from_ms(500), 1000),
             Time::from_secs(3)
@@ -173,7 +173,7 @@ mod tests {
             (Time(2_000), Rate(0)),
         ];
         let rate = RatePlan::Steps(steps);
-        // 400 ns at 1 B/us and 500 ns at 2 B/us.
+        // 400 ns at 1 B/us, and 500 ns at 2 B/us.
         let carried = |from, to| rate.capacity_bytes(Time(from), Time(to));
         assert!((carried(100, 1_000) - 1.4).abs() < 1e-9);
         assert!((carried(600, 700) - 0.2).abs() < 1e-9);

@@ -1,15 +1,15 @@
 //! A first-in, first-out queue in a ring whose length is a power of two. Pipes and queues keep
-//! packets in it. `VecDeque` does the same, but it compares indices where this ring uses a mask,
-//! and moves an element through an `Option` when it is removed.
+//! packets in it. `VecDeque` does the same, but it compares indices where this ring uses a mask. It
+//! also moves an element through an `Option` when it is removed.
 
-/// The least number of slots of which some are freed: with fewer, the copy is not worth it.
+/// Smallest number of slots at which memory is freed. Below it, the copy is not worth it.
 const LARGE: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
-/// Elements in order.
+/// A queue of elements in the order of arrival.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
-    /// Where the oldest is; counts on and wraps at any power of two.
+    /// Index of the oldest element. It keeps counting, and wraps at any power of two.
     head: usize,
     len: usize,
 }
@@ -25,19 +25,19 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    /// Elements in it.
+    /// Number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The oldest.
+    /// The oldest element.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.len == 0 {
@@ -46,7 +46,7 @@ impl<T: Copy> Ring<T> {
         self.slots.get(self.head & (self.slots.len() - 1))
     }
 
-    /// The elements at these distances behind the oldest, if they exist; the largest distance
+    /// The elements at these distances behind the oldest, if they exist. The largest distance comes
     /// first.
     #[inline]
     pub fn ahead<const N: usize>(&self, places: [usize; N]) -> Option<[&T; N]> {
@@ -57,7 +57,7 @@ impl<T: Copy> Ring<T> {
         Some(places.map(|place| &self.slots[self.head.wrapping_add(place) & mask]))
     }
 
-    /// The youngest.
+    /// The youngest element.
     #[inline]
     pub fn back(&self) -> Option<&T> {
         let last = self.len.checked_sub(1)?;
@@ -65,7 +65,7 @@ impl<T: Copy> Ring<T> {
             .get(self.head.wrapping_add(last) & (self.slots.len() - 1))
     }
 
-    /// The one this many places behind the oldest.
+    /// The element this many places behind the oldest.
     #[inline]
     pub fn get(&self, place: usize) -> Option<&T> {
         if place >= self.len {
@@ -75,12 +75,12 @@ impl<T: Copy> Ring<T> {
             .get(self.head.wrapping_add(place) & (self.slots.len() - 1))
     }
 
-    /// All, from the oldest on.
+    /// All elements, beginning with the oldest.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len).map_while(|place| self.get(place))
     }
 
-    /// Takes one from its place. The elements before it move, so callers remove only near the head.
+    /// Removes an element. The elements before it move, so callers only remove near the head.
     pub fn remove(&mut self, place: usize) -> Option<T> {
         let mut removed = *self.get(place)?;
         let mask = self.slots.len() - 1;
@@ -104,7 +104,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// The ring is full: it doubles, with the oldest at its beginning.
+    /// Doubles a full ring and appends an element. The oldest element moves to the beginning.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, element: T) {
@@ -118,7 +118,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Frees memory that only a burst needed, if it is much.
+    /// Frees memory that only a burst needed, if that is a lot.
     pub fn relax(&mut self) {
         let slots = self.slots.len();
         if slots < LARGE || self.len > slots / 4 {
@@ -131,13 +131,13 @@ impl<T: Copy> Ring<T> {
         self.slots.shrink_to_fit();
     }
 
-    /// Moves the oldest to `to`; whether there was one.
+    /// Moves the oldest element to `to`. Returns whether there was one.
     #[inline]
     pub fn pop_to(&mut self, to: &mut T) -> bool {
         self.pop_if(to, |_| true)
     }
 
-    /// The same, if it meets a condition.
+    /// Moves the oldest element to `to` if it meets a condition. Returns whether it did.
     #[inline]
     pub fn pop_if(&mut self, to: &mut T, condition: impl FnOnce(&T) -> bool) -> bool {
         match self.front() {
@@ -162,7 +162,7 @@ mod tests {
         #[test]
         fn behaves_as_a_deque(
             head in prop::sample::select(&[0, 3, usize::MAX - 2][..]),
-            // An element is added, one is removed from a place, or the oldest is removed.
+            // Each operation appends an element, removes one from a place, or removes the oldest.
             ops in prop::collection::vec(any::<(u8, Option<usize>)>(), 0..200),
             relax in 1usize..20,
         ) {

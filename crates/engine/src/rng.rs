@@ -1,10 +1,9 @@
 //! Named random streams.
 //!
-//! Every component that needs randomness owns a stream derived from (seed,
-//! component name, purpose): adding a flow does not reshuffle the draws of
-//! another. The generator is PCG (XSL 128/64, `rand_pcg::Pcg64`); its seed is
-//! derived by SplitMix64 over the name's bytes. Distributions use integer
-//! arithmetic or `libm`, so that every platform draws the same numbers.
+//! Every component that needs randomness owns a stream derived from (seed, component name,
+//! purpose). So adding a flow does not change the draws of another. The generator is PCG (XSL
+//! 128/64, `rand_pcg::Pcg64`); its seed is derived by SplitMix64 over the name's bytes.
+//! Distributions use integer arithmetic or `libm`, so that every platform draws the same numbers.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
@@ -14,7 +13,7 @@ use rand_pcg::rand_core::Rng;
 pub struct Stream(Pcg64);
 
 fn mix(state: u64) -> u64 {
-    // SplitMix64 (Steele, Lea, Flood 2014), the finaliser.
+    // The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
     let mut z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -22,7 +21,7 @@ fn mix(state: u64) -> u64 {
 }
 
 impl Stream {
-    /// The stream of a component for a purpose, e.g. `(1, "cubic/2", "start")`.
+    /// Creates the stream of a component for a purpose, e.g. `(1, "cubic/2", "start")`.
     pub fn new(seed: u64, component: &str, purpose: &str) -> Stream {
         let absorb = |start: u64| {
             let bytes = component.bytes().chain([0]).chain(purpose.bytes());
@@ -35,44 +34,44 @@ impl Stream {
         Stream(Pcg64::new(wide(1), wide(2)))
     }
 
-    /// A stream of its own for one of many short-lived parts of a component.
+    /// Creates a separate stream for one of many short-lived parts of a component.
     pub fn fork(&mut self) -> Stream {
         let mut wide = || u128::from(self.bits()) << 64 | u128::from(self.bits());
         Stream(Pcg64::new(wide(), wide()))
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in 0..1, 53 bits.
+    /// Draws uniformly from 0..1, with 53 bits.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True with probability `p`; draws once whatever `p` is.
+    /// Returns true with probability `p`. Draws once, whatever `p` is.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
 
-    /// Uniform in 0..n (0 for n = 0), by multiplication: bias below 2^-40 for
-    /// n < 2^24.
+    /// Draws uniformly from 0..n (0 for n = 0) by multiplication. The bias is below 2^-40 for n <
+    /// 2^24.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Exponential with mean 1.
+    /// Draws from the exponential distribution with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -libm::log(1.0 - self.uniform())
     }
 
-    /// Normal with mean 0 and variance 1 (Box and Muller 1958; the second of their pair is
-    /// not kept, so that every call draws twice).
+    /// Draws from the normal distribution with mean 0 and variance 1 (Box and Muller 1958). The
+    /// second number of their pair is not kept, so every call draws twice.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(2.0 * self.exponential());
         radius * libm::cos(std::f64::consts::TAU * self.uniform())
@@ -102,7 +101,7 @@ mod tests {
         let mut s = Stream::new(1, "test", "uniform");
         let n = 100_000;
         let sum: f64 = (0..n).map(|_| s.uniform()).sum();
-        // Standard error of the mean: 1/sqrt(12 n) = 0.0009.
+        // The standard error of the mean is 1/sqrt(12 n) = 0.0009.
         assert!((sum / f64::from(n) - 0.5).abs() < 0.004);
         let mean: f64 = (0..n).map(|_| s.exponential()).sum::<f64>() / f64::from(n);
         assert!((mean - 1.0).abs() < 0.013);

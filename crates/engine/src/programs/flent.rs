@@ -1,4 +1,4 @@
-//! Flent itself on the sender's host, with netperf and irtt, against servers on the receiver's.
+//! Flent on the sender's host, with netperf and irtt, against servers on the receiver's host.
 
 use super::{Build, Made, client, server, words_of};
 use crate::plan::Ready;
@@ -6,7 +6,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 
-/// The time that Flent needs before and after a test and to write its file, s.
+/// Seconds that Flent needs before and after a test, and to write its file.
 const AROUND_S: u64 = 13;
 
 /// The registry entry.
@@ -56,7 +56,7 @@ fn made(options: &Options, seconds: u64) -> Made {
         Some(_) => options.int("seconds").unsigned_abs().min(most),
         None => most,
     };
-    // The version that Flent's authors publish: Debian's has no tests.
+    // This is the version that Flent's authors publish. Debian's version has no tests.
     let flent = ["env", "PYTHONPATH=/files/flent", "python3", "-m", "flent"];
     let mut run = words_of(&flent);
     run.extend(words_of(&[

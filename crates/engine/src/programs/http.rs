@@ -1,4 +1,4 @@
-//! A download over HTTP/1.1: nginx on the sender's host, curl on the receiver's.
+//! A download over HTTP/1.1: nginx on the sender's host, curl on the receiver's host.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::Ready;
@@ -6,7 +6,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 
-/// Where the client writes its report.
+/// The file for the client's report.
 const REPORT: &str = "curl.json";
 
 /// nginx's configuration, without the lines about addresses and ports.
@@ -78,7 +78,7 @@ fn made(options: &Options, _: u64) -> Made {
          listen [::]:{port}{flag};\n{lines}root www;\n}}\n}}\nEND\n\
          exec nginx -p \"$PWD/\" -c nginx.conf",
     );
-    // In a URL brackets enclose an address of IPv6.
+    // In a URL, brackets enclose an IPv6 address.
     let host = match options.bool(IPV6.name) {
         true => "[{sender6}]",
         false => "{sender}",
@@ -102,7 +102,7 @@ fn made(options: &Options, _: u64) -> Made {
         sender: server(shell(nginx), Ready::Tcp(port)),
         receiver: client(shell(curl)),
         packages: words_of(&["curl", "nginx-light"]),
-        // Several downloads give several lines, which together are no JSON.
+        // Several downloads write several lines, which together are not valid JSON.
         results: match downloads {
             1 => vec![
                 result("goodput_mbit", REPORT, "speed_download", 8e-6),

@@ -1,24 +1,24 @@
-//! Endpoints of the QUIC interop runner, each in the root of its container image: a server on the
-//! sender's host, a client on the receiver's, which fetches files over HTTP/0.9 or HTTP/3.
+//! Endpoints of the QUIC interop runner, each in the root of its container image. A server is on
+//! the sender's host. A client on the receiver's host fetches files over HTTP/0.9 or HTTP/3.
 //!
-//! Both find the same as in the runner's containers:
+//! Both find the same environment as in the runner's containers:
 //!
 //! | what | where |
 //! |---|---|
 //! | role and test case | `ROLE`, `TESTCASE`; the runner's names of the latter are
 //! `TESTCASE_SERVER` and `TESTCASE_CLIENT` |
-//! | what to fetch, and where to | `REQUESTS` (`https://server4:443/file-1 ...`), `/downloads` |
-//! | what is served | `/www`, files of bytes that do not repeat |
+//! | files to fetch, destination | `REQUESTS` (`https://server4:443/file-1 ...`), `/downloads` |
+//! | files to serve | `/www`, with bytes that do not repeat |
 //! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`, made in each run |
 //! | logs | `/logs`, kept like the output folder; `SSLKEYLOGFILE`, `QLOGDIR` |
-//! | names | `server`, `server4`, `server6`, `server46`, the same of `client`, and `sim` |
+//! | names | `server`, `server4`, `server6`, `server46`, the same for `client`, and `sim` |
 //!
-//! Two things in an image are made for the runner's own network and do not work here. First, its
+//! Two parts of an image are made for the runner's own network and do not work here. First, its
 //! `/setup.sh` sets routes through the runner's simulator and turns off the network card's
-//! checksums. Hosts here already have their routes, so another script replaces it, which only makes
-//! `/logs/qlog` as the image's script does. Second, clients wait for the simulator by
-//! `/wait-for-it.sh sim:57832`. Here `sim` is the client's own host, where something listens at
-//! this port, so the script of the image ends at once.
+//! checksums. Hosts here already have their routes, so another script replaces it. It only makes
+//! `/logs/qlog`, as the image's script does. Second, clients wait for the simulator by
+//! `/wait-for-it.sh sim:57832`. Here `sim` is the client's own host, where a socket listens at this
+//! port, so the script of the image ends at once.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::{InteropPlan, Ready, SidePlan};
@@ -26,16 +26,16 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 
-/// The port of servers.
+/// The port of the server.
 const PORT: u16 = 443;
 
 /// The command of images, if a scenario does not set another.
 const ENTRY_POINT: &str = "/run_endpoint.sh";
 
-/// Where the result of the downloads is written.
+/// The file for the result of the downloads.
 const REPORT: &str = "interop.json";
 
-/// The most that may be fetched in all, bytes: it is in the guest's memory twice.
+/// Largest size of all files together, bytes. The guest has them in memory twice.
 const MOST: u64 = 500_000_000;
 
 /// The registry entry.
@@ -91,7 +91,7 @@ pub const ENTRY: Entry<Build> = Entry {
     build: Build { made },
 };
 
-/// What is fetched.
+/// The files that the client fetches.
 fn files(options: &Options) -> InteropPlan {
     let bytes = match options.get("bytes") {
         Some(Value::Bytes(bytes)) => bytes.0,
@@ -117,7 +117,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }])
 }
 
-/// The name of a test case at the server and at the client.
+/// The names of a test case at the server and at the client.
 fn names(testcase: &'static str) -> [&'static str; 2] {
     match testcase {
         "keyupdate" => ["transfer", "keyupdate"],
@@ -131,7 +131,7 @@ fn made(options: &Options, _: u64) -> Made {
     let files = files(options);
     let host = match (options.bool(IPV6.name), testcase) {
         (true, _) => "server6",
-        // It gets addresses of both families.
+        // This name has addresses of both families.
         (false, "connectionmigration") => "server46",
         (false, _) => "server4",
     };

@@ -1,4 +1,4 @@
-//! Small UDP packets at equal intervals, answered one by one: round-trip and one-way delays.
+//! Small UDP packets at equal intervals, each with an answer: round-trip and one-way delays.
 
 use super::{Build, IPV6, Made, address, client, result, server, words_of};
 use crate::plan::Ready;
@@ -7,7 +7,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::Time;
 
-/// Where its client writes its report.
+/// The file for the client's report.
 const REPORT: &str = "irtt.json";
 
 /// The registry entry.
@@ -47,7 +47,7 @@ pub const ENTRY: Entry<Build> = Entry {
 fn made(options: &Options, seconds: u64) -> Made {
     let mut run = words_of(&["irtt", "client", "-q", "-i"]);
     run.push(format!("{}us", options.time("interval").ns() / 1000));
-    // The last answers are still to come.
+    // Time for the last answers to arrive.
     run.extend([
         "-d".to_owned(),
         format!("{}s", seconds.saturating_sub(1).max(1)),

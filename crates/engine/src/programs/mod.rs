@@ -1,8 +1,8 @@
-//! Ready-made programs: each expands a few options to what runs on the hosts of an entry of
-//! `[[programs]]`, so that a line is enough. A kind is one file and one line of [`ENTRIES`].
+//! Ready-made programs. Each expands a few options to the commands for both hosts of an entry of
+//! `[[programs]]`, so that one line is enough. A kind is one file and one line of [`ENTRIES`].
 //!
-//! Only the kernel engine runs programs. Words may have the placeholders of `[[programs]]`:
-//! `{sender}`, `{receiver}`, `{sender6}`, `{receiver6}`.
+//! Only the kernel engine runs programs. Words of a command may have the placeholders of
+//! `[[programs]]`: `{sender}`, `{receiver}`, `{sender6}`, `{receiver6}`.
 
 use crate::plan::{InteropPlan, Ready, ResultPlan, SidePlan};
 use crate::registry::{Entry, Kind, Opt, Options, Table};
@@ -16,31 +16,31 @@ pub mod ping;
 pub mod quic;
 pub mod words;
 
-/// How the entry of a kind is made.
+/// How an entry of this kind is expanded.
 pub struct Build {
-    /// The commands for these options and for the number of whole seconds that the entry may run.
+    /// Expands these options to commands. The number is the seconds that the entry may run.
     pub made: fn(&Options, u64) -> Made,
 }
 
-/// What a kind expands to.
+/// The expansion of an entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Made {
-    /// What runs on the sender's host.
+    /// The command on the sender's host.
     pub sender: Option<SidePlan>,
-    /// What runs on the receiver's host.
+    /// The command on the receiver's host.
     pub receiver: Option<SidePlan>,
-    /// Debian packages that it needs.
+    /// Debian packages that the commands need.
     pub packages: Vec<String>,
-    /// Tailback's own program, compiled on this machine, which the guest has in `/files/NAME`.
+    /// A program of tailback's own, compiled on this machine. The guest has it in `/files/NAME`.
     pub built: Option<&'static str>,
-    /// Numbers from the files that it writes.
+    /// Numbers to read from the files that the programs write.
     pub results: Vec<ResultPlan>,
-    /// Both sides run in roots that the scenario gives, and find what endpoints of the QUIC interop
-    /// runner find.
+    /// Set if both sides run in roots that the scenario gives, with the environment of the QUIC
+    /// interop runner.
     pub interop: Option<InteropPlan>,
 }
 
-/// The ready-made programs of this tree: one line each.
+/// The ready-made programs of this repository, one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &quic::aioquic::ENTRY,
     &flent::ENTRY,
@@ -58,7 +58,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every ready-made program.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// Whether packets are of IPv6: an option of several kinds.
+/// Option of several kinds: whether packets are IPv6.
 pub const IPV6: Opt = Opt {
     name: "ipv6",
     doc: "Whether packets use IPv6.",
@@ -67,7 +67,7 @@ pub const IPV6: Opt = Opt {
     tc: None,
 };
 
-/// The address of a host, of the family that [`IPV6`] chooses.
+/// The address of a host, in the family that [`IPV6`] selects.
 fn address(options: &Options, host: &str) -> String {
     match options.bool(IPV6.name) {
         true => format!("{{{host}6}}"),
@@ -75,7 +75,7 @@ fn address(options: &Options, host: &str) -> String {
     }
 }
 
-/// A client: it starts with the entry.
+/// A side that is a client, which starts with the entry.
 fn client(run: Vec<String>) -> Option<SidePlan> {
     Some(SidePlan {
         run,
@@ -83,7 +83,7 @@ fn client(run: Vec<String>) -> Option<SidePlan> {
     })
 }
 
-/// A server: clients wait until it is ready.
+/// A side that is a server. Clients wait until it is ready.
 fn server(run: Vec<String>, ready: Ready) -> Option<SidePlan> {
     Some(SidePlan {
         run,
@@ -92,12 +92,12 @@ fn server(run: Vec<String>, ready: Ready) -> Option<SidePlan> {
     })
 }
 
-/// Words of a command line.
+/// Converts the words of a command line.
 fn words_of(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// A number that a program writes to a file.
+/// A result: a number that a program writes to a file.
 fn result(name: &str, file: &str, path: &str, scale: f64) -> ResultPlan {
     ResultPlan {
         name: name.to_owned(),
@@ -112,8 +112,8 @@ mod tests {
     use super::*;
     use crate::registry::complete_defaults;
 
-    /// A kind without a client would have no effect. Options with the names of keys could not be
-    /// distinguished from keys.
+    /// A kind without a client would have no effect. An option with the name of a key could not be
+    /// distinguished from that key.
     #[test]
     fn every_kind_has_a_client_and_no_option_with_the_name_of_a_key() {
         for entry in ENTRIES {

@@ -1,4 +1,4 @@
-//! Echo requests at equal distances: the round-trip time that a small packet sees.
+//! Echo requests at equal intervals, which measure the round-trip time of a small packet.
 
 use super::{Build, IPV6, Made, address, client, words_of};
 use crate::registry::kernel::Kernel;
@@ -55,7 +55,7 @@ fn made(options: &Options, seconds: u64) -> Made {
     run.extend(["-s".to_owned(), options.int("size").to_string()]);
     run.extend(match options.get("requests") {
         Some(_) => ["-c".to_owned(), options.int("requests").to_string()],
-        // The last answer is still to come, and a summary.
+        // Time for the last answer and the summary.
         None => [
             "-w".to_owned(),
             seconds.saturating_sub(1).max(1).to_string(),

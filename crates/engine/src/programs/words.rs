@@ -1,15 +1,15 @@
-//! Placeholders in the words of programs.
+//! Placeholders in the words of commands.
 
-/// What a placeholder stands for.
+/// The meaning of a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder<'a> {
     /// An address of a host.
     Address {
-        /// The entry whose host it is; `None`: the entry that has these words.
+        /// The entry that the host belongs to. `None` for the entry with this word.
         entry: Option<&'a str>,
-        /// 0 for the sender's, 1 for the receiver's.
+        /// 0 for the sender's host, 1 for the receiver's host.
         side: usize,
-        /// Whether it is of IPv6.
+        /// Whether it is an IPv6 address.
         six: bool,
     },
     /// Whole seconds from start to stop or the end.
@@ -19,17 +19,17 @@ pub enum Placeholder<'a> {
 /// A piece of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// As it is.
+    /// Text that stays as it is.
     Text(&'a str),
-    /// The text between braces.
+    /// The text between braces, which may be a placeholder.
     Braces(&'a str),
 }
 
-/// The placeholders without a name in front.
+/// The placeholders that refer to the entry itself.
 pub const KNOWN: [&str; 5] = ["sender", "receiver", "sender6", "receiver6", "duration"];
 
-/// The pieces of a word. Braces around letters, digits, `_`, `-`, `+`, `/` and `.` are a
-/// placeholder, unless a shell's `$` precedes them; "{{" is a brace.
+/// Splits a word into pieces. Braces around letters, digits, `_`, `-`, `+`, `/` and `.` are a
+/// placeholder, unless a shell's `$` precedes them. "{{" is a brace.
 pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     let fits = |c: char| c.is_alphanumeric() || "_-+/.".contains(c);
     let mut pieces = Vec::new();
@@ -55,7 +55,7 @@ pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The placeholder that a text between braces means, if it is one.
+/// Returns the placeholder for a text between braces, if the text is one.
 pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     let (entry, last) = match text.rsplit_once('.') {
         Some((entry, last)) => (Some(entry), last),
@@ -72,7 +72,7 @@ pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     Some(Placeholder::Address { entry, side, six })
 }
 
-/// A word with its placeholders replaced; anything else stays as it is.
+/// Replaces the placeholders of a word. All else stays as it is.
 pub fn filled(word: &str, of: impl Fn(Placeholder<'_>) -> String) -> String {
     let filled = pieces(word).into_iter().map(|piece| match piece {
         Piece::Text(text) => text.to_owned(),

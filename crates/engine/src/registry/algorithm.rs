@@ -1,28 +1,28 @@
-//! An algorithm that a scenario has chosen, from a registry or from the kernel.
+//! An algorithm that a scenario has chosen, of a registry or of the kernel.
 
 use super::Options;
 
 /// A queue discipline or congestion control that a scenario has chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Algorithm {
-    /// An algorithm of the registry, which both engines may have.
+    /// An algorithm of the registry, which both engines may support.
     Known {
-        /// Its name in the registry.
+        /// The name in the registry.
         name: &'static str,
-        /// Its options, complete.
+        /// The complete options.
         options: Options,
     },
     /// An algorithm that exists only in the kernel: the simulator cannot run it.
     Kernel {
-        /// The kernel's name for it.
+        /// The name in the kernel.
         name: String,
-        /// Words handed to tc as they are (queue disciplines); may be empty.
+        /// Words that tc gets as they are. Only for queue disciplines; may be empty.
         args: String,
     },
 }
 
 impl Default for Algorithm {
-    /// None yet.
+    /// A placeholder until the scenario is read.
     fn default() -> Algorithm {
         Algorithm::Known {
             name: "",
@@ -40,7 +40,7 @@ impl Algorithm {
         }
     }
 
-    /// Name and options of one of the registry.
+    /// Name and options, for an algorithm of the registry.
     pub fn known(&self) -> Option<(&'static str, &Options)> {
         match self {
             Algorithm::Known { name, options } => Some((name, options)),

@@ -1,6 +1,6 @@
 //! The algorithms and their options: one [`Entry`] for each congestion control, queue and traffic
-//! source. The schema, `tailback list`, the reference pages and the conformance tests come from
-//! here.
+//! source. The schema, `tailback list`, the reference pages and the conformance tests use these
+//! entries.
 
 mod algorithm;
 pub mod kernel;
@@ -18,23 +18,23 @@ pub use table::Table;
 use kernel::Kernel;
 use rules::Rules;
 
-/// A registered algorithm; `B` is how it is built.
+/// A registered algorithm. `B` describes how it is built.
 pub struct Entry<B: 'static> {
     /// Name in scenario files.
     pub name: &'static str,
-    /// One sentence: what it is.
+    /// One sentence that describes the algorithm.
     pub doc: &'static str,
     /// The RFC or kernel version it follows.
     pub follows: &'static str,
-    /// What may be set, in the order of documentation.
+    /// The options, in the order of documentation.
     pub options: &'static [Opt],
-    /// The kernel's name for it.
+    /// What the kernel engine needs to know about the algorithm.
     pub kernel: Kernel,
-    /// Further rules for a flow that uses it, and for a sweep.
+    /// Further rules for a flow or a link that uses the algorithm, and for a sweep.
     pub rules: Rules,
-    /// Fills in options whose defaults depend on others and reports
-    /// combinations that make no sense. Runs after every option has been read and the plain
-    /// defaults are filled in; use [`no_finish`] if there is nothing to do.
+    /// Fills in options whose defaults depend on others, and rejects combinations that contradict
+    /// each other. Runs after every option has been read and the plain defaults are filled in. Use
+    /// [`no_finish`] if there is nothing to do.
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
     /// The constructor.
     pub build: B,
@@ -45,12 +45,12 @@ pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// A combination of options that makes no sense.
+/// An error in an option, or in a combination of options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptionError {
-    /// The option to point at.
+    /// The option that the error points at.
     pub option: &'static str,
-    /// What is wrong and what was expected.
+    /// What is wrong and what is expected.
     pub message: String,
 }
 
@@ -59,10 +59,10 @@ pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &
     entries.iter().find(|e| e.name == name)
 }
 
-/// The complete options of an entry with nothing set.
+/// Returns the complete options of an entry if a scenario sets none.
 ///
 /// # Panics
-/// When the entry cannot be built with nothing set.
+/// If the entry requires an option.
 pub fn complete_defaults<B>(entry: &Entry<B>) -> Options {
     let mut options = defaults(entry.options);
     (entry.finish)(&mut options).unwrap_or_else(|e| panic!("defaults of {}: {e:?}", entry.name));
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// The texts that carry a source's options to a guest read back as the options of the plan.
+    /// Options that are spelled as texts for a guest read back as the options of the plan.
     #[test]
     fn options_survive_as_texts() {
         for entry in crate::traffic::ENTRIES {

@@ -5,16 +5,16 @@ use crate::units::{Bytes, Rate, Time};
 /// One option.
 #[derive(Debug)]
 pub struct Opt {
-    /// tc's word with underscores.
+    /// The name: tc's keyword with underscores.
     pub name: &'static str,
     /// Meaning and unit, one sentence.
     pub doc: &'static str,
     /// Type and range.
     pub kind: Kind,
-    /// Default, written as in a scenario file; `None`: see `doc` (derived by
-    /// [`super::Entry::finish`], or absent).
+    /// Default, written as in a scenario file. With `None`, `doc` describes it: it is derived by
+    /// [`super::Entry::finish`], or there is no default.
     pub default: Option<&'static str>,
-    /// tc's spelling of it, if that differs from the name or matters.
+    /// tc's spelling of the option, if that differs from the name or matters.
     pub tc: Option<&'static str>,
 }
 
@@ -37,7 +37,7 @@ pub enum Kind {
         /// Largest value.
         max: f64,
     },
-    /// A time, at least this.
+    /// A time.
     Time {
         /// Smallest value.
         min: Time,
@@ -46,9 +46,9 @@ pub enum Kind {
     Rate,
     /// A size, greater than 0.
     Size {
-        /// Accepts packets ("1000p").
+        /// Whether packets are accepted ("1000p").
         packets: bool,
-        /// Accepts bytes ("64kb", "0.5bdp").
+        /// Whether bytes are accepted ("64kb", "0.5bdp").
         bytes: bool,
     },
     /// A length of the queue as a time ("1ms") or as a size ("64kb", "10p").
@@ -64,7 +64,7 @@ pub enum Kind {
         /// Largest number.
         max: i64,
     },
-    /// true or false, or a whole number that says more.
+    /// true, false, or a whole number.
     BoolOrInt {
         /// Smallest number.
         min: i64,
@@ -88,13 +88,13 @@ pub enum Value {
     Int(i64),
     /// A number.
     Float(f64),
-    /// ns.
+    /// A time, ns.
     Time(Time),
-    /// bit/s.
+    /// A rate, bit/s.
     Rate(Rate),
-    /// Bytes.
+    /// A size in bytes.
     Bytes(Bytes),
-    /// Packets.
+    /// A number of packets.
     Packets(u64),
     /// One of the words of the option.
     Word(&'static str),
@@ -107,7 +107,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Its value in base units, if it is a number.
+    /// Returns the value in base units, if it is a number.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Int(i) => Some(*i as f64),
@@ -125,7 +125,7 @@ impl Value {
     }
 }
 
-/// The options of an entry: complete, validated, in base units, sorted by name.
+/// The options of an entry. They are complete, validated, in base units, and sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options(Vec<(&'static str, Value)>);
 
@@ -138,30 +138,31 @@ impl Options {
         }
     }
 
-    /// Takes an option out.
+    /// Removes an option.
     pub fn remove(&mut self, name: &str) {
         self.0.retain(|(n, _)| *n != name);
     }
 
-    /// An option, if it is set.
+    /// Returns an option, if it is set.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        // There are a dozen options at most, nearly all with names of different length: this is
-        // faster than a binary search. It matters where a connection is built for each request.
+        // There are a dozen options at most, and nearly all names differ in length. So this is
+        // faster than a binary search. It matters because sources build a connection for each
+        // request.
         let found = self.0.iter().find(|(n, _)| *n == name);
         found.map(|(_, value)| value)
     }
 
-    /// All that is set, sorted by name.
+    /// All options that are set, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.0.iter().map(|(n, v)| (*n, v))
     }
 
-    /// A bool that has a default.
+    /// Returns a bool that has a default.
     ///
     /// # Panics
-    /// This and the other typed getters panic when the option is not set or of another type. The
-    /// options given to a constructor are complete and typed by its own registry entry, so that is
-    /// a bug of the entry.
+    /// This and the other typed getters panic if the option is not set or has another type. The
+    /// options given to a constructor are complete and typed by its own registry entry, so this
+    /// would be a bug of the entry.
     pub fn bool(&self, name: &str) -> bool {
         match self.get(name) {
             Some(Value::Bool(b)) => *b,
@@ -169,7 +170,7 @@ impl Options {
         }
     }
 
-    /// A whole number that has a default.
+    /// Returns a whole number that has a default.
     pub fn int(&self, name: &str) -> i64 {
         match self.get(name) {
             Some(Value::Int(i)) => *i,
@@ -177,7 +178,7 @@ impl Options {
         }
     }
 
-    /// A number that has a default.
+    /// Returns a number that has a default.
     pub fn float(&self, name: &str) -> f64 {
         match self.get(name) {
             Some(Value::Float(f)) => *f,
@@ -185,7 +186,7 @@ impl Options {
         }
     }
 
-    /// A time that has a default.
+    /// Returns a time that has a default.
     pub fn time(&self, name: &str) -> Time {
         match self.get(name) {
             Some(Value::Time(t)) => *t,
@@ -193,7 +194,7 @@ impl Options {
         }
     }
 
-    /// A size in bytes that has a default.
+    /// Returns a size in bytes that has a default.
     pub fn bytes(&self, name: &str) -> u64 {
         match self.get(name) {
             Some(Value::Bytes(b)) => b.0,
@@ -201,7 +202,7 @@ impl Options {
         }
     }
 
-    /// A word that has a default.
+    /// Returns a word that has a default.
     pub fn word(&self, name: &str) -> &'static str {
         match self.get(name) {
             Some(Value::Word(w)) => w,
@@ -209,7 +210,7 @@ impl Options {
         }
     }
 
-    /// A list, which must be set or have a default.
+    /// Returns a list, which must be set or have a default.
     pub fn list(&self, name: &str) -> &[Value] {
         match self.get(name) {
             Some(Value::List(list)) => list,
@@ -217,7 +218,7 @@ impl Options {
         }
     }
 
-    /// Times with values, which must be set or have a default.
+    /// Returns times with values, which must be set or have a default.
     pub fn pairs(&self, name: &str) -> &[(Time, Value)] {
         match self.get(name) {
             Some(Value::Pairs(pairs)) => pairs,
@@ -225,7 +226,7 @@ impl Options {
         }
     }
 
-    /// A nested table.
+    /// Returns a nested table.
     pub fn table(&self, name: &str) -> &Options {
         match self.get(name) {
             Some(Value::Table(t)) => t,
@@ -238,11 +239,11 @@ fn wrong(name: &str, found: Option<&Value>) -> ! {
     panic!("option {name} of this entry has no default or another type: {found:?}")
 }
 
-/// The plain defaults of a list of options, [`super::Entry::finish`] not yet applied.
+/// Returns the plain defaults of a list of options, before [`super::Entry::finish`].
 ///
 /// # Panics
-/// When a default does not parse as its kind; the conformance tests build
-/// every entry, so that cannot reach a user.
+/// If a default does not parse as its kind. The conformance tests build every entry, so users never
+/// see this.
 pub fn defaults(options: &'static [Opt]) -> Options {
     let mut filled = Options::default();
     for opt in options {
@@ -257,9 +258,8 @@ pub fn defaults(options: &'static [Opt]) -> Options {
     filled
 }
 
-/// Reads the text of an option. Numbers and booleans are read too, so that
-/// defaults and tc's words have one grammar. `bdp` sizes are not resolved
-/// here (the caller knows the path): they are an error.
+/// Parses the text of an option. Numbers and booleans are accepted too, so that defaults and tc's
+/// words have one grammar. Sizes in `bdp` are an error, because only the caller knows the path.
 pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     use crate::units::{Size, parse_rate, parse_size, parse_time};
     let number = || text.parse::<f64>().ok().filter(|f| f.is_finite());
@@ -322,7 +322,7 @@ pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// What is expected of a word or a number.
+/// Describes the expected values of an option that is a word or a number.
 pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     format!(
         "one of {}, or a whole number from {min} to {max}",
@@ -330,13 +330,13 @@ pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     )
 }
 
-/// What is expected of true, false or a number.
+/// Describes the expected values of an option that is true, false or a number.
 pub fn bool_or_int(min: i64, max: i64) -> String {
     format!("true, false, or a whole number from {min} to {max}")
 }
 
-/// All that is set as texts that [`read_texts`] reads, by name; those of tables are named as in
-/// "sizes.lognormal.p5".
+/// Spells all options that are set as texts by name, for [`read_texts`]. Options of tables have
+/// names such as "sizes.lognormal.p5".
 pub fn texts(options: &Options) -> Vec<(String, String)> {
     let texts = options.iter().flat_map(|(name, value)| match value {
         Value::Table(inner) => {
@@ -380,7 +380,7 @@ pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<O
     Ok(options)
 }
 
-/// A value as [`parse_word`] reads it; empty for a table, see [`texts`].
+/// Spells a value for [`parse_word`]. Tables are empty texts; see [`texts`].
 pub fn text(value: &Value) -> String {
     match value {
         Value::Bool(b) => b.to_string(),
@@ -406,8 +406,8 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// Whether a value of the right type is in the range of its option; the error
-/// says what was expected.
+/// Checks that a value of the right type is in the range of its option. The error states what is
+/// expected.
 pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
     match (kind, value) {
         (Kind::Int { min, max }, Value::Int(i)) if !(min..=max).contains(i) => {

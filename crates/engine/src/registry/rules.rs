@@ -1,31 +1,31 @@
-//! Rules of an entry beyond its own options: for the flow that uses it, for the link behind it, and
-//! for a sweep around it.
+//! Rules of an entry that concern more than its own options: the flow that uses it, the link behind
+//! it, or a sweep.
 
 use super::options::Options;
 use crate::units::{Bytes, Rate};
 
-/// Rules of an entry, functions of its options.
+/// Rules of an entry, as functions of its options.
 pub struct Rules {
-    /// Errors and warnings about a flow that uses it.
+    /// Finds errors and warnings in a flow that uses the entry.
     pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
-    /// What is unusual in a queue before its link.
+    /// Finds unusual settings of a queue in relation to its link.
     pub at_link: fn(&Placed<'_>) -> Vec<Finding>,
-    /// The standard response, against which gains are measured; `None`: the entry has no other
-    /// response.
+    /// The standard response, against which a sweep measures gains. `None` if the entry has only
+    /// one response.
     pub standard: Option<Standard>,
 }
 
-/// How options return to the standard response.
+/// How to return to the standard response.
 #[derive(Clone, Copy)]
 pub struct Standard {
-    /// Whether these options respond otherwise.
+    /// Whether these options change the response.
     pub departs: fn(&Options) -> bool,
-    /// Removes the options that change the response, or could change it.
+    /// Removes the options that change the response, or may change it.
     pub restore: fn(&mut Options),
 }
 
 impl Rules {
-    /// Rules of an entry that works with every flow and has only the standard response.
+    /// The rules of an entry that works with every flow and has only the standard response.
     pub const NONE: Rules = Rules {
         checks: |_| Vec::new(),
         at_link: |_| Vec::new(),
@@ -33,49 +33,49 @@ impl Rules {
     };
 }
 
-/// An entry in a flow.
+/// An entry together with its flow.
 pub struct Chosen<'a> {
     /// Name of the entry.
     pub name: &'static str,
-    /// Its options, complete.
+    /// The complete options of the entry.
     pub options: &'a Options,
     /// Whether the flow negotiates ECN.
     pub ecn: bool,
 }
 
-/// An entry before a link.
+/// A queue together with its link.
 pub struct Placed<'a> {
-    /// Its options, complete.
+    /// The complete options of the entry.
     pub options: &'a Options,
-    /// The link's lowest rate.
+    /// The lowest rate of the link.
     pub rate: Rate,
-    /// The longest frame there, bytes.
+    /// The longest frame on the link, bytes.
     pub frame: u32,
-    /// What the link may send at once after idling.
+    /// The bytes that the link may send at once after idling.
     pub burst: Bytes,
-    /// ECN of the flows that pass a link: whether any negotiates it, and whether any sends ECT(1).
+    /// Whether any flow over the link negotiates ECN, and whether any sends ECT(1).
     pub ecn: [bool; 2],
 }
 
-/// Something to say of a flow or a queue.
+/// An error or a warning about a flow or a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it points at.
+    /// The key that it points at.
     pub at: At,
-    /// Whether the scenario may run nevertheless.
+    /// Whether it is a warning, so that the scenario may run.
     pub warning: bool,
-    /// What was found.
+    /// What is wrong or unusual.
     pub message: String,
-    /// What was expected.
+    /// What is expected instead.
     pub expected: &'static str,
 }
 
 /// A key of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// `ecn`.
+    /// The key `ecn`.
     Ecn,
-    /// `cc`.
+    /// The key `cc`.
     Control,
     /// An option of the entry.
     Option(&'static str),

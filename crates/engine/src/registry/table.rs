@@ -1,19 +1,19 @@
-//! The entries of one kind: those of this tree, and those of plugins that are compiled in with it.
+//! The entries of one kind: those of this repository, and those of plugins that are compiled in.
 
 use std::sync::OnceLock;
 
 use super::Entry;
 
-/// The entries of one kind. Crates add theirs once, before anything is looked up.
+/// The entries of one kind. Plugins add theirs once, before anything is looked up.
 pub struct Table<B: 'static> {
-    /// Those of this tree.
+    /// The entries of this repository.
     shipped: &'static [&'static Entry<B>],
-    /// They and those of plugins.
+    /// All entries, including those of plugins. Empty until plugins have added theirs.
     all: OnceLock<Vec<&'static Entry<B>>>,
 }
 
 impl<B> Table<B> {
-    /// A table of the entries of this tree.
+    /// Creates a table of the entries of this repository.
     pub const fn of(shipped: &'static [&'static Entry<B>]) -> Table<B> {
         Table {
             shipped,
@@ -21,12 +21,12 @@ impl<B> Table<B> {
         }
     }
 
-    /// Every entry.
+    /// All entries, including those of plugins.
     pub fn entries(&'static self) -> &'static [&'static Entry<B>] {
         self.all.get().map_or(self.shipped, Vec::as_slice)
     }
 
-    /// Only the entries of this tree.
+    /// The entries of this repository, without those of plugins.
     pub fn shipped(&self) -> &'static [&'static Entry<B>] {
         self.shipped
     }
@@ -34,7 +34,7 @@ impl<B> Table<B> {
     /// Adds the entries of plugins.
     ///
     /// # Panics
-    /// The second time: what has been looked up must not change.
+    /// On the second call, because entries that have been looked up must not change.
     pub(crate) fn add(&self, more: &[&'static Entry<B>]) {
         let all = self.shipped.iter().chain(more).copied().collect();
         assert!(self.all.set(all).is_ok(), "plugins are compiled in once");

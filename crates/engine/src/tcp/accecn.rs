@@ -5,21 +5,21 @@
 //! segments were marked.
 //!
 //! The Linux 5.10 of the L4S team, which produced the results of 2022, has the same rules. It also
-//! has one sysctl that tailback does not offer (`tcp_ecn_unsafe_cep`: an ACK of eight and more
-//! segments is never taken for a wrap).
+//! has one sysctl that tailback does not offer: with `tcp_ecn_unsafe_cep`, an ACK of eight or more
+//! segments never counts as a wrap.
 //!
 //! Deviations:
 //! - The ACE field and option of data packets are not modelled, except for the room they take
-//!   ([`of_sender`]): they count ACKs, which carry no ECN. Where options seem to get lost, Linux
+//!   ([`of_sender`]). They would count ACKs, which carry no ECN. If options seem to get lost, Linux
 //!   uses that room for payload again.
 //! - An ACK with three SACK blocks has no option (Linux sends an empty one or, without timestamps,
 //!   a full one).
-//! - The SYN-ACK has no option; a CE mark of the SYN counts on both ends when its echo comes.
-//! - CE on pure ACKs does not count (Linux counts it; here no host acknowledges pure ACKs).
+//! - The SYN-ACK has no option. A CE mark of the SYN counts on both ends when its echo comes.
+//! - CE on pure ACKs does not count. (Linux counts it; here no host acknowledges pure ACKs.)
 //! - An ACK that reports a duplicate and nothing else is counted, whatever its timestamp (Linux
 //!   requires a timestamp newer than the last one, in ms).
-//! - ECN does not fall back where it seems to get lost in the handshake (`tcp_ecn_fallback` is 0,
-//!   as in the kernel engine's guests), unless [`super::sender::Sender::ecn_fallback`] is set.
+//! - ECN stays on even if it seems to get lost in the handshake (`tcp_ecn_fallback` is 0, as in
+//!   the kernel engine's guests), unless [`super::sender::Sender::ecn_fallback`] is set.
 
 mod option;
 mod receiving;
@@ -36,10 +36,10 @@ use crate::plan::{AccEcnOption, TcpPlan};
 /// Bytes of an option with all counters, padded.
 pub const OPTION_LEN: u16 = 12;
 
-/// The stack by which a sender cuts its data into segments. With Accurate ECN each segment carries
-/// the option too, and has that much less payload (Linux `tcp_established_options`,
-/// `tcp_current_mss`). With [`AccEcnOption::Minimum`], which does not require the option on every
-/// ACK, data carries it too rarely to matter.
+/// Returns the stack with which a sender divides its data into segments. With Accurate ECN each
+/// segment carries the option, too, and has that much less payload (Linux
+/// `tcp_established_options`, `tcp_current_mss`). With [`AccEcnOption::Minimum`], which does not
+/// require the option on every ACK, data carries it too rarely to matter.
 pub fn of_sender(tcp: &TcpPlan, echo: EcnEcho) -> TcpPlan {
     let each = matches!(
         tcp.accecn_option,
@@ -56,35 +56,35 @@ pub fn of_sender(tcp: &TcpPlan, echo: EcnEcho) -> TcpPlan {
     }
 }
 
-/// Where the packet counter begins on the wire (RFC 9768 section 3.2.1).
+/// Initial value of the packet counter on the wire (RFC 9768 section 3.2.1).
 const CEP_INIT: u32 = 5;
-/// Bits of the packet counter on the wire.
+/// Mask for the three bits of the packet counter on the wire.
 const ACE_MASK: u32 = 7;
-/// Where the flag bits of the ACE field begin.
+/// Position of the lowest bit of the ACE field in the flags.
 const ACE_SHIFT: u32 = flags::ECE.trailing_zeros();
 
-/// The ACE field of flags.
+/// Returns the ACE field of flags.
 #[inline]
 pub fn ace(flags: u16) -> u32 {
     u32::from((flags & flags::ACE) >> ACE_SHIFT)
 }
 
-/// Flags with an ACE field.
+/// Returns flags with this ACE field.
 pub fn flags_of(ace: u32) -> u16 {
     ((ace & ACE_MASK) as u16) << ACE_SHIFT
 }
 
-/// ACE on a SYN that asks for Accurate ECN.
+/// The ACE field of a SYN that asks for Accurate ECN.
 pub const REQUEST: u16 = flags::ACE;
 
-/// Whether an ACE field on a SYN asks for Accurate ECN. Values that only a later standard may
-/// define do so as well (RFC 9768 section 3.1.2).
+/// Whether the ACE field of a SYN asks for Accurate ECN. Values that only a later standard may
+/// define also ask for it (RFC 9768 section 3.1.2).
 pub fn requests(syn: u16) -> bool {
     !matches!(ace(syn), 0 | 3)
 }
 
-/// ACE on the SYN-ACK that accepts, and on the ACK that answers it: the ECN field with which the
-/// answered packet came (RFC 9768 tables 2 and 3).
+/// The ACE field of the SYN-ACK that accepts, and of the ACK that answers the SYN-ACK. It reports
+/// the ECN field of the answered packet (RFC 9768 tables 2 and 3).
 pub fn accepted(syn: Ecn) -> u16 {
     flags_of(match syn {
         Ecn::NotEct => 0b010,
@@ -97,13 +97,13 @@ pub fn accepted(syn: Ecn) -> u16 {
 /// The answer of a SYN-ACK to a request for Accurate ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// No ECN at all.
+    /// ECN is not used.
     None,
-    /// RFC 3168.
+    /// ECN as in RFC 3168 is used.
     Rfc3168,
-    /// Accurate ECN; whether the SYN was marked.
+    /// Accurate ECN is used.
     AccEcn {
-        /// It was.
+        /// Whether the SYN was marked.
         syn_ce: bool,
     },
 }
@@ -123,7 +123,7 @@ pub fn answer(syn_ack: u16) -> Answer {
 mod tests {
     use super::*;
 
-    /// RFC 9768 table 2.
+    /// The values of RFC 9768 table 2.
     #[test]
     fn the_handshake() {
         for (ecn, bits) in [
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(answer(flags::ECE), Answer::Rfc3168);
     }
 
-    /// A frame keeps its length: the option takes its room from the payload.
+    /// The length of a frame stays the same: the option takes its room from the payload.
     #[test]
     fn the_option_takes_its_room_from_the_payload() {
         let accurate = EcnEcho::Accurate {
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(payload(EcnEcho::Sticky, AccEcnOption::Full), 1448);
     }
 
-    /// Every value except those of no ECN and of RFC 3168.
+    /// Every value asks for it, except those that mean no ECN and RFC 3168.
     #[test]
     fn what_asks_for_it() {
         let asking: Vec<u32> = (0..8).filter(|ace| requests(flags_of(*ace))).collect();

@@ -14,10 +14,10 @@ pub mod s2n_quic;
 /// The port of the server.
 const PORT: u16 = 4433;
 
-/// Where the client writes its report.
+/// The file for the client's report.
 const REPORT: &str = "result.json";
 
-/// How much is asked for.
+/// Option: the number of bytes to download.
 const BYTES: Opt = Opt {
     name: "bytes",
     doc: "Bytes that the client downloads; default: no limit, until the run ends it.",
@@ -29,7 +29,7 @@ const BYTES: Opt = Opt {
     tc: None,
 };
 
-/// Whether packets have an ECN-capable codepoint.
+/// Option: whether packets have an ECN-capable codepoint.
 const ECT: Opt = Opt {
     name: "ect",
     doc: "Whether the stack may send packets as ECN-capable.",
@@ -38,7 +38,7 @@ const ECT: Opt = Opt {
     tc: None,
 };
 
-/// Whether datagrams leave together.
+/// Option: whether several datagrams leave together.
 const GSO: Opt = Opt {
     name: "gso",
     doc: "Whether the stack may hand the kernel several datagrams at once (UDP_SEGMENT).",
@@ -47,7 +47,7 @@ const GSO: Opt = Opt {
     tc: None,
 };
 
-/// Whether the stack writes a qlog file.
+/// Option: whether the stack writes a qlog file.
 const QLOG: Opt = Opt {
     name: "qlog",
     doc: "Whether the server writes a qlog file of each connection.",
@@ -56,7 +56,7 @@ const QLOG: Opt = Opt {
     tc: None,
 };
 
-/// Threads of a stack that has a choice.
+/// Option: the number of threads, for stacks that support several.
 const THREADS: Opt = Opt {
     name: "threads",
     doc: "Number of threads in addition to the first; with 0 the first does everything.",
@@ -65,7 +65,7 @@ const THREADS: Opt = Opt {
     tc: None,
 };
 
-/// An entry of a stack; `dash` is how its program's options begin.
+/// Expands the entry of a stack. `dash` is the prefix of its program's options.
 fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) -> Made {
     let program = format!("/files/{name}/transfer");
     let at = match options.bool(IPV6.name) {
@@ -80,7 +80,7 @@ fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) ->
         ("pacing", "no-pacing"),
     ] {
         if options.get(option) == Some(&Value::Bool(false)) {
-            // Both ends: the one that sends ACKs has the choice as well.
+            // Both ends get the option, because the end that sends ACKs has the choice as well.
             for run in [&mut serve, &mut fetch] {
                 run.push(format!("{dash}{word}"));
             }

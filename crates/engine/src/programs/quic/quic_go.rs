@@ -1,4 +1,4 @@
-//! quic-go: no choice of congestion control; it always paces.
+//! quic-go. It does not let users choose the congestion control, and always paces.
 
 use super::*;
 use crate::programs::Build;

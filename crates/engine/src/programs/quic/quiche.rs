@@ -1,5 +1,5 @@
-//! quiche: no ECN, no datagrams that leave together, one thread. It paces only BBR, not its other
-//! congestion controls.
+//! quiche. It does not support ECN, datagrams that leave together, or several threads. It paces
+//! only BBR, not its other congestion controls.
 
 use super::*;
 use crate::programs::Build;

@@ -1,4 +1,4 @@
-//! s2n-quic: no choice of ECN and no qlog; it always paces.
+//! s2n-quic. It does not let users choose ECN, does not write a qlog, and always paces.
 
 use super::*;
 use crate::programs::Build;

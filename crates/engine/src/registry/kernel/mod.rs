@@ -1,6 +1,6 @@
-//! The kernel face of an algorithm: what Linux calls it, how its options are spelled there, and
-//! where Linux keeps the values that it reports. A face is plain data and pure functions beside
-//! each algorithm; the kernel engine and the reports interpret them.
+//! The kernel face of an algorithm: its name in Linux, the spelling of its options there, and where
+//! Linux keeps the values that it reports. A face is plain data and pure functions next to each
+//! algorithm. The kernel engine and the reports use them.
 
 mod module;
 mod qdisc;
@@ -20,15 +20,15 @@ pub enum Kernel {
     Qdisc(&'static Qdisc),
     /// A congestion control.
     Module(&'static Module),
-    /// A traffic source the guest's agent plays.
+    /// A traffic source, which the guest's agent plays.
     Agent,
-    /// Linux has nothing like it: the kernel engine rejects it before boot. A queue has a face
-    /// without kinds instead, which still states its order.
+    /// Linux does not have this, and the kernel engine rejects it before boot. (A queue has a face
+    /// without kinds instead, which still states the order of its packets.)
     None,
 }
 
 impl Kernel {
-    /// The name that tc or a socket calls it by.
+    /// The name in tc or at a socket.
     pub fn name(&self) -> Option<&'static str> {
         match self {
             Kernel::Qdisc(qdisc) => qdisc.kinds.first().copied(),
@@ -37,7 +37,7 @@ impl Kernel {
         }
     }
 
-    /// Whether the kernel engine can play it with the available modules.
+    /// Whether the kernel engine supports the entry with the available modules.
     pub fn has(&self) -> bool {
         matches!(self, Kernel::Agent) || self.name().is_some()
     }
@@ -50,25 +50,25 @@ pub const THIS_LINUX: &str = "linux-7.3";
 pub struct Gauge {
     /// Name of the series.
     pub series: &'static str,
-    /// Where it begins, bytes.
+    /// Position in the statistics, bytes.
     pub at: usize,
-    /// How it is read.
+    /// How to convert the number.
     pub reading: Reading,
 }
 
-/// What a [`Gauge`] means.
+/// How the number of a [`Gauge`] is converted.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Reading {
-    /// A number.
+    /// The number is the value.
     Count,
-    /// Anything but 0 is 1.
+    /// Every number except 0 becomes 1.
     Flag,
-    /// A fraction; this is one.
+    /// The number is a fraction of this number.
     Parts(f64),
 }
 
 impl Gauge {
-    /// Its value, if the kernel reports it.
+    /// Reads the value, if the kernel reports it.
     pub fn read(&self, told: &[u8]) -> Option<f64> {
         let bytes = told.get(self.at..self.at + 4)?.try_into().ok()?;
         let value = f64::from(u32::from_ne_bytes(bytes));
@@ -80,19 +80,19 @@ impl Gauge {
     }
 }
 
-/// Something that Linux cannot do with an option.
+/// An option that Linux does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The option, or another key beside it.
+    /// The option, or another key of the same table.
     pub at: &'static str,
-    /// What cannot be done.
+    /// What is not supported.
     pub message: String,
-    /// What was expected.
+    /// What is expected instead.
     pub expected: String,
 }
 
 impl Refused {
-    /// An option with what is wrong and what was expected.
+    /// Creates an error at an option.
     pub fn new(
         at: &'static str,
         message: impl Into<String>,
@@ -106,7 +106,7 @@ impl Refused {
     }
 }
 
-/// A value as in a scenario file.
+/// Spells a value as in a scenario file.
 fn quoted(value: &Value) -> String {
     match value {
         Value::Bool(_) | Value::Int(_) | Value::Float(_) => text(value),

@@ -1,4 +1,4 @@
-//! Congestion controls: options as parameters of a kernel module.
+//! Congestion controls of Linux, whose options are parameters of a kernel module.
 
 use super::{Gauge, Refused, quoted};
 use crate::registry::options::{Options, Value};
@@ -7,19 +7,19 @@ use crate::registry::options::{Options, Value};
 pub struct Module {
     /// `tcp_congestion_ops.name`.
     pub name: &'static str,
-    /// The first Linux that has it; `None`: only a module of the user's has it.
+    /// The first Linux version that has it. `None` if only a module of the user's has it.
     pub since: Option<&'static str>,
     /// Whether every kernel has it, without a module.
     pub built_in: bool,
-    /// The value of the option `version` that is the kernel's, where there is one.
+    /// The value of the option `version` that means the kernel's own algorithm, if there is one.
     pub version: Option<&'static str>,
-    /// Options that the module takes. The others have to be at their defaults.
+    /// Options that the module supports. All other options must have their defaults.
     pub parameters: &'static [Parameter],
-    /// The module that plays options that Linux does not have.
+    /// The module for options that Linux does not support.
     pub stand_in: Option<StandIn>,
-    /// The module that plays the kernel's own algorithm if windows grow by ACKs.
+    /// The module with the kernel's own algorithm in which windows grow by ACKs.
     pub acks: Option<StandIn>,
-    /// What TCP_CC_INFO tells.
+    /// Values that TCP_CC_INFO reports.
     pub gauges: &'static [Gauge],
 }
 
@@ -27,28 +27,28 @@ pub struct Module {
 pub struct Parameter {
     /// The option.
     pub option: &'static str,
-    /// The module's name for it.
+    /// The name of the parameter.
     pub name: &'static str,
-    /// The module's number for a value, or what is wrong and what was expected.
+    /// Converts a value to the module's number. An error states what is wrong and what is expected.
     pub spell: fn(&Value) -> Result<u64, (&'static str, &'static str)>,
 }
 
-/// A module of tailback's own, for options that Linux does not have.
+/// A module of tailback's own, for options that Linux does not support.
 pub struct StandIn {
-    /// The option that asks for it.
+    /// The option that requires the module.
     pub option: &'static str,
-    /// Whether these options need it.
+    /// Whether these options require the module.
     pub needed: fn(&Options) -> bool,
-    /// Options that are parameters of the module, which gets all of them; `None`: the parameters of
-    /// Linux's module.
+    /// Options that are parameters of the module, which gets all of them. With `None`, the
+    /// parameters are those of Linux's module.
     pub parameters: Option<&'static [Parameter]>,
-    /// The parameters that make windows grow by ACKs; `None`: the module cannot do this.
+    /// The parameters that make windows grow by ACKs. `None` if the module does not support this.
     pub growth_by_acks: Option<&'static str>,
     /// `tcp_congestion_ops.name` in the module.
     pub name: &'static str,
     /// Name of the module.
     pub module: &'static str,
-    /// The first Linux that it can be built for; `None`: every one.
+    /// The first Linux version that the module can be built for. `None` means every version.
     pub since: Option<&'static str>,
 }
 
@@ -67,19 +67,19 @@ impl Module {
         }
     }
 
-    /// The replacement that these options need; `acks`: windows grow by ACKs.
+    /// Returns the module that replaces Linux's for these options. `acks`: windows grow by ACKs.
     pub fn stand_in(&self, options: &Options, acks: bool) -> Option<&StandIn> {
         let for_options = self.stand_in.as_ref().filter(|own| (own.needed)(options));
         for_options.or_else(|| self.acks.as_ref().filter(|_| acks))
     }
 
-    /// Modules of tailback's own that implement it.
+    /// Modules of tailback's own that implement this congestion control.
     pub fn stand_ins(&self) -> impl Iterator<Item = &StandIn> {
         self.stand_in.iter().chain(&self.acks)
     }
 
-    /// The options that are not at their defaults, as the module's parameters; and those that the
-    /// module does not have.
+    /// Returns the options without default values as parameters of the module, and the options that
+    /// the module does not support.
     pub fn parameters(&self, options: &Options, defaults: &Options) -> (String, Vec<Refused>) {
         if let Some(own) = self.stand_in.as_ref().filter(|own| (own.needed)(options))
             && let Some(parameters) = own.parameters
@@ -114,8 +114,8 @@ impl Module {
         )
     }
 
-    /// The options of `table` that `told` chooses, as parameters of a module; every other option
-    /// must have its default.
+    /// Spells the options of `table` that `told` selects as parameters of a module. Every other
+    /// option must have its default.
     fn spell(
         &self,
         module: &str,
@@ -141,7 +141,7 @@ impl Module {
         }
         for (option, value) in options.iter() {
             let mapped = table.iter().any(|p| p.option == option);
-            // A version decides the other options.
+            // The version decides the other options, so it is not itself an error.
             let decides = self.version.is_some() && option == "version";
             if mapped || decides || defaults.get(option) == Some(value) {
                 continue;
@@ -157,7 +157,7 @@ impl Module {
     }
 }
 
-/// A fraction in this many parts.
+/// Converts a fraction to a number in which `one` means 1.
 pub fn digits(value: &Value, one: f64) -> Result<u64, (&'static str, &'static str)> {
     match value {
         Value::Float(part) => Ok(libm::round(part * one) as u64),
@@ -165,7 +165,7 @@ pub fn digits(value: &Value, one: f64) -> Result<u64, (&'static str, &'static st
     }
 }
 
-/// 0 or 1.
+/// Converts a flag to 0 or 1.
 pub fn flag_digit(value: &Value) -> Result<u64, (&'static str, &'static str)> {
     Ok(u64::from(*value == Value::Bool(true)))
 }

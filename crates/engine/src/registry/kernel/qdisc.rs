@@ -1,4 +1,5 @@
-//! Queue disciplines: options in tc's words, as it takes them and as it prints them.
+//! Queue disciplines of Linux, whose options are words of tc: those that tc takes, and those that
+//! it prints.
 
 use super::{Gauge, Refused, quoted};
 use crate::registry::options::{Opt, Options, Value};
@@ -6,87 +7,89 @@ use crate::units::{Rate, Time};
 
 /// A queue discipline of Linux.
 pub struct Qdisc {
-    /// Its names in tc, the usual one first. None: no Linux has it.
+    /// The names in tc, the usual one first. Empty if no Linux version has it.
     pub kinds: &'static [&'static str],
-    /// The first Linux that has it.
+    /// The first Linux version that has it.
     pub since: Option<&'static str>,
     /// Whether every kernel with queue disciplines has it, without a module.
     pub built_in: bool,
-    /// Kinds whose modules the module needs.
+    /// Other kinds whose modules this module needs.
     pub needs: &'static [&'static str],
     /// How each option is spelled, in the order in which tc takes them.
     pub words: &'static [(&'static str, Spell)],
-    /// The order in which tc prints them, where it differs.
+    /// The order in which tc prints the options, if it differs.
     pub shown: &'static [&'static str],
     /// The order of packets.
     pub order: Order,
-    /// Whether it drops packets when they leave, and not when they arrive.
+    /// Whether packets are dropped when they leave, and not when they arrive.
     pub drops_at_dequeue: bool,
-    /// The option and the word with which it drops packets when they arrive, although
+    /// An option and its value with which packets are dropped when they arrive, although
     /// `drops_at_dequeue` is true.
     pub drops_on_arrival_if: Option<(&'static str, &'static str)>,
-    /// Whether it drops for no other reason than a full buffer.
+    /// Whether packets are dropped only because the buffer is full.
     pub tail_drop: bool,
-    /// If it keeps the link's rate itself.
+    /// Set if the queue keeps the link's rate itself.
     pub shaper: Option<&'static Shaper>,
-    /// What it reports about itself, `struct tc_KIND_xstats`.
+    /// What the qdisc reports about itself, `struct tc_KIND_xstats`.
     pub xstats: Xstats,
-    /// Modules of tailback's own that have the kind; the first that the options need is loaded.
+    /// Modules of tailback's own that provide the kind. The first one that the options need is
+    /// loaded.
     pub stand_ins: &'static [QueueStandIn],
-    /// Kinds whose words the agent hands to the kernel as text, because tc does not know them.
+    /// Kinds whose options the agent hands to the kernel as text, because tc does not know them.
     pub texts: &'static [&'static str],
 }
 
-/// A module of tailback's own that has a kind of queue.
+/// A module of tailback's own that provides a kind of queue.
 pub struct QueueStandIn {
     /// Name of the module.
     pub module: &'static str,
-    /// Whether these options need it.
+    /// Whether these options need the module.
     pub needed: fn(&Options) -> bool,
 }
 
-/// In which order packets leave.
+/// The order in which packets leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The order of arrival, for all flows: one queue.
+    /// The order of arrival over all flows, as in one queue.
     Arrival,
-    /// The same, if an option has this word and no packet has a class of its own.
+    /// [`Order::Arrival`], if an option has this value and no packet has a class of its own.
     ArrivalIf(&'static str, &'static str),
-    /// Each flow has its own.
+    /// The order of arrival within each flow.
     Flows,
-    /// Each flow has an order of its own, and so has each class of packets within a flow (by ECN
-    /// field).
+    /// The order of arrival within each class of packets of a flow. Classes differ in the ECN
+    /// field.
     Classes,
-    /// [`Order::Classes`], unless this option is set: then [`Order::None`].
+    /// [`Order::Classes`], or [`Order::None`] if this option is set.
     ClassesUnless(&'static str),
     /// Packets of a flow and class may overtake each other.
     None,
 }
 
-/// A queue that keeps the link's rate.
+/// How a queue that keeps the link's rate is configured.
 pub struct Shaper {
-    /// Words of the rate.
+    /// Spells the rate.
     pub rate: fn(Rate) -> String,
-    /// Words for the bytes that the link adds to each IP packet, its header included.
+    /// Spells the bytes that the link adds to each IP packet, its header included.
     pub overhead: fn(i32) -> String,
-    /// Finds errors in the words of a queue whose link adds this many bytes to a frame; if the flag
+    /// Finds errors in the words of a queue whose link adds this many bytes to a frame. If the flag
     /// is true, packets must not be split. The findings name keys of the link.
     pub check: fn(&str, i32, bool) -> Vec<Refused>,
 }
 
 /// What a kind reports about itself.
 pub struct Xstats {
-    /// Bytes that the structure must begin with to be read: one kind may have several structures.
+    /// Bytes with which the structure must begin, because one kind may have several structures.
     pub tag: &'static [u8],
-    /// Where the counters of packets marked CE are: offsets in bytes of numbers of 32 bits.
-    /// `Some(&[])`: it marks nothing; `None`: it does not count them, or the place is not known.
+    /// Positions of the counters of packets marked CE: offsets of 32-bit numbers, in bytes.
+    /// `Some(&[])` if the qdisc marks nothing. `None` if it does not count marks, or the position
+    /// is unknown.
     pub marks: Option<&'static [usize]>,
     /// State worth a time series.
     pub gauges: &'static [Gauge],
 }
 
 impl Qdisc {
-    /// The base of every face: one queue for all, without words, that no Linux has.
+    /// The base of every face: one queue for all flows, without options, that Linux does not have.
     pub const DEFAULT: Qdisc = Qdisc {
         kinds: &[],
         since: None,
@@ -108,13 +111,13 @@ impl Qdisc {
         texts: &[],
     };
 
-    /// The module of tailback's own that these options need.
+    /// Returns the module of tailback's own that these options need.
     pub fn stand_in(&self, options: &Options) -> Option<&'static str> {
         let needed = self.stand_ins.iter().find(|own| (own.needed)(options))?;
         Some(needed.module)
     }
 
-    /// Options as tc takes them, below a link of this rate.
+    /// Spells options as tc takes them, for a link of this rate.
     pub fn spell(&self, options: &Options, rate: Rate) -> Spelled {
         let mut words = Words::new(self.kinds.first().copied().unwrap_or(""), options, false);
         words.rate = rate;
@@ -134,15 +137,15 @@ impl Qdisc {
 
 /// A queue discipline for tc.
 pub struct Spelled {
-    /// Kind.
+    /// The kind in tc.
     pub kind: &'static str,
-    /// The words after the kind; meaningless if something is refused.
+    /// The words after the kind. They are meaningless if `refused` is not empty.
     pub words: String,
-    /// What tc or Linux cannot do.
+    /// Options that tc or Linux does not support.
     pub refused: Vec<Refused>,
 }
 
-/// A queue as `tc qdisc show` prints it. What the simulator has and tc does not follows in
+/// Spells a queue as `tc qdisc show` prints it. Options that only the simulator has follow in
 /// brackets. Options may be missing.
 pub fn show(name: &str, face: &Qdisc, known: &[Opt], options: &Options) -> String {
     let Some(kind) = face.kinds.first() else {
@@ -179,7 +182,7 @@ pub fn show(name: &str, face: &Qdisc, known: &[Opt], options: &Options) -> Strin
     line
 }
 
-/// A value as tc prints it.
+/// Spells a value as tc prints it.
 fn shown(value: &Value) -> String {
     match value {
         Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
@@ -198,7 +201,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// As tc prints times: 15ms, 500us, 1s; below a microsecond in nanoseconds.
+/// Spells a time as tc prints it: 15ms, 500us, 1s. Below a microsecond it is in nanoseconds.
 fn shown_time(time: Time) -> String {
     let ns = time.ns();
     for (unit, size) in [("s", 1e9), ("ms", 1e6), ("us", 1e3)] {
@@ -209,7 +212,7 @@ fn shown_time(time: Time) -> String {
     format!("{ns}ns")
 }
 
-/// Six significant digits at most, as C's `%g`.
+/// Spells a number with at most six significant digits, as C's `%g` does.
 fn significant(value: f64) -> String {
     let scientific = format!("{value:.5e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -229,7 +232,7 @@ fn significant(value: f64) -> String {
 /// Spells one option.
 pub type Spell = fn(&mut Words<'_>, &'static str);
 
-/// The words of one queue discipline while they are collected.
+/// Collects the words of one queue discipline.
 pub struct Words<'a> {
     /// The kind, which an option may decide.
     pub kind: &'static str,
@@ -237,13 +240,13 @@ pub struct Words<'a> {
     pub options: &'a Options,
     /// The link's rate.
     pub rate: Rate,
-    /// Whether they are spelled as tc prints them, and not as it takes them.
+    /// Whether words are spelled as tc prints them, instead of as tc takes them.
     pub showing: bool,
     text: String,
-    /// An option that only the simulator has.
+    /// Options that only the simulator has.
     simulated: Vec<String>,
     refused: Vec<Refused>,
-    /// No more words are to be added.
+    /// Whether no more words are to be added.
     decided: bool,
 }
 
@@ -292,7 +295,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// A size in bytes, if the option is one.
+    /// Returns the value of an option in bytes, if it is a size in bytes.
     pub fn bytes(&self, name: &str) -> Option<u64> {
         match self.options.get(name) {
             Some(Value::Bytes(bytes)) => Some(bytes.0),
@@ -301,7 +304,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A number of packets, of bytes, or of another kind; tc has 32 bits for it.
+/// Spells a number of packets, of bytes, or of another kind. tc has 32 bits for it.
 pub fn number(words: &mut Words<'_>, name: &'static str) {
     let most = u64::from(u32::MAX);
     match words.options.get(name) {
@@ -323,7 +326,7 @@ pub fn number(words: &mut Words<'_>, name: &'static str) {
     words.pair(name, &value);
 }
 
-/// A time that tc counts in microseconds.
+/// Spells a time in microseconds.
 pub fn micros(words: &mut Words<'_>, name: &'static str) {
     let Some(Value::Time(time)) = words.options.get(name) else {
         return;
@@ -342,13 +345,13 @@ pub fn micros(words: &mut Words<'_>, name: &'static str) {
     words.pair(name, &format!("{micros}us"));
 }
 
-/// A flag with one word for each state; tc prints only the word for true.
+/// Spells a flag that has one word for each state. tc prints only the word for true.
 pub fn flag(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     let off = if words.showing { "" } else { off };
     either(words, name, on, off);
 }
 
-/// A flag with one word for each state; tc prints both words.
+/// Spells a flag that has one word for each state. tc prints both words.
 pub fn either(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     match words.options.get(name) {
         Some(Value::Bool(true)) => words.push(on),
@@ -357,14 +360,14 @@ pub fn either(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     }
 }
 
-/// The option's word without its name.
+/// Spells an option as its value, without its name.
 pub fn word(words: &mut Words<'_>, name: &'static str) {
     if let Some(Value::Word(word)) = words.options.get(name) {
         words.push(word);
     }
 }
 
-/// The option's word in tc's spelling; its name does not appear.
+/// Spells an option as its value in tc's spelling, without its name.
 pub fn words(words: &mut Words<'_>, name: &str, spelled: &[(&str, &str)]) {
     if let Some(Value::Word(word)) = words.options.get(name)
         && let Some((_, tc)) = spelled.iter().find(|(ours, _)| ours == word)
@@ -373,7 +376,7 @@ pub fn words(words: &mut Words<'_>, name: &str, spelled: &[(&str, &str)]) {
     }
 }
 
-/// An option of the simulator's for which Linux has one value only.
+/// Rejects other values of an option of the simulator for which Linux has one value only.
 pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl Into<String>) {
     let Some(value) = words.options.get(name) else {
         return;
@@ -385,7 +388,7 @@ pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl
     }
 }
 
-/// An option of the simulator's that Linux does not have at all.
+/// Rejects an option of the simulator that Linux does not have.
 pub fn impossible(
     words: &mut Words<'_>,
     name: &'static str,
@@ -402,7 +405,7 @@ pub fn impossible(
     }
 }
 
-/// An option from which others were derived: only the others are written.
+/// Skips an option from which others were derived. Only the others are spelled.
 pub fn derives(_: &mut Words<'_>, _: &'static str) {}
 
 /// An option of the simulator that matters only together with a rejected one.
@@ -414,8 +417,8 @@ pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     }
 }
 
-/// The version: the kernel has one version, and with another one all other options are rejected,
-/// too.
+/// Checks the version. The kernel has one version; any other version also rejects all other
+/// options.
 pub fn version(words: &mut Words<'_>, name: &'static str, linux: &'static str) {
     let message = format!("the kernel has only its own version of {}", words.kind);
     only(words, name, Value::Word(linux), message);

@@ -1,26 +1,26 @@
-//! The AccECN option (RFC 9768 section 3.2.3): its counters, how an ACK carries them, and how
-//! many fit.
+//! The AccECN option (RFC 9768 section 3.2.3): its counters, how an ACK carries them, and how many
+//! of them fit.
 
 use crate::packet::{Packet, Sack, flags};
 
-/// Where the byte counters of ECT begin on the wire.
+/// Initial value of the byte counters of ECT on the wire.
 const ECT_INIT: u32 = 1;
-/// Bits of a byte counter on the wire.
+/// Mask for the bits of a byte counter on the wire.
 const BYTES_MASK: u32 = 0xFF_FFFF;
-/// Bytes of an option of all three counters, and of a counter.
+/// Bytes of an option with all three counters. `COUNTER` is the bytes of one counter.
 const OPTION: u16 = 11;
 const COUNTER: u16 = 3;
-/// In the third SACK slot: three bits above those of CE say which counters are present.
+/// In the third SACK slot, three bits above those of CE state which counters are present.
 const PRESENT_SHIFT: u32 = 24;
 
-/// The byte counters in their order on the wire: what came with ECT(1), CE and ECT(0).
+/// Index of the counter of bytes that came with ECT(1). Indices are in the order on the wire.
 pub const ECT1: usize = 0;
-/// See [`ECT1`].
+/// Index of the counter of bytes that came with CE.
 pub const CE: usize = 1;
-/// See [`ECT1`].
+/// Index of the counter of bytes that came with ECT(0).
 pub const ECT0: usize = 2;
 
-/// The initial value of each counter on the wire: not all are 0, so that zeroing on the way is
+/// The initial value of each counter on the wire. Not all are 0, so that zeroing on the way is
 /// noticed (RFC 9768 section 3.2.1).
 const INIT: [u32; 3] = [ECT_INIT, 0, ECT_INIT];
 
@@ -48,7 +48,7 @@ impl Counters {
         Counters([known(ECT1), known(CE), known(ECT0)])
     }
 
-    /// The option of an ACK.
+    /// Reads the option of an ACK.
     pub fn of(ack: &Packet) -> Option<Counters> {
         ack.has(flags::ACCECN).then(|| {
             let Sack { offset, len } = ack.sack[2];
@@ -60,7 +60,7 @@ impl Counters {
         })
     }
 
-    /// Puts the option into an ACK, in the place of the third SACK block.
+    /// Puts the option into an ACK, where the third SACK block would be.
     pub fn put(self, ack: &mut Packet) {
         let present = |at: usize| u32::from(self.0[at].is_some()) << (PRESENT_SHIFT + at as u32);
         let value = |at: usize| self.0[at].unwrap_or(0) & BYTES_MASK;
@@ -85,28 +85,29 @@ impl Counters {
         WireCounters(all, fields)
     }
 
-    /// The counters that have these values on the wire, in the order ECT(1), CE, ECT(0).
+    /// Converts values on the wire, in the order ECT(1), CE, ECT(0), to counters.
     pub fn from_the_wire(values: [Option<u32>; 3]) -> Counters {
         let less = |at: usize| values[at].map(|v| v.wrapping_sub(INIT[at]) & BYTES_MASK);
         Counters([less(ECT1), less(CE), less(ECT0)])
     }
 }
 
-/// By how much a counter has changed: 24 bits with a sign, negative if the estimate was too high
-/// (Linux `tcp_update_ecn_bytes`).
+/// The change of a counter: 24 bits with a sign, negative if the estimate was too high (Linux
+/// `tcp_update_ecn_bytes`).
 pub(super) fn change(known: u32, told: u32) -> i32 {
     let news = told.wrapping_sub(known) & BYTES_MASK;
     ((news << 8) as i32) >> 8
 }
 
-/// How many counters fit into an option beside SACK blocks, at least `required`; how many of these
-/// blocks stay; and the number of bytes that the option takes (Linux `tcp_options_fit_accecn`).
+/// Fits an option with at least `required` counters next to SACK blocks. Returns the number of
+/// counters, the number of blocks that stay, and the bytes of the option (Linux
+/// `tcp_options_fit_accecn`).
 pub(super) fn fit(mut blocks: usize, required: u8, room: u16) -> Option<(u8, usize, u16)> {
     let mut fields = 3;
     let mut size = OPTION;
     loop {
         let sack = if blocks > 0 { 4 + 8 * blocks as u16 } else { 0 };
-        // SACK is padded by two bytes that the option may use.
+        // SACK is padded by two bytes, which the option may use.
         let spare = if blocks > 0 { 2 } else { 0 };
         let aligned = if size & 3 > spare {
             size.next_multiple_of(4)
@@ -135,14 +136,15 @@ mod tests {
     use crate::packet::Ecn;
     use crate::tcp::accecn::receiving::ROOM;
 
-    /// For all blocks, counters and room: the result fits, and no required counter is left out.
+    /// For all numbers of blocks, counters and bytes, the result fits and has every required
+    /// counter.
     #[test]
     fn every_fit() {
         for blocks in 0..=4_usize {
             for required in 0..=3 {
                 for room in 0..=ROOM {
                     let Some((fields, kept, size)) = fit(blocks, required, room) else {
-                        // Even the required counters do not fit beside the blocks that must stay.
+                        // Even the required counters do not fit next to the blocks that must stay.
                         let sack = if blocks > 0 {
                             4 + 8 * blocks.min(2) as u16
                         } else {
@@ -162,20 +164,20 @@ mod tests {
         }
     }
 
-    /// Linux `tcp_options_fit_accecn` with timestamps: 28 bytes are left.
+    /// Linux `tcp_options_fit_accecn` with timestamps, which leave 28 bytes.
     #[test]
     fn room_for_the_option() {
-        // SACK blocks, counters required; counters, blocks kept, bytes
+        // SACK blocks, counters required; then counters, blocks kept, bytes of the option
         for (blocks, required, fits) in [
             (0, 0, Some((3, 0, 12))),
             (1, 3, Some((3, 1, 12))),
-            // 20 bytes of SACK: eight are left, two counters.
+            // SACK takes 20 bytes and leaves eight, which hold two counters.
             (2, 2, Some((2, 2, 8))),
             (2, 3, None),
-            // A block is left out if a counter must be reported.
+            // A SACK block is left out if counters must be reported.
             (3, 2, Some((2, 2, 8))),
             (3, 3, None),
-            // An option without counters, in the padding of SACK.
+            // An option without counters fits into the padding of SACK.
             (3, 0, Some((0, 3, 0))),
         ] {
             assert_eq!(fit(blocks, required, 28), fits, "{blocks} blocks");
@@ -183,7 +185,7 @@ mod tests {
         assert_eq!(fit(3, 3, 40), Some((3, 3, 12)), "without timestamps");
     }
 
-    /// All sets of counters, at both ends of their range.
+    /// Options with all sets of counters, at both ends of their range.
     #[test]
     fn an_option_is_read_as_it_was_written() {
         let some = [None, Some(0), Some(1), Some(BYTES_MASK)];

@@ -1,4 +1,4 @@
-//! The receiver's side: it counts packets and bytes by ECN field, and ACKs report the counts.
+//! The receiver's side. It counts packets and bytes by ECN field, and ACKs report the counts.
 
 use super::option::{CE, Counters, ECT0, ECT1, fit};
 use super::{CEP_INIT, flags_of};
@@ -10,31 +10,32 @@ use crate::units::Time;
 const TIMESTAMPS: u16 = 12;
 /// Room for options in a header, bytes.
 pub(super) const ROOM: u16 = 40;
-/// Options in a round trip at least, in [`AccEcnOption::Minimum`] (Linux `tcp_ecn_option_beacon`).
+/// Fewest options in a round trip with [`AccEcnOption::Minimum`] (Linux `tcp_ecn_option_beacon`).
 const BEACON: u64 = 3;
 
-/// The receiver's side.
+/// State of the receiver's side.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Receiving {
-    /// Packets that came with CE.
+    /// Number of packets that came with CE.
     packets: u32,
-    /// Bytes that came, by ECN field.
+    /// Number of bytes that came, by ECN field.
     bytes: [u32; 3],
     /// The ECN field of the last packet.
     last: Ecn,
-    /// ACKs that are to carry the option.
+    /// Number of the next ACKs that must carry the option.
     demand: u8,
-    /// Counters that changed since the last option, in their order on the wire.
+    /// Number of counters, in their order on the wire, up to the last that changed since the last
+    /// option.
     required: u8,
     /// When the last option was sent.
     sent: Time,
     option: AccEcnOption,
-    /// The other end understands it (Linux `saw_accecn_opt`).
+    /// Whether the other end understands the option (Linux `saw_accecn_opt`).
     pub heard: bool,
-    /// Room for options.
+    /// Bytes available for options.
     room: u16,
-    /// The segment of the last duplicate; and whether the last ACK had both the option and a
-    /// D-SACK.
+    /// The segment of the last duplicate. `told_duplicate`: whether the last ACK had both the
+    /// option and a D-SACK.
     duplicate: Option<u64>,
     told_duplicate: bool,
 }
@@ -56,20 +57,21 @@ impl Receiving {
         }
     }
 
-    /// The SYN has come.
+    /// Counts a SYN.
     pub fn on_syn(&mut self, ecn: Ecn) {
         self.last = ecn;
         self.packets = u32::from(ecn == Ecn::Ce);
     }
 
-    /// A packet of the handshake has come.
+    /// Counts a packet of the handshake.
     pub fn count(&mut self, ecn: Ecn) {
         self.packets = self.packets.wrapping_add(u32::from(ecn == Ecn::Ce));
     }
 
-    /// A data packet has come. Returns whether it must be acknowledged at once because the ECN
-    /// field has changed (Linux `tcp_ecn_received_counters`).
-    // Out of line, like its other hooks, so that receivers without it pay only for a test.
+    /// Counts a data packet. Returns whether it must be acknowledged at once because the ECN field
+    /// has changed (Linux `tcp_ecn_received_counters`).
+    // Not inlined, like the other hooks of Accurate ECN, so that other receivers pay only for a
+    // test.
     #[inline(never)]
     pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
         let ce = ecn == Ecn::Ce;
@@ -81,7 +83,7 @@ impl Receiving {
             if payload > 0 {
                 self.required = self.required.max(at as u8 + 1);
             }
-            // At least once in 4 MiB, before the counter could wrap.
+            // Send the option at least once in 4 MiB, before the counter could wrap.
             if (*bytes ^ before) >> 22 != 0 {
                 self.demand = self.demand.max(1);
             }
@@ -89,14 +91,14 @@ impl Receiving {
         let edge = self.last != ecn;
         if edge || ce {
             self.last = ecn;
-            // Two ACKs report the new field for sure.
+            // Two ACKs carry the option, so that the new field is reported even if one gets lost.
             self.demand = 2;
         }
         edge
     }
 
-    /// A duplicate of segment `seq` has come. If the last ACK reported a duplicate of the same
-    /// segment and had the option, ACKs that carry it seem to get lost. Then no more are sent
+    /// Notes a duplicate of segment `seq`. If the last ACK reported a duplicate of the same segment
+    /// and had the option, ACKs that carry it seem to get lost. Then no more options are sent
     /// (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
     #[cold]
     pub fn on_duplicate(&mut self, seq: u64) {
@@ -107,7 +109,7 @@ impl Receiving {
         self.duplicate = Some(seq);
     }
 
-    /// Fills in an ACK that has `blocks` SACK blocks, of which the first may be a D-SACK.
+    /// Fills in an ACK with `blocks` SACK blocks, of which the first may be a D-SACK.
     #[inline(never)]
     pub fn on_ack(&mut self, ack: &mut Packet, blocks: usize, now: Time, rtt: Time) {
         ack.flags |= flags_of(self.packets.wrapping_add(CEP_INIT));
@@ -144,7 +146,7 @@ impl Receiving {
     }
 }
 
-/// The counter of an ECN field.
+/// The index of the counter of an ECN field.
 fn field(ecn: Ecn) -> Option<usize> {
     match ecn {
         Ecn::NotEct => None,
@@ -187,15 +189,15 @@ mod tests {
             let ack = acknowledge(&mut receiver, Time::from_ms(at), false);
             seen.push(ack.has(flags::ACCECN));
         }
-        // Two after each change, then one in 9 ms.
+        // Two options follow each change, and then one comes every 9 ms.
         assert_eq!(seen, [false, true, true, true, false, true, false]);
     }
 
-    /// Sign that ACKs with the option get lost: the same segment comes again right after the ACK
+    /// ACKs with the option seem to get lost if the same segment comes again right after the ACK
     /// that reported its duplicate.
     #[test]
     fn an_option_that_gets_lost_is_given_up() {
-        // The duplicates that come, each acknowledged with a D-SACK; whether each ACK has the
+        // Duplicates, each of which is acknowledged with a D-SACK, and whether each ACK has the
         // option.
         let table: [(&[u64], &[bool]); 4] = [
             (&[3, 3, 3], &[true, false, false]),
@@ -214,7 +216,7 @@ mod tests {
                 }
             }
         }
-        // Another ACK came in between, and counts as one that arrived.
+        // Another ACK came in between. It counts as one that arrived.
         let mut receiver = Receiving::new(AccEcnOption::Full, true);
         receiver.on_duplicate(3);
         acknowledge(&mut receiver, Time::ZERO, true);

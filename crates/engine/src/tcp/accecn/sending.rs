@@ -1,41 +1,42 @@
-//! The sender's side: how many segments an ACK newly reports as marked.
+//! The sender's side. It computes how many segments an ACK newly reports as marked.
 
 use super::option::{CE, Counters, change};
 use super::{ACE_MASK, CEP_INIT, ace};
 use crate::packet::Packet;
 
-/// Weight of an ACK in the mean of segments per ACK, and the digits of that mean.
+/// Weight of an ACK in the mean number of segments per ACK, as a shift. The mean has as many binary
+/// digits.
 const STRETCH_WEIGHT: u32 = 6;
 const STRETCH_DIGITS: u32 = 6;
-/// Above this mean of segments per ACK, ACKs are thinned. A counter that then seems to have wrapped
-/// probably did not.
+/// If the mean number of segments per ACK is above this, ACKs are thinned. A counter that then
+/// seems to have wrapped probably did not.
 const THINNED: u32 = 4;
 
-/// What an ACK delivers.
+/// The segments that an ACK delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Delivered {
-    /// Segments, including duplicates that it reports.
+    /// Number of segments, including duplicates that the ACK reports.
     pub segments: u32,
-    /// The byte counters leave out these duplicates.
+    /// Number of these duplicates, which the byte counters leave out.
     pub duplicates: u32,
 }
 
-/// The sender's side.
+/// State of the sender's side.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Sending {
-    /// Bytes that arrived by ECN field, as far as is known.
+    /// Bytes that arrived by ECN field, as far as the sender knows.
     pub bytes: [u32; 3],
     /// The counter that grows while no option reports otherwise (Linux `est_ecnfield`).
     growing: Option<usize>,
-    /// An option was seen.
+    /// Whether an option was seen.
     seen: bool,
     /// Mean of the segments delivered by an ACK, scaled by 2^6.
     stretch: u32,
 }
 
 impl Sending {
-    /// How many segments an ACK newly reports as marked; `counted` were known before (Linux
-    /// `__tcp_accecn_process`).
+    /// Returns how many segments an ACK newly reports as marked. `counted` segments were known
+    /// before (Linux `__tcp_accecn_process`).
     #[inline(never)]
     pub fn process(&mut self, ack: &Packet, news: Delivered, counted: u64, mss: u16) -> u32 {
         let delivered = news.segments;
@@ -60,7 +61,7 @@ impl Sending {
         marked(delivered, delta, told, thinned, mss)
     }
 
-    /// Takes the byte counters. Returns whether they can be relied on (Linux
+    /// Reads the byte counters of an ACK. Returns whether they are reliable (Linux
     /// `tcp_accecn_process_option`).
     fn take_option(&mut self, ack: &Packet, delivered: u32) -> bool {
         let growing = self.growing;
@@ -100,16 +101,16 @@ impl Sending {
     }
 }
 
-/// The marks that an ACK reports, which depend on how often the packet counter has wrapped (RFC
-/// 9768 appendix A.2). The ACK delivers `delivered` segments, and its ACE field has advanced by
-/// `delta`, modulo 8. `told`: bytes that came with CE and bytes delivered, if the option reports
+/// Returns the marks that an ACK reports, which depend on how often the packet counter has wrapped
+/// (RFC 9768 appendix A.2). The ACK delivers `delivered` segments, and its ACE field has advanced
+/// by `delta`, modulo 8. `told`: bytes that came with CE and bytes delivered, if the option reports
 /// them.
 fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, mss: u16) -> u32 {
     if delivered <= ACE_MASK {
         return delta;
     }
     let mss = u32::from(mss);
-    // The largest possible number.
+    // The largest possible number of marks.
     let most = delivered - ((delivered - delta) & ACE_MASK);
     match told {
         Some((0, _)) => delta,
@@ -134,33 +135,33 @@ mod tests {
     use crate::plan::AccEcnOption;
     use crate::units::Time;
 
-    /// RFC 9768 appendix A.2 with Linux's choices, at segments of 1000 bytes.
+    /// RFC 9768 appendix A.2 with Linux's choices, with segments of 1000 bytes.
     #[test]
     fn wraps_by_table() {
-        // delivered, delta, (CE bytes, bytes) where an option reports them, thinned; marks
+        // delivered, delta, (CE bytes, bytes) if an option reports them, thinned; then marks
         type Told = Option<(u32, u32)>;
         let table: [(u32, u32, Told, bool, u32); 18] = [
             // With up to seven segments the counter cannot have wrapped.
             (7, 7, None, false, 7),
             (7, 0, None, false, 0),
             (0, 0, None, false, 0),
-            // Beyond that the largest possible number: the safe side.
+            // With more segments, the largest possible number is the safe choice.
             (8, 0, None, false, 8),
             (9, 1, None, false, 9),
             (9, 2, None, false, 2),
             (20, 3, None, false, 19),
-            // If all ACKs are like this one, a wrap is unlikely.
+            // If ACKs usually deliver many segments, a wrap is unlikely.
             (20, 3, None, true, 3),
-            // With the option: no CE bytes, one wrap or none, ...
+            // With the option: CE bytes show whether the counter has wrapped, ...
             (15, 0, Some((0, 15_000)), false, 0),
             (15, 1, Some((1_000, 15_000)), false, 1),
             (15, 7, Some((7_000, 15_000)), false, 7),
             (15, 7, Some((15_000, 15_000)), false, 15),
             (8, 0, Some((8_000, 8_000)), false, 8),
-            // More CE bytes than without a wrap: one wrap.
+            // More CE bytes than without a wrap mean one wrap.
             (15, 1, Some((2_000, 15_000)), false, 9),
             (15, 1, Some((1_001, 15_000)), false, 9),
-            // ... or how many wraps.
+            // ... or how often it has wrapped.
             (40, 1, Some((17_000, 40_000)), false, 17),
             (40, 0, Some((40_000, 40_000)), false, 40),
             (40, 7, Some((31_000, 40_000)), true, 31),
@@ -181,8 +182,8 @@ mod tests {
         }
     }
 
-    /// Linux `tcp_accecn_process`: on a path whose ACKs deliver more than four segments on average,
-    /// an ACK that delivers many is believed.
+    /// Linux `tcp_accecn_process`: if ACKs deliver more than four segments on average, the counter
+    /// of an ACK that delivers many is taken as it is.
     #[test]
     fn a_long_stride_is_believed_where_all_are_long() {
         let mut receiver = Receiving::new(AccEcnOption::Off, true);
@@ -198,7 +199,8 @@ mod tests {
             };
             (sender.process(&ack, one(20), 0, 1448), sender.stretch)
         };
-        // (63 x 240 + 20 x 64) / 64 is four segments and a quarter of a 64th; the next is more.
+        // With 240, (63 x 240 + 20 x 64) / 64 is a mean of four segments, after rounding down. With
+        // 242 it is more.
         assert_eq!(marks(240), (19, 4 << STRETCH_DIGITS));
         assert_eq!(marks(242), (3, (4 << STRETCH_DIGITS) + 2));
     }
@@ -223,8 +225,8 @@ mod tests {
         assert_eq!(sender.bytes, [2896, 2000, 0]);
     }
 
-    /// Each ECN field has a counter. When a second counter grows beside the first, it is open which
-    /// of them will grow next (Linux `est_ecnfield`).
+    /// Each ECN field has a counter. If a second counter grows in addition to the first, it is
+    /// unknown which of them will grow next (Linux `est_ecnfield`).
     #[test]
     fn which_counter_grows() {
         let mut sender = Sending::default();
@@ -240,11 +242,11 @@ mod tests {
         sender.process(&ack([1000, 0, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(2), 0, 1000);
         assert_eq!(sender.bytes, [3000, 0, 2000]);
-        // An estimate too high is corrected, and then there is no estimate.
+        // The option corrects an estimate that was too high. After that, there is no estimate.
         sender.process(&ack([2000, 1000, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(9), 0, 1000);
         assert_eq!(sender.bytes, [2000, 1000, 2000]);
-        // Bytes of duplicates were never new.
+        // Duplicates do not add bytes.
         sender.process(&ack([2000, 1000, 3000]), one(1), 0, 1000);
         let duplicate = Delivered {
             segments: 3,
